@@ -1,0 +1,180 @@
+"""Step 3, second half: tokens -> features. A feature is the hash of a token or value, with a whole-number weight.
+
+A text's tokens count by their damped frequency times the column's weight; a value is one feature that carries
+its column's name. Raw frequency is poisoned by particles and templates, hence the damping.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numba as nb
+import numpy as np
+from cityhash import CityHash64
+from numpy.typing import NDArray
+
+TERM_FREQUENCIES: Final = ("raw", "log", "capped", "set")
+"""How often counts: as often as it stands, its logarithm, at most three times, or once."""
+
+_CAP = 3
+_LOG_UNIT = 16
+_DAMPING_SIZE = 4096
+_VOCABULARY_LIMIT = 1_000_000
+
+# Stand in for the hash of what is dropped and of the end of a row.
+_DROPPED = 0
+_ROW_END = 1
+
+
+@dataclass(frozen=True)
+class Features:
+    """The features of n rows in compressed sparse rows.
+
+    Attributes:
+        starts: int64[n + 1]; row i owns the slice starts[i]:starts[i + 1] of the two others.
+        hashes: uint64[m], CityHash64 values, ascending and distinct within a row.
+        weights: int64[m], positive.
+    """
+
+    starts: NDArray[np.int64]
+    hashes: NDArray[np.uint64]
+    weights: NDArray[np.int64]
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """int64[n]: how many distinct features each row has."""
+        return np.diff(self.starts)
+
+
+class _Vocabulary(dict[str, int]):
+    """Token -> hash, computed once for each: filter, stop words and hash become one look-up."""
+
+    def __init__(self, stop_words: Collection[str]) -> None:
+        super().__init__({word: _DROPPED for word in stop_words})
+        self["\n"] = _ROW_END
+        self._stop_words = dict(self)
+
+    def __missing__(self, token: str) -> int:
+        if len(self) > _VOCABULARY_LIMIT:
+            self.clear()
+            self.update(self._stop_words)
+        says_something = any(map(str.isalnum, token))
+        value = CityHash64(token.encode("utf-8", "surrogatepass")) if says_something else _DROPPED
+        self[token] = value
+        return value
+
+
+class TokenHasher:
+    """Turns the tokens of a batch into hashes; tokens without a letter, digit or ideograph are dropped."""
+
+    def __init__(self, stop_words: Collection[str] = ()) -> None:
+        self._vocabulary = _Vocabulary(stop_words)
+
+    def hash_tokens(self, tokens: Sequence[str]) -> NDArray[np.uint64]:
+        """uint64[len(tokens)] for `count_features`; tokens holds "\\n" after each row."""
+        return np.fromiter(map(self._vocabulary.__getitem__, tokens), np.uint64, len(tokens))
+
+
+def hash_values(column: str, values: Sequence[str]) -> NDArray[np.uint64]:
+    """Hash whole values under their column's name, each followed by a row's end; "" says nothing.
+
+    Returns:
+        uint64[2 * len(values)] for `count_features`.
+    """
+    hashes = np.full(2 * len(values), _ROW_END, np.uint64)
+    hashes[::2] = [
+        CityHash64(f"{column}\x1f{value}".encode("utf-8", "surrogatepass")) if value else _DROPPED for value in values
+    ]
+    return hashes
+
+
+def count_features(
+    columns: Sequence[NDArray[np.uint64]], weights: Sequence[int], term_frequency: str
+) -> Features:
+    """Count, damp and weigh the hashed tokens of several columns of the same rows.
+
+    Args:
+        columns: for each column what `hash_tokens` or `hash_values` gave.
+        weights: the column weights, whole numbers >= 1.
+        term_frequency: one of `TERM_FREQUENCIES`.
+    """
+    stream = np.concatenate(columns)
+    ends = np.array([np.count_nonzero(c == _ROW_END) for c in columns], np.int64)
+    row_count = int(ends[0])
+    firsts = np.cumsum([0, *map(len, columns[:-1])]).astype(np.int64)
+    starts, hashes, sums = _count(
+        stream, firsts, row_count, np.array(weights, np.int64), _damping(term_frequency), term_frequency == "raw"
+    )
+    return Features(starts, hashes, sums)
+
+
+def concatenate_features(parts: Sequence[Features]) -> Features:
+    """Put the rows of several batches one after the other."""
+    if not parts:
+        return Features(np.zeros(1, np.int64), np.empty(0, np.uint64), np.empty(0, np.int64))
+    counts = np.concatenate([part.counts for part in parts])
+    return Features(
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]),
+        np.concatenate([part.hashes for part in parts]),
+        np.concatenate([part.weights for part in parts]),
+    )
+
+
+def _damping(term_frequency: str) -> NDArray[np.int64]:
+    """The weight of a count, int64; counts past the table's end weigh as its last entry (raw goes on)."""
+    counts = np.arange(_DAMPING_SIZE, dtype=np.int64)
+    match term_frequency:
+        case "raw":
+            return counts
+        case "capped":
+            return np.minimum(counts, _CAP)
+        case "set":
+            return np.minimum(counts, 1)
+        case "log":
+            return np.rint(_LOG_UNIT * (1 + np.log(np.maximum(counts, 1)))).astype(np.int64)
+    raise ValueError(f"unknown term frequency {term_frequency!r}: one of {', '.join(TERM_FREQUENCIES)}")
+
+
+@nb.njit(cache=True, nogil=True)
+def _count(stream, firsts, row_count, column_weights, damping, is_raw):  # type: ignore[no-untyped-def]
+    """One pass a row: gather each column's tokens, sort, run-length encode, then merge the columns."""
+    starts = np.zeros(row_count + 1, np.int64)
+    hashes = np.empty(stream.size, np.uint64)
+    weights = np.empty(stream.size, np.int64)
+    positions = firsts.copy()
+    used = 0
+    for row in range(row_count):
+        row_start = used
+        for column in range(column_weights.size):
+            begin = positions[column]
+            end = begin
+            while stream[end] != _ROW_END:
+                end += 1
+            positions[column] = end + 1
+            tokens = np.sort(stream[begin:end])
+            i = 0
+            while i < tokens.size:
+                j = i
+                while j < tokens.size and tokens[j] == tokens[i]:
+                    j += 1
+                if tokens[i] != _DROPPED:
+                    count = j - i
+                    damped = count if is_raw else damping[min(count, damping.size - 1)]
+                    hashes[used] = tokens[i]
+                    weights[used] = damped * column_weights[column]
+                    used += 1
+                i = j
+        if column_weights.size > 1:
+            order = np.argsort(hashes[row_start:used])
+            row_hashes = hashes[row_start:used][order]
+            row_weights = weights[row_start:used][order]
+            used = row_start
+            for i in range(row_hashes.size):
+                if used > row_start and hashes[used - 1] == row_hashes[i]:
+                    weights[used - 1] += row_weights[i]
+                else:
+                    hashes[used] = row_hashes[i]
+                    weights[used] = row_weights[i]
+                    used += 1
+        starts[row + 1] = used
+    return starts, hashes[:used].copy(), weights[:used].copy()

@@ -1,0 +1,82 @@
+"""Step 6: the exact similarity of two rows' features. SimHash proposes, this confirms.
+
+The measures are those compared in P4: Jaccard, the overlap on the shorter text, and the cosine of the weights.
+Word or character-n-gram Jaccard differ only in the features they are given.
+"""
+
+from typing import Final
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+MEASURES: Final = {"jaccard": 0, "overlap": 1, "cosine": 2}
+"""Measure -> its code for the kernels."""
+
+
+def similarities(
+    measure: str,
+    starts: NDArray[np.int64],
+    hashes: NDArray[np.uint64],
+    weights: NDArray[np.int64],
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+) -> NDArray[np.float64]:
+    """Similarity of row left[i] and row right[i], for every i.
+
+    Args:
+        measure: one of `MEASURES`.
+        starts: int64[n + 1], the rows' slices of hashes and weights.
+        hashes: uint64[m], ascending and distinct within a row.
+        weights: int64[m].
+        left: int32[p], row numbers.
+        right: int32[p], row numbers.
+
+    Returns:
+        float64[p] from 0 (nothing shared) to 1; 0 where either row has no feature.
+    """
+    result: NDArray[np.float64] = _similarities(MEASURES[measure], starts, hashes, weights, left, right)
+    return result
+
+
+@nb.njit(cache=True, nogil=True)
+def similarity_of(measure, starts, hashes, weights, a, b):  # type: ignore[no-untyped-def]
+    """Similarity of rows a and b by a merge of their sorted features; for use inside other kernels."""
+    i, i_end = starts[a], starts[a + 1]
+    j, j_end = starts[b], starts[b + 1]
+    size_a, size_b = i_end - i, j_end - j
+    if size_a == 0 or size_b == 0:
+        return 0.0
+    shared = 0
+    product = 0.0
+    while i < i_end and j < j_end:
+        if hashes[i] == hashes[j]:
+            shared += 1
+            product += float(weights[i]) * float(weights[j])
+            i += 1
+            j += 1
+        elif hashes[i] < hashes[j]:
+            i += 1
+        else:
+            j += 1
+    if measure == 0:
+        return shared / (size_a + size_b - shared)
+    if measure == 1:
+        return shared / min(size_a, size_b)
+    return product / np.sqrt(_square(starts, weights, a) * _square(starts, weights, b))
+
+
+@nb.njit(cache=True, nogil=True)
+def _square(starts, weights, row):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(starts[row], starts[row + 1]):
+        total += float(weights[i]) * float(weights[i])
+    return total
+
+
+@nb.njit(cache=True, nogil=True)
+def _similarities(measure, starts, hashes, weights, left, right):  # type: ignore[no-untyped-def]
+    result = np.empty(left.size, np.float64)
+    for p in range(left.size):
+        result[p] = similarity_of(measure, starts, hashes, weights, left[p], right[p])
+    return result
