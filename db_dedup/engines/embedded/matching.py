@@ -1,0 +1,234 @@
+"""Steps 5 to 7 put together for a whole table: copies, candidates, confirmed pairs, groups.
+
+First the groups, exactly, without looking at pairs of rows that are already joined; then, group by group, all
+pairs. A cluster of near-equal rows therefore costs its size, not its square, and a group past the limit keeps
+only the pairs that connect it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from db_dedup.engines.embedded import _confirm as kernels
+from db_dedup.flow.candidates import BLOCK_BITS, BLOCK_COUNT, candidate_pairs
+from db_dedup.flow.features import Features
+from db_dedup.flow.groups import flatten, group_sizes
+from db_dedup.flow.similarity import MEASURES
+from db_dedup.progress import Progress
+
+NO_ROW = -1
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of a table as the matching needs them, numbered in the order they were received.
+
+    Attributes:
+        fingerprints: uint64[n].
+        has_fingerprint: bool[n].
+        digests: uint64[n, 2], the two halves of each digest; all zero says nothing.
+        within: int32[n], equal where rows agree in the `within` columns, -1 where they agree with none.
+        features: of the n rows, for the similarity.
+    """
+
+    fingerprints: NDArray[np.uint64]
+    has_fingerprint: NDArray[np.bool_]
+    digests: NDArray[np.uint64]
+    within: NDArray[np.int32]
+    features: Features
+
+
+@dataclass(frozen=True)
+class MatchRule:
+    """When two rows are a duplicate pair. `measure` None: the distance alone decides."""
+
+    radius: int
+    measure: str | None
+    threshold: float
+    abridge_above: int
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """p pairs of rows, left received before right; similarity is NaN where it was not computed."""
+
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    distances: NDArray[np.int16]
+    similarities: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Matches:
+    """The answer for n rows.
+
+    Attributes:
+        copy_of: int32[n], the first-received row with the same digest, or -1.
+        pairs: between rows that are no copies.
+        group_of: int32[n], the representative's number, or -1 for a row that duplicates nothing.
+        is_loose: bool[n], True at representatives that some member, copies aside, is not similar to.
+        is_abridged: bool[n], True at representatives whose group keeps only the pairs that connect it.
+    """
+
+    copy_of: NDArray[np.int32]
+    pairs: Pairs
+    group_of: NDArray[np.int32]
+    is_loose: NDArray[np.bool_]
+    is_abridged: NDArray[np.bool_]
+
+
+def match_table(table: Table, rule: MatchRule, progress: Progress) -> Matches:
+    """Find every duplicate pair and group of a table."""
+    copy_of = find_copies(table.digests)
+    heads = np.flatnonzero((copy_of == NO_ROW) & table.has_fingerprint).astype(np.int32)
+    search = _Search(table, rule, heads)
+    connecting = search.connect(progress)
+    roots = search.parents
+    sizes = group_sizes(roots)
+    is_big = sizes > rule.abridge_above
+    pairs = search.all_pairs(sizes, is_big, connecting, progress)
+    is_loose = search.loose_groups(sizes, is_big, pairs)
+
+    count = table.fingerprints.size
+    group_of = np.full(count, NO_ROW, np.int32)
+    in_pair = sizes[roots] > 1
+    group_of[heads[in_pair]] = heads[roots[in_pair]]
+    copies = np.flatnonzero(copy_of != NO_ROW)
+    classes = copy_of[copies]
+    alone = classes[group_of[classes] == NO_ROW]
+    group_of[alone] = alone
+    group_of[copies] = group_of[classes]
+    return Matches(
+        copy_of,
+        Pairs(heads[pairs.left], heads[pairs.right], pairs.distances, pairs.similarities),
+        group_of,
+        _spread(is_loose, heads, count),
+        _spread(is_big, heads, count),
+    )
+
+
+def find_copies(digests: NDArray[np.uint64]) -> NDArray[np.int32]:
+    """int32[n]: for each row the first one with the same digest, -1 for that one itself and for silent rows."""
+    order = np.lexsort((digests[:, 1], digests[:, 0]))
+    ordered = digests[order]
+    is_first = np.ones(order.size, np.bool_)
+    is_first[1:] = np.any(ordered[1:] != ordered[:-1], axis=1)
+    # lexsort is stable, so the first of a run is the first received.
+    heads = order[is_first][np.cumsum(is_first) - 1]
+    copy_of = np.full(order.size, NO_ROW, np.int32)
+    is_copy = ~is_first & np.any(ordered != 0, axis=1)
+    copy_of[order[is_copy]] = heads[is_copy]
+    return copy_of
+
+
+class _Search:
+    """The search among rows that are no copies; numbers here are positions among these."""
+
+    def __init__(self, table: Table, rule: MatchRule, heads: NDArray[np.int32]) -> None:
+        self._rule = rule
+        self._values = table.fingerprints[heads]
+        self.parents = np.arange(heads.size, dtype=np.int32)
+        self._confirm = (
+            -1 if rule.measure is None else MEASURES[rule.measure],
+            rule.threshold,
+            heads,
+            table.within,
+            table.features.starts,
+            table.features.hashes,
+            table.features.weights,
+        )
+
+    def connect(self, progress: Progress) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Join all groups; gives the pairs that did, one fewer than each group has rows."""
+        progress.start("matching", None)
+        found = [self._join(*self._neighbours(shift)) for shift in range(0, BLOCK_BITS * BLOCK_COUNT, BLOCK_BITS)]
+        for left, right in candidate_pairs(self._values, self._rule.radius, self.parents):
+            found.append(self._join(left, right))
+            progress.advance(left.size)
+        progress.finish()
+        return np.concatenate([left for left, _ in found]), np.concatenate([right for _, right in found])
+
+    def _neighbours(self, shift: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Pairs that stand beside each other when sorted from some block on: cheap, and they join most of a
+        large cluster before the complete search starts."""
+        values = self._values
+        rotated = values if shift == 0 else (values << np.uint64(shift)) | (values >> np.uint64(64 - shift))
+        order = np.argsort(rotated, kind="stable").astype(np.int32)
+        left, right = order[:-1], order[1:]
+        is_near = np.bitwise_count(values[left] ^ values[right]) <= self._rule.radius
+        return left[is_near], right[is_near]
+
+    def _join(
+        self, left: NDArray[np.int32], right: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        joined = kernels.join_confirmed(left, right, self.parents, *self._confirm)
+        flatten(self.parents)
+        return left[joined], right[joined]
+
+    def all_pairs(
+        self,
+        sizes: NDArray[np.int64],
+        is_big: NDArray[np.bool_],
+        connecting: tuple[NDArray[np.int32], NDArray[np.int32]],
+        progress: Progress,
+    ) -> Pairs:
+        """Every confirmed pair of the groups up to the limit, and what connects the others."""
+        roots = self.parents
+        members = np.flatnonzero((sizes[roots] > 1) & ~is_big[roots]).astype(np.int32)
+        members = members[np.argsort(roots[members], kind="stable")]
+        bounds = np.flatnonzero(np.diff(roots[members], prepend=-1)).tolist() + [members.size]
+        progress.start("pairs", int(members.size))
+        parts = []
+        for first, last in _slices(bounds):
+            parts.append(
+                kernels.pairs_within_groups(
+                    members[first:last], roots, self._values, self._rule.radius, *self._confirm
+                )
+            )
+            progress.advance(last - first)
+        progress.finish()
+        parts.append(self._connecting_pairs(connecting, is_big))
+        return Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4)))
+
+    def _connecting_pairs(
+        self, connecting: tuple[NDArray[np.int32], NDArray[np.int32]], is_big: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int16], NDArray[np.float64]]:
+        left, right = connecting
+        is_kept = is_big[self.parents[left]]
+        left, right = left[is_kept], right[is_kept]
+        left, right = np.minimum(left, right), np.maximum(left, right)
+        distances = np.bitwise_count(self._values[left] ^ self._values[right]).astype(np.int16)
+        return left, right, distances, kernels.confirmed_similarities(left, right, *self._confirm)
+
+    def loose_groups(
+        self, sizes: NDArray[np.int64], is_big: NDArray[np.bool_], pairs: Pairs
+    ) -> NDArray[np.bool_]:
+        """bool[h], True at the root of a group with a member that is no duplicate of the root."""
+        roots = self.parents
+        similar = np.bincount(
+            pairs.left[(roots[pairs.left] == pairs.left) & ~is_big[roots[pairs.left]]], minlength=roots.size
+        )
+        of_big = np.flatnonzero(is_big[roots] & (roots != np.arange(roots.size))).astype(np.int32)
+        duplicates_root = kernels.are_duplicates(
+            roots[of_big], of_big, self._values, self._rule.radius, *self._confirm
+        )
+        similar += np.bincount(roots[of_big[duplicates_root]], minlength=roots.size)
+        loose: NDArray[np.bool_] = (sizes > 1) & (similar < sizes - 1)
+        return loose
+
+
+def _slices(bounds: list[int], at_least: int = 20_000) -> list[tuple[int, int]]:
+    """Whole groups, about so many rows at a time."""
+    slices, first = [], 0
+    for bound in bounds:
+        if bound - first >= at_least or (bound == bounds[-1] and bound > first):
+            slices.append((first, bound))
+            first = bound
+    return slices
+
+
+def _spread(flags: NDArray[np.bool_], heads: NDArray[np.int32], count: int) -> NDArray[np.bool_]:
+    spread = np.zeros(count, np.bool_)
+    spread[heads] = flags
+    return spread

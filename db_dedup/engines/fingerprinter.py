@@ -1,0 +1,128 @@
+"""Steps 2 to 4 put together: a batch of rows in, their digests, features and fingerprints out.
+
+The one place where a recipe becomes a fingerprint: scan, worker, check and cluster all call it, so their bits
+are equal.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from db_dedup.config import Value, WatchedTable
+from db_dedup.errors import ConfigError
+from db_dedup.flow.features import Features, TokenHasher, count_features, hash_values
+from db_dedup.flow.fingerprint import fingerprint_rows
+from db_dedup.flow.normalise import normalise_batch
+from db_dedup.flow.segment import make_segmenter
+from db_dedup.flow.stop_words import STOP_WORDS
+
+NOTHING_TO_SAY: Final = bytes(16)
+"""Digest of a row without any feature: such rows are never copies of each other."""
+
+# Long enough for rjieba to work without the interpreter's lock for most of the time, short enough for memory.
+_BATCH_ROWS = 256
+
+
+@dataclass(frozen=True)
+class FingerprintedRows:
+    """What the flow knows of n rows.
+
+    Attributes:
+        fingerprints: uint64[n]; meaningless where `has_fingerprint` is False.
+        has_fingerprint: bool[n]; False where there is too little text to judge.
+        digests: n digests of 16 bytes of the normalised columns.
+        features: the features of the similarity, which are those of the fingerprint unless the measure is
+            on character n-grams.
+    """
+
+    fingerprints: NDArray[np.uint64]
+    has_fingerprint: NDArray[np.bool_]
+    digests: list[bytes]
+    features: Features
+
+
+class Fingerprinter:
+    """Computes what one recipe makes of rows."""
+
+    def __init__(self, watched: WatchedTable) -> None:
+        self._columns = list(watched.columns.items())
+        self._normaliser = watched.normaliser
+        self._rule = watched.rule
+        self._weights = [column.weight for _, column in self._columns]
+        try:
+            self._segmenter = make_segmenter(watched.segmenter, watched.user_words)
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
+        stop_words = STOP_WORDS if watched.stop_words is None else watched.stop_words
+        self._hasher = TokenHasher(normalise_batch(list(stop_words)))
+        self._grams = make_segmenter("chars:3") if self._rule.similarity == "char_jaccard" else None
+
+    def fingerprint(
+        self, rows: Sequence[Sequence[str]], within: Sequence[str | None] | None = None
+    ) -> FingerprintedRows:
+        """Run steps 2 to 4.
+
+        Args:
+            rows: for each row the watched columns' texts in their order, "" for NULL.
+            within: for each row what it must agree in with a duplicate.
+        """
+        columns = [
+            normalise_batch([row[i] for row in rows], self._normaliser if column.kind == "text" else "plain")
+            for i, (_, column) in enumerate(self._columns)
+        ]
+        features = count_features(
+            [self._hash_column(i, texts) for i, texts in enumerate(columns)],
+            self._weights,
+            self._rule.term_frequency,
+        )
+        counts = features.counts
+        return FingerprintedRows(
+            fingerprint_rows(features.starts, features.hashes, features.weights),
+            counts >= self._rule.min_features,
+            _digests(columns, within, counts > 0),
+            features if self._grams is None else self._gram_features(columns),
+        )
+
+    def _hash_column(self, index: int, texts: list[str]) -> NDArray[np.uint64]:
+        name, column = self._columns[index]
+        if isinstance(column, Value):
+            return hash_values(name, texts)
+        return self._hash_texts(self._segmenter, texts)
+
+    def _hash_texts(self, segmenter, texts: list[str]) -> NDArray[np.uint64]:  # type: ignore[no-untyped-def]
+        parts = [
+            self._hasher.hash_tokens(segmenter.cut_batch(texts[i : i + _BATCH_ROWS]))
+            for i in range(0, len(texts), _BATCH_ROWS)
+        ]
+        return np.concatenate(parts) if parts else np.empty(0, np.uint64)
+
+    def _gram_features(self, columns: list[list[str]]) -> Features:
+        hashed = [
+            hash_values(name, texts) if isinstance(column, Value) else self._hash_texts(self._grams, texts)
+            for (name, column), texts in zip(self._columns, columns, strict=True)
+        ]
+        return count_features(hashed, self._weights, "raw")
+
+
+def _digests(
+    columns: Sequence[Sequence[str]], within: Sequence[str | None] | None, says_something: NDArray[np.bool_]
+) -> list[bytes]:
+    """Digest of each row's columns and of what it must agree in, so that copies agree in both.
+
+    Normalised text holds no control character that counts as white space, so the separators are safe.
+    """
+    must_agree = within or [None] * len(columns[0])
+    return [
+        _digest("\x1f".join(texts) + f"\x1e{agree}")
+        if says
+        else NOTHING_TO_SAY
+        for texts, agree, says in zip(zip(*columns, strict=True), must_agree, says_something.tolist(), strict=True)
+    ]
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=len(NOTHING_TO_SAY)).digest()

@@ -1,0 +1,124 @@
+"""Step 3, first half: text -> tokens.
+
+A segmenter is part of the recipe: its name and user words give the same tokens on every machine. The `jieba`
+ones leave punctuation and spaces in as tokens; the next step drops what holds no letter, digit or ideograph.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.metadata import entry_points
+from typing import Final, Protocol
+
+from db_dedup.flow._jieba import Cut, PythonJieba, SearchWords, precise_jieba
+
+ENTRY_POINT_GROUP: Final = "db_dedup.segmenters"
+
+
+class Segmenter(Protocol):
+    """Cuts the texts of one column, a batch at a time. Threads may share it."""
+
+    name: str
+
+    def cut_batch(self, texts: Sequence[str]) -> list[str]:
+        """Tokens of all texts in order, with the token "\\n" after each text.
+
+        Args:
+            texts: normalised, so none holds a newline.
+        """
+        ...
+
+
+def make_segmenter(name: str, user_words: Sequence[str] = ()) -> Segmenter:
+    """Find and prepare the segmenter of this name.
+
+    Args:
+        name: one of `SEGMENTERS`, or an entry point in the group "db_dedup.segmenters": a callable that takes
+            the user words and returns a `Segmenter`.
+        user_words: lines of a user dictionary as jieba reads them, `word [frequency] [tag]`, normalised as the
+            texts are. Frequency 0 means that this is never a word.
+
+    Raises:
+        ValueError: no such name, user words for a segmenter without a dictionary, or a line that is not one.
+    """
+    if name in _CUTS_BY_DICTIONARY:
+        return _Segmenter(name, _CUTS_BY_DICTIONARY[name](user_words))
+    if name in _CUTS_BY_RULE:
+        if user_words:
+            raise ValueError(f"segmenter {name!r} has no dictionary, so it takes no user words")
+        return _Segmenter(name, _line_by_line(_CUTS_BY_RULE[name]()))
+    registered = entry_points(group=ENTRY_POINT_GROUP)
+    if name not in registered.names:
+        known = ", ".join([*SEGMENTERS, *sorted(registered.names)])
+        raise ValueError(f"unknown segmenter {name!r}, there are: {known}")
+    segmenter: Segmenter = registered[name].load()(user_words)
+    return segmenter
+
+
+class _Segmenter:
+    def __init__(self, name: str, cut: Cut) -> None:
+        self.name = name
+        self._cut = cut
+
+    def cut_batch(self, texts: Sequence[str]) -> list[str]:
+        if any("\n" in text for text in texts):
+            raise ValueError("a text with a newline in it is not normalised")
+        return self._cut(texts)
+
+
+def _line_by_line(cut: Callable[[str], list[str]]) -> Cut:
+    def cut_lines(texts: Sequence[str]) -> list[str]:
+        tokens: list[str] = []
+        for text in texts:
+            tokens += cut(text)
+            tokens.append("\n")
+        return tokens
+
+    return cut_lines
+
+
+def _character_runs(size: int) -> Callable[[str], list[str]]:
+    """Every run of `size` characters, white space left out; a shorter text is one token."""
+
+    def cut(text: str) -> list[str]:
+        characters = "".join(text.split())
+        if len(characters) <= size:
+            return [characters] if characters else []
+        return [characters[i : i + size] for i in range(len(characters) - size + 1)]
+
+    return cut
+
+
+def _words() -> Callable[[str], list[str]]:
+    r"""`\w+`, in which an accent or vowel sign that is a character of its own does not end the word."""
+    marks = "".join(c for c in map(chr, range(0x300, 0x20000)) if unicodedata.category(c)[0] == "M")
+    return re.compile(rf"\w[\w{marks}]*").findall
+
+
+def _precise(user_words: Sequence[str]) -> Cut:
+    return precise_jieba(user_words)[0]
+
+
+def _search(user_words: Sequence[str]) -> Cut:
+    cut, is_word = precise_jieba(user_words)
+    words = SearchWords(is_word)
+    return lambda texts: [word for token in cut(texts) for word in words[token]]
+
+
+def _full(user_words: Sequence[str]) -> Cut:
+    return PythonJieba(user_words).cut_full
+
+
+_CUTS_BY_DICTIONARY: Final[dict[str, Callable[[Sequence[str]], Cut]]] = {
+    "jieba": _precise,
+    "jieba-search": _search,
+    "jieba-full": _full,
+}
+_CUTS_BY_RULE: Final[dict[str, Callable[[], Callable[[str], list[str]]]]] = {
+    "words": _words,
+    **{f"chars:{size}": partial(_character_runs, size) for size in range(1, 9)},
+}
+
+SEGMENTERS: Final = (*_CUTS_BY_DICTIONARY, *_CUTS_BY_RULE)
+"""The built-in names: jieba's precise, search and full mode, spaced words, runs of 1 to 8 characters."""

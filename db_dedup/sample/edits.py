@@ -1,0 +1,162 @@
+"""How one petition becomes another that is its duplicate, or only looks like one."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import Random
+
+from .dress import GAPS, LAYOUTS
+from .letters import Letter, draw_channel, write_closing, write_line, write_salutation
+from .material import pick, sample
+from .slots import DATE_STYLES, Slots
+
+_DATE = re.compile(r"(\d{4})[年./-](\d{1,2})[月./-](\d{1,2})日?")
+_TYPING_SLIPS = "的地得在再做作已以是事和合他她它到道那哪时实有又因应像向"
+
+
+def copy_exactly(rng: Random, letter: Letter) -> Letter:
+    """The same text again, perhaps through another channel."""
+    return replace(letter, channel=draw_channel(rng, letter.subject))
+
+
+def change_white_space(rng: Random, letter: Letter) -> Letter:
+    """Another layout, gap and width of digits; the words stay."""
+    dress = letter.dress
+    return replace(
+        letter,
+        dress=replace(
+            dress,
+            layout=pick(rng, [layout for layout in LAYOUTS if layout != dress.layout]),
+            gap=pick(rng, [gap for gap in GAPS if gap != dress.gap]),
+            wide_digits=not dress.wide_digits,
+        ),
+    )
+
+
+def mistype(rng: Random, letter: Letter) -> Letter:
+    """One to five ideographs dropped, doubled or mistaken, fewer in a short text."""
+    sentences = list(letter.sentences)
+    edits = 1 + int(rng.random() * min(5, sum(map(len, sentences)) // 12))
+    while edits:
+        i = int(rng.random() * len(sentences))
+        at = int(rng.random() * len(sentences[i]))
+        char = sentences[i][at]
+        if not "一" <= char <= "龥":
+            continue
+        put = pick(rng, ("", char + char, pick(rng, _TYPING_SLIPS.replace(char, ""))))
+        sentences[i] = sentences[i][:at] + put + sentences[i][at + 1 :]
+        edits -= 1
+    return replace(letter, sentences=tuple(sentences))
+
+
+def sign_as_another(rng: Random, letter: Letter) -> Letter:
+    """A joint letter: the same text under another name, home and telephone."""
+    return letter.swap(_new_words(rng, letter, ("name", "phone", "home")))
+
+
+def change_salutation(rng: Random, letter: Letter) -> Letter:
+    """Another title, salutation and closing; the body stays."""
+    return replace(
+        letter,
+        title=write_line(rng, letter.slots, "titles"),
+        salutation=write_salutation(rng, letter.slots),
+        closing=write_closing(rng, letter.slots, signed=False),
+    )
+
+
+def mask_names(rng: Random, letter: Letter) -> Letter:
+    """The people of the text masked, each in one of the ways offices mask them."""
+    changes = {letter.slots["phone"]: letter.slots["phone"][:3] + "****" + letter.slots["phone"][-4:]}
+    for slot in ("name", "person"):
+        if name := letter.slots.get(slot):
+            changes[name] = pick(rng, _masks(name))
+    return letter.swap(changes)
+
+
+def shorten(rng: Random, letter: Letter) -> Letter:
+    """A few sentences of the middle alone; all that one letter yields begin alike, so they nest."""
+    start = len(letter.sentences) // 3
+    length = 2 + int(rng.random() * (len(letter.sentences) // 3))
+    return replace(letter, salutation="", sentences=letter.sentences[start : start + length], closing="")
+
+
+def follow_up(rng: Random, letter: Letter) -> Letter:
+    """The same again, with a paragraph that asks where the answer is."""
+    line = write_line(rng, letter.slots, "followups")
+    if rng.random() < 0.5:
+        return replace(letter, sentences=(line, *letter.sentences))
+    return replace(letter, sentences=(*letter.sentences, line))
+
+
+def restyle_dates(rng: Random, letter: Letter) -> Letter:
+    """The dates written in another style."""
+    style = pick(rng, [style for style in DATE_STYLES if style != letter.slots.date_style])
+
+    def rewrite(match: re.Match[str]) -> str:
+        year, month, day = map(int, match.groups())
+        return style.format(y=year, m=month, d=day)
+
+    return replace(letter, sentences=tuple(_DATE.sub(rewrite, sentence) for sentence in letter.sentences))
+
+
+def reorder(rng: Random, letter: Letter) -> Letter:
+    """The sentences after the first in another order."""
+    first, *rest = letter.sentences
+    shuffled = sample(rng, rest, len(rest))
+    return replace(letter, sentences=(first, *(shuffled if shuffled != rest else rest[::-1])))
+
+
+def add_reference(rng: Random, letter: Letter) -> Letter:
+    """A reference number or an address on the web put behind the body."""
+    return replace(letter, sentences=(*letter.sentences, write_line(rng, letter.slots, "references")))
+
+
+def move_elsewhere(rng: Random, letter: Letter) -> Letter:
+    """No duplicate: the same letter word for word, about another place."""
+    named = tuple(slot for slot in letter.slots if slot.rstrip("23456789") in letter.subject.places)
+    return letter.swap(_new_words(rng, letter, (*named, "name", "phone", "home")))
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of duplicate: what makes the copies, of which letters, and how many.
+
+    Attributes:
+        shapes: The shapes of letter that it suits; empty for all.
+        copies: The least and the most copies of one letter; few are likelier than many.
+    """
+
+    edit: Callable[[Random, Letter], Letter]
+    shapes: tuple[str, ...] = ()
+    copies: tuple[int, int] = (1, 3)
+    signed: bool = False
+    dated: bool = False
+
+
+_FULL = ("letter", "letter", "long", "essay")
+KINDS: dict[str, Kind] = {
+    "exact": Kind(copy_exactly, copies=(1, 4)),
+    "whitespace": Kind(change_white_space),
+    "typo": Kind(mistype),
+    "joint": Kind(sign_as_another, _FULL, copies=(2, 39), signed=True),
+    "salutation": Kind(change_salutation, _FULL),
+    "masked": Kind(mask_names, _FULL, signed=True),
+    "contained": Kind(shorten, ("long", "essay"), copies=(1, 2)),
+    "followup": Kind(follow_up, _FULL),
+    "dates": Kind(restyle_dates, _FULL, copies=(1, 2), dated=True),
+    "reordered": Kind(reorder, _FULL, copies=(1, 2)),
+    "reference": Kind(add_reference, _FULL),
+}
+
+
+def _new_words(rng: Random, letter: Letter, slots: tuple[str, ...]) -> dict[str, str]:
+    fresh = Slots(rng, letter.subject, letter.received)
+    return {letter.slots[slot]: fresh[slot] for slot in slots}
+
+
+def _masks(name: str) -> tuple[str, ...]:
+    family, given = name[0], name[1:]
+    return (
+        f"{family}*{given[-1]}", f"{family}{given[::-1]}", f"{family}某某", f"{family}某",
+        f"{family}XX", f"{family}**", "XXX", "*****", f"{family}先生", f"{family}女士",
+    )  # fmt: skip

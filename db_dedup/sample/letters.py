@@ -1,0 +1,166 @@
+"""One petition as its writer put it together, before it is written out as text."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from random import Random
+
+from .dress import Dress, draw_dress
+from .material import Subject, Template, load_subjects, pick, sample
+from .slots import Slots
+
+# How many sentences of which pool, in this order.
+SHAPES: Mapping[str, tuple[tuple[str, int, int], ...]] = {
+    "line": (("shorts", 1, 1),),
+    "note": (("openings", 1, 1), ("facts", 1, 1), ("demands", 1, 1)),
+    "letter": (
+        ("openings", 1, 1), ("facts", 2, 3), ("history", 0, 1), ("complaints", 1, 1), ("demands", 1, 1),
+    ),
+    "long": (
+        ("openings", 1, 1), ("facts", 4, 5), ("dated", 0, 1), ("history", 1, 2),
+        ("complaints", 2, 2), ("demands", 2, 2), ("pleas", 1, 1),
+    ),
+    "essay": (
+        ("openings", 1, 1), ("facts", 5, 11), ("dated", 1, 3), ("history", 2, 8),
+        ("complaints", 2, 4), ("demands", 2, 4), ("pleas", 1, 3),
+    ),
+    "aside": (
+        ("asides", 1, 1), ("openings", 1, 1), ("facts", 3, 7), ("complaints", 1, 2), ("demands", 1, 3),
+    ),
+}  # fmt: skip
+# Out of a hundred petitions.
+COMMON_SHAPES = ("line",) * 3 + ("note",) * 30 + ("letter",) * 44 + ("long",) * 18 + ("essay",) * 5
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A petition in its parts; `templates` are the ones its sentences were made from."""
+
+    slots: Slots
+    templates: tuple[Template, ...]
+    title: str
+    salutation: str
+    sentences: tuple[str, ...]
+    closing: str
+    dress: Dress
+    region: str | None
+    channel: str | None
+    petitioner: str | None
+    phone: str | None
+    received: datetime
+
+    @property
+    def subject(self) -> Subject:
+        """What it is about."""
+        return self.slots.subject
+
+    @property
+    def content(self) -> str:
+        """The text as it arrives, dirt and all."""
+        return self.dress.put_on(self.salutation, self.sentences, self.closing)
+
+    def swap(self, changes: Mapping[str, str]) -> "Letter":
+        """Returns the letter with every old word replaced by its new one, in all parts and columns."""
+
+        def put(text: str) -> str:
+            for old, new in changes.items():
+                text = text.replace(old, new)
+            return text
+
+        return replace(
+            self,
+            title=put(self.title),
+            salutation=put(self.salutation),
+            sentences=tuple(map(put, self.sentences)),
+            closing=put(self.closing),
+            region=self.region and put(self.region),
+            petitioner=self.petitioner and put(self.petitioner),
+            phone=self.phone and put(self.phone),
+        )
+
+
+def write_letter(
+    rng: Random,
+    slots: Slots,
+    shape: str,
+    *,
+    signed: bool = False,
+    dated: bool = False,
+    avoid: Collection[Template] = (),
+) -> Letter:
+    """Writes a new petition.
+
+    Args:
+        slots: Whose words it uses; petitions that share them are about the same matter.
+        shape: A key of `SHAPES`.
+        signed: Name, home and telephone stand in the text for certain.
+        dated: A date stands in the text for certain.
+        avoid: Templates not to use where others are left.
+    """
+    subject = slots.subject
+    signed = signed or (shape != "line" and rng.random() < 0.15)
+    templates = _choose_templates(rng, subject, shape, avoid)
+    if signed:
+        templates.insert(1, pick(rng, subject.pools["intros"]))
+    if dated and not any(template in subject.pools["dated"] for template in templates):
+        templates.insert(-1, pick(rng, subject.pools["dated"]))
+    sentences = [slots.fill(template.choose(rng)) for template in templates]
+    if shape == "essay" and rng.random() < 0.6:
+        sentences += _write_aside(rng, slots)
+    return Letter(
+        slots=slots,
+        templates=tuple(templates),
+        title=write_line(rng, slots, "titles"),
+        salutation=write_salutation(rng, slots) if shape != "line" else "",
+        sentences=tuple(sentences),
+        closing=write_closing(rng, slots, signed) if shape != "line" else "",
+        dress=draw_dress(rng),
+        region=_or_none(rng, slots["district"], 0.05),
+        channel=draw_channel(rng, subject),
+        petitioner=_or_none(rng, slots["name"], 0.1),
+        phone=_or_none(rng, slots["phone"], 0.25),
+        received=slots.received,
+    )
+
+
+def write_line(rng: Random, slots: Slots, pool: str) -> str:
+    """Writes one sentence of the pool."""
+    return slots.fill(pick(rng, slots.subject.pools[pool]).choose(rng))
+
+
+def write_salutation(rng: Random, slots: Slots) -> str:
+    """Writes a salutation, or "" as many petitioners do."""
+    return write_line(rng, slots, "salutations") if rng.random() < 0.65 else ""
+
+
+def write_closing(rng: Random, slots: Slots, signed: bool) -> str:
+    """Writes thanks or, when signed, a signature, or "" as many petitioners do."""
+    pool = "signatures" if signed and rng.random() < 0.6 else "closings"
+    return write_line(rng, slots, pool) if rng.random() < 0.6 else ""
+
+
+def draw_channel(rng: Random, subject: Subject) -> str | None:
+    """Returns how a petition came in, now and then unknown."""
+    return _or_none(rng, pick(rng, subject.pools["channels"]).choose(rng), 0.05)
+
+
+def _choose_templates(
+    rng: Random, subject: Subject, shape: str, avoid: Collection[Template] = ()
+) -> list[Template]:
+    chosen: list[Template] = []
+    for pool, low, high in SHAPES[shape]:
+        wanted = low + int(rng.random() * (high - low + 1))
+        free = [template for template in subject.pools[pool] if template not in avoid]
+        chosen += sample(rng, free or subject.pools[pool], wanted)
+    return chosen
+
+
+def _write_aside(rng: Random, slots: Slots) -> list[str]:
+    """Returns sentences on a second matter in the same place."""
+    other = Slots(rng, pick(rng, load_subjects()), slots.received)
+    other.update(slots)
+    return [other.fill(template.choose(rng)) for template in _choose_templates(rng, other.subject, "aside")]
+
+
+def _or_none(rng: Random, value: str, none_share: float) -> str | None:
+    return None if rng.random() < none_share else value

@@ -1,0 +1,65 @@
+"""Names of ours in the user's database, within the dialect's limit."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Final
+
+from db_dedup.errors import ConfigError
+
+_HASH_DIGITS: Final = 8
+# PostgreSQL's; the names made once per database keep it everywhere, so that they are the same in all.
+_NARROWEST_LIMIT_BYTES: Final = 63
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """Where our names live: a schema of our own, or a prefix where the dialect has no schemas.
+
+    Raises:
+        ConfigError: neither is given, so that our names could be the user's.
+    """
+
+    schema: str | None
+    prefix: str
+
+    def __post_init__(self) -> None:  # noqa: D105
+        if not self.schema and not self.prefix:
+            raise ConfigError(
+                'the prefix may not be empty where the database has no schemas: try prefix = "dedup_"'
+            )
+
+    def name(self, base: str) -> str:
+        """The name of one of our tables, indexes or fixed views, without its schema."""
+        return object_name(self, base, _NARROWEST_LIMIT_BYTES, limit_counts_bytes=True)
+
+
+def object_name(namespace: Namespace, base: str, limit: int | None, *, limit_counts_bytes: bool) -> str:
+    """The name of an object of ours, without its schema.
+
+    Args:
+        namespace: gives the prefix.
+        base: the name before the prefix.
+        limit: of the dialect, in bytes of UTF-8 or in characters; None for none.
+        limit_counts_bytes: what `limit` counts.
+    """
+    return fit_name(namespace.prefix + base, limit, limit_counts_bytes=limit_counts_bytes)
+
+
+def view_name(namespace: Namespace, table_name: str, limit: int | None, *, limit_counts_bytes: bool) -> str:
+    """The name of the view of one watched table's rows with their groups, without its schema."""
+    base = f"duplicates_of_{table_name}"
+    return object_name(namespace, base, limit, limit_counts_bytes=limit_counts_bytes)
+
+
+def fit_name(name: str, limit: int | None, *, limit_counts_bytes: bool) -> str:
+    """The name itself where it fits; else its beginning, `_` and eight digits of its hash.
+
+    Cut names that begin alike stay different by their hashes. A character is never cut in two.
+    """
+    encoded = name.encode()
+    if limit is None or (len(encoded) if limit_counts_bytes else len(name)) <= limit:
+        return name
+    kept = limit - _HASH_DIGITS - 1
+    beginning = encoded[:kept].decode(errors="ignore") if limit_counts_bytes else name[:kept]
+    digest = hashlib.blake2b(encoded, digest_size=_HASH_DIGITS // 2).hexdigest()
+    return f"{beginning}_{digest}"

@@ -1,0 +1,181 @@
+"""Our tables, as SQLAlchemy Core sees them. `migrations/` makes them; a test holds the two equal."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Computed,
+    Double,
+    Index,
+    Integer,
+    MetaData,
+    SmallInteger,
+    Table,
+    UniqueConstraint,
+)
+
+from db_dedup.schema.names import Namespace
+from db_dedup.schema.types import Digest, ExactText, Fingerprint, KeyText, LongText, RowId, Timestamp
+
+__all__ = ["BLOCK_SHIFTS", "TABLE_OPTIONS", "Namespace", "Tables", "block_expression", "our_tables"]
+
+BLOCK_SHIFTS: Final = (48, 32, 16, 0)
+
+# Queue and pairs need transactions, whatever engine the server falls back on.
+TABLE_OPTIONS: Final[dict[str, Any]] = {"mysql_engine": "InnoDB", "mariadb_engine": "InnoDB"}
+
+
+@dataclass(frozen=True)
+class Tables:
+    """All our tables in one namespace."""
+
+    namespace: Namespace
+    metadata: MetaData
+    watched_table: Table
+    fingerprint: Table
+    pair: Table
+    change: Table
+    dead_change: Table
+    scan: Table
+
+
+def block_expression(shift: int) -> str:
+    """SQL of a block column, alike in all dialects.
+
+    A copy has no blocks: its class is found through the row it copies, so that a million equal rows are not a
+    million candidates.
+    """
+    return f"CASE WHEN copy_of IS NULL THEN (fingerprint >> {shift}) & 65535 END"
+
+
+@lru_cache(maxsize=16)
+def our_tables(namespace: Namespace) -> Tables:
+    """The tables of one namespace."""
+    metadata = MetaData(schema=namespace.schema)
+    return Tables(
+        namespace,
+        metadata,
+        _watched_table(metadata, namespace),
+        _fingerprint(metadata, namespace),
+        _pair(metadata, namespace),
+        _change(metadata, namespace),
+        _dead_change(metadata, namespace),
+        _scan(metadata, namespace),
+    )
+
+
+def _watched_table(metadata: MetaData, names: Namespace) -> Table:
+    return Table(
+        names.name("watched_table"),
+        metadata,
+        Column("id", Integer, primary_key=True),
+        Column("name", ExactText(255), nullable=False),
+        Column("definition", LongText, nullable=False),
+        Column("recipe", Integer),
+        Column("recipe_digest", ExactText(64)),
+        Column("view_name", ExactText(64)),
+        Column("view_digest", ExactText(64)),
+        Column("lease_owner", ExactText(255)),
+        Column("lease_until", Timestamp),
+        UniqueConstraint("name", name=names.name("watched_table_name_key")),
+        **TABLE_OPTIONS,
+    )
+
+
+def _fingerprint(metadata: MetaData, names: Namespace) -> Table:
+    table = Table(
+        names.name("fingerprint"),
+        metadata,
+        Column("id", RowId, primary_key=True),
+        Column("table_id", Integer, nullable=False),
+        Column("recipe", Integer, nullable=False),
+        Column("row_key", KeyText, nullable=False),
+        Column("order_value", ExactText(64)),
+        Column("fingerprint", Fingerprint),
+        Column("digest", Digest, nullable=False),
+        Column("copy_of", RowId),
+        Column("group_id", RowId),
+        Column("is_loose", Boolean),
+        Column("is_abridged", Boolean),
+        Column("found_at", Timestamp),
+        *(
+            Column(f"block_{i}", Integer, Computed(block_expression(shift), persisted=True))
+            for i, shift in enumerate(BLOCK_SHIFTS, 1)
+        ),
+        UniqueConstraint("table_id", "recipe", "row_key", name=names.name("fingerprint_row_key")),
+        **TABLE_OPTIONS,
+    )
+    answer = (table.c.table_id, table.c.recipe, table.c.fingerprint, table.c.id)
+    for i in range(1, 5):
+        Index(names.name(f"fingerprint_block_{i}"), table.c[f"block_{i}"], *answer)
+    Index(names.name("fingerprint_digest"), table.c.digest, table.c.table_id, table.c.recipe)
+    Index(names.name("fingerprint_copy_of"), table.c.copy_of)
+    Index(names.name("fingerprint_group"), table.c.group_id)
+    return table
+
+
+def _pair(metadata: MetaData, names: Namespace) -> Table:
+    table = Table(
+        names.name("pair"),
+        metadata,
+        Column("id_a", RowId, primary_key=True, autoincrement=False),
+        Column("id_b", RowId, primary_key=True, autoincrement=False),
+        Column("distance", SmallInteger, nullable=False),
+        Column("similarity", Double),
+        Column("found_at", Timestamp, nullable=False),
+        **TABLE_OPTIONS,
+    )
+    Index(names.name("pair_id_b"), table.c.id_b)
+    return table
+
+
+def _change(metadata: MetaData, names: Namespace) -> Table:
+    # No number of its own: a sequence would change the lastval() of the user's session.
+    table = Table(
+        names.name("change"),
+        metadata,
+        Column("table_id", Integer, nullable=False),
+        Column("row_key", KeyText, nullable=False),
+        Column("operation", ExactText(1), nullable=False),
+        Column("queued_at", Timestamp, nullable=False),
+        **TABLE_OPTIONS,
+    )
+    Index(names.name("change_row"), table.c.table_id, table.c.row_key)
+    return table
+
+
+def _dead_change(metadata: MetaData, names: Namespace) -> Table:
+    return Table(
+        names.name("dead_change"),
+        metadata,
+        Column("table_id", Integer, primary_key=True, autoincrement=False),
+        Column("row_key", KeyText, primary_key=True),
+        Column("operation", ExactText(1), nullable=False),
+        Column("attempts", Integer, nullable=False),
+        Column("error", LongText, nullable=False),
+        Column("failed_at", Timestamp, nullable=False),
+        **TABLE_OPTIONS,
+    )
+
+
+def _scan(metadata: MetaData, names: Namespace) -> Table:
+    table = Table(
+        names.name("scan"),
+        metadata,
+        Column("id", RowId, primary_key=True),
+        Column("table_id", Integer, nullable=False),
+        Column("recipe", Integer, nullable=False),
+        Column("state", ExactText(16), nullable=False),
+        Column("owner", ExactText(255), nullable=False),
+        Column("started_at", Timestamp, nullable=False),
+        Column("finished_at", Timestamp),
+        Column("row_count", RowId),
+        Column("report", LongText),
+        Column("error", LongText),
+        **TABLE_OPTIONS,
+    )
+    Index(names.name("scan_table"), table.c.table_id, table.c.started_at)
+    return table

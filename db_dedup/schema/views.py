@@ -1,0 +1,161 @@
+"""The three fixed views, as selects over our tables, and the DDL that makes and drops a view.
+
+Every fingerprint in them is tied to the watched table, though one tie would do: so a look-up by table and key
+may start from any of the keys and use the index on it.
+"""
+
+from typing import Any, Final
+
+from sqlalchemy import (
+    ColumnElement,
+    CompoundSelect,
+    FromClause,
+    Select,
+    TableClause,
+    and_,
+    column,
+    false,
+    func,
+    literal_column,
+    select,
+    table,
+    union_all,
+)
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.schema import ExecutableDDLElement
+from sqlalchemy.sql.compiler import DDLCompiler
+
+from db_dedup.schema.names import Namespace
+from db_dedup.schema.tables import Tables, our_tables
+
+AnySelect = Select[Any] | CompoundSelect[Any]
+
+
+def duplicate_pairs(tables: Tables) -> AnySelect:
+    """Each confirmed pair once, the earlier-received row first, and each copy's link to the row it copies."""
+    watched, pair = tables.watched_table.alias("watched"), tables.pair.alias("pair")
+    a, b = tables.fingerprint.alias("a"), tables.fingerprint.alias("b")
+    pairs = (
+        select(
+            watched.c.name.label("table_name"),
+            a.c.row_key.label("key_a"),
+            b.c.row_key.label("key_b"),
+            pair.c.distance.label("distance"),
+            pair.c.similarity.label("similarity"),
+            pair.c.found_at.label("found_at"),
+        )
+        .select_from(pair)
+        .join(a, a.c.id == pair.c.id_a)
+        .join(b, b.c.id == pair.c.id_b)
+        .join(watched, and_(_serves(a, watched), _serves(b, watched)))
+    )
+    original, copy = tables.fingerprint.alias("original"), tables.fingerprint.alias("copy")
+    links = (
+        select(
+            watched.c.name,
+            original.c.row_key,
+            copy.c.row_key,
+            literal_column("0"),
+            literal_column("1.0"),
+            copy.c.found_at,
+        )
+        .select_from(copy)
+        .join(original, original.c.id == copy.c.copy_of)
+        .join(watched, and_(_serves(original, watched), _serves(copy, watched)))
+        .where(copy.c.copy_of.is_not(None))
+    )
+    return union_all(pairs, links)
+
+
+def duplicate_groups(tables: Tables) -> AnySelect:
+    """Each group once, with its size (copies included) and the flags of its representative."""
+    watched = tables.watched_table.alias("watched")
+    first, member = tables.fingerprint.alias("first"), tables.fingerprint.alias("member")
+    return (
+        select(
+            watched.c.name.label("table_name"),
+            first.c.row_key.label("group_id"),
+            func.count().label("size"),
+            first.c.row_key.label("representative_key"),
+            func.coalesce(first.c.is_loose, false()).label("is_loose"),
+            func.coalesce(first.c.is_abridged, false()).label("is_abridged"),
+        )
+        .select_from(member)
+        .join(first, first.c.id == member.c.group_id)
+        .join(watched, _serves(first, watched))
+        .where(member.c.group_id.is_not(None))
+        .group_by(watched.c.name, first.c.id, first.c.row_key, first.c.is_loose, first.c.is_abridged)
+    )
+
+
+def duplicate_members(tables: Tables) -> AnySelect:
+    """Each row that is in a group, with its group."""
+    watched = tables.watched_table.alias("watched")
+    first, member = tables.fingerprint.alias("first"), tables.fingerprint.alias("member")
+    return (
+        select(
+            watched.c.name.label("table_name"),
+            first.c.row_key.label("group_id"),
+            member.c.row_key.label("row_key"),
+            (member.c.id == member.c.group_id).label("is_representative"),
+        )
+        .select_from(member)
+        .join(first, first.c.id == member.c.group_id)
+        .join(watched, and_(_serves(first, watched), _serves(member, watched)))
+        .where(member.c.group_id.is_not(None))
+    )
+
+
+FIXED_VIEWS: Final = {
+    "duplicate_pairs": duplicate_pairs,
+    "duplicate_groups": duplicate_groups,
+    "duplicate_members": duplicate_members,
+}
+"""What each fixed view selects, by its name before the prefix."""
+
+
+def fixed_view(namespace: Namespace, base: str) -> TableClause:
+    """A fixed view to select from, with typed columns (flags come back as bool everywhere)."""
+    query = FIXED_VIEWS[base](our_tables(namespace))
+    columns = [column(c.name, c.type) for c in query.selected_columns]
+    return table(namespace.name(base), *columns, schema=namespace.schema)
+
+
+def _serves(row: FromClause, watched: FromClause) -> ColumnElement[bool]:
+    """The fingerprint is of the recipe that its watched table serves now."""
+    return and_(row.c.table_id == watched.c.id, row.c.recipe == watched.c.recipe)
+
+
+class CreateView(ExecutableDDLElement):
+    """CREATE VIEW; values in the select are written out, since DDL takes no parameters."""
+
+    inherit_cache = False
+
+    def __init__(self, name: str, schema: str | None, query: AnySelect) -> None:
+        """Name the view, its schema (None for the default one) and what it selects."""
+        self.view, self.query = table(name, schema=schema), query
+
+
+class DropView(ExecutableDDLElement):
+    """DROP VIEW IF EXISTS."""
+
+    inherit_cache = False
+
+    def __init__(self, name: str, schema: str | None) -> None:
+        """Name the view and its schema (None for the default one)."""
+        self.view = table(name, schema=schema)
+
+
+@compiles(CreateView)
+def _create_view(element: CreateView, compiler: DDLCompiler, **_: Any) -> str:
+    query = compiler.sql_compiler.process(element.query, literal_binds=True)
+    return f"CREATE VIEW {_view_name(element.view, compiler)} AS {query}"
+
+
+@compiles(DropView)
+def _drop_view(element: DropView, compiler: DDLCompiler, **_: Any) -> str:
+    return f"DROP VIEW IF EXISTS {_view_name(element.view, compiler)}"
+
+
+def _view_name(view: TableClause, compiler: DDLCompiler) -> str:
+    return compiler.preparer.format_table(view)

@@ -1,0 +1,96 @@
+"""Reads and writes of the pair table during a scan: only differences are written, so `found_at` stays true."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, and_, delete, or_, select
+
+from db_dedup.dialects.base import Dialect
+from db_dedup.schema.tables import Tables
+from db_dedup.store.fingerprints import FingerprintStore
+
+
+@dataclass(frozen=True)
+class StoredPairs:
+    """p pairs by fingerprint id; similarity is NaN where it was not computed.
+
+    Attributes:
+        id_a: int64[p].
+        id_b: int64[p].
+        distances: int16[p], bits.
+        similarities: float64[p].
+    """
+
+    id_a: NDArray[np.int64]
+    id_b: NDArray[np.int64]
+    distances: NDArray[np.int16]
+    similarities: NDArray[np.float64]
+
+
+def read_pairs(connection: Connection, store: FingerprintStore) -> StoredPairs:
+    """All stored pairs of a table under a recipe."""
+    pair, fingerprint = store.tables.pair, store.tables.fingerprint
+    query = (
+        select(pair.c.id_a, pair.c.id_b, pair.c.distance, pair.c.similarity)
+        .join(fingerprint, fingerprint.c.id == pair.c.id_a)
+        .where(store.mine)
+    )
+    rows = connection.execute(query).all()
+    columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
+    return StoredPairs(
+        np.array(columns[0], np.int64),
+        np.array(columns[1], np.int64),
+        np.array(columns[2], np.int16),
+        np.array(columns[3], np.float64),
+    )
+
+
+def replace_pairs(
+    connection: Connection, store: FingerprintStore, old: StoredPairs, new: StoredPairs, now: datetime
+) -> None:
+    """Make the stored pairs the new ones; a pair that is in both keeps its row and its `found_at`."""
+    old_in_new = np.isin(_as_records(old), _as_records(new))
+    new_in_old = np.isin(_as_records(new), _as_records(old))
+    _delete_pairs(connection, store.tables, old.id_a[~old_in_new], old.id_b[~old_in_new])
+    _insert_pairs(connection, store.dialect, store.tables, new, np.flatnonzero(~new_in_old), now)
+
+
+def _as_records(pairs: StoredPairs) -> NDArray[np.void]:
+    """Each pair as one comparable value, similarity included: a changed pair is replaced."""
+    kind = np.dtype([("a", np.int64), ("b", np.int64), ("d", np.int16), ("s", np.float64)])
+    records = np.empty(pairs.id_a.size, kind)
+    records["a"], records["b"], records["d"] = pairs.id_a, pairs.id_b, pairs.distances
+    # NaN equals nothing, not even itself
+    records["s"] = np.nan_to_num(pairs.similarities, nan=-1.0)
+    return records
+
+
+def _delete_pairs(
+    connection: Connection, tables: Tables, id_a: NDArray[np.int64], id_b: NDArray[np.int64]
+) -> None:
+    pair = tables.pair
+    for first in range(0, id_a.size, 500):
+        wanted = zip(id_a[first : first + 500].tolist(), id_b[first : first + 500].tolist(), strict=True)
+        connection.execute(delete(pair).where(or_(*(and_(pair.c.id_a == a, pair.c.id_b == b) for a, b in wanted))))
+
+
+def _insert_pairs(
+    connection: Connection,
+    dialect: Dialect,
+    tables: Tables,
+    pairs: StoredPairs,
+    chosen: NDArray[np.int64],
+    now: datetime,
+) -> None:
+    similarities = [None if np.isnan(s) else s for s in pairs.similarities[chosen].tolist()]
+    rows = zip(
+        pairs.id_a[chosen].tolist(),
+        pairs.id_b[chosen].tolist(),
+        pairs.distances[chosen].tolist(),
+        similarities,
+        [now] * chosen.size,
+        strict=True,
+    )
+    dialect.bulk_insert(connection, tables.pair, ("id_a", "id_b", "distance", "similarity", "found_at"), rows)

@@ -1,0 +1,62 @@
+"""The record of full scans: when each began, how it ended, what it found."""
+
+import json
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select, update
+
+from db_dedup.records import ScanReport
+from db_dedup.schema.tables import Tables
+from db_dedup.store.clock import utc_now
+
+RUNNING, FINISHED, FAILED = "running", "finished", "failed"
+
+
+def begin_scan(connection: Connection, tables: Tables, table_id: int, recipe: int, owner: str) -> int:
+    """Write that a scan begins; those left running by a process that died have failed. Gives its number."""
+    table = tables.scan
+    connection.execute(
+        update(table)
+        .where(table.c.table_id == table_id, table.c.state == RUNNING)
+        .values(state=FAILED, finished_at=utc_now(), error="the process ended without a word")
+    )
+    result = connection.execute(
+        insert(table).values(
+            table_id=table_id, recipe=recipe, state=RUNNING, owner=owner, started_at=utc_now()
+        )
+    )
+    key = result.inserted_primary_key
+    return int(key[0]) if key else 0
+
+
+def finish_scan(connection: Connection, tables: Tables, scan_id: int, report: ScanReport) -> None:
+    """Write what a scan found."""
+    connection.execute(
+        update(tables.scan)
+        .where(tables.scan.c.id == scan_id)
+        .values(state=FINISHED, finished_at=utc_now(), row_count=report.rows, report=json.dumps(asdict(report)))
+    )
+
+
+def fail_scan(connection: Connection, tables: Tables, scan_id: int, error: str) -> None:
+    """Write that a scan ended early, and why."""
+    connection.execute(
+        update(tables.scan)
+        .where(tables.scan.c.id == scan_id)
+        .values(state=FAILED, finished_at=utc_now(), error=error)
+    )
+
+
+def last_scan(connection: Connection, tables: Tables, table_id: int) -> Row[tuple[datetime, datetime, str]] | None:
+    """(started_at, finished_at, state) of the latest scan."""
+    table = tables.scan
+    query = (
+        select(table.c.started_at, table.c.finished_at, table.c.state)
+        .where(table.c.table_id == table_id)
+        .order_by(table.c.id.desc())
+        .limit(1)
+    )
+    row: Any = connection.execute(query).one_or_none()
+    return row

@@ -1,0 +1,121 @@
+"""The tables we watch: their stored recipe, which one serves, and the lease of the scan at work."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, insert, or_, select, update
+
+from db_dedup.config import WatchedTable
+from db_dedup.schema.tables import Tables
+from db_dedup.store.clock import utc_now
+
+LEASE: Final = timedelta(seconds=60)
+"""A scan that has not renewed its lease for so long counts as dead."""
+
+
+@dataclass(frozen=True)
+class StoredTable:
+    """One row of `watched_table`.
+
+    Attributes:
+        recipe: number of the recipe that serves, None before the first finished scan.
+    """
+
+    id: int
+    watched: WatchedTable
+    recipe: int | None
+    recipe_digest: str | None
+    view_name: str | None
+
+
+def find_table(connection: Connection, tables: Tables, name: str) -> StoredTable | None:
+    """What is stored of a watched table."""
+    table = tables.watched_table
+    row = connection.execute(select(table).where(table.c.name == name)).one_or_none()
+    return None if row is None else _stored(row)
+
+
+def list_tables(connection: Connection, tables: Tables) -> list[StoredTable]:
+    """Every watched table, by name."""
+    table = tables.watched_table
+    return [_stored(row) for row in connection.execute(select(table).order_by(table.c.name))]
+
+
+def add_table(connection: Connection, tables: Tables, watched: WatchedTable) -> StoredTable:
+    """The stored row of a table, made if there is none."""
+    stored = find_table(connection, tables, watched.name)
+    if stored is None:
+        connection.execute(
+            insert(tables.watched_table).values(name=watched.name, definition=_definition(watched))
+        )
+        stored = find_table(connection, tables, watched.name)
+        assert stored is not None  # noqa: S101 - it was written in this transaction
+    return stored
+
+
+def serve_recipe(
+    connection: Connection, tables: Tables, table_id: int, watched: WatchedTable, recipe: int
+) -> None:
+    """From the end of this transaction on, the views show what this recipe found."""
+    table = tables.watched_table
+    connection.execute(
+        update(table)
+        .where(table.c.id == table_id)
+        .values(definition=_definition(watched), recipe=recipe, recipe_digest=watched.recipe_digest())
+    )
+
+
+def set_view_name(connection: Connection, tables: Tables, table_id: int, view_name: str | None) -> None:
+    """Remember which view was made for the table."""
+    table = tables.watched_table
+    connection.execute(update(table).where(table.c.id == table_id).values(view_name=view_name))
+
+
+def take_lease(connection: Connection, tables: Tables, table_id: int, owner: str) -> str | None:
+    """Become the one scan of this table. Returns None, or who holds it."""
+    table = tables.watched_table
+    now = utc_now()
+    taken = connection.execute(
+        update(table)
+        .where(
+            table.c.id == table_id,
+            or_(table.c.lease_until.is_(None), table.c.lease_until < now, table.c.lease_owner == owner),
+        )
+        .values(lease_owner=owner, lease_until=now + LEASE)
+    )
+    if taken.rowcount == 1:
+        return None
+    holder = connection.execute(select(table.c.lease_owner).where(table.c.id == table_id)).scalar_one_or_none()
+    return str(holder)
+
+
+def renew_lease(connection: Connection, tables: Tables, table_id: int, owner: str) -> bool:
+    """Say that the scan is alive. False where it has lost its lease."""
+    table = tables.watched_table
+    renewed = connection.execute(
+        update(table)
+        .where(table.c.id == table_id, table.c.lease_owner == owner)
+        .values(lease_until=utc_now() + LEASE)
+    )
+    return renewed.rowcount == 1
+
+
+def drop_lease(connection: Connection, tables: Tables, table_id: int, owner: str) -> None:
+    """Let the next scan begin."""
+    table = tables.watched_table
+    connection.execute(
+        update(table)
+        .where(table.c.id == table_id, table.c.lease_owner == owner)
+        .values(lease_owner=None, lease_until=None)
+    )
+
+
+def _definition(watched: WatchedTable) -> str:
+    return watched.model_dump_json(by_alias=True)
+
+
+def _stored(row: Row[Any]) -> StoredTable:
+    return StoredTable(
+        row.id, WatchedTable.model_validate_json(row.definition), row.recipe, row.recipe_digest, row.view_name
+    )

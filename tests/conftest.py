@@ -1,0 +1,83 @@
+"""What every test can ask for: a fresh, empty database of each kind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import URL
+
+from tests.servers import (
+    Database,
+    Server,
+    ServerUnavailableError,
+    fresh_database,
+    opened,
+    start_mariadb,
+    start_postgresql,
+)
+
+NOT_TESTED = "NOT TESTED: "
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[Server]:
+    yield from _server("postgresql", "DB_DEDUP_TEST_POSTGRESQL_URL", start_postgresql)
+
+
+@pytest.fixture(scope="session")
+def mariadb_server() -> Iterator[Server]:
+    yield from _server("mariadb", "DB_DEDUP_TEST_MYSQL_URL", start_mariadb)
+
+
+@pytest.fixture
+def sqlite_database(tmp_path: Path) -> Iterator[Database]:
+    url = URL.create("sqlite", database=str(tmp_path / "database.db"))
+    with opened("sqlite", url) as database:
+        yield database
+
+
+@pytest.fixture
+def postgresql_database(postgresql_server: Server) -> Iterator[Database]:
+    with fresh_database(postgresql_server) as database:
+        yield database
+
+
+@pytest.fixture
+def mariadb_database(mariadb_server: Server) -> Iterator[Database]:
+    with fresh_database(mariadb_server) as database:
+        yield database
+
+
+@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
+def database(request: pytest.FixtureRequest) -> Database:
+    """The same test on each kind of database in turn."""
+    found: Database = request.getfixturevalue(f"{request.param}_database")
+    return found
+
+
+def _server(name: str, variable: str, start: Callable[[], Server]) -> Iterator[Server]:
+    url = os.environ.get(variable)
+    try:
+        server = Server.elsewhere(name, url) if url else start()
+    except ServerUnavailableError as error:
+        if os.environ.get("CI", "").lower() == "true":
+            pytest.fail(f"{NOT_TESTED}{name} ({error})")
+        pytest.skip(f"{NOT_TESTED}{name} ({error})")
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say on one line for each database that could not be had that its tests did not run."""
+    reasons = {
+        report.longrepr[2].removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", [])
+        if isinstance(report.longrepr, tuple)
+    }
+    for reason in sorted(reason for reason in reasons if reason.startswith(NOT_TESTED)):
+        terminalreporter.write_line(reason, red=True, bold=True)

@@ -1,0 +1,129 @@
+"""Runs a server program in a temporary folder, never as root, and takes it down again."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+START_SECONDS = 60.0
+STOP_SECONDS = 20.0
+LONGEST_FOLDER = 70  # a socket's path may have 107 bytes in all
+
+
+class ServerUnavailableError(Exception):
+    """A server cannot be had on this machine; the message says what would help."""
+
+
+class ServerProcess:
+    """A temporary folder, the unprivileged user who works in it, and the server that runs there.
+
+    Args:
+        preferred_user: Whom to be when this process is root, such as "postgres"; "nobody" if that user is
+            missing. An ordinary user stays who they are.
+        stop_signal: What makes the server end at once and in good order.
+    """
+
+    def __init__(self, preferred_user: str, stop_signal: signal.Signals) -> None:
+        self._user = _unprivileged_user(preferred_user)
+        self._stop_signal = stop_signal
+        self._process: subprocess.Popen[bytes] | None = None
+        self.folder = Path(tempfile.mkdtemp(prefix="dedup-", dir=_temporary_folder()))
+        self._log = self.folder / "log"
+        self._log.touch()
+        if self._user is not None:
+            for path in (self.folder, self._log):
+                os.chown(path, self._user.pw_uid, self._user.pw_gid)
+        atexit.register(self.stop)
+
+    def run(self, *command: str | Path) -> None:
+        """Run a command to its end.
+
+        Raises:
+            ServerUnavailableError: It failed; the message carries its last words.
+        """
+        process = self._popen(command)
+        if process.wait() != 0:
+            self._fail(f"{Path(command[0]).name} failed")
+
+    def start(self, *command: str | Path, is_ready: Callable[[], bool]) -> None:
+        """Start the server and wait until `is_ready`.
+
+        Raises:
+            ServerUnavailableError: It ended early or was not ready in time.
+        """
+        # Should this process be killed, the kernel ends the server too, where there is a way to ask for it.
+        guard = shutil.which("setpriv")
+        prefix = [guard, "--pdeathsig", self._stop_signal.name.removeprefix("SIG"), "--"] if guard else []
+        self._process = self._popen([*prefix, *command])
+        deadline = time.monotonic() + START_SECONDS
+        while not is_ready():
+            if self._process.poll() is not None:
+                self._fail(f"{Path(command[0]).name} ended as soon as it started")
+            if time.monotonic() > deadline:
+                self._fail(f"{Path(command[0]).name} was not ready after {START_SECONDS:.0f} s")
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """End the server and remove its folder; a second call does nothing."""
+        atexit.unregister(self.stop)
+        if self._process is not None:
+            self._process.send_signal(self._stop_signal)
+            try:
+                self._process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _popen(self, command: Sequence[str | Path]) -> subprocess.Popen[bytes]:
+        identity = (
+            {"user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []} if self._user else {}
+        )
+        with self._log.open("ab") as log:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                env=os.environ | {"HOME": str(self.folder), "LC_ALL": "C"},
+                start_new_session=True,  # an interrupt from the keyboard is for the tests alone
+                **identity,
+            )
+
+    def _fail(self, problem: str) -> None:
+        last_words = self._log.read_text(errors="replace").strip().splitlines()[-3:]
+        self.stop()
+        raise ServerUnavailableError(f"{problem}: {' / '.join(last_words)}")
+
+
+def find_folder(programs: Sequence[str], folders: Sequence[Path]) -> Path | None:
+    """Return the folder of the first of `programs` on the PATH, or the first of `folders` that has it."""
+    for program in programs:
+        found = shutil.which(program)
+        if found:
+            return Path(found).resolve().parent
+    return next((folder for folder in folders if any((folder / name).exists() for name in programs)), None)
+
+
+def _unprivileged_user(preferred: str) -> pwd.struct_passwd | None:
+    if os.geteuid() != 0:
+        return None
+    users = {user.pw_name: user for user in pwd.getpwall()}
+    user = users.get(preferred) or users.get("nobody")
+    if user is None:
+        raise ServerUnavailableError(f"root must not run it, and there is no user {preferred} or nobody")
+    return user
+
+
+def _temporary_folder() -> str:
+    usual = tempfile.gettempdir()
+    return usual if len(os.fsencode(usual)) <= LONGEST_FOLDER else "/tmp"  # noqa: S108
