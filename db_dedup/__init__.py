@@ -1,1 +1,53 @@
-__version__ = '0'
+"""Finds near-duplicate rows in relational tables and keeps the answer as SQL views.
+
+>>> from db_dedup import Deduplicator, Text, Value  # doctest: +SKIP
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from db_dedup.app import Database, Deduplicator
+    from db_dedup.config import Settings, Text, Value, WatchedTable
+    from db_dedup.errors import DedupError
+    from db_dedup.records import DuplicatePair, GroupSummary, Match, ScanReport
+    from db_dedup.schema.migrate import include_name
+
+_HOMES = {
+    "Database": "db_dedup.app",
+    "Deduplicator": "db_dedup.app",
+    "DedupError": "db_dedup.errors",
+    "DuplicatePair": "db_dedup.records",
+    "GroupSummary": "db_dedup.records",
+    "Match": "db_dedup.records",
+    "ScanReport": "db_dedup.records",
+    "Settings": "db_dedup.config",
+    "Text": "db_dedup.config",
+    "Value": "db_dedup.config",
+    "WatchedTable": "db_dedup.config",
+    "include_name": "db_dedup.schema.migrate",
+}
+
+__all__ = [
+    "Database",
+    "DedupError",
+    "Deduplicator",
+    "DuplicatePair",
+    "GroupSummary",
+    "Match",
+    "ScanReport",
+    "Settings",
+    "Text",
+    "Value",
+    "WatchedTable",
+    "include_name",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for: `import db_dedup` itself stays light."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

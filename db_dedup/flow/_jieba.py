@@ -120,6 +120,7 @@ class RustJieba:
         from jieba import finalseg
 
         jieba = Jieba()
+        jieba.add_word("\n\n", 3, None)
         self._cut_by_dictionary: Callable[[str, bool], list[str]] = jieba.cut
         self.is_word: IsWord = jieba.has_word
         self._tables = load_tables(finalseg)

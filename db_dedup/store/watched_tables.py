@@ -27,6 +27,7 @@ class StoredTable:
     recipe: int | None
     recipe_digest: str | None
     view_name: str | None
+    view_digest: str | None
 
 
 def find_table(connection: Connection, tables: Tables, name: str) -> StoredTable | None:
@@ -66,10 +67,14 @@ def serve_recipe(
     )
 
 
-def set_view_name(connection: Connection, tables: Tables, table_id: int, view_name: str | None) -> None:
-    """Remember which view was made for the table."""
+def set_view(
+    connection: Connection, tables: Tables, table_id: int, view_name: str | None, view_digest: str | None
+) -> None:
+    """Remember which view was made for the table, and the digest of its definition."""
     table = tables.watched_table
-    connection.execute(update(table).where(table.c.id == table_id).values(view_name=view_name))
+    connection.execute(
+        update(table).where(table.c.id == table_id).values(view_name=view_name, view_digest=view_digest)
+    )
 
 
 def take_lease(connection: Connection, tables: Tables, table_id: int, owner: str) -> str | None:
@@ -117,5 +122,10 @@ def _definition(watched: WatchedTable) -> str:
 
 def _stored(row: Row[Any]) -> StoredTable:
     return StoredTable(
-        row.id, WatchedTable.model_validate_json(row.definition), row.recipe, row.recipe_digest, row.view_name
+        row.id,
+        WatchedTable.model_validate_json(row.definition),
+        row.recipe,
+        row.recipe_digest,
+        row.view_name,
+        row.view_digest,
     )

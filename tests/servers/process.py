@@ -10,7 +10,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 START_SECONDS = 60.0
@@ -59,10 +59,7 @@ class ServerProcess:
         Raises:
             ServerUnavailableError: It ended early or was not ready in time.
         """
-        # Should this process be killed, the kernel ends the server too, where there is a way to ask for it.
-        guard = shutil.which("setpriv")
-        prefix = [guard, "--pdeathsig", self._stop_signal.name.removeprefix("SIG"), "--"] if guard else []
-        self._process = self._popen([*prefix, *command])
+        self._process = self._popen([*_death_guard(self._stop_signal), *command])
         deadline = time.monotonic() + START_SECONDS
         while not is_ready():
             if self._process.poll() is not None:
@@ -105,13 +102,11 @@ class ServerProcess:
         raise ServerUnavailableError(f"{problem}: {' / '.join(last_words)}")
 
 
-def find_folder(programs: Sequence[str], folders: Sequence[Path]) -> Path | None:
-    """Return the folder of the first of `programs` on the PATH, or the first of `folders` that has it."""
-    for program in programs:
-        found = shutil.which(program)
-        if found:
-            return Path(found).resolve().parent
-    return next((folder for folder in folders if any((folder / name).exists() for name in programs)), None)
+def find_program(name: str, folders: Iterable[Path]) -> Path | None:
+    """Return the program called `name` on the PATH, or else in the first of `folders` that has it."""
+    on_path = shutil.which(name)
+    places = [Path(on_path)] if on_path else [folder / name for folder in folders]
+    return next((place for place in places if place.exists()), None)
 
 
 def _unprivileged_user(preferred: str) -> pwd.struct_passwd | None:
@@ -127,3 +122,13 @@ def _unprivileged_user(preferred: str) -> pwd.struct_passwd | None:
 def _temporary_folder() -> str:
     usual = tempfile.gettempdir()
     return usual if len(os.fsencode(usual)) <= LONGEST_FOLDER else "/tmp"  # noqa: S108
+
+
+def _death_guard(stop_signal: signal.Signals) -> list[str]:
+    """Return a prefix that has the kernel stop a command when this process is killed, where there is one."""
+    prefix = ["setpriv", "--pdeathsig", stop_signal.name.removeprefix("SIG"), "--"]
+    try:
+        subprocess.run([*prefix, "true"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        return []
+    return prefix

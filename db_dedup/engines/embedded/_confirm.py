@@ -1,7 +1,7 @@
 """The compiled kernels of `matching`: confirm candidates by their features, join rows into groups.
 
-They share the last arguments: measure (-1: the distance decides), threshold, heads (number of each searched row
-in the table), within, and the features' starts, hashes and weights.
+They share the last arguments: measure (-1: the distance decides), threshold, within, and each row's place among
+the features, whose starts, hashes and weights follow.
 """
 
 import numba as nb
@@ -13,20 +13,19 @@ from db_dedup.flow.similarity import similarity_of
 
 
 @nb.njit(cache=True, nogil=True)
-def _confirmed(a, b, measure, threshold, heads, within, starts, hashes, weights):  # type: ignore[no-untyped-def]
+def _confirmed(a, b, measure, threshold, within, places, starts, hashes, weights):  # type: ignore[no-untyped-def]
     """(whether rows a and b are duplicates, their similarity or NaN)."""
-    row, other = heads[a], heads[b]
-    if within[row] != within[other] or within[row] < 0:
+    if within[a] != within[b] or within[a] < 0:
         return False, np.nan
     if measure < 0:
         return True, np.nan
-    similarity = similarity_of(measure, starts, hashes, weights, row, other)
+    similarity = similarity_of(measure, starts, hashes, weights, places[a], places[b])
     return similarity >= threshold, similarity
 
 
 @nb.njit(cache=True, nogil=True)
 def join_confirmed(  # type: ignore[no-untyped-def]
-    left, right, parents, measure, threshold, heads, within, starts, hashes, weights
+    left, right, parents, measure, threshold, within, places, starts, hashes, weights
 ):
     """Join the groups of every confirmed pair that are not one yet.
 
@@ -39,7 +38,7 @@ def join_confirmed(  # type: ignore[no-untyped-def]
         if a == b:
             continue
         is_duplicate, _ = _confirmed(
-            left[p], right[p], measure, threshold, heads, within, starts, hashes, weights
+            left[p], right[p], measure, threshold, within, places, starts, hashes, weights
         )
         if is_duplicate:
             parents[max(a, b)] = min(a, b)
@@ -49,7 +48,7 @@ def join_confirmed(  # type: ignore[no-untyped-def]
 
 @nb.njit(cache=True, nogil=True)
 def pairs_within_groups(  # type: ignore[no-untyped-def]
-    members, roots, values, radius, measure, threshold, heads, within, starts, hashes, weights
+    members, roots, values, radius, measure, threshold, within, places, starts, hashes, weights
 ):
     """Every duplicate pair of members with one root; members stand group by group, ascending within each.
 
@@ -68,7 +67,7 @@ def pairs_within_groups(  # type: ignore[no-untyped-def]
             if distance > np.uint64(radius):
                 continue
             is_duplicate, similarity = _confirmed(
-                members[i], members[j], measure, threshold, heads, within, starts, hashes, weights
+                members[i], members[j], measure, threshold, within, places, starts, hashes, weights
             )
             if not is_duplicate:
                 continue
@@ -91,26 +90,26 @@ def _resized(array, size):  # type: ignore[no-untyped-def]
 
 @nb.njit(cache=True, nogil=True)
 def confirmed_similarities(  # type: ignore[no-untyped-def]
-    left, right, measure, threshold, heads, within, starts, hashes, weights
+    left, right, measure, threshold, within, places, starts, hashes, weights
 ):
     """float64[p]: the similarity of each pair, NaN where none is computed."""
     result = np.empty(left.size, np.float64)
     for p in range(left.size):
         _, result[p] = _confirmed(
-            left[p], right[p], measure, threshold, heads, within, starts, hashes, weights
+            left[p], right[p], measure, threshold, within, places, starts, hashes, weights
         )
     return result
 
 
 @nb.njit(cache=True, nogil=True)
 def are_duplicates(  # type: ignore[no-untyped-def]
-    left, right, values, radius, measure, threshold, heads, within, starts, hashes, weights
+    left, right, values, radius, measure, threshold, within, places, starts, hashes, weights
 ):
     """bool[p]: whether left[i] and right[i] are near enough and confirmed."""
     result = np.zeros(left.size, np.bool_)
     for p in range(left.size):
         if popcount(values[left[p]] ^ values[right[p]]) <= np.uint64(radius):
             result[p], _ = _confirmed(
-                left[p], right[p], measure, threshold, heads, within, starts, hashes, weights
+                left[p], right[p], measure, threshold, within, places, starts, hashes, weights
             )
     return result

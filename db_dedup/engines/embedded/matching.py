@@ -29,7 +29,8 @@ class Table:
         has_fingerprint: bool[n].
         digests: uint64[n, 2], the two halves of each digest; all zero says nothing.
         within: int32[n], equal where rows agree in the `within` columns, -1 where they agree with none.
-        features: of the n rows, for the similarity.
+        features: of the n rows, for the similarity, in any order.
+        places: int64[n], where each row's features stand.
     """
 
     fingerprints: NDArray[np.uint64]
@@ -37,6 +38,7 @@ class Table:
     digests: NDArray[np.uint64]
     within: NDArray[np.int32]
     features: Features
+    places: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -132,8 +134,8 @@ class _Search:
         self._confirm = (
             -1 if rule.measure is None else MEASURES[rule.measure],
             rule.threshold,
-            heads,
-            table.within,
+            table.within[heads],
+            table.places[heads],
             table.features.starts,
             table.features.hashes,
             table.features.weights,

@@ -1,0 +1,264 @@
+"""The one place that picks dialect, engine and settings; and the Python API."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from db_dedup.config import Settings, WatchedTable, watched_table
+from db_dedup.dialects import dialect_for, open_engine
+from db_dedup.engines.embedded.expansion import Expansion
+from db_dedup.engines.embedded.lookup import CheckResult, Lookup
+from db_dedup.errors import NotScannedError, RecipeDiffersError, SchemaMissingError, UnknownNameError
+from db_dedup.jobs.full_scan import FullScan
+from db_dedup.jobs.table_view import TableView
+from db_dedup.progress import NullProgress, Progress
+from db_dedup.records import DuplicatePair, GroupSummary, Match, ScanReport, TableStatus
+from db_dedup.schema import migrate
+from db_dedup.schema.tables import our_tables
+from db_dedup.store import answers, status, watched_tables
+from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.inspection import check_columns, inspect_table, resolve_key
+from db_dedup.store.source import Source
+from db_dedup.store.watched_tables import StoredTable
+
+
+class Database:
+    """A user's database with our tables in it."""
+
+    def __init__(self, engine: Engine | str, schema: str = "dedup", prefix: str = "dedup_") -> None:
+        self._owns_engine = isinstance(engine, str)
+        self.engine = open_engine(engine) if isinstance(engine, str) else engine
+        self.dialect = dialect_for(self.engine)
+        self.namespace = self.dialect.namespace(schema, prefix)
+        self.tables = our_tables(self.namespace)
+
+    def close(self) -> None:
+        """Give back the connections, if the engine is ours."""
+        if self._owns_engine:
+            self.engine.dispose()
+
+    @contextmanager
+    def errors_told(self) -> Iterator[None]:
+        """Whatever the driver says becomes one clear line of ours."""
+        try:
+            yield
+        except SQLAlchemyError as error:
+            raise self.dialect.translate_error(error) from error
+
+    def upgrade(self) -> str:
+        """Make our tables, or bring them up to date. Gives their revision."""
+        with self.errors_told(), self.dialect.write_transaction(self.engine) as connection:
+            migrate.upgrade(connection, self.namespace)
+        return migrate.head_revision()
+
+    def upgrade_sql(self) -> str:
+        """The SQL that `upgrade` runs on an empty database."""
+        return migrate.upgrade_sql(self.engine.dialect.name, self.namespace)
+
+    def downgrade(self, revision: str) -> None:
+        """Take our tables back to an older revision, "base" for none."""
+        with self.errors_told(), self.dialect.write_transaction(self.engine) as connection:
+            migrate.downgrade(connection, self.namespace, revision)
+
+    def uninstall(self) -> list[str]:
+        """Drop everything of ours. Gives the names of what was dropped."""
+        with self.errors_told():
+            views = self._table_views()
+            with self.dialect.write_transaction(self.engine) as connection:
+                return migrate.uninstall(connection, self.namespace, views)
+
+    def require_schema(self) -> None:
+        """Raise SchemaMissingError unless our tables are there and up to date."""
+        with self.errors_told(), self.engine.connect() as connection:
+            revision = migrate.current_revision(connection, self.namespace)
+        if revision is None:
+            raise SchemaMissingError("the tables of db_dedup are not in this database: run `db-dedup upgrade`")
+        if revision != migrate.head_revision():
+            raise SchemaMissingError(
+                f"the tables of db_dedup are of revision {revision}, this program needs "
+                f"{migrate.head_revision()}: run `db-dedup upgrade`"
+            )
+
+    def status(self) -> list[TableStatus]:
+        """Where each watched table stands."""
+        self.require_schema()
+        with self.errors_told(), self.engine.connect() as connection:
+            return status.read_status(connection, self.dialect, self.tables)
+
+    def watched_names(self) -> list[str]:
+        """The tables watched so far."""
+        self.require_schema()
+        with self.errors_told(), self.engine.connect() as connection:
+            return [stored.watched.name for stored in watched_tables.list_tables(connection, self.tables)]
+
+    def _table_views(self) -> list[str]:
+        with self.engine.connect() as connection:
+            if migrate.current_revision(connection, self.namespace) is None:
+                return []
+            stored = watched_tables.list_tables(connection, self.tables)
+        return [s.view_name for s in stored if s.view_name]
+
+
+class Deduplicator:
+    """Finds the duplicates of one table.
+
+    Args:
+        engine: an Engine, a URL, or a `Database`.
+        table: the table's name; or its whole settings.
+        columns: column name -> weight of its text, `Text()` or `Value()`. Without it the stored recipe is used.
+        progress: told how far a scan has come.
+        options: any other setting of a table in `dedup.toml`, such as `preset`, `key`, `order`, `where`.
+    """
+
+    def __init__(
+        self,
+        engine: Engine | str | Database,
+        table: str | WatchedTable,
+        columns: Mapping[str, object] | None = None,
+        progress: Progress | None = None,
+        **options: Any,
+    ) -> None:
+        self.database = engine if isinstance(engine, Database) else Database(engine)
+        self._progress = progress or NullProgress()
+        if isinstance(table, WatchedTable):
+            self.name, self._given = table.name, table
+        else:
+            self.name = table
+            self._given = None if columns is None else watched_table(table, {"columns": dict(columns), **options})
+
+    def upgrade(self) -> str:
+        """Make our tables in the database, or bring them up to date."""
+        return self.database.upgrade()
+
+    def scan(self) -> ScanReport:
+        """Find every duplicate of the table and switch the views to the new answer."""
+        self.database.require_schema()
+        database = self.database
+        with database.errors_told():
+            watched = self._given or self._require_stored().watched
+            watched, source = self._source(watched)
+            report = FullScan(
+                database.engine, database.dialect, database.tables, watched, source, self._progress
+            ).run()
+            with database.dialect.write_transaction(database.engine) as connection:
+                TableView(database.dialect, database.tables, source).refresh(
+                    connection, self._require_stored(connection)
+                )
+        return report
+
+    def check(
+        self, record: Mapping[str, object], connection: Connection | Session | None = None
+    ) -> list[Match]:
+        """Stored rows that this record duplicates, nearest first.
+
+        Args:
+            record: column name -> value; what is missing counts as NULL.
+            connection: read through this one, which is neither committed nor rolled back.
+        """
+        return self.check_in_full(record, connection).matches
+
+    def check_in_full(
+        self, record: Mapping[str, object], connection: Connection | Session | None = None
+    ) -> CheckResult:
+        """As `check`, and whether there was too little text to judge."""
+        with self.database.errors_told():
+            lookup = self._lookup
+            if connection is None:
+                with self.database.engine.connect() as own:
+                    return lookup.check(own, record)
+            return lookup.check(connection.connection() if isinstance(connection, Session) else connection, record)
+
+    def pairs(self, expand: bool = False) -> Iterator[DuplicatePair]:
+        """The duplicate pairs; expanded, every pair of rows that the copies and abridged groups imply."""
+        with self.database.errors_told():
+            stored = self._require_scanned()
+            with self.database.engine.connect() as connection:
+                if not expand:
+                    yield from answers.read_pairs(connection, self.database.tables, self.name)
+                    return
+                watched, source = self._source(stored.watched)
+                yield from Expansion(watched, self._store(stored), source).pairs(connection)
+
+    def groups(self, limit: int | None = None) -> list[GroupSummary]:
+        """The duplicate groups, the largest first."""
+        with self.database.errors_told():
+            self._require_scanned()
+            with self.database.engine.connect() as connection:
+                return list(answers.read_groups(connection, self.database.tables, self.name, limit))
+
+    def members(self, group_id: str) -> list[str]:
+        """The row keys of a group, the representative first."""
+        with self.database.errors_told(), self.database.engine.connect() as connection:
+            return answers.read_members(connection, self.database.tables, self.name, group_id)
+
+    def view_statements(self) -> list[str]:
+        """The DDL of this table's view, as a scan would run it."""
+        with self.database.errors_told():
+            stored = self._require_stored()
+            _, source = self._source(self._given or stored.watched)
+            view = TableView(self.database.dialect, self.database.tables, source)
+            dialect = self.database.engine.dialect
+            return [f"{str(s.compile(dialect=dialect)).strip()};" for s in view.statements(stored)]
+
+    @cached_property
+    def _lookup(self) -> Lookup:
+        stored = self._require_scanned()
+        watched, source = self._source(stored.watched)
+        return Lookup(watched, self._store(stored), source)
+
+    def _store(self, stored: StoredTable) -> FingerprintStore:
+        return FingerprintStore(self.database.dialect, self.database.tables, stored.id, stored.recipe or 0)
+
+    def _source(self, watched: WatchedTable) -> tuple[WatchedTable, Source]:
+        """The settings with what inspection found filled in, and the reader of the user's table."""
+        with self.database.engine.connect() as connection:
+            table = inspect_table(connection, watched.table_name, watched.schema_name)
+        check_columns(watched, table)
+        key = resolve_key(table, watched.key)
+        watched = watched.model_copy(update={"key": tuple(column.name for column in key)})
+        return watched, Source(self.database.dialect, table, watched)
+
+    def _require_stored(self, connection: Connection | None = None) -> StoredTable:
+        if connection is None:
+            with self.database.engine.connect() as own:
+                return self._require_stored(own)
+        stored = watched_tables.find_table(connection, self.database.tables, self.name)
+        if stored is None:
+            known = [s.watched.name for s in watched_tables.list_tables(connection, self.database.tables)]
+            raise UnknownNameError("watched table", self.name, known)
+        return stored
+
+    def _require_scanned(self) -> StoredTable:
+        """The stored table, once it has an answer and the given settings are those it was made with."""
+        self.database.require_schema()
+        stored = self._require_stored()
+        if stored.recipe is None:
+            raise NotScannedError(f"{self.name!r} has not been scanned yet: run `db-dedup scan {self.name}`")
+        if self._given is not None and not _same_settings(self._given, stored.watched):
+            raise RecipeDiffersError(
+                f"the settings of {self.name!r} differ from those it was scanned with: "
+                f"run `db-dedup scan {self.name}`"
+            )
+        return stored
+
+
+def open_deduplicator(
+    url: str, settings: Settings | None, table: str, progress: Progress | None = None
+) -> Deduplicator:
+    """The table as the settings file says, or as it is stored where there is no file."""
+    if settings is None:
+        return Deduplicator(Database(url), table, progress=progress)
+    database = Database(url, settings.schema_name, settings.prefix)
+    return Deduplicator(database, settings.watched(table), progress=progress)
+
+
+def _same_settings(given: WatchedTable, stored: WatchedTable) -> bool:
+    """Whether both say the same; a key left out says what inspection found."""
+    if given.key is None:
+        given = given.model_copy(update={"key": stored.key})
+    return given == stored

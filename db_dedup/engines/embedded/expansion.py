@@ -1,0 +1,118 @@
+"""Every pair of rows that the answer implies: copies written out, abridged groups searched again."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+from sqlalchemy import Connection, and_, or_, select
+
+from db_dedup.config import WatchedTable
+from db_dedup.engines.embedded.table_scan import MEASURE_OF
+from db_dedup.engines.fingerprinter import Fingerprinter
+from db_dedup.flow.candidates import candidate_pairs
+from db_dedup.flow.features import concatenate_features
+from db_dedup.flow.similarity import similarities
+from db_dedup.records import DuplicatePair
+from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.source import Source
+from db_dedup.store.values import typed_key
+
+_FETCH = 10_000
+_PAGE = 2_000
+
+_Place = tuple[bool, str, tuple[object, ...]]
+_Row = tuple[_Place, str]
+"""When a row was received, as a sort key, and its row key."""
+
+
+class Expansion:
+    """Writes out the pairs of one table."""
+
+    def __init__(self, watched: WatchedTable, store: FingerprintStore, source: Source) -> None:
+        self._watched = watched
+        self._store = store
+        self._source = source
+        self._families = [column.family for column in source.key_columns]
+
+    def pairs(self, connection: Connection) -> Iterator[DuplicatePair]:
+        """Every pair of rows whose copy classes are the same or paired, once each, the earlier row first."""
+        classes, abridged = self._read_classes(connection)
+        for members in classes.values():
+            for (_, a), (_, b) in combinations(sorted(members), 2):
+                yield DuplicatePair(a, b, 0, 1.0)
+        for id_a, id_b, distance, similarity in self._class_pairs(connection, abridged):
+            for one in classes[id_a]:
+                for other in classes[id_b]:
+                    (_, a), (_, b) = sorted((one, other))
+                    yield DuplicatePair(a, b, distance, similarity)
+
+    def _read_classes(self, connection: Connection) -> tuple[dict[int, list[_Row]], dict[int, list[tuple[int, str, int]]]]:
+        """(class id -> its rows, abridged group's id -> (id, row key, fingerprint) of its rows but copies)."""
+        row, first = self._store.tables.fingerprint, self._store.tables.fingerprint.alias("first")
+        query = (
+            select(row.c.id, row.c.copy_of, row.c.row_key, row.c.order_value, row.c.fingerprint, row.c.group_id,
+                   first.c.is_abridged)  # fmt: skip
+            .join(first, first.c.id == row.c.group_id)
+            .where(self._store.mine)
+            .execution_options(yield_per=_FETCH)
+        )
+        classes: dict[int, list[_Row]] = defaultdict(list)
+        abridged: dict[int, list[tuple[int, str, int]]] = defaultdict(list)
+        for row_id, copy_of, key, order_value, fingerprint, group_id, is_abridged in connection.execute(query):
+            place = (order_value is None, order_value or "", typed_key(key, self._families))
+            classes[row_id if copy_of is None else copy_of].append((place, key))
+            if is_abridged and copy_of is None:
+                abridged[group_id].append((row_id, key, fingerprint))
+        return classes, abridged
+
+    def _class_pairs(
+        self, connection: Connection, abridged: Mapping[int, Sequence[tuple[int, str, int]]]
+    ) -> Iterator[tuple[int, int, int, float | None]]:
+        pair, row = self._store.tables.pair, self._store.tables.fingerprint
+        query = (
+            select(pair.c.id_a, pair.c.id_b, pair.c.distance, pair.c.similarity)
+            .join(row, row.c.id == pair.c.id_a)
+            .where(self._store.mine, or_(row.c.group_id.is_(None), and_(row.c.group_id.not_in(list(abridged)))))
+            .execution_options(yield_per=_FETCH)
+        )
+        for id_a, id_b, distance, similarity in connection.execute(query):
+            yield id_a, id_b, distance, similarity
+        for members in abridged.values():
+            yield from self._search_group(connection, members)
+
+    def _search_group(
+        self, connection: Connection, members: Sequence[tuple[int, str, int]]
+    ) -> Iterator[tuple[int, int, int, float | None]]:
+        """All pairs of an abridged group, from the texts as they are now."""
+        stored = {key: (row_id, fingerprint) for row_id, key, fingerprint in members}
+        fingerprinter = Fingerprinter(self._watched)
+        rows = self._source.read_rows(connection, list(stored))
+        ids, fingerprints, within, parts = [], [], [], []
+        page = []
+        for row in rows:
+            page.append(row)
+            ids.append(stored[row.row_key][0])
+            fingerprints.append(stored[row.row_key][1])
+            within.append(row.within)
+            if len(page) == _PAGE:
+                parts.append(fingerprinter.fingerprint([r.values for r in page]).features)
+                page = []
+        parts.append(fingerprinter.fingerprint([r.values for r in page]).features)
+        features = concatenate_features(parts)
+        values = np.array(fingerprints, np.uint64)
+        rule = self._watched.rule
+        measure = MEASURE_OF[rule.similarity]
+        for left, right in candidate_pairs(values, rule.radius):
+            distances = np.bitwise_count(values[left] ^ values[right])
+            scores = (
+                np.full(left.size, np.nan)
+                if measure is None
+                else similarities(measure, features.starts, features.hashes, features.weights, left, right)
+            )
+            for a, b, distance, score in zip(
+                left.tolist(), right.tolist(), distances.tolist(), scores.tolist(), strict=True
+            ):
+                agree = within[a] is None or (within[a] == within[b] and within[a] != "")
+                if agree and (measure is None or score >= rule.threshold):
+                    yield ids[a], ids[b], distance, None if measure is None else score

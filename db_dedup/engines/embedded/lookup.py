@@ -1,0 +1,106 @@
+"""Is this text a duplicate? The one-row look-up, with the rule of the stored recipe."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy import Connection
+
+from db_dedup.config import WatchedTable
+from db_dedup.engines.embedded.table_scan import MEASURE_OF
+from db_dedup.engines.fingerprinter import NOTHING_TO_SAY, FingerprintedRows, Fingerprinter
+from db_dedup.flow.candidates import block_values
+from db_dedup.flow.features import concatenate_features
+from db_dedup.flow.similarity import similarities
+from db_dedup.records import Match, SourceRow
+from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.lookup import StoredRow, find_by_digest, find_near, read_classes
+from db_dedup.store.source import Source
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What a check found, nearest first; `too_little_text` says that nothing could be judged."""
+
+    matches: list[Match]
+    too_little_text: bool
+
+
+class Lookup:
+    """Checks records against the stored rows of one table."""
+
+    def __init__(self, watched: WatchedTable, store: FingerprintStore, source: Source) -> None:
+        self._watched = watched
+        self._store = store
+        self._source = source
+        self._fingerprinter = Fingerprinter(watched)
+
+    def check(self, connection: Connection, record: Mapping[str, object]) -> CheckResult:
+        """Stored rows that a full scan would pair with this record, if it were the latest row."""
+        row = self._source.row_from(record)
+        done = self._fingerprinter.fingerprint([row.values], [row.within])
+        equal = self._find_equal(connection, done.digests[0])
+        if not done.has_fingerprint[0]:
+            matches = [Match(r.row_key, 0, 1.0, r.group_key) for r in read_classes(connection, self._store, equal)]
+            return CheckResult(sorted(matches, key=lambda m: m.row_key), not matches)
+        near = self._find_near(connection, int(done.fingerprints[0]))
+        near |= dict.fromkeys(equal, 0)
+        stored = read_classes(connection, self._store, list(near))
+        confirmed = self._confirm(connection, row, done, [r for r in stored if r.id == r.class_id and r.id not in equal])
+        confirmed |= dict.fromkeys(equal, 1.0)
+        matches = [
+            Match(r.row_key, near[r.class_id], confirmed[r.class_id], r.group_key)
+            for r in stored
+            if r.class_id in confirmed
+        ]
+        return CheckResult(sorted(matches, key=_nearest_first), too_little_text=False)
+
+    def _find_equal(self, connection: Connection, digest: bytes) -> list[int]:
+        return [] if digest == NOTHING_TO_SAY else find_by_digest(connection, self._store, digest)
+
+    def _find_near(self, connection: Connection, fingerprint: int) -> dict[int, int]:
+        radius = self._watched.rule.radius
+        return find_near(connection, self._store, block_values(fingerprint, radius), fingerprint, radius)
+
+    def _confirm(
+        self, connection: Connection, row: SourceRow, done: FingerprintedRows, candidates: Sequence[StoredRow]
+    ) -> dict[int, float | None]:
+        """id -> similarity of the candidates that are duplicates, None where it is not asked for.
+
+        Their texts are read again; a row that has changed since it was stored is left to the next scan.
+        """
+        measure = MEASURE_OF[self._watched.rule.similarity]
+        if not candidates:
+            return {}
+        if measure is None and not self._watched.within:
+            return {candidate.id: None for candidate in candidates}
+        ids = {candidate.row_key: candidate for candidate in candidates}
+        rows = list(self._source.read_rows(connection, list(ids)))
+        others = self._fingerprinter.fingerprint([r.values for r in rows], [r.within for r in rows])
+        is_fresh = [ids[r.row_key].digest == d for r, d in zip(rows, others.digests, strict=True)]
+        agrees = [row.within is None or (r.within == row.within and row.within != "") for r in rows]
+        scores = self._similarities(measure, done, others)
+        return {
+            ids[r.row_key].id: score
+            for r, score, fresh, agree in zip(rows, scores, is_fresh, agrees, strict=True)
+            if fresh and agree and (score is None or score >= self._watched.rule.threshold)
+        }
+
+    @staticmethod
+    def _similarities(
+        measure: str | None, one: FingerprintedRows, others: FingerprintedRows
+    ) -> Sequence[float | None]:
+        count = len(others.digests)
+        if measure is None:
+            return [None] * count
+        features = concatenate_features([one.features, others.features])
+        left = np.zeros(count, np.int32)
+        right = np.arange(1, count + 1, dtype=np.int32)
+        found: list[float | None] = similarities(
+            measure, features.starts, features.hashes, features.weights, left, right
+        ).tolist()
+        return found
+
+
+def _nearest_first(match: Match) -> tuple[int, float, str]:
+    return match.distance, -(match.similarity or 0.0), match.row_key

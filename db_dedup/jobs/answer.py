@@ -1,0 +1,85 @@
+"""Write a scan's answer: only what differs from the one that stands."""
+
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection
+
+from db_dedup.engines.embedded.table_scan import ScannedTable
+from db_dedup.store.clock import utc_now
+from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.pairs import StoredPairs, read_pairs, replace_pairs
+
+_NONE = -1
+
+
+def write_answer(connection: Connection, store: FingerprintStore, scanned: ScannedTable) -> None:
+    """Make the stored copies, pairs and groups those of the scan, and forget rows that are gone."""
+    now = utc_now()
+    id_of = {row_key: row_id for row_id, row_key in store.read_ids(connection)}
+    ids = np.array([id_of.pop(row_key) for row_key in scanned.row_keys], np.int64)
+    gone = list(id_of.values())
+    old_pairs, old_answer = read_pairs(connection, store), store.read_answer(connection)
+    found = scanned.matches.pairs
+    new_pairs = StoredPairs(ids[found.left], ids[found.right], found.distances, found.similarities)
+    replace_pairs(connection, store, old_pairs, new_pairs, now)
+    store.delete_rows(connection, gone)
+    _write_groups(connection, store, ids, scanned, old_answer[~np.isin(old_answer[:, 0], gone)], now)
+
+
+def _write_groups(
+    connection: Connection,
+    store: FingerprintStore,
+    ids: NDArray[np.int64],
+    scanned: ScannedTable,
+    old: NDArray[np.int64],
+    now: datetime,
+) -> None:
+    new = _answer(ids, scanned)
+    before = _aligned(old, new[:, 0])
+    differs = np.any(before != new, axis=1)
+    is_new_link = (new[:, 1] != _NONE) & (before[:, 1] != new[:, 1])
+    is_link_gone = (new[:, 1] == _NONE) & (before[:, 1] != _NONE)
+    columns = ("copy_of", "group_id", "is_loose", "is_abridged")
+    for chosen, found_at in ((is_new_link, now), (is_link_gone, None)):
+        rows = [(*_plain(row), found_at) for row in new[chosen].tolist()]
+        store.dialect.bulk_update(connection, store.tables.fingerprint, "id", (*columns, "found_at"), rows)
+    rest = differs & ~is_new_link & ~is_link_gone
+    store.dialect.bulk_update(
+        connection, store.tables.fingerprint, "id", columns, [_plain(row) for row in new[rest].tolist()]
+    )
+
+
+def _answer(ids: NDArray[np.int64], scanned: ScannedTable) -> NDArray[np.int64]:
+    """int64[n, 5] as `FingerprintStore.read_answer` gives it, for all rows, ascending by id."""
+    matches = scanned.matches
+    answer = np.full((ids.size, 5), _NONE, np.int64)
+    answer[:, 0] = ids
+    for column, rows in ((1, matches.copy_of), (2, matches.group_of)):
+        is_set = rows >= 0
+        answer[is_set, column] = ids[rows[is_set]]
+    is_representative = matches.group_of == np.arange(ids.size)
+    answer[is_representative, 3] = matches.is_loose[is_representative]
+    answer[is_representative, 4] = matches.is_abridged[is_representative]
+    return answer[np.argsort(ids)]
+
+
+def _aligned(old: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The old answer for these ascending ids, NULL where there was none."""
+    aligned = np.full((ids.size, 5), _NONE, np.int64)
+    aligned[:, 0] = ids
+    aligned[np.searchsorted(ids, old[:, 0])] = old
+    return aligned
+
+
+def _plain(row: list[int]) -> tuple[int | bool | None, ...]:
+    """A row of an answer as the database takes it."""
+    row_id, copy_of, group_id, is_loose, is_abridged = row
+    return (
+        row_id,
+        None if copy_of == _NONE else copy_of,
+        None if group_id == _NONE else group_id,
+        None if is_loose == _NONE else bool(is_loose),
+        None if is_abridged == _NONE else bool(is_abridged),
+    )

@@ -1,0 +1,88 @@
+"""The view of one watched table's own rows with their groups: `duplicates_of_<table>`."""
+
+import hashlib
+
+from sqlalchemy import Connection, Select, column, func, select, table
+from sqlalchemy.sql.elements import quoted_name
+
+from db_dedup.dialects.base import Dialect
+from db_dedup.schema.names import view_name
+from db_dedup.schema.tables import Tables
+from db_dedup.schema.views import CreateView, DropView
+from db_dedup.store import watched_tables
+from db_dedup.store.source import Source
+from db_dedup.store.watched_tables import StoredTable
+
+_OUR_COLUMNS = ("group_id", "group_size", "is_representative")
+_CLASH_PREFIX = "own_"
+
+
+class TableView:
+    """Makes and drops the view of one table."""
+
+    def __init__(self, dialect: Dialect, tables: Tables, source: Source) -> None:
+        self._dialect = dialect
+        self._tables = tables
+        self._source = source
+
+    def name_for(self, stored: StoredTable) -> str:
+        """The view's name, without its schema."""
+        limits = self._dialect.capabilities
+        return view_name(
+            self._tables.namespace,
+            stored.watched.name,
+            limits.max_name_length,
+            limit_counts_bytes=limits.name_limit_counts_bytes,
+        )
+
+    def statements(self, stored: StoredTable) -> tuple[DropView, CreateView]:
+        """The DDL that makes the view anew."""
+        name, schema = self.name_for(stored), self._tables.namespace.schema
+        return DropView(name, schema), CreateView(name, schema, self._query(stored.id))
+
+    def refresh(self, connection: Connection, stored: StoredTable) -> None:
+        """Make the view, unless it stands already just as it would be made."""
+        drop, create = self.statements(stored)
+        digest = hashlib.sha256(str(create.compile(dialect=connection.dialect)).encode()).hexdigest()
+        if stored.view_digest == digest:
+            return
+        connection.execute(drop)
+        connection.execute(create)
+        watched_tables.set_view(connection, self._tables, stored.id, self.name_for(stored), digest)
+
+    def _query(self, table_id: int) -> Select[tuple[object, ...]]:
+        member, first, sibling = (self._tables.fingerprint.alias(n) for n in ("member", "first", "sibling"))
+        watched = self._tables.watched_table.alias("watched")
+        size = select(func.count()).where(sibling.c.group_id == member.c.group_id).scalar_subquery()
+        columns = self._source.table.columns
+        own = table(
+            quoted_name(self._source.table.name, quote=None),
+            *(column(c.name) for c in columns),
+            schema=self._source.table.schema,
+        ).alias("own")
+        return (
+            select(
+                first.c.row_key.label("group_id"),
+                size.label("group_size"),
+                (member.c.id == member.c.group_id).label("is_representative"),
+                *(own.c[c.name].label(new) for c, new in zip(columns, self._column_names(), strict=True)),
+            )
+            .select_from(member)
+            .join(watched, (watched.c.id == member.c.table_id) & (watched.c.recipe == member.c.recipe))
+            .join(first, first.c.id == member.c.group_id)
+            .join(own, self._dialect.key_matches(self._source.key_columns, own, member.c.row_key))
+            .where(watched.c.id == table_id, member.c.group_id.is_not(None))
+        )
+
+    def _column_names(self) -> list[str]:
+        """The table's own column names; those that would clash get a prefix, as often as it takes."""
+        taken = set(_OUR_COLUMNS) | {c.name.casefold() for c in self._source.table.columns}
+        names = []
+        for c in self._source.table.columns:
+            name = c.name
+            if name.casefold() in _OUR_COLUMNS:
+                while name.casefold() in taken:
+                    name = _CLASH_PREFIX + name
+                taken.add(name.casefold())
+            names.append(name)
+        return names

@@ -1,0 +1,55 @@
+"""The stored answer, read through the views everyone else reads."""
+
+from collections.abc import Iterator
+
+from sqlalchemy import Connection, TableClause, column, select, table
+
+from db_dedup.records import DuplicatePair, GroupSummary
+from db_dedup.schema.tables import Tables
+
+_ROWS_A_FETCH = 10_000
+
+
+def view(tables: Tables, name: str, *columns: str) -> TableClause:
+    """One of our views, with the columns asked for."""
+    return table(tables.namespace.name(name), *map(column, columns), schema=tables.namespace.schema)
+
+
+def read_pairs(connection: Connection, tables: Tables, table_name: str) -> Iterator[DuplicatePair]:
+    """Every pair of a table, and the link of every copy."""
+    pairs = view(tables, "duplicate_pairs", "table_name", "key_a", "key_b", "distance", "similarity")
+    query = (
+        select(pairs.c.key_a, pairs.c.key_b, pairs.c.distance, pairs.c.similarity)
+        .where(pairs.c.table_name == table_name)
+        .execution_options(yield_per=_ROWS_A_FETCH)
+    )
+    for row in connection.execute(query):
+        yield DuplicatePair(row[0], row[1], int(row[2]), None if row[3] is None else float(row[3]))
+
+
+def read_groups(
+    connection: Connection, tables: Tables, table_name: str, limit: int | None = None
+) -> Iterator[GroupSummary]:
+    """The groups of a table, the largest first."""
+    groups = view(
+        tables, "duplicate_groups", "table_name", "group_id", "size", "representative_key", "is_loose", "is_abridged"
+    )
+    query = (
+        select(groups.c.group_id, groups.c.size, groups.c.representative_key, groups.c.is_loose, groups.c.is_abridged)
+        .where(groups.c.table_name == table_name)
+        .order_by(groups.c.size.desc(), groups.c.group_id)
+        .limit(limit)
+    )
+    for row in connection.execute(query):
+        yield GroupSummary(row[0], int(row[1]), row[2], bool(row[3]), bool(row[4]))
+
+
+def read_members(connection: Connection, tables: Tables, table_name: str, group_id: str) -> list[str]:
+    """The row keys of a group, the representative first."""
+    members = view(tables, "duplicate_members", "table_name", "group_id", "row_key", "is_representative")
+    query = (
+        select(members.c.row_key)
+        .where(members.c.table_name == table_name, members.c.group_id == group_id)
+        .order_by(members.c.is_representative.desc(), members.c.row_key)
+    )
+    return list(connection.execute(query).scalars())
