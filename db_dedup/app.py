@@ -1,6 +1,6 @@
 """The one place that picks dialect, engine and settings; and the Python API."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -22,8 +22,9 @@ from db_dedup.schema import migrate
 from db_dedup.schema.tables import our_tables
 from db_dedup.store import answers, status, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
-from db_dedup.store.inspection import check_columns, inspect_table, resolve_key
+from db_dedup.store.inspection import check_columns, inspect_table, list_tables, resolve_key
 from db_dedup.store.source import Source
+from db_dedup.store.suggestion import Suggestion, suggest
 from db_dedup.store.watched_tables import StoredTable
 
 
@@ -65,12 +66,29 @@ class Database:
         with self.errors_told(), self.dialect.write_transaction(self.engine) as connection:
             migrate.downgrade(connection, self.namespace, revision)
 
-    def uninstall(self) -> list[str]:
-        """Drop everything of ours. Gives the names of what was dropped."""
+    def uninstall(self) -> None:
+        """Drop everything of ours."""
         with self.errors_told():
             views = self._table_views()
             with self.dialect.write_transaction(self.engine) as connection:
-                return migrate.uninstall(connection, self.namespace, views)
+                migrate.uninstall(connection, self.namespace, views)
+
+    def installed_names(self) -> list[str]:
+        """The names of our tables and views that stand in the database."""
+        with self.errors_told():
+            views = self._table_views()
+            with self.engine.connect() as connection:
+                return migrate.installed_names(connection, self.namespace, views)
+
+    def suggest(self, names: Sequence[str] | None = None) -> list[Suggestion]:
+        """Settings for the tables of these names (None: every table that has a key and a text)."""
+        with self.errors_told(), self.engine.connect() as connection:
+            tables = [inspect_table(connection, name) for name in names or list_tables(connection)]
+            found = [suggest(connection, table) for table in tables if not self._is_ours(table.name)]
+        return [suggestion for suggestion in found if suggestion is not None]
+
+    def _is_ours(self, name: str) -> bool:
+        return bool(self.namespace.prefix) and name.startswith(self.namespace.prefix)
 
     def require_schema(self) -> None:
         """Raise SchemaMissingError unless our tables are there and up to date."""

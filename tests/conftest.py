@@ -63,17 +63,18 @@ def _server(name: str, variable: str, start: Callable[[], Server]) -> Iterator[S
     try:
         server = Server.elsewhere(name, url) if url else start()
     except ServerUnavailableError as error:
-        if os.environ.get("CI", "").lower() == "true":
-            pytest.fail(f"{NOT_TESTED}{name} ({error})")
-        pytest.skip(f"{NOT_TESTED}{name} ({error})")
+        give_up = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
+        give_up(f"{NOT_TESTED}{name} ({error})")
     try:
         yield server
     finally:
         server.stop()
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say on one line for each database that could not be had that its tests did not run."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """Say last of all, on one line for each, which databases could not be had."""
+    yield
     reasons = {
         report.longrepr[2].removeprefix("Skipped: ")
         for report in terminalreporter.stats.get("skipped", [])

@@ -1,14 +1,149 @@
-"""The databases that the tests are given."""
+"""The databases that the tests are given, and the servers behind them."""
 
 from __future__ import annotations
 
-from sqlalchemy import text
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
-from tests.servers import Database
+import pytest
+from sqlalchemy import Engine, create_engine, inspect, make_url, text
+from sqlalchemy.exc import OperationalError
+
+from tests.servers import Database, Server, fresh_database, start_postgresql
+from tests.servers import postgresql as postgresql_module
+from tests.servers.database import with_driver
+
+ROOT = Path(__file__).parent.parent
+SERVER_IN_ANOTHER_PROCESS = """
+import time
+from tests.servers import start_postgresql
+print(start_postgresql().url.render_as_string(hide_password=False), flush=True)
+time.sleep(60)
+"""
+RUN_WITHOUT_MARIADB = """
+import sys, pytest
+from tests.servers import mariadb
+mariadb.FOLDERS.clear()
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-k", "keeps_chinese_text", "tests/test_servers.py"]))
+"""
 
 
-def test_each_database_is_empty_and_keeps_chinese_text(database: Database) -> None:
+@pytest.fixture(params=["postgresql", "mariadb"])
+def server(request: pytest.FixtureRequest) -> Server:
+    found: Server = request.getfixturevalue(f"{request.param}_server")
+    return found
+
+
+def test_a_database_is_empty_and_keeps_chinese_text(database: Database) -> None:
+    assert inspect(database.engine).get_table_names() == []
     with database.engine.begin() as connection:
         connection.execute(text("CREATE TABLE petition (content VARCHAR(20))"))
         connection.execute(text("INSERT INTO petition VALUES ('电梯停运😀')"))
         assert connection.scalar(text("SELECT content FROM petition")) == "电梯停运😀"
+
+
+def test_a_url_is_enough_to_reach_the_database(database: Database) -> None:
+    with database.engine.begin() as connection:
+        connection.execute(text("CREATE TABLE petition (content VARCHAR(20))"))
+    again = create_engine(database.url)
+    assert inspect(again).get_table_names() == ["petition"]
+    again.dispose()
+
+
+def test_a_database_goes_even_while_somebody_uses_it(server: Server) -> None:
+    with fresh_database(server) as database:
+        guest = create_engine(database.url)
+        connection = guest.connect()
+        connection.execute(text("CREATE TABLE petition (content VARCHAR(20))"))
+        connection.execute(text("SELECT * FROM petition"))
+    connection.invalidate()
+    connection.close()
+    with pytest.raises(OperationalError):
+        guest.connect()
+    guest.dispose()
+
+
+def test_two_databases_know_nothing_of_each_other(server: Server) -> None:
+    with fresh_database(server) as one, fresh_database(server) as other:
+        with one.engine.begin() as connection:
+            connection.execute(text("CREATE TABLE petition (content VARCHAR(20))"))
+        assert inspect(other.engine).get_table_names() == []
+
+
+def test_postgresql_sorts_by_a_language_so_that_no_order_can_rest_on_code_points(
+    postgresql_database: Database,
+) -> None:
+    with postgresql_database.engine.connect() as connection:
+        version = connection.scalar(text("SELECT current_setting('server_version_num')::int"))
+        assert connection.scalar(text("SELECT 'a' < 'B'")) is (version >= 150000)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("postgresql://u:p@h/d", "postgresql+psycopg://u:p@h/d"),
+        ("mysql://u:p@h/d", "mysql+pymysql://u:p@h/d?charset=utf8mb4"),
+        ("mariadb+pymysql://h/?charset=utf8mb4", "mariadb+pymysql://h/?charset=utf8mb4"),
+    ],
+)
+def test_a_server_elsewhere_is_reached_through_the_drivers_of_the_extras(url: str, expected: str) -> None:
+    assert with_driver(make_url(url)).render_as_string(hide_password=False) == expected
+
+
+def test_postgresql_comes_from_the_wheel_where_none_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(postgresql_module, "INSTALLED", tmp_path)
+    server = start_postgresql()
+    folder = Path(str(server.url.query["host"]))
+    try:
+        with fresh_database(server) as database, database.engine.connect() as connection:
+            assert connection.scalar(text("SELECT 1")) == 1
+    finally:
+        server.stop()
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+def test_a_server_ends_with_the_process_that_started_it(ending: signal.Signals) -> None:
+    command = [sys.executable, "-c", SERVER_IN_ANOTHER_PROCESS]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True) as owner:
+        assert owner.stdout is not None
+        url = make_url(owner.stdout.readline().strip())
+        engine = create_engine(url)
+        assert _answers(engine)
+        engine.dispose()
+        owner.send_signal(ending)
+    deadline = time.monotonic() + 20
+    while _answers(engine) and time.monotonic() < deadline:
+        engine.dispose()
+    assert not _answers(engine)
+    engine.dispose()
+    shutil.rmtree(str(url.query["host"]), ignore_errors=True)
+
+
+@pytest.mark.parametrize(("ci", "exit_code"), [("", 0), ("true", 1)])
+def test_what_is_not_tested_is_said_and_fails_in_ci(tmp_path: Path, ci: str, exit_code: int) -> None:
+    environment = os.environ | {"PATH": str(tmp_path), "CI": ci}
+    environment.pop("DB_DEDUP_TEST_MYSQL_URL", None)
+    run = subprocess.run(
+        [sys.executable, "-c", RUN_WITHOUT_MARIADB],
+        check=False, cwd=ROOT, env=environment, capture_output=True, text=True,
+    )  # fmt: skip
+    line = "NOT TESTED: mariadb (no mariadbd found: apt-get install mariadb-server)"
+    assert run.returncode == exit_code, run.stdout + run.stderr
+    assert line in (run.stdout.splitlines() if not ci else run.stdout)
+
+
+def _answers(engine: Engine) -> bool:
+    try:
+        engine.connect().close()
+    except OperationalError:
+        return False
+    return True

@@ -46,9 +46,9 @@ def find_rejoined(codes, lengths, first, steps, characters):  # type: ignore[no-
         first: with `steps` and `characters` what `load_tables` gave.
 
     Returns:
-        int64[k, 4], a row for each range of tokens in order: its first token, its end, and the first token and
-        end of the run of single ideographs around it. These two are -1 where the range is of ASCII letters,
-        digits and signs, which are to be cut anew; a range of ideographs is one word.
+        int64[k, 4], a row for each range of tokens, in order: its first token, its end, and the first token
+        and end of the run of single ideographs around it. These two are -1 where the range is of ASCII
+        letters, digits and signs, which are to be cut anew; a range of ideographs is one word.
     """
     kinds, places = _sort_tokens(codes, lengths)
     found = np.empty((lengths.size // 2 + 1, 4), np.int64)
@@ -65,7 +65,7 @@ def find_rejoined(codes, lengths, first, steps, characters):  # type: ignore[no-
             states = _likeliest_states(codes[places[i] : places[j]] - FIRST_HAN, first, steps, characters)
             begin = 0
             for k in range(j - i):
-                if states[k] == _END or states[k] == _SINGLE:
+                if states[k] in (_END, _SINGLE):
                     if k > begin:
                         found[count] = i + begin, i + k + 1, i, j
                         count += 1
@@ -128,7 +128,7 @@ def _likeliest_states(rows, first, steps, characters):  # type: ignore[no-untype
         before = sums
         sums = np.empty(4)
         for state in range(4):
-            if state == _BEGIN or state == _SINGLE:
+            if state in (_BEGIN, _SINGLE):
                 low, high = _END, _SINGLE
             else:
                 low, high = _BEGIN, _MIDDLE

@@ -1,68 +1,72 @@
-"""jieba's modes: jieba itself is the reference, `rjieba` does the same work about 16 times faster.
+"""jieba's modes. jieba itself is the reference; `_rust_jieba` gives precise mode's tokens much faster."""
 
-`rjieba` differs from jieba in two ways, and `RustJieba` repairs both by rule:
-
-* It takes ideographs outside U+4E00..U+9FD5 for part of a sentence. To jieba each is a token that ends the
-  sentence, so a stand-in that ends it for both goes in, and the ideograph comes back afterwards.
-* It keeps letters and digits joined by ".", "_" or "-" in one token. Such a token begins and ends where jieba
-  cuts too, so cutting the token alone by jieba's rule is exact. Dictionary words like "c++" stay whole.
-"""
-
+import logging
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-import numpy as np
+from db_dedup.flow._rust_jieba import DifferentTokensError, IsWord, RustJieba
 
-from db_dedup.flow._hmm import find_rejoined, load_tables
+_log = logging.getLogger(__name__)
 
 Cut = Callable[[Sequence[str]], list[str]]
 """Texts -> their tokens, with a "\\n" token after each text."""
 
-IsWord = Callable[[str], bool]
-"""Whether a string is a word of the dictionary."""
-
-# Long enough for two threads to overlap, short enough for the processor's cache.
-_CALL_CHARACTERS: Final = 16_000
 _MEMO_ENTRIES: Final = 50_000
-
-_STAND_IN = "\0"
-# "\r" would join the "\n" that ends a text; a lone surrogate has no UTF-8 form.
-_STRANGER = re.compile("[\0\r\u3400-\u4dbf\u9fd6-\u9fff\ud800-\udfff\uf900-\ufaff\U00020000-\U0003ffff]")
-_HALF_WIDTH = re.compile(r"([a-zA-Z0-9]+(?:\.[0-9]+)?%?)")
-_HALF_WIDTH_REST = re.compile("[a-zA-Z0-9]+|[-+#&_%.]")
 _HAN_WORD = re.compile("[\u4e00-\u9fd5]{2,}")
 
 
-def precise_jieba(user_words: Sequence[str]) -> tuple[Cut, IsWord]:
-    """The fastest cut that equals jieba's precise mode with HMM, and its dictionary's membership test.
-
-    User words need jieba itself: `rjieba` gives a word without a frequency another one than jieba does.
-    """
-    if not user_words:
-        try:
-            fast = RustJieba()
-        except ImportError:  # no wheel for this platform
-            pass
-        else:
+def precise_jieba(user_words: Sequence[str] = ()) -> tuple[Cut, IsWord]:
+    """The fastest cut that equals jieba's precise mode with HMM, and its dictionary's membership test."""
+    reference = PythonJieba(user_words) if user_words else None
+    try:
+        if reference is None:
+            fast = RustJieba(import_jieba().finalseg)
             return fast.cut, fast.is_word
-    slow = PythonJieba(user_words)
-    return slow.cut, slow.is_word
+        if reference.is_portable:
+            fast = RustJieba(import_jieba().finalseg, reference.user_words, reference.surplus)
+            return fast.cut, fast.is_word
+    except (ImportError, DifferentTokensError) as error:
+        _log.warning("jieba does the work of rjieba, with the same result but slowly: %s", error)
+    reference = reference or PythonJieba()
+    return reference.cut, reference.is_word
 
 
 class PythonJieba:
     """jieba with a dictionary of its own, which the process's other users of jieba neither see nor change.
 
-    The dictionary takes 80 MB and a second to load; jieba's cache file in the temporary folder is left alone.
+    The dictionary takes a second and 80 MB to load; jieba's cache file in the temporary folder is left alone.
+
+    Attributes:
+        user_words: the words that the lines of the user dictionary set, with their frequencies.
+
+    Raises:
+        ValueError: a line is not one of a user dictionary.
     """
 
-    def __init__(self, user_words: Iterable[str] = ()) -> None:
-        jieba = _import_jieba()
-        self._tokenizer = jieba.Tokenizer()
-        self._tokenizer.FREQ, self._tokenizer.total = jieba.Tokenizer.gen_pfdict(self._tokenizer.get_dict_file())
-        self._tokenizer.initialized = True
-        self._banned = self._add_words(user_words, jieba.re_userdict)
+    def __init__(self, lines: Iterable[str] = ()) -> None:
+        jieba = import_jieba()
+        self._tokenizer = tokenizer = jieba.Tokenizer()
+        tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
+        tokenizer.initialized = True
+        self.user_words: dict[str, int] = {}
+        for line in lines:
+            self._add_line(line.strip().lstrip("\ufeff"), jieba.re_userdict)
+        # jieba keeps the words of frequency 0 in a set that the whole process shares: split here instead.
+        self._banned = frozenset(
+            word for word, frequency in self.user_words.items() if not frequency and _HAN_WORD.fullmatch(word)
+        )
+
+    @property
+    def is_portable(self) -> bool:
+        """Whether `RustJieba` may take the user's words: it takes an ASCII word for letters that it joined."""
+        return all(0 < f < 2**53 and not word.isascii() for word, f in self.user_words.items())
+
+    @property
+    def surplus(self) -> int:
+        """By how much the dictionary's total exceeds its sum: jieba counts a repeated word again."""
+        return int(self._tokenizer.total - sum(self._tokenizer.FREQ.values()))
 
     def cut(self, texts: Sequence[str]) -> list[str]:
         """Precise mode with HMM."""
@@ -86,87 +90,18 @@ class PythonJieba:
         """Whether the dictionary holds this as a word, not only as a word's beginning."""
         return bool(self._tokenizer.FREQ.get(token))
 
-    def _add_words(self, lines: Iterable[str], line_form: re.Pattern[str]) -> frozenset[str]:
-        """Do what `load_userdict` does; the result holds the words of frequency 0, never to be a token.
-
-        jieba keeps those in a set that the whole process shares, so they are split here instead.
-        """
-        frequencies = self._tokenizer.FREQ
-        words = set()
-        for line in filter(None, (line.strip().lstrip("\ufeff") for line in lines)):
-            match = line_form.match(line)
-            if match is None:
-                raise ValueError(f"not a line of a user dictionary: {line!r}")
-            word, frequency, _ = match.groups()
-            if frequency and int(frequency) == 0:
-                frequencies[word] = 0
-                words.add(word)
-            else:
-                self._tokenizer.add_word(word, frequency)
-        return frozenset(word for word in words if not frequencies[word] and _HAN_WORD.fullmatch(word))
-
-
-class RustJieba:
-    """jieba's precise mode with HMM, token for token: the dictionary's part by `rjieba`, the HMM's by `_hmm`.
-
-    Raises:
-        ImportError: `rjieba` is not installed.
-    """
-
-    def __init__(self) -> None:
-        from rjieba import Jieba
-
-        _import_jieba()
-        from jieba import finalseg
-
-        jieba = Jieba()
-        jieba.add_word("\n\n", 3, None)
-        self._cut_by_dictionary: Callable[[str, bool], list[str]] = jieba.cut
-        self.is_word: IsWord = jieba.has_word
-        self._tables = load_tables(finalseg)
-
-    def cut(self, texts: Sequence[str]) -> list[str]:
-        """One call for many texts, because the GIL is free only inside a call."""
-        tokens: list[str] = []
-        for lines in _join(texts):
-            tokens += self._cut_lines(lines)
-        return tokens
-
-    def _cut_lines(self, lines: str) -> list[str]:
-        strangers = _STRANGER.findall(lines)
-        if not strangers:
-            return self._cut_familiar(lines)
-        tokens = self._cut_familiar(_STRANGER.sub(_STAND_IN, lines))
-        next_stranger = iter(strangers).__next__
-        return [next_stranger() if token == _STAND_IN else token for token in tokens]
-
-    def _cut_familiar(self, lines: str) -> list[str]:
-        tokens = self._cut_by_dictionary(lines, False)
-        codes = np.frombuffer(lines.encode("utf-32-le"), np.uint32)
-        lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
-        rejoined: list[str] = []
-        done = 0
-        for first, end, run_first, run_end in find_rejoined(codes, lengths, *self._tables).tolist():
-            if run_first >= 0 and self._stays_single(tokens, run_first, run_end):
-                continue
-            rejoined += tokens[done:first]
-            joined = "".join(tokens[first:end])
-            if run_first >= 0:
-                rejoined.append(joined)
-            else:
-                rejoined += filter(None, _HALF_WIDTH.split(joined))
-            done = end
-        return rejoined + tokens[done:] if done else tokens
-
-    def _stays_single(self, tokens: list[str], first: int, end: int) -> bool:
-        """Whether a run of ideographs is a word of the dictionary, which jieba then does not ask the HMM about.
-
-        Only if the run is all that stands between two words: letters, digits or signs at its side belong to it.
-        """
-        if not self.is_word("".join(tokens[first:end])):
-            return False
-        before, after = tokens[first - 1] if first else "\n", tokens[end]
-        return not (_HALF_WIDTH_REST.fullmatch(before) or _HALF_WIDTH_REST.fullmatch(after))
+    def _add_line(self, line: str, form: re.Pattern[str]) -> None:
+        if not line:
+            return
+        match = form.match(line)
+        if match is None:
+            raise ValueError(f"not a line of a user dictionary: {line!r}")
+        word, frequency, _ = match.groups()
+        if frequency and int(frequency) == 0:
+            self._tokenizer.FREQ[word] = 0
+        else:
+            self._tokenizer.add_word(word, frequency)
+        self.user_words[word] = self._tokenizer.FREQ[word]
 
 
 class SearchWords(dict[str, tuple[str, ...]]):
@@ -190,19 +125,10 @@ class SearchWords(dict[str, tuple[str, ...]]):
         return words
 
 
-def _join(texts: Sequence[str]) -> Iterator[str]:
-    """Lines of about `_CALL_CHARACTERS` together, each ended by a newline."""
-    begin = size = 0
-    for end, text in enumerate(texts, 1):
-        size += len(text)
-        if size >= _CALL_CHARACTERS or end == len(texts):
-            yield "\n".join(texts[begin:end]) + "\n"
-            begin, size = end, 0
-
-
-def _import_jieba() -> Any:
+def import_jieba() -> Any:
+    """jieba, without the warnings that compiling it and its use of pkg_resources give."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # its regular expressions and pkg_resources warn when compiled
-        import jieba
+        warnings.simplefilter("ignore")
+        import jieba  # noqa: PLC0415 - many segmenters do without it
 
     return jieba

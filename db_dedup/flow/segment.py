@@ -36,8 +36,8 @@ def make_segmenter(name: str, user_words: Sequence[str] = ()) -> Segmenter:
     Args:
         name: one of `SEGMENTERS`, or an entry point in the group "db_dedup.segmenters": a callable that takes
             the user words and returns a `Segmenter`.
-        user_words: lines of a user dictionary as jieba reads them, `word [frequency] [tag]`, normalised as the
-            texts are. Frequency 0 means that this is never a word.
+        user_words: lines of a user dictionary as jieba reads them, `word [frequency] [tag]`, normalised as
+            the texts are. Frequency 0 means that this is never a word.
 
     Raises:
         ValueError: no such name, user words for a segmenter without a dictionary, or a line that is not one.

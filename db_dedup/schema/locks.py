@@ -56,7 +56,7 @@ def _sqlite_lock(connection: Connection, namespace: Namespace) -> Iterator[None]
     if connection.connection.driver_connection.in_transaction:  # type: ignore[union-attr]
         # A write that leaves nothing turns this transaction into the writer, before it has read anything.
         name = connection.dialect.identifier_preparer.quote(namespace.name("upgrade_lock"))
-        connection.exec_driver_sql(f"CREATE TABLE {name} (nothing)")
+        connection.exec_driver_sql(f"CREATE TABLE {name} (held INTEGER)")
         connection.exec_driver_sql(f"DROP TABLE {name}")
     else:
         connection.exec_driver_sql("BEGIN IMMEDIATE")

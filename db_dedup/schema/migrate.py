@@ -1,31 +1,40 @@
 """Making, changing and removing what exists once per database.
 
-Alembic's scripts and version table, without its env.py: that works through module-wide proxies, which would break
-a host that calls `upgrade` from a migration of its own, or two threads that upgrade at once. A migration here gets
-`op` and the namespace as arguments.
+Alembic's scripts and version table, but no env.py: its proxies are one for the whole process, so they would
+break a host that calls `upgrade` from a migration of its own, and two threads that upgrade at once. Here a
+migration gets `op` and the namespace as arguments.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from io import StringIO
-from pathlib import Path
 from typing import Any, Final
 
 from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext, RevisionStep
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.schema import DropTable
 
-from db_dedup.errors import ConfigError, SchemaMissingError, UnknownNameError
+from db_dedup.errors import ConfigError, UnknownNameError
 from db_dedup.progress import NullProgress, Progress
 from db_dedup.schema.home import CreateOurSchema, DropOurSchema, version_table
 from db_dedup.schema.locks import COMMITS_DDL, schema_lock
 from db_dedup.schema.names import Namespace, view_name
+from db_dedup.schema.revisions import BASE, head_revision, steps_down, steps_up
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.views import FIXED_VIEWS, DropView
+
+__all__ = [
+    "current_revision",
+    "downgrade",
+    "head_revision",
+    "include_name",
+    "is_current",
+    "uninstall",
+    "upgrade",
+    "upgrade_sql",
+]
 
 IncludeName = Callable[[str | None, str, Mapping[str, Any]], bool]
 
@@ -35,11 +44,11 @@ _DIALECTS: Final = ("mariadb", "mysql", "postgresql", "sqlite")
 def upgrade(connection: Connection, namespace: Namespace, progress: Progress | None = None) -> None:
     """Make or update our schema, tables and fixed views; nothing is done where they are up to date.
 
-    Runs in the connection's transaction, which the caller commits; MySQL and MariaDB commit each step at once.
-    Two at a time wait for each other.
+    Runs in the connection's transaction, which the caller commits; MySQL and MariaDB commit at once. Of two
+    upgrades at a time one waits for the other.
 
     Raises:
-        SchemaMissingError: the tables are at a revision that this version does not know.
+        SchemaMissingError: the tables are of a revision that this version does not know.
         DatabaseUnavailableError: another upgrade takes too long.
     """
     progress = progress or NullProgress()
@@ -54,7 +63,7 @@ def upgrade(connection: Connection, namespace: Namespace, progress: Progress | N
             _drop_tables(connection, namespace)
         if namespace.schema:
             connection.execute(CreateOurSchema(namespace.schema))
-        steps = _steps_up(current)
+        steps = steps_up(current)
         progress.start("upgrade", len(steps))
         _run(_online(connection, namespace, steps, progress), namespace)
         progress.finish()
@@ -72,7 +81,7 @@ def upgrade_sql(database: str, namespace: Namespace) -> str:
     """
     buffer = StringIO()
     dialect = _dialect_name(database)
-    steps = _steps_up(None)
+    steps = steps_up(None)
     context = MigrationContext.configure(
         dialect_name=dialect,
         # Else the percent signs in a name come out doubled, as for a driver.
@@ -94,62 +103,59 @@ def upgrade_sql(database: str, namespace: Namespace) -> str:
 
 
 def downgrade(connection: Connection, namespace: Namespace, revision: str) -> None:
-    """Go back to an older revision; "base" leaves nothing of ours. Views of watched tables must be gone before.
+    """Go back to an older revision; "base" leaves nothing of ours.
+
+    The views of watched tables must be gone before. The caller commits.
 
     Raises:
         UnknownNameError: there is no such revision.
     """
-    if revision != "base" and revision not in _known_revisions():
-        raise UnknownNameError("revision", revision, ["base", *_known_revisions()])
     with schema_lock(connection, namespace):
         current = current_revision(connection, namespace)
         if current is None:
             return
-        steps = _scripts()._downgrade_revs(revision, _check_known(current))
+        steps = steps_down(current, revision)
         _run(_online(connection, namespace, steps, NullProgress()), namespace)
-        if revision == "base":
+        if revision == BASE:
             _drop_home(connection, namespace)
 
 
-def uninstall(connection: Connection, namespace: Namespace, view_names: Iterable[str] = ()) -> None:
+def uninstall(connection: Connection, namespace: Namespace, view_names: Iterable[str] = ()) -> list[str]:
     """Drop everything that `upgrade` made, whatever its state, and nothing where it never ran.
 
+    Triggers on the user's tables are not of this kind: detach the tables first. The caller commits.
+
     Args:
-        connection: the caller commits.
+        connection: to the database.
         namespace: where our names are. The schema goes too if we made it and it is empty then.
         view_names: the views of watched tables, without their schema.
 
-    Triggers on the user's tables are not of this kind: detach the tables first.
+    Returns:
+        The names of the views and tables that were there and are gone.
     """
     with schema_lock(connection, namespace):
         if not _is_installed(connection, namespace):
-            return
+            return []
+        before = _relations(connection, namespace)
         for name in view_names:
             connection.execute(DropView(name, namespace.schema))
         _drop_tables(connection, namespace)
         _drop_home(connection, namespace)
+        return sorted(before - _relations(connection, namespace))
 
 
 def current_revision(connection: Connection, namespace: Namespace) -> str | None:
     """The revision of our tables in this database; None where there are none."""
-    context = MigrationContext.configure(connection, opts=_options(namespace))
-    return context.get_current_revision()
-
-
-def head_revision() -> str:
-    """The revision that this version of the program needs."""
-    head = _scripts().get_current_head()
-    assert head is not None  # noqa: S101 - the scripts come with the package
-    return head
+    return MigrationContext.configure(connection, opts=_options(namespace)).get_current_revision()
 
 
 def is_current(connection: Connection, namespace: Namespace) -> bool:
-    """Our tables are there, at the revision that this version needs."""
+    """Our tables are there, of the revision that this version needs."""
     return current_revision(connection, namespace) == head_revision()
 
 
 def include_name(namespace: Namespace) -> IncludeName:
-    """A function for the `include_name` option of a host's Alembic, which hides what is ours from autogenerate."""
+    """A function for the `include_name` option of a host's Alembic, whose autogenerate then overlooks us."""
     ours = {table.name for table in our_tables(namespace).metadata.tables.values()}
     ours |= {version_table(namespace).name, *(namespace.name(base) for base in FIXED_VIEWS)}
     own_views = view_name(namespace, "", None, limit_counts_bytes=False)
@@ -159,9 +165,9 @@ def include_name(namespace: Namespace) -> IncludeName:
             return name is None or name != namespace.schema
         if type_ != "table" or name is None:
             return True
-        # Alembic calls the default schema None; ours may be named though it is the default.
-        in_our_schema = parent_names.get("schema_name") in (None, namespace.schema)
-        return not (in_our_schema and (name in ours or name.startswith(own_views)))
+        # Alembic calls the default schema None.
+        is_our_schema = (parent_names.get("schema_name") or "public") == (namespace.schema or "public")
+        return not (is_our_schema and (name in ours or name.startswith(own_views)))
 
     return include
 
@@ -187,30 +193,6 @@ def _options(namespace: Namespace) -> dict[str, Any]:
     return {"version_table": version_table(namespace).name, "version_table_schema": namespace.schema}
 
 
-def _steps_up(current: str | None) -> list[RevisionStep]:
-    return _scripts()._upgrade_revs("head", _check_known(current))
-
-
-def _check_known(current: str | None) -> Any:
-    if current is not None and current not in _known_revisions():
-        raise SchemaMissingError(
-            f"the tables are at revision {current!r}, which this version does not know: upgrade db-dedup"
-        )
-    return current
-
-
-def _known_revisions() -> list[str]:
-    return [script.revision for script in _scripts().walk_revisions()]
-
-
-@lru_cache(maxsize=1)
-def _scripts() -> ScriptDirectory:
-    package = Path(__file__).parent.parent
-    shipped = package / "migrations"
-    # A source tree keeps them beside the package.
-    return ScriptDirectory(shipped if shipped.is_dir() else package.parent / "migrations")
-
-
 def _dialect_name(database: str) -> str:
     try:
         name = make_url(database).get_backend_name() if "://" in database else database
@@ -223,6 +205,11 @@ def _dialect_name(database: str) -> str:
 
 def _is_installed(connection: Connection, namespace: Namespace) -> bool:
     return inspect(connection).has_table(version_table(namespace).name, schema=namespace.schema)
+
+
+def _relations(connection: Connection, namespace: Namespace) -> set[str]:
+    inspector = inspect(connection)
+    return {*inspector.get_table_names(namespace.schema), *inspector.get_view_names(namespace.schema)}
 
 
 def _drop_tables(connection: Connection, namespace: Namespace) -> None:

@@ -7,8 +7,8 @@ from typing import Final
 from db_dedup.errors import ConfigError
 
 _HASH_DIGITS: Final = 8
-# PostgreSQL's; the names made once per database keep it everywhere, so that they are the same in all.
-_NARROWEST_LIMIT_BYTES: Final = 63
+# PostgreSQL's 63, less the "_pkc" that Alembic appends; kept everywhere, so that our names are alike in all databases.
+_NARROWEST_LIMIT_BYTES: Final = 59
 
 
 @dataclass(frozen=True)

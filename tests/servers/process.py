@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
@@ -51,7 +52,7 @@ class ServerProcess:
         """
         process = self._popen(command)
         if process.wait() != 0:
-            self._fail(f"{Path(command[0]).name} failed")
+            self.fail(f"{Path(command[0]).name} failed")
 
     def start(self, *command: str | Path, is_ready: Callable[[], bool]) -> None:
         """Start the server and wait until `is_ready`.
@@ -63,9 +64,9 @@ class ServerProcess:
         deadline = time.monotonic() + START_SECONDS
         while not is_ready():
             if self._process.poll() is not None:
-                self._fail(f"{Path(command[0]).name} ended as soon as it started")
+                self.fail(f"{Path(command[0]).name} ended as soon as it started")
             if time.monotonic() > deadline:
-                self._fail(f"{Path(command[0]).name} was not ready after {START_SECONDS:.0f} s")
+                self.fail(f"{Path(command[0]).name} was not ready after {START_SECONDS:.0f} s")
             time.sleep(0.02)
 
     def stop(self) -> None:
@@ -80,26 +81,29 @@ class ServerProcess:
                 self._process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _popen(self, command: Sequence[str | Path]) -> subprocess.Popen[bytes]:
-        identity = (
-            {"user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []} if self._user else {}
-        )
-        with self._log.open("ab") as log:
-            return subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=self.folder,
-                env=os.environ | {"HOME": str(self.folder), "LC_ALL": "C"},
-                start_new_session=True,  # an interrupt from the keyboard is for the tests alone
-                **identity,
-            )
-
-    def _fail(self, problem: str) -> None:
+    def fail(self, problem: str) -> NoReturn:
+        """Clean up and give up: the `problem` and the last words of what ran become the message."""
         last_words = self._log.read_text(errors="replace").strip().splitlines()[-3:]
         self.stop()
-        raise ServerUnavailableError(f"{problem}: {' / '.join(last_words)}")
+        raise ServerUnavailableError(": ".join(filter(None, [problem, " / ".join(last_words)])))
+
+    def _popen(self, command: Sequence[str | Path]) -> subprocess.Popen[bytes]:
+        try:
+            with self._log.open("ab") as log:
+                return subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    cwd=self.folder,
+                    env=os.environ | {"HOME": str(self.folder), "LC_ALL": "C"},
+                    user=self._user and self._user.pw_uid,
+                    group=self._user and self._user.pw_gid,
+                    extra_groups=self._user and [],
+                    start_new_session=True,  # an interrupt from the keyboard is for the tests alone
+                )
+        except OSError as error:
+            self.fail(str(error))
 
 
 def find_program(name: str, folders: Iterable[Path]) -> Path | None:

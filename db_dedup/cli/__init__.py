@@ -1,0 +1,45 @@
+"""The command line: a file per command. Data goes to stdout, chatter and progress bars to stderr.
+
+Exit codes: 0 done, 1 failed or differs, 2 wrong usage.
+"""
+
+import os
+import sys
+
+import typer
+
+from db_dedup.cli.check import check
+from db_dedup.cli.demo import demo
+from db_dedup.cli.groups import groups
+from db_dedup.cli.init import init
+from db_dedup.cli.pairs import pairs
+from db_dedup.cli.scan import scan
+from db_dedup.cli.sql import sql
+from db_dedup.cli.status import status
+from db_dedup.cli.terminal import say
+from db_dedup.cli.uninstall import uninstall
+from db_dedup.cli.upgrade import upgrade
+from db_dedup.errors import DedupError
+
+app = typer.Typer(
+    name="db-dedup",
+    help="Finds near-duplicate rows in relational tables and keeps the answer as SQL views.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (demo, init, upgrade, scan, pairs, groups, check, status, sql, uninstall):
+    app.command()(command)
+
+
+def main() -> None:
+    """Run the command line; every error of ours is one line on stderr."""
+    try:
+        app()
+    except DedupError as error:
+        say(f"error: {error}")
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # Whoever read our output has enough (as `| head` does); Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

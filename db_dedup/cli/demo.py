@@ -1,0 +1,144 @@
+"""`db-dedup demo`: the main job on made-up petitions, from an empty folder to groups side by side."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from sqlalchemy import Column, DateTime, Integer, MetaData, String, Table, Text, insert, select
+from sqlalchemy.engine import Connection, Engine
+
+from db_dedup.app import Database, Deduplicator
+from db_dedup.cli.scan import tell_report
+from db_dedup.cli.side_by_side import side_by_side
+from db_dedup.cli.terminal import TerminalProgress, say
+from db_dedup.config import Settings
+from db_dedup.errors import ConfigError
+from db_dedup.sample import Sample, generate_petitions
+
+DATABASE_NAME: Final = "petitions.db"
+SETTINGS_NAME: Final = "dedup.toml"
+SETTINGS: Final = f"""\
+[database]
+url = "sqlite:///{DATABASE_NAME}"
+
+[tables.petitions]
+key = "id"
+order = "created_at"
+preset = "balanced"
+# Petitions of two regions are never the same matter, however alike their words:
+within = "region"
+
+[tables.petitions.columns]
+title = {{ kind = "text" }}
+content = {{ kind = "text" }}
+"""
+_SHOWN_GROUPS = 3
+
+petitions = Table(
+    "petitions",
+    MetaData(),
+    Column("id", Integer, primary_key=True),
+    Column("title", String(200), nullable=False),
+    Column("content", Text, nullable=False),
+    Column("region", String(50)),
+    Column("channel", String(50)),
+    Column("petitioner", String(50)),
+    Column("phone", String(50)),
+    Column("created_at", DateTime, nullable=False),
+)
+
+
+def demo(
+    folder: Annotated[
+        Path, typer.Option(envvar="DB_DEDUP_DEMO_FOLDER", help="Where the demo's files go.", file_okay=False)
+    ] = Path("db-dedup-demo"),
+    rows: Annotated[int, typer.Option(envvar="DB_DEDUP_DEMO_ROWS", min=10, help="How many petitions.")] = 5000,
+    seed: Annotated[int, typer.Option(envvar="DB_DEDUP_DEMO_SEED", help="Another seed, other petitions.")] = 1,
+) -> None:
+    """Make some thousands of petitions in a SQLite file, find their duplicates and show some."""
+    _prepare_folder(folder)
+    sample = generate_petitions(rows, seed)
+    (folder / SETTINGS_NAME).write_text(SETTINGS, encoding="utf-8")
+    database = Database(f"sqlite:///{folder / DATABASE_NAME}", create=True)
+    with database.engine.begin() as connection:
+        fill(connection, sample)
+    say(f"made {rows:,} petitions in {folder / DATABASE_NAME}, {len(sample.pairs):,} pairs of them duplicates")
+    watched = Settings.from_file(folder / SETTINGS_NAME).watched("petitions")
+    with TerminalProgress() as progress:
+        dedup = Deduplicator(database, watched, progress=progress)
+        dedup.upgrade()
+        report = dedup.scan()
+    tell_report(report)
+    _show_groups(database.engine, dedup)
+    _show_score(dedup, sample)
+    _say_next(folder)
+    database.close()
+
+
+def fill(connection: Connection, sample: Sample) -> None:
+    """Make the petitions table and put the sample in."""
+    petitions.create(connection)
+    names = petitions.columns.keys()
+    rows = [{name: getattr(petition, name) for name in names} for petition in sample.petitions]
+    connection.execute(insert(petitions), rows)
+
+
+def _prepare_folder(folder: Path) -> None:
+    """Only what an earlier demo left is replaced."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ours = {DATABASE_NAME, SETTINGS_NAME, f"{DATABASE_NAME}-journal"}
+    strangers = [path.name for path in folder.iterdir() if path.name not in ours]
+    if strangers:
+        raise ConfigError(f"{folder} holds files that are not the demo's ({strangers[0]}): choose another --folder")
+    for name in ours:
+        (folder / name).unlink(missing_ok=True)
+
+
+def _show_groups(engine: Engine, dedup: Deduplicator) -> None:
+    """Some groups that are not mere copies, the representative beside a member."""
+    console = Console(highlight=False)
+    shown = 0
+    with engine.connect() as connection:
+        for pair in dedup.pairs():
+            if pair.distance == 0 or shown == _SHOWN_GROUPS:
+                continue
+            a, b = (_petition(connection, key) for key in (pair.key_a, pair.key_b))
+            rows = [(name, _one_line(a[name]), _one_line(b[name])) for name in ("title", "content", "created_at")]
+            console.print(side_by_side(f"petition {pair.key_a}", f"petition {pair.key_b}", rows))
+            console.print(f"{pair.distance} of 64 bits differ, similarity {pair.similarity:.2f}\n")
+            shown += 1
+
+
+def _petition(connection: Connection, key: str) -> dict[str, object]:
+    row = connection.execute(select(petitions).where(petitions.c.id == int(key))).mappings().one()
+    return dict(row)
+
+
+def _one_line(value: object) -> str:
+    return " ".join(str(value).split())
+
+
+def _show_score(dedup: Deduplicator, sample: Sample) -> None:
+    """The demo knows the truth: say how much of it was found, kind by kind."""
+    found = {frozenset((pair.key_a, pair.key_b)) for pair in dedup.pairs(expand=True)}
+    planted = Counter(pair.kind for pair in sample.pairs)
+    hit = Counter(p.kind for p in sample.pairs if frozenset((str(p.id_a), str(p.id_b))) in found)
+    right = sum(hit.values())
+    say(f"found {len(found):,} pairs of petitions, {right / max(1, len(found)):.1%} of them planted as duplicates")
+    say("planted pairs found, by kind of duplicate:")
+    for kind, count in sorted(planted.items()):
+        say(f"  {kind:<12} {hit[kind]:>6,} of {count:>6,}  {hit[kind] / count:>6.1%}")
+
+
+def _say_next(folder: Path) -> None:
+    say(
+        f"""
+Next, in {folder}:
+  db-dedup groups petitions --limit 10      the largest groups
+  db-dedup pairs petitions --format csv     all pairs, for a spreadsheet
+  echo '{{"title": "...", "content": "...", "region": "..."}}' | db-dedup check petitions
+  sqlite3 {DATABASE_NAME} 'SELECT * FROM dedup_duplicates_of_petitions LIMIT 5'
+With your own database: db-dedup init --url sqlite:///your.db, then upgrade and scan."""
+    )

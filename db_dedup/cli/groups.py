@@ -1,0 +1,25 @@
+"""`db-dedup groups`: the duplicate groups of a table."""
+
+from typing import Annotated
+
+import typer
+
+from db_dedup.cli.options import DEFAULT_CONFIG, Config, TableName, Url, open_table
+from db_dedup.cli.output import Format, FormatOption, print_rows
+
+COLUMNS = ("group_id", "size", "representative_key", "is_loose", "is_abridged")
+
+
+def groups(
+    table: TableName,
+    config: Config = DEFAULT_CONFIG,
+    url: Url = None,
+    limit: Annotated[
+        int | None, typer.Option(envvar="DB_DEDUP_LIMIT", min=1, help="Only so many, the largest first.")
+    ] = None,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Print the duplicate groups of TABLE, the largest first."""
+    found = open_table(config, url, table).groups(limit)
+    rows = ((g.group_id, g.size, g.representative_key, g.is_loose, g.is_abridged) for g in found)
+    print_rows(COLUMNS, rows, form)

@@ -1,0 +1,48 @@
+"""What the commands share: where the settings and the database are."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from db_dedup.app import Database, Deduplicator, open_deduplicator
+from db_dedup.config import Settings, database_url
+from db_dedup.progress import Progress
+
+DEFAULT_CONFIG: Final = Path("dedup.toml")
+
+Config = Annotated[
+    Path, typer.Option("--config", envvar="DB_DEDUP_CONFIG", help="The settings file.", dir_okay=False)
+]
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        envvar="DB_DEDUP_URL",
+        help="The database; replaces the file's url. Without a file the stored recipe is used.",
+        show_default=False,
+    ),
+]
+TableName = Annotated[str, typer.Argument(metavar="TABLE", help="The watched table.")]
+AsJson = Annotated[bool, typer.Option("--json", envvar="DB_DEDUP_JSON", help="Print JSON.")]
+
+
+def load_settings(config: Path, url: str | None) -> Settings | None:
+    """The settings file; None where only the default one is missing and a URL says enough."""
+    if url and config == DEFAULT_CONFIG and not config.exists():
+        return None
+    return Settings.from_file(config)
+
+
+def open_table(config: Path, url: str | None, table: str, progress: Progress | None = None) -> Deduplicator:
+    """A table as the command's options say."""
+    settings = load_settings(config, url)
+    return open_deduplicator(database_url(url, settings), settings, table, progress)
+
+
+def open_database(config: Path, url: str | None) -> Database:
+    """The database as the command's options say."""
+    settings = load_settings(config, url)
+    if settings is None:
+        return Database(database_url(url, settings))
+    return Database(database_url(url, settings), settings.schema_name, settings.prefix)

@@ -1,0 +1,29 @@
+"""`db-dedup pairs`: the duplicate pairs of a table."""
+
+from typing import Annotated
+
+import typer
+
+from db_dedup.cli.options import DEFAULT_CONFIG, Config, TableName, Url, open_table
+from db_dedup.cli.output import Format, FormatOption, print_rows
+
+COLUMNS = ("key_a", "key_b", "distance", "similarity")
+
+
+def pairs(
+    table: TableName,
+    config: Config = DEFAULT_CONFIG,
+    url: Url = None,
+    expand: Annotated[
+        bool,
+        typer.Option(
+            "--expand",
+            envvar="DB_DEDUP_EXPAND",
+            help="Every pair of rows: copies written out, abridged groups searched again.",
+        ),
+    ] = False,
+    form: FormatOption = Format.TABLE,
+) -> None:
+    """Print the duplicate pairs of TABLE, the earlier-received row first."""
+    found = open_table(config, url, table).pairs(expand)
+    print_rows(COLUMNS, ((p.key_a, p.key_b, p.distance, p.similarity) for p in found), form)

@@ -1,0 +1,32 @@
+"""`db-dedup sql`: the SQL that would run, without running it."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from db_dedup.cli.options import DEFAULT_CONFIG, Config, Url, open_database, open_table
+from db_dedup.errors import ConfigError
+
+
+class Statement(StrEnum):
+    """What can be shown."""
+
+    UPGRADE = "upgrade"
+    VIEW = "view"
+
+
+def sql(
+    what: Annotated[Statement, typer.Argument(help="upgrade: our tables; view: the view of one table's rows.")],
+    table: Annotated[str | None, typer.Argument(metavar="[TABLE]", help="The watched table, for view.")] = None,
+    config: Config = DEFAULT_CONFIG,
+    url: Url = None,
+) -> None:
+    """Print the SQL that a command would run."""
+    if what is Statement.UPGRADE:
+        typer.echo(open_database(config, url).upgrade_sql(), nl=False)
+        return
+    if table is None:
+        raise ConfigError("say which table: `db-dedup sql view TABLE`")
+    for statement in open_table(config, url, table).view_statements():
+        typer.echo(statement)

@@ -1,0 +1,32 @@
+"""`db-dedup uninstall`: everything of ours out of the user's database."""
+
+from typing import Annotated
+
+import typer
+
+from db_dedup.cli.options import DEFAULT_CONFIG, Config, Url, open_database
+from db_dedup.cli.terminal import say
+
+
+def uninstall(
+    config: Config = DEFAULT_CONFIG,
+    url: Url = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", envvar="DB_DEDUP_DRY_RUN", help="Only say what would be dropped.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", envvar="DB_DEDUP_YES", help="Do not ask.")] = False,
+) -> None:
+    """Drop every table and view of ours; the user's tables are not touched."""
+    database = open_database(config, url)
+    names = database.installed_names()
+    if not names:
+        say("nothing of db_dedup is in this database")
+        return
+    for name in names:
+        typer.echo(name)
+    if dry_run:
+        return
+    if not yes:
+        typer.confirm(f"Drop these {len(names)} tables and views? The answer is lost, no row of yours is.", abort=True, err=True)
+    database.uninstall()
+    say("db_dedup is no longer in this database")

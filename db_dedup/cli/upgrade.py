@@ -1,0 +1,30 @@
+"""`db-dedup upgrade`: our tables and views in the user's database."""
+
+from typing import Annotated
+
+import typer
+
+from db_dedup.cli.options import DEFAULT_CONFIG, Config, Url, open_database
+from db_dedup.cli.terminal import say
+
+
+def upgrade(
+    config: Config = DEFAULT_CONFIG,
+    url: Url = None,
+    sql: Annotated[
+        bool, typer.Option("--sql", envvar="DB_DEDUP_SQL", help="Print the SQL instead of running it.")
+    ] = False,
+    to: Annotated[
+        str | None,
+        typer.Option(envvar="DB_DEDUP_TO", help="Go back to an older revision; base removes all tables."),
+    ] = None,
+) -> None:
+    """Make our tables and views in the database, or bring them up to date."""
+    database = open_database(config, url)
+    if sql:
+        typer.echo(database.upgrade_sql(), nl=False)
+    elif to is not None:
+        database.downgrade(to)
+        say(f"the tables of db_dedup are at revision {to}")
+    else:
+        say(f"the tables of db_dedup are at revision {database.upgrade()}")

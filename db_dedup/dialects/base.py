@@ -1,0 +1,176 @@
+"""What every database must be able to do for us, and what it can do beyond that."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from sqlalchemy import URL, ColumnElement, Connection, Engine, FromClause, Table, and_
+from sqlalchemy.exc import SQLAlchemyError
+
+from db_dedup.dialects.keys import refuse_unusable_key
+from db_dedup.errors import DedupError
+from db_dedup.records import Family, SourceColumn
+from db_dedup.schema.tables import Namespace
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What differs between databases and is plain data.
+
+    Attributes:
+        has_schemas: our tables live in a schema of their own rather than behind a prefix.
+        max_name_length: of a table, view or trigger; None where nothing limits it.
+        name_limit_counts_bytes: that limit counts UTF-8 bytes rather than characters.
+        snapshot_beside_writes: a long read and our own writes go on at the same time.
+        streams_rows: the server hands out a large result page by page.
+        hamming_in_sql: the database can count the bits in which two fingerprints differ.
+    """
+
+    has_schemas: bool
+    max_name_length: int | None
+    name_limit_counts_bytes: bool
+    snapshot_beside_writes: bool
+    streams_rows: bool
+    hamming_in_sql: bool
+
+
+class Dialect(ABC):
+    """One kind of database. Stateless; `db_dedup.dialects.dialect_for` finds the right one."""
+
+    capabilities: ClassVar[Capabilities]
+    default_driver: ClassVar[str]
+    extra: ClassVar[str | None] = None
+    """The optional dependency that brings the driver."""
+    unusable_key_types: ClassVar[tuple[str, ...]] = ()
+    """Words in a type's name whose values have no one text; floats are refused everywhere."""
+
+    def namespace(self, schema: str, prefix: str) -> Namespace:
+        """Where our tables live: in `schema`, or behind `prefix` where there are no schemas."""
+        if self.capabilities.has_schemas:
+            return Namespace(schema, "")
+        return Namespace(None, prefix)
+
+    # Sessions
+
+    @abstractmethod
+    def engine_url(self, url: URL, create: bool) -> URL:
+        """`url` completed by what our sessions need.
+
+        Raises:
+            DatabaseUnavailableError: it names a file that is not there, and `create` is False.
+        """
+
+    @abstractmethod
+    def engine_options(self) -> Mapping[str, Any]:
+        """What `create_engine` is told."""
+
+    @abstractmethod
+    def prepare_engine(self, engine: Engine) -> None:
+        """See to it that every new session of an engine of ours has our settings."""
+
+    @abstractmethod
+    def read_snapshot(self, engine: Engine) -> AbstractContextManager[Connection]:
+        """A read-only transaction that sees the database as it is at its first read."""
+
+    @abstractmethod
+    def write_transaction(self, engine: Engine) -> AbstractContextManager[Connection]:
+        """A transaction for our writes: committed at the end, rolled back by an exception."""
+
+    def reads_beside_writes(self, connection: Connection) -> bool:  # noqa: ARG002
+        """Whether a snapshot may stay open while we write, in this very database."""
+        return self.capabilities.snapshot_beside_writes
+
+    # Row keys and values
+
+    def row_key(self, columns: Sequence[SourceColumn], alias: FromClause) -> ColumnElement[str]:
+        """A row's key as text: the plain value of one column, a JSON array of strings of several.
+
+        It is the same whatever the session's settings are, and NULL as soon as one column is.
+
+        Raises:
+            ConfigError: a column whose values have no exact text, such as a float.
+        """
+        for column in columns:
+            refuse_unusable_key(column, self.unusable_key_types)
+        texts = [self.key_text(column, alias.c[column.name]) for column in columns]
+        return texts[0] if len(texts) == 1 else self.json_array(texts)
+
+    def key_matches(
+        self, columns: Sequence[SourceColumn], alias: FromClause, row_key: ColumnElement[str]
+    ) -> ColumnElement[bool]:
+        """Whether a row of the user's has this key. Our side is converted, so that their index serves."""
+        parts = [row_key]
+        if len(columns) > 1:
+            parts = [self.json_item(row_key, i) for i in range(len(columns))]
+        pairs = zip(columns, parts, strict=True)
+        return and_(*(self.key_equals(column, alias.c[column.name], part) for column, part in pairs))
+
+    @abstractmethod
+    def key_text(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
+        """One key column as text."""
+
+    @abstractmethod
+    def key_equals(
+        self, column: SourceColumn, value: ColumnElement[Any], text: ColumnElement[str]
+    ) -> ColumnElement[bool]:
+        """Whether a key column has the value that `key_text` wrote as `text`."""
+
+    @abstractmethod
+    def json_array(self, texts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:
+        """A JSON array of strings, without spaces; NULL if one of them is."""
+
+    @abstractmethod
+    def json_item(self, array: ColumnElement[str], index: int) -> ColumnElement[str]:
+        """One string of a JSON array, counted from 0."""
+
+    @abstractmethod
+    def key_list(self, row_keys: Sequence[str]) -> FromClause:
+        """Row keys as a table of one column, `row_key`."""
+
+    @abstractmethod
+    def readable(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:
+        """A column in a form in which each of its values can be fetched, whatever the driver makes of it."""
+
+    def column_collations(
+        self, connection: Connection, table: str, schema: str | None  # noqa: ARG002
+    ) -> Mapping[str, str]:
+        """Collations by column, where inspection alone does not tell them."""
+        return {}
+
+    # Our tables
+
+    @abstractmethod
+    def hamming(self, stored: ColumnElement[Any], fingerprint: int) -> ColumnElement[int] | None:
+        """Bits in which a stored fingerprint differs from an unsigned one; None where SQL cannot count them."""
+
+    @abstractmethod
+    def bulk_insert(
+        self, connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+    ) -> None:
+        """Insert rows of driver-ready values (fingerprints signed), inside the connection's transaction."""
+
+    @abstractmethod
+    def bulk_update(
+        self, connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+    ) -> None:
+        """Update by key; each row is the key's value, then those of `columns`."""
+
+    @abstractmethod
+    def bulk_delete(self, connection: Connection, table: Table, key: str, ids: Iterable[int]) -> None:
+        """Delete by key."""
+
+    @abstractmethod
+    def refresh_statistics(self, engine: Engine, table: Table) -> None:
+        """Tell the planner what one of our tables holds now; in a transaction of its own."""
+
+    # Errors
+
+    @abstractmethod
+    def translate_error(self, error: SQLAlchemyError) -> DedupError:
+        """The error in one clear line, without texts of rows and without passwords."""
+
+
+NATIVE_FAMILIES = frozenset({Family.NUMBER, Family.BOOLEAN, Family.BINARY})
+"""Families that every driver fetches without a fault."""

@@ -1,0 +1,127 @@
+"""MySQL and MariaDB."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar
+
+from sqlalchemy import (
+    URL,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Engine,
+    FromClause,
+    Integer,
+    Table,
+    func,
+    literal,
+    text,
+    type_coerce,
+)
+from sqlalchemy.exc import SQLAlchemyError
+
+from db_dedup.dialects.base import Capabilities, Dialect
+from db_dedup.dialects.mysql import bulk, errors, keys, sessions
+from db_dedup.errors import DedupError
+from db_dedup.records import SourceColumn
+from db_dedup.schema.types import to_signed
+
+_COLLATIONS = """
+    SELECT column_name, collation_name FROM information_schema.columns
+    WHERE table_name = :table AND table_schema = COALESCE(:schema, DATABASE()) AND collation_name IS NOT NULL
+"""
+
+
+class MySQLDialect(Dialect):
+    """MySQL 8.0 and later, MariaDB 10.6 and later."""
+
+    capabilities: ClassVar = Capabilities(
+        has_schemas=False,
+        max_name_length=64,
+        name_limit_counts_bytes=False,
+        snapshot_beside_writes=True,
+        streams_rows=True,
+        hamming_in_sql=True,
+    )
+    default_driver: ClassVar = "pymysql"
+    extra: ClassVar = "mysql"
+
+    def engine_url(self, url: URL, create: bool) -> URL:  # noqa: ARG002
+        """With the character set that holds every text."""
+        return sessions.with_charset(url)
+
+    def engine_options(self) -> Mapping[str, Any]:
+        """Notice a connection that died while it lay in the pool."""
+        return sessions.OPTIONS
+
+    def prepare_engine(self, engine: Engine) -> None:
+        """Time zone UTC and a strict, plain SQL mode."""
+        sessions.prepare_engine(engine)
+
+    def read_snapshot(self, engine: Engine) -> AbstractContextManager[Connection]:
+        """REPEATABLE READ, READ ONLY, from now on."""
+        return sessions.read_snapshot(engine)
+
+    def write_transaction(self, engine: Engine) -> AbstractContextManager[Connection]:
+        """READ COMMITTED."""
+        return sessions.write_transaction(engine)
+
+    def key_text(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
+        """Dates in ISO form, a TIMESTAMP in UTC; bytes in lower-case hexadecimal digits."""
+        return keys.key_text(column, value)
+
+    def key_equals(
+        self, column: SourceColumn, value: ColumnElement[Any], text: ColumnElement[str]
+    ) -> ColumnElement[bool]:
+        """Our text is converted to the column's type, character set and collation."""
+        return keys.key_equals(column, value, text)
+
+    def json_array(self, texts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:
+        """With JSON_QUOTE."""
+        return keys.json_array(texts)
+
+    def json_item(self, array: ColumnElement[str], index: int) -> ColumnElement[str]:
+        """With JSON_EXTRACT."""
+        return keys.json_item(array, index)
+
+    def key_list(self, row_keys: Sequence[str]) -> FromClause:
+        """With JSON_TABLE."""
+        return keys.key_list(row_keys)
+
+    def readable(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:
+        """Dates as text, all else as it is."""
+        return keys.readable(column, value)
+
+    def column_collations(self, connection: Connection, table: str, schema: str | None) -> Mapping[str, str]:
+        """Of every text column: inspection names only those that differ from their table's."""
+        rows = connection.execute(text(_COLLATIONS), {"table": table, "schema": schema})
+        return {str(name): str(collation) for name, collation in rows}
+
+    def hamming(self, stored: ColumnElement[Any], fingerprint: int) -> ColumnElement[int]:
+        """With BIT_COUNT, which takes both sides as 64 plain bits."""
+        different = type_coerce(stored, BigInteger).op("^")(literal(to_signed(fingerprint), BigInteger))
+        return func.bit_count(different, type_=Integer)
+
+    def bulk_insert(
+        self, connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+    ) -> None:
+        """Many rows a statement."""
+        bulk.bulk_insert(connection, table, columns, rows)
+
+    def bulk_update(
+        self, connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+    ) -> None:
+        """From JSON."""
+        bulk.bulk_update(connection, table, key, columns, rows)
+
+    def bulk_delete(self, connection: Connection, table: Table, key: str, ids: Iterable[int]) -> None:
+        """From a list."""
+        bulk.bulk_delete(connection, table, key, ids)
+
+    def refresh_statistics(self, engine: Engine, table: Table) -> None:
+        """ANALYZE TABLE."""
+        bulk.refresh_statistics(engine, table)
+
+    def translate_error(self, error: SQLAlchemyError) -> DedupError:
+        """By error number."""
+        return errors.translate_error(error)

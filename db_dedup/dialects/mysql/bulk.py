@@ -1,0 +1,84 @@
+"""Many rows at once in MySQL and MariaDB: multi-row inserts, and JSON as a table for the rest."""
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Engine, LargeBinary, Table
+
+from db_dedup.dialects.batches import batches
+
+_ROWS_A_CALL = 10_000
+_ROWS_A_STATEMENT = 2_000
+
+
+def bulk_insert(
+    connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """INSERT; the driver puts many rows into one statement."""
+    quote = connection.dialect.identifier_preparer.quote
+    names, marks = ", ".join(map(quote, columns)), ", ".join("%s" for _ in columns)
+    statement = f"INSERT INTO {_name(connection, table)} ({names}) VALUES ({marks})"  # noqa: S608 - names are quoted
+    for batch in batches(map(tuple, rows), _ROWS_A_CALL):
+        connection.exec_driver_sql(statement, batch)
+
+
+def bulk_update(
+    connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """UPDATE joined to a JSON array of arrays."""
+    quote = connection.dialect.identifier_preparer.quote
+    names = [key, *columns]
+    fields = ", ".join(
+        f"{quote(name)} {_json_type(connection, table, name)} PATH '$[{i}]'" for i, name in enumerate(names)
+    )
+    values = ", ".join(f"old.{quote(name)} = {_from_json(table, name, quote(name))}" for name in columns)
+    statement = (
+        f"UPDATE JSON_TABLE(%s, '$[*]' COLUMNS ({fields})) AS new "  # noqa: S608 - names are quoted
+        f"STRAIGHT_JOIN {_name(connection, table)} AS old ON old.{quote(key)} = new.{quote(key)} SET {values}"
+    )
+    for batch in batches(rows, _ROWS_A_STATEMENT):
+        document = json.dumps([tuple(row) for row in batch], ensure_ascii=False, default=_json_value)
+        connection.exec_driver_sql(statement, (document,))
+
+
+def bulk_delete(connection: Connection, table: Table, key: str, ids: Iterable[int]) -> None:
+    """DELETE ... IN (list)."""
+    quoted = connection.dialect.identifier_preparer.quote(key)
+    for batch in batches(ids, _ROWS_A_STATEMENT):
+        numbers = ", ".join(str(int(row_id)) for row_id in batch)
+        statement = f"DELETE FROM {_name(connection, table)} WHERE {quoted} IN ({numbers})"  # noqa: S608 - numbers
+        connection.exec_driver_sql(statement)
+
+
+def refresh_statistics(engine: Engine, table: Table) -> None:
+    """ANALYZE TABLE, on a connection of its own: it commits whatever is open."""
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"ANALYZE LOCAL TABLE {_name(connection, table)}").close()
+
+
+def _name(connection: Connection, table: Table) -> str:
+    return connection.dialect.identifier_preparer.format_table(table)
+
+
+def _json_type(connection: Connection, table: Table, column: str) -> str:
+    kind = table.c[column].type
+    if isinstance(kind, LargeBinary):
+        return "LONGTEXT"
+    return kind.compile(dialect=connection.dialect)
+
+
+def _from_json(table: Table, column: str, quoted: str) -> str:
+    if isinstance(table.c[column].type, LargeBinary):
+        return f"UNHEX(new.{quoted})"
+    return f"new.{quoted}"
+
+
+def _json_value(value: Any) -> str:
+    """What JSON has no form for."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).hex()
+    if isinstance(value, datetime):
+        return value.isoformat(" ")
+    raise TypeError(type(value).__name__)

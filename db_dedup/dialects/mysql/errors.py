@@ -1,0 +1,61 @@
+"""The error numbers of MySQL and MariaDB in words."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from db_dedup.dialects.errors import first_line, without_values
+from db_dedup.errors import DatabaseError, DatabaseUnavailableError, DedupError
+
+_TERMINAL: Final[Mapping[int, str]] = {
+    1044: "no right to use this database: {message}",
+    1045: "the server does not take this user and password: {message}",
+    1049: "there is no such database on the server: {message}",
+    1054: "a column is missing: {message}",
+    1142: "no right: {message}",
+    1143: "no right: {message}",
+    1146: "a table is missing: {message}",
+    1227: "no right: {message}",
+    1290: "the server is read-only",
+    1370: "no right: {message}",
+    1419: "no right to make triggers: SUPER, or log_bin_trust_function_creators = 1, is needed",
+    1698: "the server does not take this user and password: {message}",
+    1792: "the transaction is read-only",
+    1836: "the server is read-only",
+    3024: "the server cancelled the statement: it took too long",
+    1021: "the server's disk is full",
+    1114: "the server's disk is full: {message}",
+}
+
+_TRANSIENT: Final[Mapping[int, str]] = {
+    1040: "the server has no free connection",
+    1053: "the server is shutting down",
+    1205: "a lock was not free in time",
+    1213: "two transactions waited for each other",
+    1317: "the server cancelled the statement",
+    2002: "cannot connect: {message}",
+    2003: "cannot connect: {message}",
+    2005: "cannot connect: {message}",
+    2006: "the connection was lost",
+    2013: "the connection was lost",
+    2055: "the connection was lost",
+}
+
+
+def translate_error(error: SQLAlchemyError) -> DedupError:
+    """By number; a value in an unknown message is left out."""
+    if isinstance(error, PoolTimeoutError):
+        return DatabaseUnavailableError("no connection of the pool was free in time")
+    cause: Any = getattr(error, "orig", None)
+    if cause is None:
+        return DatabaseError(first_line(error))
+    arguments = getattr(cause, "args", ())
+    number = arguments[0] if arguments and isinstance(arguments[0], int) else 0
+    message = str(arguments[1]) if len(arguments) > 1 else first_line(cause)
+    if number in _TRANSIENT:
+        return DatabaseUnavailableError(_TRANSIENT[number].format(message=message))
+    if number in _TERMINAL:
+        return DatabaseError(_TERMINAL[number].format(message=message))
+    return DatabaseError(f"MySQL refused (error {number}): {without_values(message)}")

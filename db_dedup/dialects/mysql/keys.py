@@ -1,0 +1,128 @@
+"""Row keys in MySQL and MariaDB, independent of the session's time zone."""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Date,
+    FromClause,
+    Text,
+    cast,
+    collate,
+    column,
+    func,
+    literal_column,
+    text,
+)
+from sqlalchemy.dialects import mysql
+
+from db_dedup.dialects.keys import between_commas, sql_text
+from db_dedup.records import Family, SourceColumn
+
+_DIGITS = re.compile(r"\((\d+)(?:, *(\d+))?\)")
+_UTF8 = mysql.CHAR(charset="utf8mb4")
+_EPOCH = literal_column("TIMESTAMP'1970-01-01 00:00:00'")
+_MICROSECOND = literal_column("MICROSECOND")
+_MICROSECONDS_A_SECOND = literal_column("1000000")
+
+
+def key_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
+    """A value as text."""
+    if column.family is Family.BINARY:
+        return func.lower(func.hex(value))
+    if column.family is Family.DATE:
+        return _date_text(column, value)
+    if _is(column, "BIT"):
+        return cast(value.op("+")(literal_column("0")), _UTF8)
+    return cast(value, _UTF8)
+
+
+def key_equals(
+    column: SourceColumn, value: ColumnElement[Any], text: ColumnElement[str]
+) -> ColumnElement[bool]:
+    """Convert our text to the type, or to the character set and collation, of the user's column."""
+    if column.family is Family.BINARY:
+        return value == func.unhex(text)
+    if column.family is Family.NUMBER:
+        return value == cast(text, _number_type(column))
+    if column.family is Family.DATE:
+        return value == _date(column, text)
+    if column.family is Family.TIME:
+        return value == cast(text, mysql.TIME(fsp=6))
+    if column.family is Family.UUID:
+        return value == func.cast(text.op("AS")(literal_column("UUID")))
+    if column.collation is None:
+        return value == text
+    charset = literal_column(column.collation.partition("_")[0])
+    return value == collate(func.convert(text.op("USING")(charset)), column.collation)
+
+
+def json_array(texts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:
+    """A JSON array of strings."""
+    return func.concat(*between_commas([func.json_quote(text) for text in texts]))
+
+
+def json_item(array: ColumnElement[str], index: int) -> ColumnElement[str]:
+    """One string of a JSON array."""
+    return func.json_unquote(func.json_extract(array, sql_text(f"$[{index}]")))
+
+
+def key_list(row_keys: Sequence[str]) -> FromClause:
+    """Row keys as a table, from one parameter."""
+    items = text(
+        "SELECT row_key FROM JSON_TABLE(:row_keys, '$[*]' COLUMNS "
+        "(row_key VARCHAR(700) CHARACTER SET utf8mb4 PATH '$')) AS dedup_item"
+    ).bindparams(row_keys=json.dumps(row_keys, ensure_ascii=False))
+    return items.columns(column("row_key", Text)).subquery("dedup_key")
+
+
+def readable(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Dates as text: the session's time zone would shift some of them, and the driver knows no day 0."""
+    return _date_text(column, value) if column.family is Family.DATE else value
+
+
+def _date_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
+    if _is(column, "DATE"):
+        return cast(value, _UTF8)
+    if _is(column, "TIMESTAMP"):
+        value = _in_utc(value)
+    return _without_zero_fraction(cast(cast(value, mysql.DATETIME(fsp=6)), _UTF8))
+
+
+def _without_zero_fraction(text: ColumnElement[str]) -> ColumnElement[str]:
+    """`20:00:00.500000` as `20:00:00.5`, `20:00:00.000000` as `20:00:00`."""
+    for tail in ("0", "."):
+        text = func.trim(literal_column(f"TRAILING '{tail}'").op("FROM")(text))
+    return text
+
+
+def _in_utc(value: ColumnElement[Any]) -> ColumnElement[Any]:
+    """A TIMESTAMP is counted from 1970 whatever zone the session shows it in."""
+    microseconds = cast(func.unix_timestamp(value).op("*")(_MICROSECONDS_A_SECOND), BigInteger)
+    return func.timestampadd(_MICROSECOND, microseconds, _EPOCH)
+
+
+def _date(column: SourceColumn, text: ColumnElement[str]) -> ColumnElement[Any]:
+    if _is(column, "DATE"):
+        return cast(text, Date)
+    moment = cast(text, mysql.DATETIME(fsp=6))
+    if not _is(column, "TIMESTAMP"):
+        return moment
+    microseconds = func.timestampdiff(_MICROSECOND, _EPOCH, moment)
+    return func.from_unixtime(microseconds.op("/")(_MICROSECONDS_A_SECOND))
+
+
+def _number_type(column: SourceColumn) -> Any:
+    if _is(column, "DECIMAL") or _is(column, "NUMERIC"):
+        digits = _DIGITS.search(column.type_name)
+        return mysql.DECIMAL(int(digits[1]), int(digits[2] or 0)) if digits else mysql.DECIMAL(65, 30)
+    is_unsigned = "UNSIGNED" in column.type_name.upper() or _is(column, "BIT")
+    return mysql.INTEGER(unsigned=is_unsigned)
+
+
+def _is(column: SourceColumn, type_name: str) -> bool:
+    return re.match(rf"{type_name}\b", column.type_name, re.IGNORECASE) is not None

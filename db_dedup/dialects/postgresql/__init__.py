@@ -1,0 +1,119 @@
+"""PostgreSQL."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar
+
+from sqlalchemy import (
+    URL,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Engine,
+    FromClause,
+    Integer,
+    Table,
+    cast,
+    func,
+    literal,
+    type_coerce,
+)
+from sqlalchemy.dialects.postgresql import BIT
+from sqlalchemy.exc import SQLAlchemyError
+
+from db_dedup.dialects.base import Capabilities, Dialect
+from db_dedup.dialects.postgresql import bulk, errors, keys, sessions
+from db_dedup.errors import DedupError
+from db_dedup.records import SourceColumn
+from db_dedup.schema.types import to_signed
+
+
+class PostgreSQLDialect(Dialect):
+    """PostgreSQL 14 and later."""
+
+    capabilities: ClassVar = Capabilities(
+        has_schemas=True,
+        max_name_length=63,
+        name_limit_counts_bytes=True,
+        snapshot_beside_writes=True,
+        streams_rows=True,
+        hamming_in_sql=True,
+    )
+    default_driver: ClassVar = "psycopg"
+    extra: ClassVar = "postgresql"
+    unusable_key_types: ClassVar = ("MONEY", "INTERVAL")
+
+    def engine_url(self, url: URL, create: bool) -> URL:  # noqa: ARG002
+        """The same."""
+        return url
+
+    def engine_options(self) -> Mapping[str, Any]:
+        """Notice a connection that died while it lay in the pool."""
+        return sessions.OPTIONS
+
+    def prepare_engine(self, engine: Engine) -> None:
+        """Time zone UTC, ISO dates and the like."""
+        sessions.prepare_engine(engine)
+
+    def read_snapshot(self, engine: Engine) -> AbstractContextManager[Connection]:
+        """REPEATABLE READ, READ ONLY."""
+        return sessions.read_snapshot(engine)
+
+    def write_transaction(self, engine: Engine) -> AbstractContextManager[Connection]:
+        """READ COMMITTED."""
+        return sessions.write_transaction(engine)
+
+    def key_text(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
+        """Dates in ISO form, with a zone in UTC; bytes in lower-case hexadecimal digits."""
+        return keys.key_text(column, value)
+
+    def key_equals(
+        self, column: SourceColumn, value: ColumnElement[Any], text: ColumnElement[str]
+    ) -> ColumnElement[bool]:
+        """Our text is cast to the column's type."""
+        return keys.key_equals(column, value, text)
+
+    def json_array(self, texts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:
+        """With to_json."""
+        return keys.json_array(texts)
+
+    def json_item(self, array: ColumnElement[str], index: int) -> ColumnElement[str]:
+        """With json_array_element_text."""
+        return keys.json_item(array, index)
+
+    def key_list(self, row_keys: Sequence[str]) -> FromClause:
+        """With unnest."""
+        return keys.key_list(row_keys)
+
+    def readable(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:
+        """Numbers, booleans and bytes as they are, all else as text."""
+        return keys.readable(column, value)
+
+    def hamming(self, stored: ColumnElement[Any], fingerprint: int) -> ColumnElement[int]:
+        """With bit_count."""
+        different = type_coerce(stored, BigInteger).op("#")(literal(to_signed(fingerprint), BigInteger))
+        return func.bit_count(cast(different, BIT(64)), type_=Integer)
+
+    def bulk_insert(
+        self, connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+    ) -> None:
+        """COPY."""
+        bulk.bulk_insert(connection, table, columns, rows)
+
+    def bulk_update(
+        self, connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+    ) -> None:
+        """From arrays."""
+        bulk.bulk_update(connection, table, key, columns, rows)
+
+    def bulk_delete(self, connection: Connection, table: Table, key: str, ids: Iterable[int]) -> None:
+        """From an array."""
+        bulk.bulk_delete(connection, table, key, ids)
+
+    def refresh_statistics(self, engine: Engine, table: Table) -> None:
+        """ANALYZE."""
+        bulk.refresh_statistics(engine, table)
+
+    def translate_error(self, error: SQLAlchemyError) -> DedupError:
+        """By SQLSTATE."""
+        return errors.translate_error(error)

@@ -1,0 +1,73 @@
+"""Many rows at once in PostgreSQL: COPY in, arrays for the rest."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Table, insert
+
+from db_dedup.dialects.batches import batches
+from db_dedup.dialects.postgresql.sessions import write_transaction
+
+_ROWS_A_STATEMENT = 10_000
+
+
+def bulk_insert(
+    connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """COPY, in the connection's own transaction; plain inserts with a driver other than psycopg."""
+    if connection.dialect.driver != "psycopg":
+        statement = insert(table)
+        for batch in batches(rows, _ROWS_A_STATEMENT):
+            connection.execute(statement, [dict(zip(columns, row, strict=True)) for row in batch])
+        return
+    quote = connection.dialect.identifier_preparer.quote
+    names = ", ".join(map(quote, columns))
+    # COPY takes no parameters, so nothing halves a doubled percent sign.
+    statement_text = f"COPY {_name(connection, table)} ({names}) FROM STDIN".replace("%%", "%")
+    cursor = connection.connection.cursor()
+    try:
+        with cursor.copy(statement_text) as copy:  # type: ignore[attr-defined]
+            for row in rows:
+                copy.write_row(row)
+    finally:
+        cursor.close()
+
+
+def bulk_update(
+    connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """UPDATE ... FROM unnest: one array a column."""
+    quote = connection.dialect.identifier_preparer.quote
+    names = [quote(name) for name in (key, *columns)]
+    types = [_array_type(connection, table, name) for name in (key, *columns)]
+    values = ", ".join(f"{name} = new.{name}" for name in names[1:])
+    arrays = ", ".join(f"%s::{kind}" for kind in types)
+    statement = (
+        f"UPDATE {_name(connection, table)} AS old SET {values} "  # noqa: S608 - names are quoted
+        f"FROM unnest({arrays}) AS new ({', '.join(names)}) WHERE old.{names[0]} = new.{names[0]}"
+    )
+    for batch in batches(rows, _ROWS_A_STATEMENT):
+        connection.exec_driver_sql(statement, tuple(list(column) for column in zip(*batch, strict=True)))
+
+
+def bulk_delete(connection: Connection, table: Table, key: str, ids: Iterable[int]) -> None:
+    """DELETE ... = ANY (array)."""
+    quoted = connection.dialect.identifier_preparer.quote(key)
+    statement = f"DELETE FROM {_name(connection, table)} WHERE {quoted} = ANY (%s::bigint[])"  # noqa: S608
+    for batch in batches(ids, _ROWS_A_STATEMENT):
+        connection.exec_driver_sql(statement, (batch,))
+
+
+def refresh_statistics(engine: Engine, table: Table) -> None:
+    """ANALYZE; the visibility map waits for autovacuum, since VACUUM takes no transaction."""
+    with write_transaction(engine) as connection:
+        connection.exec_driver_sql(f"ANALYZE {_name(connection, table)}")
+
+
+def _name(connection: Connection, table: Table) -> str:
+    return connection.dialect.identifier_preparer.format_table(table)
+
+
+def _array_type(connection: Connection, table: Table, column: str) -> str:
+    kind = table.c[column].type.compile(dialect=connection.dialect)
+    return f"{kind.partition(' COLLATE ')[0]}[]"

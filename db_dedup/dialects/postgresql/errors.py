@@ -1,0 +1,65 @@
+"""PostgreSQL's SQLSTATEs in words."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from db_dedup.dialects.errors import first_line, one_line
+from db_dedup.errors import DatabaseError, DatabaseUnavailableError, DedupError
+
+_TERMINAL: Final[Mapping[str, str]] = {
+    "25006": "the database is read-only",
+    "28P01": "the server does not take this user and password",
+    "28000": "the server does not let this user in",
+    "3D000": "there is no such database on the server",
+    "42501": "no right: {message}",
+    "42P01": "a table is missing: {message}",
+    "42703": "a column is missing: {message}",
+    "3F000": "a schema is missing: {message}",
+    "53100": "the server's disk is full",
+}
+
+_TRANSIENT: Final[Mapping[str, str]] = {
+    "40001": "the transaction met another one",
+    "40P01": "two transactions waited for each other",
+    "55P03": "a lock was not free in time",
+    "57014": "the server cancelled the statement",
+    "57P01": "the server is shutting down",
+    "57P02": "the server is shutting down",
+    "57P03": "the server is starting",
+    "53300": "the server has no free connection",
+}
+
+_CONNECTION_CLASS = "08"
+_SHOWN_CLASSES = ("0A", "25", "3D", "3F", "42", "53", "54", "55", "57", "58")
+"""Classes of SQLSTATE whose messages speak of objects and never of values."""
+
+_REFUSED = ("password authentication failed", "no pg_hba.conf entry", "does not exist", "no password supplied")
+
+
+def translate_error(error: SQLAlchemyError) -> DedupError:
+    """By SQLSTATE; a connection that never came about has none."""
+    if isinstance(error, PoolTimeoutError):
+        return DatabaseUnavailableError("no connection of the pool was free in time")
+    cause: Any = getattr(error, "orig", None)
+    if cause is None:
+        return DatabaseError(first_line(error))
+    state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
+    if state is None or state.startswith(_CONNECTION_CLASS):
+        return _connection_error(cause)
+    message = first_line(cause)
+    if state in _TRANSIENT:
+        return DatabaseUnavailableError(_TRANSIENT[state])
+    if state in _TERMINAL:
+        return DatabaseError(_TERMINAL[state].format(message=message))
+    shown = message if state.startswith(_SHOWN_CLASSES) else type(cause).__name__
+    return DatabaseError(f"PostgreSQL refused (SQLSTATE {state}): {shown}")
+
+
+def _connection_error(cause: BaseException) -> DedupError:
+    message = one_line(cause)
+    if any(words in message for words in _REFUSED):
+        return DatabaseError(f"cannot connect: {message}")
+    return DatabaseUnavailableError(f"cannot connect: {message}")

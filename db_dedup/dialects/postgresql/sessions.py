@@ -1,0 +1,51 @@
+"""How we open a PostgreSQL session, and what its transactions see."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.engine.interfaces import DBAPIConnection
+
+OPTIONS: Final[Mapping[str, Any]] = {"pool_pre_ping": True}
+
+_PINS: Final = {
+    "timezone": "UTC",
+    "datestyle": "ISO, YMD",
+    "intervalstyle": "iso_8601",
+    "bytea_output": "hex",
+    "extra_float_digits": "1",
+    "standard_conforming_strings": "on",
+}
+
+
+def prepare_engine(engine: Engine) -> None:
+    """Pin what decides how values are written."""
+    event.listen(engine, "connect", _set_up)
+
+
+@contextmanager
+def read_snapshot(engine: Engine) -> Iterator[Connection]:
+    """REPEATABLE READ, READ ONLY."""
+    with engine.connect() as connection:
+        connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        with connection.begin() as transaction:
+            yield connection
+            transaction.rollback()
+
+
+@contextmanager
+def write_transaction(engine: Engine) -> Iterator[Connection]:
+    """READ COMMITTED."""
+    with engine.connect() as connection:
+        connection.execution_options(isolation_level="READ COMMITTED", postgresql_readonly=False)
+        with connection.begin():
+            yield connection
+
+
+def _set_up(connection: DBAPIConnection, _record: object) -> None:
+    # By statement: a connection pooler between us and the server refuses start-up options.
+    calls = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in _PINS.items())
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {calls}")
+    connection.commit()

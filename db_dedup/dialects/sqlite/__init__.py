@@ -1,0 +1,105 @@
+"""SQLite: one file, one writer at a time."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar
+
+from sqlalchemy import URL, ColumnElement, Connection, Engine, FromClause, Table
+from sqlalchemy.exc import SQLAlchemyError
+
+from db_dedup.dialects.base import Capabilities, Dialect
+from db_dedup.dialects.sqlite import bulk, errors, keys, sessions
+from db_dedup.errors import DedupError
+from db_dedup.records import SourceColumn
+
+
+class SQLiteDialect(Dialect):
+    """SQLite 3.31 and later."""
+
+    capabilities: ClassVar = Capabilities(
+        has_schemas=False,
+        max_name_length=None,
+        name_limit_counts_bytes=False,
+        snapshot_beside_writes=False,
+        streams_rows=True,
+        hamming_in_sql=False,
+    )
+    default_driver: ClassVar = "pysqlite"
+
+    def engine_url(self, url: URL, create: bool) -> URL:
+        """The same; a file must be there unless `create`."""
+        return sessions.existing_file(url, create)
+
+    def engine_options(self) -> Mapping[str, Any]:
+        """Wait for another writer rather than fail."""
+        return sessions.OPTIONS
+
+    def prepare_engine(self, engine: Engine) -> None:
+        """Foreign keys on, broken text readable, transactions begun by us alone."""
+        sessions.prepare_engine(engine)
+
+    def read_snapshot(self, engine: Engine) -> AbstractContextManager[Connection]:
+        """A plain transaction; with a rollback journal it keeps every writer out while it is open."""
+        return sessions.read_snapshot(engine)
+
+    def write_transaction(self, engine: Engine) -> AbstractContextManager[Connection]:
+        """BEGIN IMMEDIATE: two writers wait for each other instead of failing at their first write."""
+        return sessions.write_transaction(engine)
+
+    def reads_beside_writes(self, connection: Connection) -> bool:
+        """Only in a file that is in WAL mode."""
+        return sessions.is_in_wal_mode(connection)
+
+    def key_text(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:  # noqa: ARG002
+        """As stored; a blob in lower-case hexadecimal digits."""
+        return keys.key_text(value)
+
+    def key_equals(
+        self, column: SourceColumn, value: ColumnElement[Any], text: ColumnElement[str]
+    ) -> ColumnElement[bool]:
+        """The column's own affinity converts our text."""
+        return keys.key_equals(column, value, text)
+
+    def json_array(self, texts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:
+        """With json_quote."""
+        return keys.json_array(texts)
+
+    def json_item(self, array: ColumnElement[str], index: int) -> ColumnElement[str]:
+        """With json_extract."""
+        return keys.json_item(array, index)
+
+    def key_list(self, row_keys: Sequence[str]) -> FromClause:
+        """With json_each."""
+        return keys.key_list(row_keys)
+
+    def readable(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:  # noqa: ARG002
+        """As stored."""
+        return value
+
+    def hamming(self, stored: ColumnElement[Any], fingerprint: int) -> None:  # noqa: ARG002
+        """SQLite has neither XOR nor a count of bits."""
+        return
+
+    def bulk_insert(
+        self, connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+    ) -> None:
+        """One prepared statement, many rows."""
+        bulk.bulk_insert(connection, table, columns, rows)
+
+    def bulk_update(
+        self, connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+    ) -> None:
+        """One prepared statement, many rows."""
+        bulk.bulk_update(connection, table, key, columns, rows)
+
+    def bulk_delete(self, connection: Connection, table: Table, key: str, ids: Iterable[int]) -> None:
+        """One prepared statement, many rows."""
+        bulk.bulk_delete(connection, table, key, ids)
+
+    def refresh_statistics(self, engine: Engine, table: Table) -> None:
+        """ANALYZE of that table alone."""
+        bulk.refresh_statistics(engine, table)
+
+    def translate_error(self, error: SQLAlchemyError) -> DedupError:
+        """By SQLite's result code."""
+        return errors.translate_error(error)

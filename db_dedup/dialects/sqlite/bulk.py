@@ -1,0 +1,69 @@
+"""Many rows at once in SQLite: one prepared statement on the driver's level."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, DateTime, Engine, Table
+
+from db_dedup.dialects.batches import batches
+from db_dedup.dialects.sqlite.sessions import write_transaction
+
+_ROWS_A_CALL = 10_000
+
+
+def bulk_insert(
+    connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """INSERT."""
+    quote = connection.dialect.identifier_preparer.quote
+    names, marks = ", ".join(map(quote, columns)), ", ".join("?" for _ in columns)
+    statement = f"INSERT INTO {quote(table.name)} ({names}) VALUES ({marks})"  # noqa: S608 - names are quoted
+    _execute(connection, statement, _storable(table, columns, rows))
+
+
+def bulk_update(
+    connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """UPDATE by key."""
+    quote = connection.dialect.identifier_preparer.quote
+    values = ", ".join(f"{quote(column)} = ?{i}" for i, column in enumerate(columns, 2))
+    statement = f"UPDATE {quote(table.name)} SET {values} WHERE {quote(key)} = ?1"  # noqa: S608 - names are quoted
+    _execute(connection, statement, _storable(table, [key, *columns], rows))
+
+
+def bulk_delete(connection: Connection, table: Table, key: str, ids: Iterable[int]) -> None:
+    """DELETE by key."""
+    quote = connection.dialect.identifier_preparer.quote
+    statement = f"DELETE FROM {quote(table.name)} WHERE {quote(key)} = ?"  # noqa: S608 - names are quoted
+    _execute(connection, statement, ((row_id,) for row_id in ids))
+
+
+def refresh_statistics(engine: Engine, table: Table) -> None:
+    """ANALYZE of one table: the user's tables keep what they have."""
+    with write_transaction(engine) as connection:
+        connection.exec_driver_sql(f"ANALYZE {connection.dialect.identifier_preparer.quote(table.name)}")
+
+
+def _execute(connection: Connection, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    for batch in batches(rows, _ROWS_A_CALL):
+        connection.exec_driver_sql(statement, batch)
+
+
+def _storable(
+    table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> Iterator[tuple[Any, ...]]:
+    """Rows with their times written as SQLAlchemy reads them: SQLite has no type for them."""
+    is_time = [isinstance(table.c[column].type, DateTime) for column in columns]
+    if not any(is_time):
+        return map(tuple, rows)
+    writers: list[Callable[[Any], Any]] = [_time_text if time else _as_is for time in is_time]
+    return (tuple(write(value) for write, value in zip(writers, row, strict=True)) for row in rows)
+
+
+def _time_text(value: datetime | None) -> str | None:
+    return None if value is None else value.isoformat(" ", "microseconds")
+
+
+def _as_is(value: Any) -> Any:
+    return value

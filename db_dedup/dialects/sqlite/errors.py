@@ -1,0 +1,37 @@
+"""SQLite's result codes in words."""
+
+import sqlite3
+from collections.abc import Mapping
+from typing import Final
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from db_dedup.dialects.errors import first_line
+from db_dedup.errors import DatabaseError, DatabaseUnavailableError, DedupError
+
+_TERMINAL: Final[Mapping[int, str]] = {
+    sqlite3.SQLITE_READONLY: "the SQLite file, or the folder it lies in, is read-only",
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_NOTADB: "the file is no SQLite database",
+    sqlite3.SQLITE_CORRUPT: "the SQLite file is damaged: `PRAGMA integrity_check` tells where",
+    sqlite3.SQLITE_PERM: "no right to open the SQLite file",
+    sqlite3.SQLITE_AUTH: "no right to do this in the SQLite file",
+    sqlite3.SQLITE_CANTOPEN: "the SQLite file cannot be opened: does its folder exist, and may this user write there?",
+}
+
+_TRANSIENT: Final[Mapping[int, str]] = {
+    sqlite3.SQLITE_BUSY: "the SQLite file is locked by another program",
+    sqlite3.SQLITE_LOCKED: "a table of the SQLite file is locked",
+    sqlite3.SQLITE_IOERR: "the SQLite file cannot be read or written right now",
+}
+
+
+def translate_error(error: SQLAlchemyError) -> DedupError:
+    """By the primary result code, which is the low byte of the extended one."""
+    cause = getattr(error, "orig", None)
+    code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+    if code in _TRANSIENT:
+        return DatabaseUnavailableError(_TRANSIENT[code])
+    if code in _TERMINAL:
+        return DatabaseError(_TERMINAL[code])
+    return DatabaseError(f"SQLite refused: {first_line(cause or error)}")
