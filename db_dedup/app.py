@@ -31,9 +31,11 @@ from db_dedup.store.watched_tables import StoredTable
 class Database:
     """A user's database with our tables in it."""
 
-    def __init__(self, engine: Engine | str, schema: str = "dedup", prefix: str = "dedup_") -> None:
+    def __init__(
+        self, engine: Engine | str, schema: str = "dedup", prefix: str = "dedup_", *, create: bool = False
+    ) -> None:
         self._owns_engine = isinstance(engine, str)
-        self.engine = open_engine(engine) if isinstance(engine, str) else engine
+        self.engine = open_engine(engine, create=create) if isinstance(engine, str) else engine
         self.dialect = dialect_for(self.engine)
         self.namespace = self.dialect.namespace(schema, prefix)
         self.tables = our_tables(self.namespace)
@@ -66,29 +68,25 @@ class Database:
         with self.errors_told(), self.dialect.write_transaction(self.engine) as connection:
             migrate.downgrade(connection, self.namespace, revision)
 
-    def uninstall(self) -> None:
-        """Drop everything of ours."""
+    def uninstall(self) -> list[str]:
+        """Drop everything of ours. Gives the names of what is gone."""
         with self.errors_told():
             views = self._table_views()
             with self.dialect.write_transaction(self.engine) as connection:
-                migrate.uninstall(connection, self.namespace, views)
+                return migrate.uninstall(connection, self.namespace, views)
 
     def installed_names(self) -> list[str]:
         """The names of our tables and views that stand in the database."""
         with self.errors_told():
-            views = self._table_views()
             with self.engine.connect() as connection:
-                return migrate.installed_names(connection, self.namespace, views)
+                return migrate.installed_names(connection, self.namespace, self._table_views())
 
     def suggest(self, names: Sequence[str] | None = None) -> list[Suggestion]:
         """Settings for the tables of these names (None: every table that has a key and a text)."""
         with self.errors_told(), self.engine.connect() as connection:
-            tables = [inspect_table(connection, name) for name in names or list_tables(connection)]
-            found = [suggest(connection, table) for table in tables if not self._is_ours(table.name)]
+            chosen = names or list_tables(connection, self.namespace)
+            found = [suggest(connection, inspect_table(connection, name)) for name in chosen]
         return [suggestion for suggestion in found if suggestion is not None]
-
-    def _is_ours(self, name: str) -> bool:
-        return bool(self.namespace.prefix) and name.startswith(self.namespace.prefix)
 
     def require_schema(self) -> None:
         """Raise SchemaMissingError unless our tables are there and up to date."""

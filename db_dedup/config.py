@@ -20,6 +20,7 @@ RECIPE_VERSION: Final = 1
 
 Measure = Literal["none", "word_jaccard", "char_jaccard", "overlap", "cosine"]
 TermFrequency = Literal["raw", "log", "capped", "set"]
+StopWords = Literal["drop", "keep"]
 
 
 class _Frozen(BaseModel):
@@ -57,14 +58,17 @@ class Rule(_Frozen):
     similarity: Measure
     threshold: float = Field(ge=0, le=1)
     term_frequency: TermFrequency
+    stop_words: StopWords
     min_features: int = Field(default=3, ge=1)
 
 
 PRESETS: Final[Mapping[str, Rule]] = {
     # The paper's rule (P1): four equal blocks, three bits, and no look at the text.
-    "strict": Rule(radius=3, similarity="none", threshold=0, term_frequency="raw"),
+    "strict": Rule(radius=3, similarity="none", threshold=0, term_frequency="raw", stop_words="drop"),
     # Chosen on labelled petitions: docs/explanation/presets.md has the table.
-    "balanced": Rule(radius=11, similarity="word_jaccard", threshold=0.45, term_frequency="capped"),
+    "balanced": Rule(
+        radius=11, similarity="word_jaccard", threshold=0.5, term_frequency="raw", stop_words="keep"
+    ),
 }
 DEFAULT_PRESET: Final = "balanced"
 
@@ -89,7 +93,8 @@ class WatchedTable(_Frozen):
     segmenter: str = "jieba"
     normaliser: Literal["plain", "tweet"] = "plain"
     user_words: tuple[str, ...] = ()
-    stop_words: tuple[str, ...] | None = None
+    stop_words: StopWords | None = None
+    stop_word_list: tuple[str, ...] | None = None
     abridge_above: int = Field(default=1000, ge=2)
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -141,7 +146,7 @@ class WatchedTable(_Frozen):
             "segmenter": self.segmenter,
             "normaliser": self.normaliser,
             "user_words": self.user_words,
-            "stop_words": self.stop_words,
+            "stop_words": rule.stop_words if self.stop_word_list is None else self.stop_word_list,
             "term_frequency": rule.term_frequency,
             "min_features": rule.min_features,
         }
@@ -244,7 +249,7 @@ def _section(document: Mapping[str, Any], name: str) -> dict[str, Any]:
 def _resolve_files(settings: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Replace `user_dictionary = FILE` and `stop_words_file = FILE` by their lines: they are in the recipe."""
     settings = dict(settings)
-    for option, target in (("user_dictionary", "user_words"), ("stop_words_file", "stop_words")):
+    for option, target in (("user_dictionary", "user_words"), ("stop_words_file", "stop_word_list")):
         if option in settings:
             settings[target] = _lines(folder / str(settings.pop(option)))
     return settings

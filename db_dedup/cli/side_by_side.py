@@ -11,7 +11,9 @@ _ONLY_LEFT, _ONLY_RIGHT = "bold red", "bold green"
 def side_by_side(left_title: str, right_title: str, rows: list[tuple[str, str, str]]) -> Table:
     """A table with a line for each (column name, left text, right text)."""
     table = Table("", left_title, right_title, show_lines=True, expand=True)
-    table.columns[1].ratio = table.columns[2].ratio = 1
+    for column in table.columns[1:]:
+        column.ratio = 1
+        column.overflow = "fold"  # Chinese has no spaces to wrap at
     for name, left, right in rows:
         table.add_row(name, *mark_differences(left, right))
     return table

@@ -57,8 +57,7 @@ class Fingerprinter:
             self._segmenter = make_segmenter(watched.segmenter, watched.user_words)
         except ValueError as error:
             raise ConfigError(str(error)) from None
-        stop_words = STOP_WORDS if watched.stop_words is None else watched.stop_words
-        self._hasher = TokenHasher(normalise_batch(list(stop_words)))
+        self._hasher = TokenHasher(normalise_batch(_stop_words(watched)))
         self._grams = make_segmenter("chars:3") if self._rule.similarity == "char_jaccard" else None
 
     def fingerprint(
@@ -106,6 +105,12 @@ class Fingerprinter:
             for (name, column), texts in zip(self._columns, columns, strict=True)
         ]
         return count_features(hashed, self._weights, "raw")
+
+
+def _stop_words(watched: WatchedTable) -> Sequence[str]:
+    if watched.stop_word_list is not None:
+        return watched.stop_word_list
+    return STOP_WORDS if watched.rule.stop_words == "drop" else ()
 
 
 def _digests(

@@ -60,7 +60,7 @@ class PythonJieba:
 
     @property
     def is_portable(self) -> bool:
-        """Whether `RustJieba` may take the user's words: it takes an ASCII word for letters that it joined."""
+        """Whether `RustJieba` may take the user's words: it takes ASCII words for letters that it joined."""
         return all(0 < f < 2**53 and not word.isascii() for word, f in self.user_words.items())
 
     @property

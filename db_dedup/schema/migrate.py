@@ -154,6 +154,14 @@ def is_current(connection: Connection, namespace: Namespace) -> bool:
     return current_revision(connection, namespace) == head_revision()
 
 
+def installed_names(connection: Connection, namespace: Namespace, view_names: Iterable[str] = ()) -> list[str]:
+    """The names of what `uninstall` would drop."""
+    tables = our_tables(namespace).metadata.tables.values()
+    ours = {str(table.name) for table in tables} | {str(version_table(namespace).name), *view_names}
+    ours |= {namespace.name(base) for base in FIXED_VIEWS}
+    return sorted(ours & _relations(connection, namespace))
+
+
 def include_name(namespace: Namespace) -> IncludeName:
     """A function for the `include_name` option of a host's Alembic, whose autogenerate then overlooks us."""
     ours = {table.name for table in our_tables(namespace).metadata.tables.values()}

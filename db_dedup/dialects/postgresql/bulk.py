@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Table, insert
+from sqlalchemy.exc import DBAPIError
 
 from db_dedup.dialects.batches import batches
 from db_dedup.dialects.postgresql.sessions import write_transaction
@@ -23,14 +24,14 @@ def bulk_insert(
     quote = connection.dialect.identifier_preparer.quote
     names = ", ".join(map(quote, columns))
     # COPY takes no parameters, so nothing halves a doubled percent sign.
-    statement_text = f"COPY {_name(connection, table)} ({names}) FROM STDIN".replace("%%", "%")
-    cursor = connection.connection.cursor()
+    copy_in = f"COPY {_name(connection, table)} ({names}) FROM STDIN".replace("%%", "%")
+    driver = connection.dialect.loaded_dbapi
     try:
-        with cursor.copy(statement_text) as copy:  # type: ignore[attr-defined]
+        with connection.connection.cursor() as cursor, cursor.copy(copy_in) as copy:
             for row in rows:
                 copy.write_row(row)
-    finally:
-        cursor.close()
+    except driver.Error as error:
+        raise DBAPIError.instance(copy_in, None, error, driver.Error, hide_parameters=True) from error
 
 
 def bulk_update(

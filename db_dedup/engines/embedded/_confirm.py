@@ -15,7 +15,7 @@ from db_dedup.flow.similarity import similarity_of
 @nb.njit(cache=True, nogil=True)
 def _confirmed(a, b, measure, threshold, within, places, starts, hashes, weights):  # type: ignore[no-untyped-def]
     """(whether rows a and b are duplicates, their similarity or NaN)."""
-    if within[a] != within[b] or within[a] < 0:
+    if within[a] != within[b]:
         return False, np.nan
     if measure < 0:
         return True, np.nan

@@ -16,7 +16,7 @@ from db_dedup.flow.similarity import similarities
 from db_dedup.records import DuplicatePair
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.source import Source
-from db_dedup.store.values import typed_key
+from db_dedup.store.ordering import typed_key
 
 _FETCH = 10_000
 _PAGE = 2_000
@@ -113,6 +113,5 @@ class Expansion:
             for a, b, distance, score in zip(
                 left.tolist(), right.tolist(), distances.tolist(), scores.tolist(), strict=True
             ):
-                agree = within[a] is None or (within[a] == within[b] and within[a] != "")
-                if agree and (measure is None or score >= rule.threshold):
+                if within[a] == within[b] and (measure is None or score >= rule.threshold):
                     yield ids[a], ids[b], distance, None if measure is None else score

@@ -78,7 +78,7 @@ class Lookup:
         rows = list(self._source.read_rows(connection, list(ids)))
         others = self._fingerprinter.fingerprint([r.values for r in rows], [r.within for r in rows])
         is_fresh = [ids[r.row_key].digest == d for r, d in zip(rows, others.digests, strict=True)]
-        agrees = [row.within is None or (r.within == row.within and row.within != "") for r in rows]
+        agrees = [r.within == row.within for r in rows]
         scores = self._similarities(measure, done, others)
         return {
             ids[r.row_key].id: score

@@ -28,7 +28,7 @@ class Table:
         fingerprints: uint64[n].
         has_fingerprint: bool[n].
         digests: uint64[n, 2], the two halves of each digest; all zero says nothing.
-        within: int32[n], equal where rows agree in the `within` columns, -1 where they agree with none.
+        within: int32[n], equal where rows agree in the `within` columns.
         features: of the n rows, for the similarity, in any order.
         places: int64[n], where each row's features stand.
     """

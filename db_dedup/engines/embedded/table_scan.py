@@ -18,7 +18,7 @@ from db_dedup.engines.embedded.spool import FeatureSpool
 from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter
 from db_dedup.progress import Progress
 from db_dedup.records import Family, SourceRow
-from db_dedup.store.values import typed_key
+from db_dedup.store.ordering import typed_key
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
@@ -58,7 +58,7 @@ class TableScan:
         self._fingerprinter = Fingerprinter(watched)
         self._spool = spool
         self._rows = _Gathered()
-        self._within_numbers: dict[str, int] = {}
+        self._within_numbers: dict[str | None, int] = {}
 
     @property
     def row_count(self) -> int:
@@ -99,11 +99,7 @@ class TableScan:
         return ScannedTable([rows.row_keys[i] for i in order.tolist()], matches)
 
     def _within_number(self, within: str | None) -> int:
-        """Equal numbers for rows that agree; -1 agrees with none, and without `within` all agree."""
-        if within is None:
-            return 0
-        if within == "":
-            return -1
+        """Equal numbers for rows that agree; without `within` columns all do."""
         return self._within_numbers.setdefault(within, len(self._within_numbers))
 
     def _receipt_order(self) -> NDArray[np.int64]:

@@ -1,0 +1,49 @@
+"""A million equal rows, and tens of thousands of near-equal ones: time and memory must grow with the rows."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+_CODE = """
+import resource, sys
+from time import perf_counter
+import numpy as np
+from db_dedup.engines.embedded.matching import MatchRule, Table, match_table
+from db_dedup.flow.features import Features
+from db_dedup.flow.fingerprint import fingerprint_rows
+from db_dedup.progress import NullProgress
+
+kind, rows = sys.argv[1], int(sys.argv[2])
+rng = np.random.default_rng(1)
+size = 60
+template = np.sort(rng.integers(2, 2**64, size, dtype=np.uint64))
+hashes = np.tile(template, rows).reshape(rows, size)
+digests = np.tile(rng.integers(1, 2**63, 2, dtype=np.uint64), (rows, 1))
+if kind == "near-equal":
+    for column in (7, 23, 41):
+        hashes[:, column] = rng.integers(2, 2**64, rows, dtype=np.uint64)
+    hashes.sort(axis=1)
+    digests = rng.integers(1, 2**63, (rows, 2), dtype=np.uint64)
+starts = np.arange(rows + 1, dtype=np.int64) * size
+features = Features(starts, hashes.ravel(), np.ones(rows * size, np.int64))
+fingerprints = fingerprint_rows(features.starts, features.hashes, features.weights)
+table = Table(fingerprints, np.ones(rows, np.bool_), digests, np.zeros(rows, np.int32), features, np.arange(rows))
+small = Table(fingerprints[:2], np.ones(2, np.bool_), digests[:2], np.zeros(2, np.int32), features, np.arange(2))
+rule = MatchRule(11, "jaccard", 0.5, 1000)
+match_table(small, rule, NullProgress())
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+start = perf_counter()
+matches = match_table(table, rule, NullProgress())
+seconds = perf_counter() - start
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+groups = np.unique(matches.group_of[matches.group_of >= 0]).size
+print(f"{rows:>9,} {kind} rows: {seconds:6.2f} s, {(after - before) / 1024:6.0f} MB for the matching, "
+      f"{matches.pairs.left.size:,} pairs, {np.count_nonzero(matches.copy_of >= 0):,} copies, {groups} group(s)")
+"""
+
+
+def run(data: Path | None) -> None:  # noqa: ARG001 - it needs none
+    """Print time and memory of the matching for growing tables, each in a process of its own."""
+    for kind, sizes in (("equal", (250_000, 500_000, 1_000_000)), ("near-equal", (12_500, 25_000, 50_000, 100_000))):
+        for rows in sizes:
+            subprocess.run([sys.executable, "-c", _CODE, kind, str(rows)], check=True)

@@ -1,0 +1,89 @@
+"""A scan of 147,288 articles of law, beside a bare loop of normalising, segmenting and hashing."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+from sqlalchemy import create_engine
+
+from benchmarks.datasets import ARTICLES, load, read_articles
+from db_dedup.config import watched_table
+from db_dedup.engines.fingerprinter import Fingerprinter
+from tests.servers import fresh_database, start_postgresql
+
+RUNS = 3
+PAGE_ROWS = 5000
+SETTINGS = '[tables.articles.columns]\ntext = {{ kind = "text" }}\n[database]\nurl = {url}\n'
+
+
+def run(data: Path | None) -> None:
+    """Print wall time against the bare loop, and peak memory, from SQLite and PostgreSQL."""
+    assert data is not None
+    rows = read_articles(data)
+    texts = [(str(row["text"]),) for row in rows]
+    bare = median(bare_loop_seconds(texts) for _ in range(RUNS))
+    print(f"{len(rows):,} articles; bare loop of steps 2 to 4 on one thread: {bare:.2f} s (median of {RUNS})")
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{folder}/law.db"
+        engine = create_engine(url)
+        load(engine, ARTICLES, rows)
+        engine.dispose()
+        report("SQLite", url, Path(folder), bare)
+    server = start_postgresql()
+    try:
+        with fresh_database(server) as database, tempfile.TemporaryDirectory() as folder:
+            load(database.engine, ARTICLES, rows)
+            report("PostgreSQL", database.url, Path(folder), bare)
+    finally:
+        server.stop()
+
+
+def bare_loop_seconds(texts: list[tuple[str]]) -> float:
+    """Seconds for text -> tokens -> features -> fingerprints of all texts, nothing read, written or compared."""
+    fingerprinter = Fingerprinter(watched_table("articles", {"columns": {"text": 1}}))
+    fingerprinter.fingerprint(texts[:100])
+    start = perf_counter()
+    for first in range(0, len(texts), PAGE_ROWS):
+        fingerprinter.fingerprint(texts[first : first + PAGE_ROWS])
+    return perf_counter() - start
+
+
+def report(name: str, url: str, folder: Path, bare: float) -> None:
+    """Scan anew a few times by the command line; print the medians."""
+    config = folder / "dedup.toml"
+    config.write_text(SETTINGS.format(url=json.dumps(url)))
+    seconds, megabytes, found = [], [], {}
+    for _ in range(RUNS):
+        command(config, "uninstall", "--yes")
+        command(config, "upgrade")
+        start = perf_counter()
+        found, peak = command(config, "scan", "articles", "--json")
+        seconds.append(perf_counter() - start)
+        megabytes.append(peak)
+    wall = median(seconds)
+    print(
+        f"{name}: scan {wall:.2f} s for the whole command, {wall / bare:.2f} x the bare loop; peak memory "
+        f"{max(megabytes):.0f} MB; {found['pairs']:,} pairs, {found['copies']:,} copies, {found['groups']:,} groups"
+    )
+
+
+def command(config: Path, *arguments: str) -> tuple[dict[str, int], float]:
+    """Run `db-dedup`; gives its JSON (if any) and its peak memory in MB."""
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "db_dedup.cli", *arguments, "--config", str(config)],
+            stdout=output,
+            stderr=subprocess.DEVNULL,
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        text = output.read().decode()
+    if process.returncode:
+        raise RuntimeError(f"db-dedup {' '.join(arguments)} failed")
+    return (json.loads(text) if text.startswith("{") else {}), usage.ru_maxrss / 1024

@@ -1,0 +1,71 @@
+"""Precision and recall on petitions with gold labels: the presets, and what was tried to choose them."""
+
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.datasets import read_gold_pairs, read_petitions
+from db_dedup.config import WatchedTable, watched_table
+from db_dedup.engines.embedded.matching import Matches, Table, match_table
+from db_dedup.engines.embedded.table_scan import match_rule
+from db_dedup.engines.fingerprinter import Fingerprinter
+from db_dedup.progress import NullProgress
+
+_TRIED: list[dict[str, Any]] = [
+    {"preset": "strict"},
+    {"preset": "strict", "radius": 7},
+    {"preset": "strict", "radius": 11},
+    *({"term_frequency": tf, "threshold": t} for tf in ("set", "capped", "log", "raw") for t in (0.45, 0.5)),
+    *({"stop_words": "drop", "threshold": t} for t in (0.45, 0.5)),
+    *({"radius": radius} for radius in (7, 9)),
+    *({"threshold": t} for t in (0.4, 0.55, 0.6)),
+    *({"similarity": "char_jaccard", "threshold": t} for t in (0.3, 0.36)),
+    *({"similarity": "overlap", "threshold": t} for t in (0.65, 0.7)),
+    *({"similarity": "cosine", "threshold": t} for t in (0.75, 0.8)),
+    *({"segmenter": name} for name in ("jieba-search", "chars:2")),
+    {"preset": "balanced"},
+]
+
+
+def run(data: Path | None) -> None:
+    """Print a table of settings with what they find."""
+    assert data is not None
+    rows = read_petitions(data)
+    gold = read_gold_pairs(data)
+    wanted = {pair for pair, label in gold.items() if label == "V"}
+    print(f"{len(rows):,} petitions, {len(wanted)} near-verbatim pairs (V); title and content as text")
+    print(f"{'settings':<58} {'found':>6} {'precision':>9} {'recall':>7} {'F1':>6}")
+    for settings in _TRIED:
+        found = find_pairs(rows, watched_table("petitions", {"columns": {"title": 1, "content": 1}, **settings}))
+        right = len(found & wanted)
+        precision, recall = right / max(1, len(found)), right / len(wanted)
+        f1 = 2 * precision * recall / (precision + recall) if right else 0.0
+        name = ", ".join(f"{key} {value}" for key, value in settings.items())
+        print(f"{name:<58} {len(found):>6} {precision:>9.3f} {recall:>7.3f} {f1:>6.3f}")
+
+
+def find_pairs(rows: list[dict[str, object]], watched: WatchedTable) -> set[frozenset[str]]:
+    """All pairs of ids that the settings call duplicates."""
+    done = Fingerprinter(watched).fingerprint([[str(row[name]) for name in watched.columns] for row in rows])
+    table = Table(
+        done.fingerprints,
+        done.has_fingerprint,
+        np.frombuffer(b"".join(done.digests), np.uint64).reshape(-1, 2),
+        np.zeros(len(rows), np.int32),
+        done.features,
+        np.arange(len(rows)),
+    )
+    matches = match_table(table, match_rule(watched.rule, watched.abridge_above), NullProgress())
+    return _expanded(matches, [str(row["id"]) for row in rows])
+
+
+def _expanded(matches: Matches, ids: list[str]) -> set[frozenset[str]]:
+    classes: dict[int, list[str]] = {}
+    for row, copy_of in enumerate(matches.copy_of.tolist()):
+        classes.setdefault(row if copy_of < 0 else copy_of, []).append(ids[row])
+    found = {frozenset(pair) for members in classes.values() for pair in combinations(members, 2)}
+    for left, right in zip(matches.pairs.left.tolist(), matches.pairs.right.tolist(), strict=True):
+        found |= {frozenset((a, b)) for a in classes[left] for b in classes[right]}
+    return found

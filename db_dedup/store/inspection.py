@@ -1,0 +1,160 @@
+"""What the user's database holds: its tables, their columns, and what identifies a row."""
+
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from sqlalchemy import Connection, Dialect, inspect, types
+from sqlalchemy.engine import Inspector
+from sqlalchemy.exc import CompileError, NoSuchTableError, SAWarning
+
+from db_dedup.config import WatchedTable
+from db_dedup.dialects import dialect_for
+from db_dedup.errors import ConfigError, UnknownNameError
+from db_dedup.records import Family, SourceColumn, SourceTable
+from db_dedup.schema.tables import Namespace
+
+_FAMILIES: Final[tuple[tuple[type[Any], Family], ...]] = (
+    (types.Boolean, Family.BOOLEAN),
+    (types.Uuid, Family.UUID),
+    (types.Integer, Family.NUMBER),
+    (types.Numeric, Family.NUMBER),
+    (types.DateTime, Family.DATE),
+    (types.Date, Family.DATE),
+    (types.Time, Family.TIME),
+    (types.LargeBinary, Family.BINARY),
+    (types.BINARY, Family.BINARY),
+    (types.VARBINARY, Family.BINARY),
+    (types.String, Family.TEXT),
+)
+_FAMILIES_BY_NAME: Final[Mapping[str, Family]] = {
+    "YEAR": Family.NUMBER,
+    "TINYBLOB": Family.BINARY,
+    "MEDIUMBLOB": Family.BINARY,
+    "LONGBLOB": Family.BINARY,
+}
+
+
+def inspect_table(connection: Connection, name: str, schema: str | None = None) -> SourceTable:
+    """Describe a table or view. Without a primary key, the only unique index over NOT NULL columns stands in.
+
+    Raises:
+        UnknownNameError: there is none of that name.
+    """
+    inspector = _inspector(connection)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SAWarning)  # a type of an extension is no fault of the user's
+        try:
+            found = inspector.get_columns(name, schema)
+            primary_key = inspector.get_pk_constraint(name, schema)["constrained_columns"]
+        except NoSuchTableError:
+            known = [*inspector.get_table_names(schema), *_view_names(inspector, schema)]
+            raise UnknownNameError("table", name, known) from None
+        is_view = name in _view_names(inspector, schema)
+        nullable = {column["name"] for column in found if column["nullable"]}
+        key = tuple(primary_key) or (() if is_view else _only_unique_key(inspector, name, schema, nullable))
+    collations = dialect_for(connection).column_collations(connection, name, schema)
+    columns = tuple(_source_column(column, connection.dialect, collations) for column in found)
+    return SourceTable(name, schema, columns, key, is_view)
+
+
+def resolve_key(table: SourceTable, configured: tuple[str, ...] | None) -> tuple[SourceColumn, ...]:
+    """The columns that identify a row.
+
+    Raises:
+        ConfigError: none are configured and the table has no key of its own.
+        UnknownNameError: a configured one is not there.
+    """
+    names = configured or table.primary_key
+    if not names:
+        raise ConfigError(
+            f"table {table.name!r} has no primary key: name the columns that identify a row, "
+            f'e.g. key = ["{table.columns[0].name}"]'
+        )
+    check_names(names, table)
+    return tuple(table.column(name) for name in names)
+
+
+def check_columns(watched: WatchedTable, table: SourceTable) -> None:
+    """Raise UnknownNameError for the first column of the settings that the table does not have."""
+    order = (watched.order,) if watched.order else ()
+    within = (part.column for part in watched.within)
+    check_names((*watched.columns, *(watched.key or ()), *order, *within), table)
+
+
+def list_tables(connection: Connection, namespace: Namespace | None = None) -> list[str]:
+    """The user's tables, by name; ours are left out if they stand among them behind a prefix."""
+    names = sorted(_inspector(connection).get_table_names())
+    if namespace is None or not namespace.prefix:
+        return names
+    return [name for name in names if not name.startswith(namespace.prefix)]
+
+
+def _inspector(connection: Connection) -> Inspector:
+    return inspect(connection)
+
+
+def _view_names(inspector: Inspector, schema: str | None) -> list[str]:
+    names = list(inspector.get_view_names(schema))
+    try:
+        return names + inspector.get_materialized_view_names(schema)
+    except NotImplementedError:
+        return names
+
+
+def _only_unique_key(
+    inspector: Inspector, name: str, schema: str | None, nullable: set[str]
+) -> tuple[str, ...]:
+    candidates = {
+        tuple(str(column) for column in constraint["column_names"])
+        for constraint in inspector.get_unique_constraints(name, schema)
+    } | {
+        tuple(str(column) for column in index["column_names"])
+        for index in inspector.get_indexes(name, schema)
+        if index["unique"] and None not in index["column_names"] and not _is_partial(index)
+    }
+    usable = [columns for columns in candidates if columns and not nullable.intersection(columns)]
+    return usable[0] if len(usable) == 1 else ()
+
+
+def _is_partial(index: Any) -> bool:
+    return any(option.endswith("_where") and value is not None
+               for option, value in index.get("dialect_options", {}).items())  # fmt: skip
+
+
+def _source_column(column: Any, dialect: Dialect, collations: Mapping[str, str]) -> SourceColumn:
+    kind = getattr(column["type"], "data_type", column["type"])  # a domain is what it is made of
+    return SourceColumn(
+        name=column["name"],
+        family=_family(kind),
+        type_name=_type_name(kind, dialect),
+        max_length=getattr(kind, "length", None),
+        is_nullable=bool(column["nullable"]),
+        collation=getattr(kind, "collation", None) or collations.get(column["name"]),
+    )
+
+
+def _family(kind: Any) -> Family:
+    name = type(kind).__name__.upper()
+    if name in _FAMILIES_BY_NAME:
+        return _FAMILIES_BY_NAME[name]
+    if name == "BIT":
+        # MySQL's is a number, PostgreSQL's a string of digits.
+        return Family.NUMBER if type(kind).__module__.startswith("sqlalchemy.dialects.mysql") else Family.TEXT
+    return next((family for base, family in _FAMILIES if isinstance(kind, base)), Family.OTHER)
+
+
+def _type_name(kind: Any, dialect: Dialect) -> str:
+    """As the database writes it, without its collation; "" where it has no name that we know."""
+    try:
+        return kind.compile(dialect=dialect).partition(" COLLATE ")[0]
+    except CompileError:
+        return ""
+
+
+def check_names(names: Iterable[str], table: SourceTable) -> None:
+    """Raise UnknownNameError for the first name that is no column of the table."""
+    known = [column.name for column in table.columns]
+    for name in names:
+        if name not in known:
+            raise UnknownNameError(f"column of table {table.name!r}:", name, known)

@@ -1,0 +1,84 @@
+"""Sortable forms: of the value that says which row came first, and of the row key that breaks ties."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from db_dedup.records import Family
+from db_dedup.store.values import canonical_text, parse_moment, parse_number
+
+_LENGTH: Final = 64
+_EXPONENT_OFFSET: Final = 5000
+_COMPLEMENT: Final = str.maketrans("0123456789", "9876543210")
+# The first character of a number's text, in the order of the values.
+_NEGATIVE, _ZERO, _POSITIVE, _INFINITE, _NO_NUMBER = "0", "1", "2", "3", "9"
+
+TypedKey = tuple[tuple[int, Decimal | int, str], ...]
+
+
+def order_text(value: Any, family: Family) -> str | None:
+    """A text of at most 64 characters; two of them compare by code points as their values do. NULL is None."""
+    text = canonical_text(value, family)
+    if value is None or text == "NaN":
+        return None
+    if family in (Family.NUMBER, Family.BOOLEAN):
+        return _number_order(text)
+    if family is Family.DATE:
+        return _moment_order(text)
+    return text[:_LENGTH]
+
+
+def typed_key(row_key: str, families: Sequence[Family]) -> TypedKey:
+    """A row key as a value that sorts: numbers by value, all else by code points. Never fails."""
+    return tuple(map(_typed, _components(row_key, len(families)), families))
+
+
+def _components(row_key: str, count: int) -> list[str]:
+    if count == 1:
+        return [row_key]
+    try:
+        parts = json.loads(row_key)
+    except (ValueError, RecursionError):
+        return [row_key]
+    is_ours = isinstance(parts, list) and len(parts) == count
+    return [str(part) for part in parts] if is_ours else [row_key]
+
+
+def _typed(text: str, family: Family) -> tuple[int, Decimal | int, str]:
+    if family is Family.NUMBER:
+        if text.isascii() and text.isdigit():
+            return 0, int(text), text
+        number = parse_number(text)
+        if number is not None:
+            return 0, number, text
+    return 1, 0, text
+
+
+def _number_order(text: str) -> str:
+    """Sign, exponent, digits; all of them complemented where the number is negative."""
+    if text in ("Infinity", "-Infinity"):
+        return _INFINITE if text == "Infinity" else _NEGATIVE
+    number = parse_number(text)
+    if number is None:
+        return (_NO_NUMBER + text)[:_LENGTH]
+    if not number:
+        return _ZERO
+    digits = "".join(map(str, number.as_tuple().digits)).lstrip("0").rstrip("0")
+    exponent = min(max(number.adjusted() + _EXPONENT_OFFSET, 0), 2 * _EXPONENT_OFFSET - 1)
+    magnitude = f"{exponent:04}{digits}"[: _LENGTH - 2]
+    if number > 0:
+        return _POSITIVE + magnitude
+    # The closing mark is above every digit: -1.2 comes after -1.23.
+    return _NEGATIVE + magnitude.translate(_COMPLEMENT) + "~"
+
+
+def _moment_order(text: str) -> str:
+    """To the microsecond, always in the same width; a date is its midnight."""
+    moment = parse_moment(text)
+    if moment is None:
+        return text[:_LENGTH]
+    if not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day)  # noqa: DTZ001 - UTC, as all our times
+    return moment.isoformat(" ", "microseconds")

@@ -1,0 +1,178 @@
+"""Values of every type as text: equal for equal values, whichever database and driver they came from."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, Final
+from uuid import UUID
+
+from db_dedup.records import Family
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
+_WORDS_FOR_TRUE: Final = frozenset({"1", "t", "true", "y", "yes", "on"})
+_WORDS_FOR_FALSE: Final = frozenset({"0", "f", "false", "n", "no", "off"})
+_LONGEST_PLAIN_NUMBER: Final = 400
+"""Digits: one with more is written with an exponent, so that `1e999999` stays short."""
+
+
+def canonical_text(value: Any, family: Family) -> str:
+    """A column's value as text; NULL is "".
+
+    Numbers are plain decimals without needless zeros, times ISO 8601 in UTC, bytes UTF-8 text or else
+    hexadecimal digits, JSON compact with sorted keys. Text that its column's family cannot explain stays as it is.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        text = value if _is_encodable(value) else value.encode("utf-8", "replace").decode()
+        read = _STRING_READERS.get(family)
+        return read(text) if read else text
+    if isinstance(value, bytes | bytearray | memoryview):
+        return _bytes_text(bytes(value), family)
+    if family is Family.BOOLEAN and isinstance(value, int | float | Decimal):
+        return "1" if value else "0"
+    return _object_text(value)
+
+
+def number_text(value: int | float | Decimal) -> str:
+    """The shortest plain decimal of a number: "1.5", "1000", "0"."""
+    if isinstance(value, int):
+        return str(int(value))
+    number = value if isinstance(value, Decimal) else Decimal(repr(value))
+    if not number.is_finite():
+        return "NaN" if number.is_nan() else str(number)
+    if not number:
+        return "0"
+    if abs(number.adjusted()) > _LONGEST_PLAIN_NUMBER:
+        return str(number)
+    text = format(number, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def parse_number(text: str) -> Decimal | None:
+    """The number a text is, None where it is none."""
+    stripped = text.strip()
+    return Decimal(stripped) if _NUMBER.fullmatch(stripped) else None
+
+
+def parse_moment(text: str) -> date | datetime | None:
+    """The date, or moment in UTC without a zone, that an ISO 8601 text is; None where it is none."""
+    stripped = text.strip()
+    try:
+        return date.fromisoformat(stripped)
+    except ValueError:
+        pass
+    try:
+        return _in_utc(datetime.fromisoformat(stripped))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _object_text(value: Any) -> str:
+    if isinstance(value, int | float | Decimal):
+        return number_text(value)
+    if isinstance(value, datetime):
+        return _in_utc(value).isoformat(" ")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return _duration_text(value)
+    if isinstance(value, dict | list | tuple):
+        return _json_text(value)
+    return canonical_text(str(value), Family.TEXT)
+
+
+def _is_encodable(text: str) -> bool:
+    """Whether it is free of lone surrogates, which no database takes."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _bytes_text(value: bytes, family: Family) -> str:
+    if family is Family.BINARY:
+        return value.hex()
+    if family in (Family.NUMBER, Family.BOOLEAN):  # MySQL's BIT
+        return str(int.from_bytes(value))
+    if family is Family.UUID and len(value) == 16:
+        return str(UUID(bytes=value))
+    try:
+        return canonical_text(value.decode(), family)
+    except UnicodeDecodeError:
+        return value.hex()
+
+
+def _in_utc(value: datetime) -> datetime:
+    """The same moment in UTC, without a zone; one that has none is taken as UTC."""
+    return value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
+
+
+def _duration_text(value: timedelta) -> str:
+    """Hours, minutes and seconds: what MySQL means by TIME."""
+    sign, value = ("-", -value) if value < timedelta() else ("", value)
+    minutes, seconds = divmod(value.days * 86_400 + value.seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    fraction = f".{value.microseconds:06}" if value.microseconds else ""
+    return f"{sign}{hours:02}:{minutes:02}:{seconds:02}{fraction}"
+
+
+def _json_text(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
+    return canonical_text(text, Family.TEXT)
+
+
+def _read_number(text: str) -> str:
+    number = parse_number(text)
+    return text if number is None else number_text(number)
+
+
+def _read_boolean(text: str) -> str:
+    word = text.strip().lower()
+    if word in _WORDS_FOR_TRUE:
+        return "1"
+    return "0" if word in _WORDS_FOR_FALSE else text
+
+
+def _read_moment(text: str) -> str:
+    moment = parse_moment(text)
+    return text if moment is None else _object_text(moment)
+
+
+def _read_time(text: str) -> str:
+    try:
+        return time.fromisoformat(text.strip()).isoformat()
+    except ValueError:
+        return text
+
+
+def _read_uuid(text: str) -> str:
+    try:
+        return str(UUID(text.strip()))
+    except ValueError:
+        return text
+
+
+def _read_other(text: str) -> str:
+    """Some drivers hand JSON over as text."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        return _json_text(json.loads(text))
+    except (ValueError, RecursionError):
+        return text
+
+
+_STRING_READERS: Final[Mapping[Family, Callable[[str], str]]] = {
+    Family.NUMBER: _read_number,
+    Family.BOOLEAN: _read_boolean,
+    Family.DATE: _read_moment,
+    Family.TIME: _read_time,
+    Family.UUID: _read_uuid,
+    Family.OTHER: _read_other,
+}
