@@ -78,7 +78,7 @@ def command(config: Path, *arguments: str) -> tuple[dict[str, int], float]:
         process = subprocess.Popen(
             [sys.executable, "-m", "db_dedup.cli", *arguments, "--config", str(config)],
             stdout=output,
-            stderr=subprocess.DEVNULL,
+            stderr=None,
         )
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)

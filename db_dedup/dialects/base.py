@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from sqlalchemy import URL, ColumnElement, Connection, Engine, FromClause, Table, and_
 from sqlalchemy.exc import SQLAlchemyError
 
+from db_dedup.dialects.batches import Rows
 from db_dedup.dialects.keys import refuse_unusable_key
 from db_dedup.errors import DedupError
 from db_dedup.records import Family, SourceColumn
@@ -134,7 +135,10 @@ class Dialect(ABC):
         """A column in a form in which each of its values can be fetched, whatever the driver makes of it."""
 
     def column_collations(
-        self, connection: Connection, table: str, schema: str | None  # noqa: ARG002
+        self,
+        connection: Connection,  # noqa: ARG002
+        table: str,  # noqa: ARG002
+        schema: str | None,  # noqa: ARG002
     ) -> Mapping[str, str]:
         """Collations by column, where inspection alone does not tell them."""
         return {}
@@ -143,17 +147,15 @@ class Dialect(ABC):
 
     @abstractmethod
     def hamming(self, stored: ColumnElement[Any], fingerprint: int) -> ColumnElement[int] | None:
-        """Bits in which a stored fingerprint differs from an unsigned one; None where SQL cannot count them."""
+        """Bits in which a stored fingerprint differs from an unsigned one; None where SQL has no count."""
 
     @abstractmethod
-    def bulk_insert(
-        self, connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
-    ) -> None:
-        """Insert rows of driver-ready values (fingerprints signed), inside the connection's transaction."""
+    def bulk_insert(self, connection: Connection, table: Table, columns: Sequence[str], rows: Rows) -> None:
+        """Insert rows, inside the connection's transaction."""
 
     @abstractmethod
     def bulk_update(
-        self, connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+        self, connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Rows
     ) -> None:
         """Update by key; each row is the key's value, then those of `columns`."""
 

@@ -17,7 +17,7 @@ from db_dedup.errors import ConfigError
 from db_dedup.flow.features import Features, TokenHasher, count_features, hash_values
 from db_dedup.flow.fingerprint import fingerprint_rows
 from db_dedup.flow.normalise import normalise_batch
-from db_dedup.flow.segment import make_segmenter
+from db_dedup.flow.segment import Segmenter, make_segmenter
 from db_dedup.flow.stop_words import STOP_WORDS
 
 NOTHING_TO_SAY: Final = bytes(16)
@@ -49,12 +49,17 @@ class Fingerprinter:
     """Computes what one recipe makes of rows."""
 
     def __init__(self, watched: WatchedTable) -> None:
+        """Prepare the segmenter and the hashes, which takes a moment.
+
+        Raises:
+            ConfigError: no such segmenter, or user words that it cannot take.
+        """
         self._columns = list(watched.columns.items())
         self._normaliser = watched.normaliser
         self._rule = watched.rule
         self._weights = [column.weight for _, column in self._columns]
         try:
-            self._segmenter = make_segmenter(watched.segmenter, watched.user_words)
+            self._segmenter = make_segmenter(watched.segmenter, normalise_batch(watched.user_words))
         except ValueError as error:
             raise ConfigError(str(error)) from None
         self._hasher = TokenHasher(normalise_batch(_stop_words(watched)))
@@ -73,38 +78,28 @@ class Fingerprinter:
             normalise_batch([row[i] for row in rows], self._normaliser if column.kind == "text" else "plain")
             for i, (_, column) in enumerate(self._columns)
         ]
-        features = count_features(
-            [self._hash_column(i, texts) for i, texts in enumerate(columns)],
-            self._weights,
-            self._rule.term_frequency,
-        )
+        features = self._features(columns, self._segmenter, self._rule.term_frequency)
         counts = features.counts
         return FingerprintedRows(
             fingerprint_rows(features.starts, features.hashes, features.weights),
             counts >= self._rule.min_features,
             _digests(columns, within, counts > 0),
-            features if self._grams is None else self._gram_features(columns),
+            features if self._grams is None else self._features(columns, self._grams, "raw"),
         )
 
-    def _hash_column(self, index: int, texts: list[str]) -> NDArray[np.uint64]:
-        name, column = self._columns[index]
-        if isinstance(column, Value):
-            return hash_values(name, texts)
-        return self._hash_texts(self._segmenter, texts)
+    def _features(self, columns: list[list[str]], segmenter: Segmenter, term_frequency: str) -> Features:
+        hashed = [
+            hash_values(name, texts) if isinstance(column, Value) else self._hash_texts(segmenter, texts)
+            for (name, column), texts in zip(self._columns, columns, strict=True)
+        ]
+        return count_features(hashed, self._weights, term_frequency)
 
-    def _hash_texts(self, segmenter, texts: list[str]) -> NDArray[np.uint64]:  # type: ignore[no-untyped-def]
+    def _hash_texts(self, segmenter: Segmenter, texts: list[str]) -> NDArray[np.uint64]:
         parts = [
             self._hasher.hash_tokens(segmenter.cut_batch(texts[i : i + _BATCH_ROWS]))
             for i in range(0, len(texts), _BATCH_ROWS)
         ]
         return np.concatenate(parts) if parts else np.empty(0, np.uint64)
-
-    def _gram_features(self, columns: list[list[str]]) -> Features:
-        hashed = [
-            hash_values(name, texts) if isinstance(column, Value) else self._hash_texts(self._grams, texts)
-            for (name, column), texts in zip(self._columns, columns, strict=True)
-        ]
-        return count_features(hashed, self._weights, "raw")
 
 
 def _stop_words(watched: WatchedTable) -> Sequence[str]:
@@ -122,10 +117,10 @@ def _digests(
     """
     must_agree = within or [None] * len(columns[0])
     return [
-        _digest("\x1f".join(texts) + f"\x1e{agree}")
-        if says
-        else NOTHING_TO_SAY
-        for texts, agree, says in zip(zip(*columns, strict=True), must_agree, says_something.tolist(), strict=True)
+        _digest("\x1f".join(texts) + f"\x1e{agree}") if says else NOTHING_TO_SAY
+        for texts, agree, says in zip(
+            zip(*columns, strict=True), must_agree, says_something.tolist(), strict=True
+        )
     ]
 
 

@@ -1,8 +1,14 @@
 """The compiled kernels of `candidates`: sort rows into buckets, compare bucket with bucket.
 
-numba, because nothing measured was faster at this: all pairs within 7 bits of a million fingerprints in under a
-second on one core.
+numba, because nothing measured was faster at this: all pairs within 7 bits of a million fingerprints in under
+a second on one core.
+
+A side of a join, a or b, is the tuple that `bucket_rows` or `sort_by_label` gives; `done` is (uint64 masks,
+int64 radii): pairs that agree under a mask within its radius were found before.
 """
+# ruff: noqa: PLR0917 - kernels take no arguments by name
+
+from typing import Any
 
 import numba as nb
 import numpy as np
@@ -13,7 +19,7 @@ _BUCKETS = 1 << 16
 
 
 @intrinsic
-def popcount(typing_context, value):  # type: ignore[no-untyped-def] # noqa: ARG001 - numba's signature
+def _popcount(typing_context, value):  # type: ignore[no-untyped-def] # noqa: ARG001 - numba's signature
     """Number of bits set in a uint64, as one machine instruction."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def] # noqa: ARG001
@@ -22,8 +28,12 @@ def popcount(typing_context, value):  # type: ignore[no-untyped-def] # noqa: ARG
     return types.uint64(types.uint64), generate
 
 
+# numba's own types take an intrinsic for a call of the function that makes it.
+popcount: Any = _popcount
+
+
 @nb.njit(cache=True, nogil=True)
-def bucket_rows(values, labels, rows, shift):  # type: ignore[no-untyped-def]
+def bucket_rows(values, rows, shift):  # type: ignore[no-untyped-def]
     """Counting sort of rows by their block's value.
 
     Returns:
@@ -65,9 +75,10 @@ def sort_by_label(values, labels, rows):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _found_earlier(difference, done_masks, done_radii):  # type: ignore[no-untyped-def]
-    for i in range(done_masks.size):
-        if popcount(difference & done_masks[i]) <= np.uint64(done_radii[i]):
+def _found_earlier(difference, done):  # type: ignore[no-untyped-def]
+    masks, radii = done
+    for i in range(masks.size):  # noqa: SIM110 - numba has no any()
+        if popcount(difference & masks[i]) <= np.uint64(radii[i]):
             return True
     return False
 
@@ -82,7 +93,7 @@ def _grown(array):  # type: ignore[no-untyped-def]
 @nb.njit(cache=True, nogil=True)
 def _compare_runs(  # type: ignore[no-untyped-def]
     values_a, rows_a, a_start, a_end, values_b, rows_b, b_start, b_end, is_same,
-    labels, limit, done_masks, done_radii, left, right, found,
+    labels, limit, done, left, right, found,
 ):  # fmt: skip
     """The innermost loops, kept free of allocation: with it they run ten times slower.
 
@@ -97,7 +108,7 @@ def _compare_runs(  # type: ignore[no-untyped-def]
             if popcount(difference) > limit:
                 continue
             row, partner = rows_a[i], rows_b[j]
-            if labels[row] == labels[partner] or _found_earlier(difference, done_masks, done_radii):
+            if labels[row] == labels[partner] or _found_earlier(difference, done):
                 continue
             if found == left.size:
                 return -1
@@ -109,16 +120,17 @@ def _compare_runs(  # type: ignore[no-untyped-def]
 
 @nb.njit(cache=True, nogil=True)
 def join_buckets(  # type: ignore[no-untyped-def]
-    values_a, rows_a, starts_a, values_b, rows_b, starts_b, is_self, labels,
-    first_bucket, masks, radius, done_masks, done_radii, hot_comparisons, chunk,
-):  # fmt: skip
+    a, b, is_self, labels, first_bucket, masks, radius, done, hot_comparisons, chunk
+):
     """Compare each bucket of a with the buckets of b whose value differs by a mask.
 
-    Joined with itself, a pair of buckets is visited once. Stops after the bucket in which `chunk` pairs are full.
+    Joined with itself, a pair of buckets is visited once. Stops after the bucket that fills `chunk` pairs.
 
     Returns:
         (next bucket, left rows, right rows, int64[h, 2] hot pairs of buckets left to the caller).
     """
+    values_a, rows_a, starts_a = a
+    values_b, rows_b, starts_b = b
     left, right = np.empty(1024, np.int32), np.empty(1024, np.int32)
     hot = np.empty((16, 2), np.int64)
     found, hot_count = 0, 0
@@ -150,7 +162,7 @@ def join_buckets(  # type: ignore[no-untyped-def]
             while True:
                 after = _compare_runs(
                     values_a, rows_a, a_start, a_end, values_b, rows_b, b_start, b_end, is_same,
-                    labels, limit, done_masks, done_radii, left, right, found,
+                    labels, limit, done, left, right, found,
                 )  # fmt: skip
                 if after >= 0:
                     found = after
@@ -162,9 +174,8 @@ def join_buckets(  # type: ignore[no-untyped-def]
 
 @nb.njit(cache=True, nogil=True)
 def compare_all(  # type: ignore[no-untyped-def]
-    values_a, rows_a, run_ends_a, values_b, rows_b, run_ends_b, is_self, labels,
-    first, radius, done_masks, done_radii, chunk,
-):  # fmt: skip
+    a, b, is_self, labels, first, radius, done, chunk
+):
     """Compare each row of a with each of b, a run of rows of one label at a time.
 
     Both sides stand in the order of their labels, so a run that has the row's own label is passed over whole.
@@ -172,6 +183,8 @@ def compare_all(  # type: ignore[no-untyped-def]
     Returns:
         (next position in a, left rows, right rows).
     """
+    values_a, rows_a, run_ends_a = a
+    values_b, rows_b, run_ends_b = b
     left, right = np.empty(1024, np.int32), np.empty(1024, np.int32)
     found = 0
     limit = np.uint64(radius)
@@ -187,7 +200,7 @@ def compare_all(  # type: ignore[no-untyped-def]
             while True:
                 after = _compare_runs(
                     values_a, rows_a, i, i + 1, values_b, rows_b, j, run_end, False,
-                    labels, limit, done_masks, done_radii, left, right, found,
+                    labels, limit, done, left, right, found,
                 )  # fmt: skip
                 if after >= 0:
                     found = after

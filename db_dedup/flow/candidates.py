@@ -1,14 +1,15 @@
 """Step 5: which fingerprints lie within k bits of each other. Complete: no pair is ever missed.
 
 Multi-index hashing (Norouzi, Punjani, Fleet 2012). By the pigeonhole principle two fingerprints within k bits
-agree, in one of four 16-bit blocks, within floor(k/4) bits; with q, a = divmod(k, 4) it is enough to search the
-first a + 1 blocks within q bits and the others within q - 1. `block_radii` and `block_values` say so for one
-row, and `candidate_pairs` walks the same blocks bucket against bucket for all rows at once. A hot pair of
+agree, in one of four 16-bit blocks, within floor(k/4) bits; with q, a = divmod(k, 4) it is enough to search
+the first a + 1 blocks within q bits and the others within q - 1. `block_radii` and `block_values` say so for
+one row, and `candidate_pairs` walks the same blocks bucket against bucket for all rows at once. A hot pair of
 buckets is blocked again on its remaining bits.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from typing import Final
 
@@ -26,7 +27,7 @@ BLOCK_SHIFTS: Final = (48, 32, 16, 0)
 # A bucket pair with more comparisons than this is worth blocking again; below, comparing is cheaper.
 _HOT_COMPARISONS = 1 << 19
 _CHUNK = 1 << 20
-_FEWEST_BITS = np.array([bin(i).count("1") for i in range(1 << BLOCK_BITS)], np.uint8)
+_FEWEST_BITS = np.array([i.bit_count() for i in range(1 << BLOCK_BITS)], np.uint8)
 
 
 def block_radii(radius: int, block_count: int = BLOCK_COUNT) -> list[int]:
@@ -35,6 +36,7 @@ def block_radii(radius: int, block_count: int = BLOCK_COUNT) -> list[int]:
     return [quotient if i <= remainder else quotient - 1 for i in range(block_count)]
 
 
+@cache
 def flip_masks(radius: int) -> NDArray[np.int64]:
     """Every 16-bit mask with at most `radius` bits set, fewest first: 1, 17, 137, 697 of them."""
     masks = [0]
@@ -111,7 +113,9 @@ class _Search:
         for shift, block_radius in zip(shifts, radii, strict=True):
             if block_radius < 0:
                 continue
-            yield from self._join_block(left, right, shift, block_radius, shifts, radius, done)
+            yield from self._join_block(
+                left, right, shift, block_radius=block_radius, shifts=shifts, radius=radius, done=done
+            )
             done.append((0xFFFF << shift, block_radius))
 
     def _comparing_is_cheaper(self, left: _Side, right: _Side | None, radii: Sequence[int]) -> bool:
@@ -137,19 +141,20 @@ class _Search:
         left: _Side,
         right: _Side | None,
         shift: int,
+        *,
         block_radius: int,
         shifts: Sequence[int],
         radius: int,
         done: _Done,
     ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
         masks = flip_masks(block_radius)
-        done_masks, done_radii = _as_arrays(done)
-        a = kernels.bucket_rows(self._values, self._labels, left.rows, shift)
-        b = a if right is None else kernels.bucket_rows(self._values, self._labels, right.rows, shift)
+        a = kernels.bucket_rows(self._values, left.rows, shift)
+        b = a if right is None else kernels.bucket_rows(self._values, right.rows, shift)
+        found_before = _as_arrays(done)
         bucket = 0
         while bucket < 1 << BLOCK_BITS:
             bucket, found_left, found_right, hot = kernels.join_buckets(
-                *a, *b, right is None, self._labels, bucket, masks, self._radius, done_masks, done_radii,
+                a, b, right is None, self._labels, bucket, masks, self._radius, found_before,
                 _HOT_COMPARISONS, _CHUNK,
             )  # fmt: skip
             if found_left.size:
@@ -163,13 +168,13 @@ class _Search:
     def _compare_all(
         self, left: _Side, right: _Side | None, done: _Done
     ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-        done_masks, done_radii = _as_arrays(done)
+        found_before = _as_arrays(done)
         a = kernels.sort_by_label(self._values, self._labels, left.rows)
         b = a if right is None else kernels.sort_by_label(self._values, self._labels, right.rows)
         position = 0
         while position < left.rows.size:
             position, found_left, found_right = kernels.compare_all(
-                *a, *b, right is None, self._labels, position, self._radius, done_masks, done_radii, _CHUNK
+                a, b, right is None, self._labels, position, self._radius, found_before, _CHUNK
             )
             if found_left.size:
                 yield found_left, found_right

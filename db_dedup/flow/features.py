@@ -1,7 +1,8 @@
-"""Step 3, second half: tokens -> features. A feature is the hash of a token or value, with a whole-number weight.
+"""Step 3, second half: tokens -> features.
 
-A text's tokens count by their damped frequency times the column's weight; a value is one feature that carries
-its column's name. Raw frequency is poisoned by particles and templates, hence the damping.
+A feature is the hash of a token or value, with a whole-number weight. A text's tokens count by their damped
+frequency times the column's weight; a value is one feature that carries its column's name. Raw frequency is
+poisoned by particles and templates, hence the damping.
 """
 
 from collections.abc import Collection, Sequence
@@ -50,7 +51,7 @@ class _Vocabulary(dict[str, int]):
     """Token -> hash, computed once for each: filter, stop words and hash become one look-up."""
 
     def __init__(self, stop_words: Collection[str]) -> None:
-        super().__init__({word: _DROPPED for word in stop_words})
+        super().__init__(dict.fromkeys(stop_words, _DROPPED))
         self["\n"] = _ROW_END
         self._stop_words = dict(self)
 
@@ -59,7 +60,7 @@ class _Vocabulary(dict[str, int]):
             self.clear()
             self.update(self._stop_words)
         says_something = any(map(str.isalnum, token))
-        value = CityHash64(token.encode("utf-8", "surrogatepass")) if says_something else _DROPPED
+        value = _hash(token) if says_something else _DROPPED
         self[token] = value
         return value
 
@@ -68,6 +69,7 @@ class TokenHasher:
     """Turns the tokens of a batch into hashes; tokens without a letter, digit or ideograph are dropped."""
 
     def __init__(self, stop_words: Collection[str] = ()) -> None:
+        """Drop these words as well; they must be normalised as the texts are."""
         self._vocabulary = _Vocabulary(stop_words)
 
     def hash_tokens(self, tokens: Sequence[str]) -> NDArray[np.uint64]:
@@ -82,9 +84,7 @@ def hash_values(column: str, values: Sequence[str]) -> NDArray[np.uint64]:
         uint64[2 * len(values)] for `count_features`.
     """
     hashes = np.full(2 * len(values), _ROW_END, np.uint64)
-    hashes[::2] = [
-        CityHash64(f"{column}\x1f{value}".encode("utf-8", "surrogatepass")) if value else _DROPPED for value in values
-    ]
+    hashes[::2] = [_hash(f"{column}\x1f{value}") if value else _DROPPED for value in values]
     return hashes
 
 
@@ -97,15 +97,17 @@ def count_features(
         columns: for each column what `hash_tokens` or `hash_values` gave.
         weights: the column weights, whole numbers >= 1.
         term_frequency: one of `TERM_FREQUENCIES`.
+
+    Raises:
+        ValueError: the columns differ in their number of rows, or there is no such term frequency.
     """
+    row_counts = {int(np.count_nonzero(column == _ROW_END)) for column in columns}
+    if len(row_counts) != 1:
+        raise ValueError(f"columns with different numbers of rows: {sorted(row_counts)}")
     stream = np.concatenate(columns)
-    ends = np.array([np.count_nonzero(c == _ROW_END) for c in columns], np.int64)
-    row_count = int(ends[0])
     firsts = np.cumsum([0, *map(len, columns[:-1])]).astype(np.int64)
-    starts, hashes, sums = _count(
-        stream, firsts, row_count, np.array(weights, np.int64), _damping(term_frequency), term_frequency == "raw"
-    )
-    return Features(starts, hashes, sums)
+    column_weights = np.array(weights, np.int64)
+    return Features(*_count(stream, firsts, row_counts.pop(), column_weights, _damping(term_frequency)))
 
 
 def concatenate_features(parts: Sequence[Features]) -> Features:
@@ -120,23 +122,29 @@ def concatenate_features(parts: Sequence[Features]) -> Features:
     )
 
 
+def _hash(text: str) -> int:
+    value: int = CityHash64(text.encode("utf-8", "surrogatepass"))
+    return value
+
+
 def _damping(term_frequency: str) -> NDArray[np.int64]:
-    """The weight of a count, int64; counts past the table's end weigh as its last entry (raw goes on)."""
+    """The weight of a count; one past the table's end weighs as the last entry, and raw needs no table."""
     counts = np.arange(_DAMPING_SIZE, dtype=np.int64)
     match term_frequency:
         case "raw":
-            return counts
+            return counts[:0]
         case "capped":
             return np.minimum(counts, _CAP)
         case "set":
             return np.minimum(counts, 1)
         case "log":
-            return np.rint(_LOG_UNIT * (1 + np.log(np.maximum(counts, 1)))).astype(np.int64)
+            logarithms: NDArray[np.float64] = np.log(np.maximum(counts, 1))
+            return np.rint(_LOG_UNIT * (1 + logarithms)).astype(np.int64)
     raise ValueError(f"unknown term frequency {term_frequency!r}: one of {', '.join(TERM_FREQUENCIES)}")
 
 
 @nb.njit(cache=True, nogil=True)
-def _count(stream, firsts, row_count, column_weights, damping, is_raw):  # type: ignore[no-untyped-def]
+def _count(stream, firsts, row_count, column_weights, damping):  # type: ignore[no-untyped-def]
     """One pass a row: gather each column's tokens, sort, run-length encode, then merge the columns."""
     starts = np.zeros(row_count + 1, np.int64)
     hashes = np.empty(stream.size, np.uint64)
@@ -159,7 +167,7 @@ def _count(stream, firsts, row_count, column_weights, damping, is_raw):  # type:
                     j += 1
                 if tokens[i] != _DROPPED:
                     count = j - i
-                    damped = count if is_raw else damping[min(count, damping.size - 1)]
+                    damped = damping[min(count, damping.size - 1)] if damping.size else count
                     hashes[used] = tokens[i]
                     weights[used] = damped * column_weights[column]
                     used += 1

@@ -1,7 +1,7 @@
 """Step 4: features -> 64-bit SimHash (Charikar 2002; the weighted form of P1).
 
-Each feature votes with its weight for or against every bit, by the bits of its hash; the sums are whole numbers
-and exact, so every engine gives equal bits.
+Each feature votes with its weight for or against every bit, by the bits of its hash; the sums are whole
+numbers and exact, so every engine gives equal bits.
 """
 
 from typing import Final

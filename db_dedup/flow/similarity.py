@@ -1,7 +1,7 @@
 """Step 6: the exact similarity of two rows' features. SimHash proposes, this confirms.
 
-The measures are those compared in P4: Jaccard, the overlap on the shorter text, and the cosine of the weights.
-Word or character-n-gram Jaccard differ only in the features they are given.
+The measures are those compared in P4: Jaccard, the overlap on the shorter text, and the cosine of the
+weights. Word or character-n-gram Jaccard differ only in the features they are given.
 """
 
 from typing import Final
@@ -10,11 +10,13 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-MEASURES: Final = {"jaccard": 0, "overlap": 1, "cosine": 2}
+_JACCARD, _OVERLAP, _COSINE = range(3)
+
+MEASURES: Final = {"jaccard": _JACCARD, "overlap": _OVERLAP, "cosine": _COSINE}
 """Measure -> its code for the kernels."""
 
 
-def similarities(
+def similarities(  # noqa: PLR0917 - the parts of `Features`, which this step does not know
     measure: str,
     starts: NDArray[np.int64],
     hashes: NDArray[np.uint64],
@@ -28,7 +30,7 @@ def similarities(
         measure: one of `MEASURES`.
         starts: int64[n + 1], the rows' slices of hashes and weights.
         hashes: uint64[m], ascending and distinct within a row.
-        weights: int64[m].
+        weights: int64[m]; only the cosine looks at them.
         left: int32[p], row numbers.
         right: int32[p], row numbers.
 
@@ -40,7 +42,7 @@ def similarities(
 
 
 @nb.njit(cache=True, nogil=True)
-def similarity_of(measure, starts, hashes, weights, a, b):  # type: ignore[no-untyped-def]
+def similarity_of(measure, starts, hashes, weights, a, b):  # type: ignore[no-untyped-def] # noqa: PLR0917
     """Similarity of rows a and b by a merge of their sorted features; for use inside other kernels."""
     i, i_end = starts[a], starts[a + 1]
     j, j_end = starts[b], starts[b + 1]
@@ -52,16 +54,18 @@ def similarity_of(measure, starts, hashes, weights, a, b):  # type: ignore[no-un
     while i < i_end and j < j_end:
         if hashes[i] == hashes[j]:
             shared += 1
-            product += float(weights[i]) * float(weights[j])
+            # A spool keeps no weights for the other measures, and nothing checks the bounds here.
+            if measure == _COSINE:
+                product += float(weights[i]) * float(weights[j])
             i += 1
             j += 1
         elif hashes[i] < hashes[j]:
             i += 1
         else:
             j += 1
-    if measure == 0:
+    if measure == _JACCARD:
         return shared / (size_a + size_b - shared)
-    if measure == 1:
+    if measure == _OVERLAP:
         return shared / min(size_a, size_b)
     return product / np.sqrt(_square(starts, weights, a) * _square(starts, weights, b))
 
@@ -75,7 +79,7 @@ def _square(starts, weights, row):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _similarities(measure, starts, hashes, weights, left, right):  # type: ignore[no-untyped-def]
+def _similarities(measure, starts, hashes, weights, left, right):  # type: ignore[no-untyped-def] # noqa: PLR0917
     result = np.empty(left.size, np.float64)
     for p in range(left.size):
         result[p] = similarity_of(measure, starts, hashes, weights, left[p], right[p])

@@ -154,7 +154,9 @@ def is_current(connection: Connection, namespace: Namespace) -> bool:
     return current_revision(connection, namespace) == head_revision()
 
 
-def installed_names(connection: Connection, namespace: Namespace, view_names: Iterable[str] = ()) -> list[str]:
+def installed_names(
+    connection: Connection, namespace: Namespace, view_names: Iterable[str] = ()
+) -> list[str]:
     """The names of what `uninstall` would drop."""
     tables = our_tables(namespace).metadata.tables.values()
     ours = {str(table.name) for table in tables} | {str(version_table(namespace).name), *view_names}

@@ -7,7 +7,7 @@ from typing import Final
 from db_dedup.errors import ConfigError
 
 _HASH_DIGITS: Final = 8
-# PostgreSQL's 63, less the "_pkc" that Alembic appends; kept everywhere, so that our names are alike in all databases.
+# PostgreSQL's 63 less the "_pkc" that Alembic appends; kept in all databases, so that the names are the same.
 _NARROWEST_LIMIT_BYTES: Final = 59
 
 

@@ -105,13 +105,14 @@ def _fingerprint(metadata: MetaData, names: Namespace) -> Table:
             Column(f"block_{i}", Integer, Computed(block_expression(shift), persisted=True))
             for i, shift in enumerate(BLOCK_SHIFTS, 1)
         ),
-        UniqueConstraint("table_id", "recipe", "row_key", name=names.name("fingerprint_row_key")),
+        # The key leads, so that a look-up in a view needs no table to use it.
+        UniqueConstraint("row_key", "table_id", "recipe", name=names.name("fingerprint_row_key")),
         **TABLE_OPTIONS,
     )
     answer = (table.c.table_id, table.c.recipe, table.c.fingerprint, table.c.id)
     for i in range(1, 5):
         Index(names.name(f"fingerprint_block_{i}"), table.c[f"block_{i}"], *answer)
-    Index(names.name("fingerprint_digest"), table.c.digest, table.c.table_id, table.c.recipe)
+    Index(names.name("fingerprint_digest"), table.c.table_id, table.c.recipe, table.c.digest)
     Index(names.name("fingerprint_copy_of"), table.c.copy_of)
     Index(names.name("fingerprint_group"), table.c.group_id)
     return table

@@ -118,8 +118,8 @@ def _only_unique_key(
 
 
 def _is_partial(index: Any) -> bool:
-    return any(option.endswith("_where") and value is not None
-               for option, value in index.get("dialect_options", {}).items())  # fmt: skip
+    options = index.get("dialect_options", {})
+    return any(name.endswith("_where") and value is not None for name, value in options.items())
 
 
 def _source_column(column: Any, dialect: Dialect, collations: Mapping[str, str]) -> SourceColumn:
@@ -147,7 +147,7 @@ def _family(kind: Any) -> Family:
 def _type_name(kind: Any, dialect: Dialect) -> str:
     """As the database writes it, without its collation; "" where it has no name that we know."""
     try:
-        return kind.compile(dialect=dialect).partition(" COLLATE ")[0]
+        return str(kind.compile(dialect=dialect)).partition(" COLLATE ")[0]
     except CompileError:
         return ""
 

@@ -19,7 +19,7 @@ TypedKey = tuple[tuple[int, Decimal | int, str], ...]
 
 
 def order_text(value: Any, family: Family) -> str | None:
-    """A text of at most 64 characters; two of them compare by code points as their values do. NULL is None."""
+    """A text of at most 64 characters, which compares by code points as its value does. NULL is None."""
     text = canonical_text(value, family)
     if value is None or text == "NaN":
         return None
@@ -80,5 +80,5 @@ def _moment_order(text: str) -> str:
     if moment is None:
         return text[:_LENGTH]
     if not isinstance(moment, datetime):
-        moment = datetime(moment.year, moment.month, moment.day)  # noqa: DTZ001 - UTC, as all our times
+        moment = datetime(moment.year, moment.month, moment.day)
     return moment.isoformat(" ", "microseconds")

@@ -15,12 +15,13 @@ from sqlalchemy import (
     column,
     func,
     literal,
+    not_,
     null,
-    or_,
     select,
     table,
     text,
     true,
+    tuple_,
 )
 from sqlalchemy.sql.elements import quoted_name
 from sqlalchemy.types import NullType
@@ -76,8 +77,7 @@ class Source:
 
     def count(self, connection: Connection) -> int:
         """How many rows there are to read."""
-        query = select(func.count()).select_from(self._table).where(self._condition)
-        return int(connection.execute(query).scalar_one())
+        return self._count(connection, true())
 
     def pages(self, engine: Engine, page_size: int = PAGE_SIZE) -> Iterator[list[SourceRow]]:
         """Every row once, in pages; writes of ours may go on between two of them."""
@@ -99,15 +99,19 @@ class Source:
     ) -> Iterator[list[SourceRow]]:
         """Every row once, by key, each page in a short transaction of its own."""
         keys = [self._table.c[c.name] for c in self.key_columns]
-        query = self._query().add_columns(*keys).order_by(*keys).limit(page_size)
-        last: Sequence[Any] = ()
+        has_key = and_(*(key.is_not(None) for key in keys))
+        query = self._query().add_columns(*keys).where(has_key).order_by(*keys).limit(page_size)
+        rows: Sequence[Row[Any]] = ()
         while True:
+            page = query.where(_after(keys, rows[-1][-len(keys) :])) if rows else query
             with open_connection() as connection:
-                rows = connection.execute(query.where(_after(keys, last))).all()
+                rows = connection.execute(page).all()
             yield self._source_rows(rows)
             if len(rows) < page_size:
-                return
-            last = rows[-1][-len(keys) :]
+                break
+        if any(column.is_nullable for column in self.key_columns):
+            with open_connection() as connection:
+                self.rows_without_key += self._count(connection, not_(has_key))
 
     def read_rows(self, connection: Connection, row_keys: Iterable[str]) -> Iterator[SourceRow]:
         """The rows of these keys, through the user's index; one that is gone is left out."""
@@ -131,6 +135,10 @@ class Source:
             values=tuple(canonical_text(record.get(c.name), c.family) for c in self._value_columns),
             within=self._within_text(within),
         )
+
+    def _count(self, connection: Connection, which: ColumnElement[bool]) -> int:
+        query = select(func.count()).select_from(self._table).where(self._condition, which)
+        return int(connection.execute(query).scalar_one())
 
     def _query(self) -> Select[Any]:
         values = [self._dialect.readable(c, self._table.c[c.name]) for c in self._value_columns]
@@ -168,9 +176,8 @@ class Source:
         """What both rows of a pair must agree in; rows without a value there agree with each other."""
         if not self._within:
             return None
-        parts = [
-            _within_part(part, value, c.family) for (part, c), value in zip(self._within, values, strict=False)
-        ]
+        pairs = zip(self._within, values, strict=False)  # a page by key brings the key columns, too
+        parts = [_within_part(part, value, column.family) for (part, column), value in pairs]
         return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -191,16 +198,9 @@ def _storable_key(row_key: str) -> str:
 
 
 def _after(keys: Sequence[ColumnElement[Any]], last: Sequence[Any]) -> ColumnElement[bool]:
-    """Rows whose key sorts after `last`: (a > x) or (a = x and b > y)."""
-    if not last:
-        return true()
+    """Rows whose key sorts after `last`; of several columns as one row value, which an index serves whole."""
     values = [literal(value, NullType()) for value in last]
-    return or_(
-        *(
-            and_(*(k == v for k, v in zip(keys[:i], values[:i], strict=True)), keys[i] > values[i])
-            for i in range(len(keys))
-        )
-    )
+    return keys[0] > values[0] if len(keys) == 1 else tuple_(*keys) > tuple_(*values)
 
 
 def _condition(where: str | None) -> ColumnElement[bool]:

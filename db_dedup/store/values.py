@@ -21,7 +21,7 @@ def canonical_text(value: Any, family: Family) -> str:
     """A column's value as text; NULL is "".
 
     Numbers are plain decimals without needless zeros, times ISO 8601 in UTC, bytes UTF-8 text or else
-    hexadecimal digits, JSON compact with sorted keys. Text that its column's family cannot explain stays as it is.
+    hexadecimal digits, JSON compact with sorted keys. Text that the column's family cannot explain stays.
     """
     if value is None:
         return ""

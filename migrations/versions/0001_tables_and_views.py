@@ -99,12 +99,12 @@ def _create_fingerprint(op: Operations, names: Namespace) -> sa.Table:
         sa.Column("is_abridged", sa.Boolean),
         sa.Column("found_at", Timestamp),
         *(sa.Column(name, sa.Integer, sa.Computed(sql, persisted=True)) for name, sql in blocks.items()),
-        sa.UniqueConstraint("table_id", "recipe", "row_key", name=names.name("fingerprint_row_key")),
+        sa.UniqueConstraint("row_key", "table_id", "recipe", name=names.name("fingerprint_row_key")),
         indexes={
             **{
                 f"fingerprint_{block}": [block, "table_id", "recipe", "fingerprint", "id"] for block in blocks
             },
-            "fingerprint_digest": ["digest", "table_id", "recipe"],
+            "fingerprint_digest": ["table_id", "recipe", "digest"],
             "fingerprint_copy_of": ["copy_of"],
             "fingerprint_group": ["group_id"],
         },
@@ -186,7 +186,7 @@ def _duplicate_pairs(watched_table: sa.Table, fingerprint: sa.Table, pair_table:
         .select_from(pair)
         .join(a, a.c.id == pair.c.id_a)
         .join(b, b.c.id == pair.c.id_b)
-        .join(watched, sa.and_(_serves(a, watched), _serves(b, watched)))
+        .join(watched, _serves(a, watched))
     )
     original, copy = fingerprint.alias("original"), fingerprint.alias("copy")
     zero, one = sa.literal_column("0", sa.SmallInteger), sa.literal_column("1.0", sa.Double)
@@ -194,8 +194,8 @@ def _duplicate_pairs(watched_table: sa.Table, fingerprint: sa.Table, pair_table:
         sa.select(watched.c.name, original.c.row_key, copy.c.row_key, zero, one, copy.c.found_at)
         .select_from(copy)
         .join(original, original.c.id == copy.c.copy_of)
-        .join(watched, sa.and_(_serves(original, watched), _serves(copy, watched)))
-        .where(copy.c.copy_of.is_not(None))
+        .join(watched, _serves(original, watched))
+        .where(copy.c.copy_of > 0)
     )
     return sa.union_all(pairs, links)
 
@@ -215,7 +215,7 @@ def _duplicate_groups(watched_table: sa.Table, fingerprint: sa.Table) -> AnySele
         .select_from(member)
         .join(first, first.c.id == member.c.group_id)
         .join(watched, _serves(first, watched))
-        .where(member.c.group_id.is_not(None))
+        .where(first.c.group_id > 0, member.c.group_id > 0)
         .group_by(watched.c.name, first.c.id, first.c.row_key, first.c.is_loose, first.c.is_abridged)
     )
 
@@ -232,8 +232,8 @@ def _duplicate_members(watched_table: sa.Table, fingerprint: sa.Table) -> AnySel
         )
         .select_from(member)
         .join(first, first.c.id == member.c.group_id)
-        .join(watched, sa.and_(_serves(first, watched), _serves(member, watched)))
-        .where(member.c.group_id.is_not(None))
+        .join(watched, _serves(first, watched))
+        .where(first.c.group_id > 0, member.c.group_id > 0)
     )
 
 

@@ -21,6 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.base import Capabilities, Dialect
+from db_dedup.dialects.batches import Rows
 from db_dedup.dialects.mysql import bulk, errors, keys, sessions
 from db_dedup.errors import DedupError
 from db_dedup.records import SourceColumn
@@ -102,14 +103,12 @@ class MySQLDialect(Dialect):
         different = type_coerce(stored, BigInteger).op("^")(literal(to_signed(fingerprint), BigInteger))
         return func.bit_count(different, type_=Integer)
 
-    def bulk_insert(
-        self, connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
-    ) -> None:
+    def bulk_insert(self, connection: Connection, table: Table, columns: Sequence[str], rows: Rows) -> None:
         """Many rows a statement."""
         bulk.bulk_insert(connection, table, columns, rows)
 
     def bulk_update(
-        self, connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+        self, connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Rows
     ) -> None:
         """From JSON."""
         bulk.bulk_update(connection, table, key, columns, rows)

@@ -7,15 +7,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, LargeBinary, Table
 
-from db_dedup.dialects.batches import batches
+from db_dedup.dialects.batches import Rows, batches
 
 _ROWS_A_CALL = 10_000
 _ROWS_A_STATEMENT = 2_000
 
 
-def bulk_insert(
-    connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
-) -> None:
+def bulk_insert(connection: Connection, table: Table, columns: Sequence[str], rows: Rows) -> None:
     """INSERT; the driver puts many rows into one statement."""
     quote = connection.dialect.identifier_preparer.quote
     names, marks = ", ".join(map(quote, columns)), ", ".join("%s" for _ in columns)
@@ -24,9 +22,7 @@ def bulk_insert(
         connection.exec_driver_sql(statement, batch)
 
 
-def bulk_update(
-    connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
-) -> None:
+def bulk_update(connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Rows) -> None:
     """UPDATE joined to a JSON array of arrays."""
     quote = connection.dialect.identifier_preparer.quote
     names = [key, *columns]

@@ -51,11 +51,17 @@ def translate_error(error: SQLAlchemyError) -> DedupError:
     cause: Any = getattr(error, "orig", None)
     if cause is None:
         return DatabaseError(first_line(error))
-    arguments = getattr(cause, "args", ())
-    number = arguments[0] if arguments and isinstance(arguments[0], int) else 0
-    message = str(arguments[1]) if len(arguments) > 1 else first_line(cause)
+    number, message = _parts(cause)
     if number in _TRANSIENT:
         return DatabaseUnavailableError(_TRANSIENT[number].format(message=message))
     if number in _TERMINAL:
         return DatabaseError(_TERMINAL[number].format(message=message))
     return DatabaseError(f"MySQL refused (error {number}): {without_values(message)}")
+
+
+def _parts(cause: BaseException) -> tuple[int, str]:
+    """The number and the words of a driver's error; 0 where it has none."""
+    match cause.args:
+        case (int() as number, message, *_):
+            return number, str(message)
+    return 0, first_line(cause)

@@ -25,9 +25,9 @@ from db_dedup.records import Family, SourceColumn
 
 _DIGITS = re.compile(r"\((\d+)(?:, *(\d+))?\)")
 _UTF8 = mysql.CHAR(charset="utf8mb4")
-_EPOCH = literal_column("TIMESTAMP'1970-01-01 00:00:00'")
-_MICROSECOND = literal_column("MICROSECOND")
-_MICROSECONDS_A_SECOND = literal_column("1000000")
+_EPOCH: ColumnElement[Any] = literal_column("TIMESTAMP'1970-01-01 00:00:00'")
+_MICROSECOND: ColumnElement[Any] = literal_column("MICROSECOND")
+_MICROSECONDS_A_SECOND: ColumnElement[Any] = literal_column("1000000")
 
 
 def key_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
@@ -53,12 +53,7 @@ def key_equals(
         return value == _date(column, text)
     if column.family is Family.TIME:
         return value == cast(text, mysql.TIME(fsp=6))
-    if column.family is Family.UUID:
-        return value == func.cast(text.op("AS")(literal_column("UUID")))
-    if column.collation is None:
-        return value == text
-    charset = literal_column(column.collation.partition("_")[0])
-    return value == collate(func.convert(text.op("USING")(charset)), column.collation)
+    return value == (_collated(text, column.collation) if column.collation else text)
 
 
 def json_array(texts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:
@@ -114,6 +109,12 @@ def _date(column: SourceColumn, text: ColumnElement[str]) -> ColumnElement[Any]:
         return moment
     microseconds = func.timestampdiff(_MICROSECOND, _EPOCH, moment)
     return func.from_unixtime(microseconds.op("/")(_MICROSECONDS_A_SECOND))
+
+
+def _collated(text: ColumnElement[str], collation: str) -> ColumnElement[str]:
+    """In the collation, and in its character set, whose name begins the collation's."""
+    charset: ColumnElement[Any] = literal_column(collation.partition("_")[0])
+    return collate(func.convert(text.op("USING")(charset)), collation)
 
 
 def _number_type(column: SourceColumn) -> Any:

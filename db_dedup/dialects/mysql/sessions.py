@@ -1,7 +1,7 @@
 """How we open a MySQL or MariaDB session, and what its transactions see."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, Final
 
 from sqlalchemy import URL, Connection, Engine, event
@@ -47,5 +47,5 @@ def write_transaction(engine: Engine) -> Iterator[Connection]:
 
 
 def _set_up(connection: DBAPIConnection, _record: object) -> None:
-    with connection.cursor() as cursor:
+    with closing(connection.cursor()) as cursor:
         cursor.execute(_SET_UP)

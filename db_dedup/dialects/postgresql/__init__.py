@@ -22,6 +22,7 @@ from sqlalchemy.dialects.postgresql import BIT
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.base import Capabilities, Dialect
+from db_dedup.dialects.batches import Rows
 from db_dedup.dialects.postgresql import bulk, errors, keys, sessions
 from db_dedup.errors import DedupError
 from db_dedup.records import SourceColumn
@@ -94,14 +95,12 @@ class PostgreSQLDialect(Dialect):
         different = type_coerce(stored, BigInteger).op("#")(literal(to_signed(fingerprint), BigInteger))
         return func.bit_count(cast(different, BIT(64)), type_=Integer)
 
-    def bulk_insert(
-        self, connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
-    ) -> None:
+    def bulk_insert(self, connection: Connection, table: Table, columns: Sequence[str], rows: Rows) -> None:
         """COPY."""
         bulk.bulk_insert(connection, table, columns, rows)
 
     def bulk_update(
-        self, connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+        self, connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Rows
     ) -> None:
         """From arrays."""
         bulk.bulk_update(connection, table, key, columns, rows)

@@ -6,15 +6,14 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Table, insert
 from sqlalchemy.exc import DBAPIError
 
-from db_dedup.dialects.batches import batches
+from db_dedup.dialects.batches import Rows, batches
 from db_dedup.dialects.postgresql.sessions import write_transaction
 
-_ROWS_A_STATEMENT = 10_000
+# Up to some million rows the planner reads the whole table for each UPDATE: let there be few.
+_ROWS_A_STATEMENT = 50_000
 
 
-def bulk_insert(
-    connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
-) -> None:
+def bulk_insert(connection: Connection, table: Table, columns: Sequence[str], rows: Rows) -> None:
     """COPY, in the connection's own transaction; plain inserts with a driver other than psycopg."""
     if connection.dialect.driver != "psycopg":
         statement = insert(table)
@@ -27,16 +26,15 @@ def bulk_insert(
     copy_in = f"COPY {_name(connection, table)} ({names}) FROM STDIN".replace("%%", "%")
     driver = connection.dialect.loaded_dbapi
     try:
-        with connection.connection.cursor() as cursor, cursor.copy(copy_in) as copy:
+        cursor: Any = connection.connection.cursor()
+        with cursor, cursor.copy(copy_in) as copy:
             for row in rows:
                 copy.write_row(row)
     except driver.Error as error:
         raise DBAPIError.instance(copy_in, None, error, driver.Error, hide_parameters=True) from error
 
 
-def bulk_update(
-    connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
-) -> None:
+def bulk_update(connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Rows) -> None:
     """UPDATE ... FROM unnest: one array a column."""
     quote = connection.dialect.identifier_preparer.quote
     names = [quote(name) for name in (key, *columns)]

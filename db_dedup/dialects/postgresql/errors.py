@@ -36,7 +36,13 @@ _CONNECTION_CLASS = "08"
 _SHOWN_CLASSES = ("0A", "25", "3D", "3F", "42", "53", "54", "55", "57", "58")
 """Classes of SQLSTATE whose messages speak of objects and never of values."""
 
-_REFUSED = ("password authentication failed", "no pg_hba.conf entry", "does not exist", "no password supplied")
+_REFUSED = (
+    "password authentication failed",
+    "no password supplied",
+    "no pg_hba.conf entry",
+    "does not exist",
+)
+"""Without a session there is no SQLSTATE, only libpq's words."""
 
 
 def translate_error(error: SQLAlchemyError) -> DedupError:

@@ -4,7 +4,19 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, FromClause, Integer, Text, bindparam, case, cast, collate, column, func, select
+from sqlalchemy import (
+    ColumnElement,
+    FromClause,
+    Integer,
+    Text,
+    bindparam,
+    case,
+    cast,
+    collate,
+    column,
+    func,
+    select,
+)
 from sqlalchemy.dialects.postgresql import ARRAY, BYTEA, JSON, TIMESTAMP
 from sqlalchemy.types import UserDefinedType
 
@@ -64,7 +76,7 @@ def json_item(array: ColumnElement[str], index: int) -> ColumnElement[str]:
 def key_list(row_keys: Sequence[str]) -> FromClause:
     """Row keys as a table, from one parameter."""
     keys = bindparam("dedup_row_keys", list(row_keys), ARRAY(Text), unique=True)
-    items = func.unnest(keys).table_valued(column("row_key", Text), name="dedup_item")
+    items = func.unnest(keys).table_valued(column("row_key", Text), name="dedup_item").render_derived()
     return select(items.c.row_key).subquery("dedup_key")
 
 

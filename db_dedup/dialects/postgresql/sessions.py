@@ -1,7 +1,7 @@
 """How we open a PostgreSQL session, and what its transactions see."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, event
@@ -46,6 +46,6 @@ def write_transaction(engine: Engine) -> Iterator[Connection]:
 def _set_up(connection: DBAPIConnection, _record: object) -> None:
     # By statement: a connection pooler between us and the server refuses start-up options.
     calls = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in _PINS.items())
-    with connection.cursor() as cursor:
+    with closing(connection.cursor()) as cursor:
         cursor.execute(f"SELECT {calls}")
     connection.commit()

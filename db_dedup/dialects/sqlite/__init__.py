@@ -8,6 +8,7 @@ from sqlalchemy import URL, ColumnElement, Connection, Engine, FromClause, Table
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.base import Capabilities, Dialect
+from db_dedup.dialects.batches import Rows
 from db_dedup.dialects.sqlite import bulk, errors, keys, sessions
 from db_dedup.errors import DedupError
 from db_dedup.records import SourceColumn
@@ -80,14 +81,12 @@ class SQLiteDialect(Dialect):
         """SQLite has neither XOR nor a count of bits."""
         return
 
-    def bulk_insert(
-        self, connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
-    ) -> None:
+    def bulk_insert(self, connection: Connection, table: Table, columns: Sequence[str], rows: Rows) -> None:
         """One prepared statement, many rows."""
         bulk.bulk_insert(connection, table, columns, rows)
 
     def bulk_update(
-        self, connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+        self, connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Rows
     ) -> None:
         """One prepared statement, many rows."""
         bulk.bulk_update(connection, table, key, columns, rows)

@@ -6,15 +6,13 @@ from typing import Any
 
 from sqlalchemy import Connection, DateTime, Engine, Table
 
-from db_dedup.dialects.batches import batches
+from db_dedup.dialects.batches import Rows, batches
 from db_dedup.dialects.sqlite.sessions import write_transaction
 
 _ROWS_A_CALL = 10_000
 
 
-def bulk_insert(
-    connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
-) -> None:
+def bulk_insert(connection: Connection, table: Table, columns: Sequence[str], rows: Rows) -> None:
     """INSERT."""
     quote = connection.dialect.identifier_preparer.quote
     names, marks = ", ".join(map(quote, columns)), ", ".join("?" for _ in columns)
@@ -22,9 +20,7 @@ def bulk_insert(
     _execute(connection, statement, _storable(table, columns, rows))
 
 
-def bulk_update(
-    connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
-) -> None:
+def bulk_update(connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Rows) -> None:
     """UPDATE by key."""
     quote = connection.dialect.identifier_preparer.quote
     values = ", ".join(f"{quote(column)} = ?{i}" for i, column in enumerate(columns, 2))
@@ -50,9 +46,7 @@ def _execute(connection: Connection, statement: str, rows: Iterable[tuple[Any, .
         connection.exec_driver_sql(statement, batch)
 
 
-def _storable(
-    table: Table, columns: Sequence[str], rows: Iterable[Sequence[Any]]
-) -> Iterator[tuple[Any, ...]]:
+def _storable(table: Table, columns: Sequence[str], rows: Rows) -> Iterator[tuple[Any, ...]]:
     """Rows with their times written as SQLAlchemy reads them: SQLite has no type for them."""
     is_time = [isinstance(table.c[column].type, DateTime) for column in columns]
     if not any(is_time):

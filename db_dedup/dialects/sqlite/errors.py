@@ -16,7 +16,7 @@ _TERMINAL: Final[Mapping[int, str]] = {
     sqlite3.SQLITE_CORRUPT: "the SQLite file is damaged: `PRAGMA integrity_check` tells where",
     sqlite3.SQLITE_PERM: "no right to open the SQLite file",
     sqlite3.SQLITE_AUTH: "no right to do this in the SQLite file",
-    sqlite3.SQLITE_CANTOPEN: "the SQLite file cannot be opened: does its folder exist, and may this user write there?",
+    sqlite3.SQLITE_CANTOPEN: "the SQLite file cannot be opened: is its folder there, and writable?",
 }
 
 _TRANSIENT: Final[Mapping[int, str]] = {

@@ -45,5 +45,3 @@ def key_list(row_keys: Sequence[str]) -> FromClause:
     """Row keys as a table, from one parameter."""
     items = func.json_each(json.dumps(row_keys, ensure_ascii=False)).table_valued("value", name="dedup_item")
     return select(cast(items.c.value, Text).label("row_key")).subquery("dedup_key")
-
-

@@ -61,6 +61,8 @@ def _set_up(connection: DBAPIConnection, _record: object) -> None:
     connection.isolation_level = None
     connection.text_factory = _readable_text
     connection.execute("PRAGMA foreign_keys = ON")
+    # 64 MB: with SQLite's own 2 MB, writes to many indexes take twice the time.
+    connection.execute("PRAGMA cache_size = -65536")
 
 
 def _begin(connection: Connection) -> None:

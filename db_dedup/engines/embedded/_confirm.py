@@ -1,7 +1,7 @@
 """The compiled kernels of `matching`: confirm candidates by their features, join rows into groups.
 
-They share the last arguments: measure (-1: the distance decides), threshold, within, and each row's place among
-the features, whose starts, hashes and weights follow.
+They share the last argument, a tuple: measure (-1: the distance decides), threshold, within, and each row's
+place among the features, whose starts, hashes and weights follow.
 """
 
 import numba as nb
@@ -13,8 +13,9 @@ from db_dedup.flow.similarity import similarity_of
 
 
 @nb.njit(cache=True, nogil=True)
-def _confirmed(a, b, measure, threshold, within, places, starts, hashes, weights):  # type: ignore[no-untyped-def]
+def _confirmed(a, b, rule):  # type: ignore[no-untyped-def]
     """(whether rows a and b are duplicates, their similarity or NaN)."""
+    measure, threshold, within, places, starts, hashes, weights = rule
     if within[a] != within[b]:
         return False, np.nan
     if measure < 0:
@@ -24,9 +25,7 @@ def _confirmed(a, b, measure, threshold, within, places, starts, hashes, weights
 
 
 @nb.njit(cache=True, nogil=True)
-def join_confirmed(  # type: ignore[no-untyped-def]
-    left, right, parents, measure, threshold, within, places, starts, hashes, weights
-):
+def join_confirmed(left, right, parents, rule):  # type: ignore[no-untyped-def]
     """Join the groups of every confirmed pair that are not one yet.
 
     Returns:
@@ -37,9 +36,7 @@ def join_confirmed(  # type: ignore[no-untyped-def]
         a, b = find_root(parents, left[p]), find_root(parents, right[p])
         if a == b:
             continue
-        is_duplicate, _ = _confirmed(
-            left[p], right[p], measure, threshold, within, places, starts, hashes, weights
-        )
+        is_duplicate, _ = _confirmed(left[p], right[p], rule)
         if is_duplicate:
             parents[max(a, b)] = min(a, b)
             joined[p] = True
@@ -47,9 +44,7 @@ def join_confirmed(  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def pairs_within_groups(  # type: ignore[no-untyped-def]
-    members, roots, values, radius, measure, threshold, within, places, starts, hashes, weights
-):
+def pairs_within_groups(members, roots, values, radius, rule):  # type: ignore[no-untyped-def]
     """Every duplicate pair of members with one root; members stand group by group, ascending within each.
 
     Returns:
@@ -66,9 +61,7 @@ def pairs_within_groups(  # type: ignore[no-untyped-def]
             distance = popcount(values[members[i]] ^ values[members[j]])
             if distance > np.uint64(radius):
                 continue
-            is_duplicate, similarity = _confirmed(
-                members[i], members[j], measure, threshold, within, places, starts, hashes, weights
-            )
+            is_duplicate, similarity = _confirmed(members[i], members[j], rule)
             if not is_duplicate:
                 continue
             if found == size:
@@ -89,27 +82,19 @@ def _resized(array, size):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def confirmed_similarities(  # type: ignore[no-untyped-def]
-    left, right, measure, threshold, within, places, starts, hashes, weights
-):
+def confirmed_similarities(left, right, rule):  # type: ignore[no-untyped-def]
     """float64[p]: the similarity of each pair, NaN where none is computed."""
     result = np.empty(left.size, np.float64)
     for p in range(left.size):
-        _, result[p] = _confirmed(
-            left[p], right[p], measure, threshold, within, places, starts, hashes, weights
-        )
+        _, result[p] = _confirmed(left[p], right[p], rule)
     return result
 
 
 @nb.njit(cache=True, nogil=True)
-def are_duplicates(  # type: ignore[no-untyped-def]
-    left, right, values, radius, measure, threshold, within, places, starts, hashes, weights
-):
+def are_duplicates(left, right, values, radius, rule):  # type: ignore[no-untyped-def]
     """bool[p]: whether left[i] and right[i] are near enough and confirmed."""
     result = np.zeros(left.size, np.bool_)
     for p in range(left.size):
         if popcount(values[left[p]] ^ values[right[p]]) <= np.uint64(radius):
-            result[p], _ = _confirmed(
-                left[p], right[p], measure, threshold, within, places, starts, hashes, weights
-            )
+            result[p], _ = _confirmed(left[p], right[p], rule)
     return result

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.engines.embedded import _confirm as kernels
-from db_dedup.flow.candidates import BLOCK_BITS, BLOCK_COUNT, candidate_pairs
+from db_dedup.flow.candidates import BLOCK_SHIFTS, candidate_pairs
 from db_dedup.flow.features import Features
 from db_dedup.flow.groups import flatten, group_sizes
 from db_dedup.flow.similarity import MEASURES
@@ -111,7 +111,7 @@ def match_table(table: Table, rule: MatchRule, progress: Progress) -> Matches:
 
 
 def find_copies(digests: NDArray[np.uint64]) -> NDArray[np.int32]:
-    """int32[n]: for each row the first one with the same digest, -1 for that one itself and for silent rows."""
+    """int32[n]: the first row with the same digest, -1 for that one itself and for silent rows."""
     order = np.lexsort((digests[:, 1], digests[:, 0]))
     ordered = digests[order]
     is_first = np.ones(order.size, np.bool_)
@@ -144,7 +144,7 @@ class _Search:
     def connect(self, progress: Progress) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Join all groups; gives the pairs that did, one fewer than each group has rows."""
         progress.start("matching", None)
-        found = [self._join(*self._neighbours(shift)) for shift in range(0, BLOCK_BITS * BLOCK_COUNT, BLOCK_BITS)]
+        found = [self._join(*self._neighbours(shift)) for shift in BLOCK_SHIFTS]
         for left, right in candidate_pairs(self._values, self._rule.radius, self.parents):
             found.append(self._join(left, right))
             progress.advance(left.size)
@@ -164,7 +164,7 @@ class _Search:
     def _join(
         self, left: NDArray[np.int32], right: NDArray[np.int32]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        joined = kernels.join_confirmed(left, right, self.parents, *self._confirm)
+        joined = kernels.join_confirmed(left, right, self.parents, self._confirm)
         flatten(self.parents)
         return left[joined], right[joined]
 
@@ -179,13 +179,13 @@ class _Search:
         roots = self.parents
         members = np.flatnonzero((sizes[roots] > 1) & ~is_big[roots]).astype(np.int32)
         members = members[np.argsort(roots[members], kind="stable")]
-        bounds = np.flatnonzero(np.diff(roots[members], prepend=-1)).tolist() + [members.size]
+        bounds = [*np.flatnonzero(np.diff(roots[members], prepend=-1)).tolist(), members.size]
         progress.start("pairs", int(members.size))
         parts = []
         for first, last in _slices(bounds):
             parts.append(
                 kernels.pairs_within_groups(
-                    members[first:last], roots, self._values, self._rule.radius, *self._confirm
+                    members[first:last], roots, self._values, self._rule.radius, self._confirm
                 )
             )
             progress.advance(last - first)
@@ -201,7 +201,7 @@ class _Search:
         left, right = left[is_kept], right[is_kept]
         left, right = np.minimum(left, right), np.maximum(left, right)
         distances = np.bitwise_count(self._values[left] ^ self._values[right]).astype(np.int16)
-        return left, right, distances, kernels.confirmed_similarities(left, right, *self._confirm)
+        return left, right, distances, kernels.confirmed_similarities(left, right, self._confirm)
 
     def loose_groups(
         self, sizes: NDArray[np.int64], is_big: NDArray[np.bool_], pairs: Pairs
@@ -213,7 +213,7 @@ class _Search:
         )
         of_big = np.flatnonzero(is_big[roots] & (roots != np.arange(roots.size))).astype(np.int32)
         duplicates_root = kernels.are_duplicates(
-            roots[of_big], of_big, self._values, self._rule.radius, *self._confirm
+            roots[of_big], of_big, self._values, self._rule.radius, self._confirm
         )
         similar += np.bincount(roots[of_big[duplicates_root]], minlength=roots.size)
         loose: NDArray[np.bool_] = (sizes > 1) & (similar < sizes - 1)

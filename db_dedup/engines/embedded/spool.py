@@ -1,27 +1,29 @@
 """The features of a whole table, kept in a temporary file while the scan reads.
 
-A million petitions have more than a gigabyte of features; the file is mapped, so that the system keeps in memory
-what the matching touches. It holds hashes only, never text, and is gone when the scan ends.
+A million petitions have more than a gigabyte of features; the file is mapped, so that the system keeps in
+memory what the matching touches. It holds hashes only, never text, and is gone when the scan ends.
 """
 
 import tempfile
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow.features import Features
 
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
 
 class FeatureSpool:
     """Takes the features of one batch after another; gives those of all rows at the end."""
 
     def __init__(self, keep_weights: bool) -> None:
+        """Open the files. Only the cosine asks for weights."""
         self._counts: list[NDArray[np.int64]] = []
-        self._hashes: IO[bytes] = tempfile.TemporaryFile(prefix="db-dedup-")
-        # Only the cosine asks for weights; without it one stands for all.
-        self._weights: IO[bytes] | None = tempfile.TemporaryFile(prefix="db-dedup-") if keep_weights else None
+        self._hashes = _temporary_file()
+        self._weights = _temporary_file() if keep_weights else None
 
     def add(self, features: Features) -> None:
         """Take the features of the next rows."""
@@ -32,24 +34,30 @@ class FeatureSpool:
 
     def all_features(self) -> Features:
         """The features of all rows, mapped from the file; valid while the spool is open."""
-        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate([[0][:0], *self._counts]))])
-        starts = starts.astype(np.int64)
-        hashes = _mapped(self._hashes, np.dtype(np.uint64))
-        weights = np.ones(1, np.int64) if self._weights is None else _mapped(self._weights, np.dtype(np.int64))
-        return Features(starts, hashes, weights)
+        counts = np.concatenate([np.zeros(1, np.int64), *self._counts])
+        hashes = _mapped(self._hashes, np.uint64)
+        weights = np.empty(0, np.int64) if self._weights is None else _mapped(self._weights, np.int64)
+        return Features(np.cumsum(counts), hashes, weights)
 
     def __enter__(self) -> Self:
+        """The spool itself."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """Close the files, which removes them."""
         self._hashes.close()
         if self._weights is not None:
             self._weights.close()
 
 
-def _mapped(file: IO[bytes], kind: np.dtype) -> NDArray:  # type: ignore[type-arg]
+def _temporary_file() -> IO[bytes]:
+    file: IO[bytes] = tempfile.TemporaryFile(prefix="db-dedup-")  # noqa: SIM115 - the spool closes it
+    return file
+
+
+def _mapped(file: IO[bytes], kind: type[_Scalar]) -> NDArray[_Scalar]:
     file.flush()
     if file.seek(0, 2) == 0:
         return np.empty(0, kind)

@@ -1,0 +1,44 @@
+# Python 3.11 or newer and make are all that a fresh machine needs: everything else goes into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types floors bench
+
+help:  ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 8
+
+demo: $(VENV)/plain  ## Find the duplicates among made-up petitions
+	$(BIN)/db-dedup demo
+
+test: $(VENV)/with-test  ## Run all tests, on servers of their own (ARGS="-k sqlite" for some)
+	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+lint: $(VENV)/with-lint types floors  ## Check style, format, types and imports
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(VENV)/with-lint $(VENV)/with-test  ## Check types
+	$(BIN)/mypy
+
+floors: $(VENV)/with-lint  ## Check that imports go down only
+	$(BIN)/lint-imports
+
+bench: $(VENV)/with-test  ## Measure speed and quality (DATA=folder for texts of your own)
+	$(BIN)/python -m benchmarks $(if $(DATA),--data "$(DATA)")
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
+
+$(VENV)/plain: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) --editable .
+	touch $@
+
+$(VENV)/with-%: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) --editable ".[$*]"
+	touch $@
