@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_USE_PEP517 := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types floors bench

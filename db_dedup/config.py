@@ -80,7 +80,7 @@ class WatchedTable(_Frozen):
     columns: dict[str, ColumnWeight] = Field(min_length=1)
     table: str | None = None
     schema_name: str | None = Field(default=None, alias="schema")
-    key: tuple[str, ...] | None = None
+    key: tuple[str, ...] | None = Field(default=None, min_length=1)
     order: str | None = None
     where: str | None = None
     within: tuple[Within, ...] = ()
@@ -102,7 +102,7 @@ class WatchedTable(_Frozen):
     @model_validator(mode="before")
     @classmethod
     def _accept_short_forms(cls, data: Any) -> Any:
-        """`title = 2` is a text of weight 2; a table without `kind` is a text; key and within take one name."""
+        """`title = 2` is a text of weight 2, as is `{ weight = 2 }`; key and within take one name."""
         if not isinstance(data, Mapping):
             return data
         data = dict(data)
@@ -126,11 +126,7 @@ class WatchedTable(_Frozen):
     @property
     def rule(self) -> Rule:
         """The preset with this table's own choices over it."""
-        own = {
-            field: value
-            for field in Rule.model_fields
-            if (value := getattr(self, field)) is not None
-        }
+        own = {field: value for field in Rule.model_fields if (value := getattr(self, field)) is not None}
         return PRESETS[self.preset].model_copy(update=own)
 
     def recipe_digest(self) -> str:
@@ -138,8 +134,10 @@ class WatchedTable(_Frozen):
         rule = self.rule
         parts = {
             "version": RECIPE_VERSION,
+            "table": (self.schema_name, self.table_name),
             "key": self.key,
-            "columns": {name: column.model_dump() for name, column in self.columns.items()},
+            # In their order: two rows are copies when their columns, one after the other, are equal.
+            "columns": [(name, column.model_dump()) for name, column in self.columns.items()],
             "within": [w.model_dump() for w in self.within],
             "where": self.where,
             "order": self.order,
@@ -172,10 +170,10 @@ class Settings(_Frozen):
             document = tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise ConfigError(f"no settings file {path}: `db-dedup init` writes one") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path} is no valid TOML: {error}") from None
         except OSError as error:
             raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+        except (ValueError, RecursionError) as error:  # also of a number, or a nesting, beyond all limits
+            raise ConfigError(f"{path} is no valid TOML: {error}") from None
         return cls._from_document(document, path)
 
     @classmethod
@@ -184,7 +182,7 @@ class Settings(_Frozen):
         database = _section(document, "database")
         check_known("setting in [database]", database, {"url", "schema", "prefix"})
         tables = {
-            name: watched_table(name, _resolve_files(_section(document["tables"], name), path.parent))
+            name: watched_table(name, _resolve_files(name, _section(document["tables"], name), path.parent))
             for name in _section(document, "tables")
         }
         renamed = {"schema": "schema_name"}
@@ -200,14 +198,25 @@ class Settings(_Frozen):
         return self.tables[name]
 
 
+_TABLE_SETTINGS: Final = {f.alias or field for field, f in WatchedTable.model_fields.items()} - {"name"}
+_FILE_SETTINGS: Final[Mapping[str, str]] = {
+    "user_dictionary": "user_words",
+    "stop_words_file": "stop_word_list",
+}
+"""Settings that name a file of words, and what its lines become."""
+
+
 def watched_table(name: str, settings: Mapping[str, Any]) -> WatchedTable:
     """Check one table's settings.
 
     Raises:
         ConfigError: with the table, the place in it and the fault.
     """
-    known = {f.alias or field for field, f in WatchedTable.model_fields.items()} - {"name"}
-    check_known(f"setting of table {name!r}", settings, known)
+    check_known(f"setting of table {name!r}", settings, _TABLE_SETTINGS)
+    columns = settings.get("columns")
+    for column, spec in columns.items() if isinstance(columns, Mapping) else ():
+        if isinstance(spec, Mapping):
+            check_known(f"setting of column {column!r} of table {name!r}", spec, set(Text.model_fields))
     try:
         return WatchedTable.model_validate({"name": name, **settings})
     except ValidationError as error:
@@ -218,7 +227,9 @@ def database_url(flag: str | None, settings: Settings | None) -> str:
     """The URL to use: the flag, then DB_DEDUP_URL, then the file's."""
     url = flag or os.environ.get("DB_DEDUP_URL") or (settings.url if settings else None)
     if not url:
-        raise ConfigError("no database: give --url, set DB_DEDUP_URL, or write url under [database] in dedup.toml")
+        raise ConfigError(
+            "no database: give --url, set DB_DEDUP_URL, or write url under [database] in dedup.toml"
+        )
     return url
 
 
@@ -246,11 +257,14 @@ def _section(document: Mapping[str, Any], name: str) -> dict[str, Any]:
     return section
 
 
-def _resolve_files(settings: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Replace `user_dictionary = FILE` and `stop_words_file = FILE` by their lines: they are in the recipe."""
+def _resolve_files(name: str, settings: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Replace the names of files by their lines: what stands in them is part of the recipe."""
+    check_known(f"setting of table {name!r}", settings, _TABLE_SETTINGS | _FILE_SETTINGS.keys())
     settings = dict(settings)
-    for option, target in (("user_dictionary", "user_words"), ("stop_words_file", "stop_word_list")):
+    for option, target in _FILE_SETTINGS.items():
         if option in settings:
+            if target in settings:
+                raise ConfigError(f"table {name!r}: {option} and {target} say the same thing: keep one")
             settings[target] = _lines(folder / str(settings.pop(option)))
     return settings
 
@@ -258,12 +272,17 @@ def _resolve_files(settings: dict[str, Any], folder: Path) -> dict[str, Any]:
 def _lines(path: Path) -> tuple[str, ...]:
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read word list {path}: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"cannot read word list {path}: {error.strerror}") from None
+    except ValueError as error:  # no UTF-8, or no file name
+        raise ConfigError(f"cannot read word list {str(path)!r}: {error}") from None
     return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
 def _first_fault(error: ValidationError) -> str:
     first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"] if part not in ("text", "value"))
-    return f"{place}: {first['msg']}" if place else str(first["msg"])
+    place = list(first["loc"])
+    if place[:1] == ["columns"]:
+        del place[2:3]  # which kind of column it was taken for
+    fault = ": ".join(filter(None, (".".join(map(str, place)), first["msg"])))
+    return " ".join(fault.split())  # the names in it are the user's

@@ -35,7 +35,10 @@ for command in (demo, init, upgrade, scan, pairs, groups, check, status, sql, un
 def main() -> None:
     """Run the command line; every error of ours is one line on stderr."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except DedupError as error:
         say(f"error: {error}")
         sys.exit(error.exit_code)

@@ -11,7 +11,10 @@ from db_dedup.errors import ConfigError
 
 
 def check(table: TableName, config: Config = DEFAULT_CONFIG, url: Url = None) -> None:
-    """Read one record of TABLE as a JSON object from stdin; print the stored rows it duplicates, nearest first."""
+    """Print the stored rows of TABLE that a record duplicates, nearest first.
+
+    The record is a JSON object on stdin: {"column": "text", ...}.
+    """
     record = _read_record()
     result = open_table(config, url, table).check_in_full(record)
     print_json([asdict(match) for match in result.matches])
@@ -21,8 +24,8 @@ def check(table: TableName, config: Config = DEFAULT_CONFIG, url: Url = None) ->
 
 def _read_record() -> dict[str, object]:
     try:
-        record = json.loads(sys.stdin.buffer.read().decode("utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        record = json.loads(sys.stdin.buffer.read().decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:  # also of a number, or a nesting, beyond all limits
         raise ConfigError(f"stdin is no JSON object: {error}") from None
     if not isinstance(record, dict):
         raise ConfigError('stdin is no JSON object: write {"column": "text", ...}')

@@ -54,8 +54,12 @@ def demo(
     folder: Annotated[
         Path, typer.Option(envvar="DB_DEDUP_DEMO_FOLDER", help="Where the demo's files go.", file_okay=False)
     ] = Path("db-dedup-demo"),
-    rows: Annotated[int, typer.Option(envvar="DB_DEDUP_DEMO_ROWS", min=10, help="How many petitions.")] = 5000,
-    seed: Annotated[int, typer.Option(envvar="DB_DEDUP_DEMO_SEED", help="Another seed, other petitions.")] = 1,
+    rows: Annotated[
+        int, typer.Option(envvar="DB_DEDUP_DEMO_ROWS", min=10, help="How many petitions.")
+    ] = 5000,
+    seed: Annotated[
+        int, typer.Option(envvar="DB_DEDUP_DEMO_SEED", help="Another seed, other petitions.")
+    ] = 1,
 ) -> None:
     """Make some thousands of petitions in a SQLite file, find their duplicates and show some."""
     _prepare_folder(folder)
@@ -64,7 +68,9 @@ def demo(
     database = Database(f"sqlite:///{folder / DATABASE_NAME}", create=True)
     with database.engine.begin() as connection:
         fill(connection, sample)
-    say(f"made {rows:,} petitions in {folder / DATABASE_NAME}, {len(sample.pairs):,} pairs of them duplicates")
+    say(
+        f"made {rows:,} petitions in {folder / DATABASE_NAME}, {len(sample.pairs):,} pairs of them duplicates"
+    )
     watched = Settings.from_file(folder / SETTINGS_NAME).watched("petitions")
     with TerminalProgress() as progress:
         dedup = Deduplicator(database, watched, progress=progress)
@@ -91,7 +97,9 @@ def _prepare_folder(folder: Path) -> None:
     ours = {DATABASE_NAME, SETTINGS_NAME, f"{DATABASE_NAME}-journal"}
     strangers = [path.name for path in folder.iterdir() if path.name not in ours]
     if strangers:
-        raise ConfigError(f"{folder} holds files that are not the demo's ({strangers[0]}): choose another --folder")
+        raise ConfigError(
+            f"{folder} holds files that are not the demo's ({strangers[0]}): choose another --folder"
+        )
     for name in ours:
         (folder / name).unlink(missing_ok=True)
 
@@ -99,16 +107,19 @@ def _prepare_folder(folder: Path) -> None:
 def _show_groups(engine: Engine, dedup: Deduplicator) -> None:
     """Some groups that are not mere copies, the representative beside a member."""
     console = Console(highlight=False)
-    shown = 0
+    not_shown = {group.representative_key for group in dedup.groups()}
+    rest = len(not_shown) - _SHOWN_GROUPS
     with engine.connect() as connection:
         for pair in dedup.pairs():
-            if pair.distance == 0 or shown == _SHOWN_GROUPS:
+            if pair.distance == 0 or pair.key_a not in not_shown or len(not_shown) == rest:
                 continue
+            not_shown.remove(pair.key_a)
             a, b = (_petition(connection, key) for key in (pair.key_a, pair.key_b))
-            rows = [(name, _one_line(a[name]), _one_line(b[name])) for name in ("title", "content", "created_at")]
+            rows = [
+                (name, _one_line(a[name]), _one_line(b[name])) for name in ("title", "content", "created_at")
+            ]
             console.print(side_by_side(f"petition {pair.key_a}", f"petition {pair.key_b}", rows))
             console.print(f"{pair.distance} of 64 bits differ, similarity {pair.similarity:.2f}\n")
-            shown += 1
 
 
 def _petition(connection: Connection, key: str) -> dict[str, object]:
@@ -126,7 +137,10 @@ def _show_score(dedup: Deduplicator, sample: Sample) -> None:
     planted = Counter(pair.kind for pair in sample.pairs)
     hit = Counter(p.kind for p in sample.pairs if frozenset((str(p.id_a), str(p.id_b))) in found)
     right = sum(hit.values())
-    say(f"found {len(found):,} pairs of petitions, {right / max(1, len(found)):.1%} of them planted as duplicates")
+    say(
+        f"found {len(found):,} pairs of petitions, "
+        f"{right / max(1, len(found)):.1%} of them planted as duplicates"
+    )
     say("planted pairs found, by kind of duplicate:")
     for kind, count in sorted(planted.items()):
         say(f"  {kind:<12} {hit[kind]:>6,} of {count:>6,}  {hit[kind] / count:>6.1%}")
@@ -140,5 +154,5 @@ Next, in {folder}:
   db-dedup pairs petitions --format csv     all pairs, for a spreadsheet
   echo '{{"title": "...", "content": "...", "region": "..."}}' | db-dedup check petitions
   sqlite3 {DATABASE_NAME} 'SELECT * FROM dedup_duplicates_of_petitions LIMIT 5'
-With your own database: db-dedup init --url sqlite:///your.db, then upgrade and scan."""
+With your own database: db-dedup init --url sqlite:///your.db, then upgrade and scan."""  # noqa: S608 - to be read, not run
     )

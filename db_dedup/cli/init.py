@@ -22,12 +22,20 @@ def init(
     url: Url = None,
     tables: Annotated[
         list[str] | None,
-        typer.Option("--table", envvar="DB_DEDUP_TABLE", help="Only this table; may be given again.", show_default=False),
+        typer.Option(
+            "--table",
+            envvar="DB_DEDUP_TABLE",
+            help="Only this table; may be given again.",
+            show_default=False,
+        ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", envvar="DB_DEDUP_DRY_RUN", help="Print the file instead of writing it.")
+        bool,
+        typer.Option("--dry-run", envvar="DB_DEDUP_DRY_RUN", help="Print the file instead of writing it."),
     ] = False,
-    force: Annotated[bool, typer.Option("--force", envvar="DB_DEDUP_FORCE", help="Replace a file that is there.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", envvar="DB_DEDUP_FORCE", help="Replace a file that is there.")
+    ] = False,
 ) -> None:
     """Inspect a database and write a settings file: key and order column, short values, long texts."""
     if config.exists() and not force and not dry_run:
@@ -35,7 +43,10 @@ def init(
     full_url = database_url(url, None)
     suggestions = Database(full_url).suggest(tables or None)
     if not suggestions:
-        raise ConfigError("no table with a key and a text column was found: name one with --table, or write the file by hand")
+        raise ConfigError(
+            "no table with a key and a text column was found: "
+            "name one with --table, or write the file by hand"
+        )
     text = dumps(settings_document(full_url, suggestions))
     if dry_run:
         typer.echo(text, nl=False)
@@ -47,11 +58,12 @@ def init(
 def settings_document(url: str, suggestions: list[Suggestion]) -> TOMLDocument:
     """The settings file as TOML; a password stays out of it."""
     parsed = make_url(url)
+    without_password = parsed.set(password=None).difference_update_query(("password", "passwd"))
     doc = document()
     database = table()
-    if parsed.password is not None:
+    if without_password != parsed:
         database.add(comment("The password is not kept here: set DB_DEDUP_URL to the whole URL."))
-    database.add("url", parsed.set(password=None).render_as_string(hide_password=False))
+    database.add("url", without_password.render_as_string(hide_password=False))
     doc.add("database", database)
     watched = table(is_super_table=True)
     for suggestion in suggestions:

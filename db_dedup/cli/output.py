@@ -5,12 +5,15 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+_WIDE_ENOUGH: Final = 100_000
+"""Characters; row keys have at most 700."""
 
 
 class Format(StrEnum):
@@ -45,12 +48,14 @@ def print_json(data: object) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A table for people; where stdout is no terminal nothing is cut to its width."""
+    """A table for people; where stdout is no terminal nothing is cut or folded."""
     console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = _WIDE_ENOUGH
     table = Table(*columns)
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
-    console.print(table, soft_wrap=not console.is_terminal)
+    console.print(table)
 
 
 def _print_json_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

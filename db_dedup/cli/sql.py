@@ -17,8 +17,12 @@ class Statement(StrEnum):
 
 
 def sql(
-    what: Annotated[Statement, typer.Argument(help="upgrade: our tables; view: the view of one table's rows.")],
-    table: Annotated[str | None, typer.Argument(metavar="[TABLE]", help="The watched table, for view.")] = None,
+    what: Annotated[
+        Statement, typer.Argument(help="upgrade: our tables; view: the view of one table's rows.")
+    ],
+    table: Annotated[
+        str | None, typer.Argument(metavar="[TABLE]", help="The watched table, for view.")
+    ] = None,
     config: Config = DEFAULT_CONFIG,
     url: Url = None,
 ) -> None:

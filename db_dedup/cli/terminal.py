@@ -8,13 +8,13 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     SpinnerColumn,
+    Task,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
 from rich.progress import Progress as RichProgress
-from rich.progress import Task
 from rich.text import Text
 
 stderr = Console(stderr=True, highlight=False)
@@ -22,7 +22,7 @@ stderr = Console(stderr=True, highlight=False)
 
 def say(line: str) -> None:
     """One line on stderr, as it is: no markup, no wrapping."""
-    stderr.print(line, markup=False, soft_wrap=True)
+    stderr.print(line, markup=False, emoji=False, soft_wrap=True)
 
 
 class _RateColumn(TextColumn):
@@ -37,6 +37,7 @@ class TerminalProgress:
     """Bars with amount, rate and remaining time; nothing where stderr is no terminal."""
 
     def __init__(self) -> None:
+        """Lay out the bars; they show from `start` on."""
         self._bars = RichProgress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -51,12 +52,14 @@ class TerminalProgress:
         self._task: TaskID | None = None
 
     def __enter__(self) -> Self:
+        """Show the bars."""
         self._bars.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """Leave the terminal as it was."""
         self._bars.stop()
 
     def start(self, step: str, total: int | None) -> None:

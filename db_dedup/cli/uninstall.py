@@ -27,6 +27,10 @@ def uninstall(
     if dry_run:
         return
     if not yes:
-        typer.confirm(f"Drop these {len(names)} tables and views? The answer is lost, no row of yours is.", abort=True, err=True)
+        typer.confirm(
+            f"Drop these {len(names)} tables and views? The answer is lost, no row of yours is.",
+            abort=True,
+            err=True,
+        )
     database.uninstall()
     say("db_dedup is no longer in this database")

@@ -1,8 +1,8 @@
 """The three fixed views, as selects over our tables, and the DDL that makes and drops a view.
 
 Of two fingerprints only one is tied to the watched table: were both, a planner without statistics might join
-all rows of the table with all rows. Ids are positive, and `> 0` says "not NULL" as a range, which every planner
-can look up in an index.
+all its rows with all its rows. Ids are positive, so `> 0` says "not NULL" as a range, for which any planner
+uses an index.
 """
 
 from typing import Any, Final

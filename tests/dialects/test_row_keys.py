@@ -127,7 +127,7 @@ POSTGRESQL_KEYS: list[tuple[str, list[str], list[str]]] = [
     ("time", ["'20:00:00'"], ["20:00:00"]),
     ("bytea", [r"'\x00ABFF'"], ["00abff"]),
     ("char(5)", ["'ab'"], ["ab"]),
-    ("inet", ["'10.0.0.1'"], ["10.0.0.1"]),
+    ("inet", ["'10.0.0.1'"], ["10.0.0.1/32"]),
     ('text COLLATE "POSIX"', ["'b'", "'B '"], ["b", "B "]),
     ("mood", ["'angry'"], ["angry"]),
     ("reference", ["'信访-1'"], ["信访-1"]),
@@ -290,6 +290,8 @@ def test_the_users_index_serves(database: Database, parts: int) -> None:
         dialect, table = dialect_for(database.engine), as_clause(source)
         columns = [source.column(key) for key in source.primary_key]
         with database.engine.connect() as connection:
+            if database.name == "postgresql":  # else it reads so small a table as a whole
+                connection.execute(text("SET enable_seqscan = off"))
             wanted = dialect.key_list(_some_keys(connection, dialect.row_key(columns, table), table))
             matches = dialect.key_matches(columns, table, wanted.c.row_key)
             query = select(table.c.body).select_from(wanted.join(table, matches))

@@ -43,9 +43,13 @@ def test_every_name_fits(name: str, limit: tuple[int | None, bool]) -> None:
         assert len(fitted.encode() if counts_bytes else fitted) <= most
 
 
-@given(beginning=st.text(min_size=64, max_size=80), ends=st.sets(st.text(max_size=5), min_size=2), limit=limits)
+@given(
+    beginning=st.text(min_size=64, max_size=80), ends=st.sets(st.text(max_size=5), min_size=2), limit=limits
+)
 def test_names_that_begin_alike_stay_different(
     beginning: str, ends: set[str], limit: tuple[int | None, bool]
 ) -> None:
     most, counts_bytes = limit
-    assert len({fit_name(beginning + end, most, limit_counts_bytes=counts_bytes) for end in ends}) == len(ends)
+    assert len({fit_name(beginning + end, most, limit_counts_bytes=counts_bytes) for end in ends}) == len(
+        ends
+    )

@@ -3,9 +3,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Column, Integer, MetaData, Table, create_mock_engine, func, select
-from sqlalchemy.dialects.mysql.base import MySQLDialect
-from sqlalchemy.dialects.mysql.mariadb import MariaDBDialect
+from sqlalchemy import Column, MetaData, Table, create_engine, func, inspect, select
 from sqlalchemy.engine import make_url
 
 from db_dedup.schema.migrate import upgrade
@@ -31,14 +29,25 @@ def test_signed_and_back(fingerprint: int) -> None:
     assert to_unsigned(signed) == fingerprint
 
 
-def test_fingerprints_and_blocks_come_back_from_the_database(database: Database, namespace: Namespace) -> None:
+def test_fingerprints_and_blocks_come_back_from_the_database(
+    database: Database, namespace: Namespace
+) -> None:
     table = our_tables(namespace).fingerprint
     with database.engine.begin() as connection:
         upgrade(connection, namespace)
 
     @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
     @given(st.lists(st.tuples(st.none() | fingerprints, st.booleans()), min_size=1, max_size=40))
-    @example([(0, False), (TOP_BIT - 1, False), (TOP_BIT, False), (ALL_BITS, False), (ALL_BITS, True), (None, False)])
+    @example(
+        [
+            (0, False),
+            (TOP_BIT - 1, False),
+            (TOP_BIT, False),
+            (ALL_BITS, False),
+            (ALL_BITS, True),
+            (None, False),
+        ]
+    )
     def check(written: list[tuple[int | None, bool]]) -> None:
         rows: list[dict[str, Any]] = [
             {
@@ -70,7 +79,24 @@ def expected_blocks(fingerprint: int | None, is_copy: bool) -> tuple[int | None,
 
 def test_keys_are_equal_only_if_they_are_the_same(database: Database) -> None:
     # Case, accents, width, trailing blanks and signs of no weight: all of them make another key.
-    keys = ["a", "A", "á", "a ", "a  ", "a\t", "ａ", "", " ", "访", "访\u200b", "ss", "ß", "1", "01", "\u0130"]
+    keys = [
+        "a",
+        "A",
+        "á",
+        "a ",
+        "a  ",
+        "a\t",
+        "ａ",
+        "",
+        " ",
+        "访",
+        "访\u200b",
+        "ss",
+        "ß",
+        "1",
+        "01",
+        "\u0130",
+    ]
     table = Table("t", MetaData(), Column("key", KeyText, primary_key=True))
     with database.engine.begin() as connection:
         table.create(connection)
@@ -102,17 +128,15 @@ def test_without_a_connection_the_url_names_the_collation(url: str, collation: s
 
 
 def test_with_a_connection_the_server_names_the_collation(mariadb_database: Database) -> None:
-    engine = mariadb_database.engine
-    with engine.connect() as connection:
-        assert isinstance(connection.dialect, MySQLDialect)
-        is_mariadb = connection.dialect.is_mariadb
-    made: list[str] = []
-    mock = create_mock_engine("mysql+pymysql://", lambda sql, *_, **__: made.append(str(sql.compile(dialect=mock.dialect))))
-    assert isinstance(mock.dialect, MySQLDialect)
-    assert not isinstance(mock.dialect, MariaDBDialect)
-    mock.dialect.is_mariadb = is_mariadb
-    Table("t", MetaData(), Column("id", Integer), Column("key", KeyText)).create(mock)
-    assert ("nopad_bin" if is_mariadb else "0900_bin") in made[0]
+    engine = create_engine(make_url(mariadb_database.url).set(drivername="mysql+pymysql"))
+    with engine.begin() as connection:
+        Table("t", MetaData(), Column("key", KeyText)).create(connection)
+        is_mariadb = "MariaDB" in connection.exec_driver_sql("SELECT version()").scalar_one()
+        (column,) = inspect(connection).get_columns("t")
+    engine.dispose()
+    assert engine.dialect.name == "mysql"
+    collation: str = column["type"].collation  # type: ignore[attr-defined]
+    assert collation == ("utf8mb4_nopad_bin" if is_mariadb else "utf8mb4_0900_bin")
 
 
 def test_a_fingerprint_column_takes_null() -> None:

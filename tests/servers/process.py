@@ -18,6 +18,18 @@ START_SECONDS = 60.0
 STOP_SECONDS = 20.0
 LONGEST_FOLDER = 70  # a socket's path may have 107 bytes in all
 
+# Runs a server until this process closes the pipe between them, which it also does when it is killed.
+KEEPER = """
+signal=$0 folder=$1
+shift
+exec 3<&0
+"$@" 3<&- </dev/null &
+server=$!
+(read -r _ <&3; kill -s "$signal" "$server" 2>/dev/null) &
+wait "$server"
+
+"""
+
 
 class ServerUnavailableError(Exception):
     """A server cannot be had on this machine; the message says what would help."""
@@ -34,14 +46,12 @@ class ServerProcess:
 
     def __init__(self, preferred_user: str, stop_signal: signal.Signals) -> None:
         self._user = _unprivileged_user(preferred_user)
-        self._stop_signal = stop_signal
-        self._process: subprocess.Popen[bytes] | None = None
+        self._stop_signal = stop_signal.name.removeprefix("SIG")
+        self._keeper: subprocess.Popen[bytes] | None = None
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by stop)
         self.folder = Path(tempfile.mkdtemp(prefix="dedup-", dir=_temporary_folder()))
-        self._log = self.folder / "log"
-        self._log.touch()
         if self._user is not None:
-            for path in (self.folder, self._log):
-                os.chown(path, self._user.pw_uid, self._user.pw_gid)
+            os.chown(self.folder, self._user.pw_uid, self._user.pw_gid)
         atexit.register(self.stop)
 
     def run(self, *command: str | Path) -> None:
@@ -50,8 +60,7 @@ class ServerProcess:
         Raises:
             ServerUnavailableError: It failed; the message carries its last words.
         """
-        process = self._popen(command)
-        if process.wait() != 0:
+        if self._popen(command, subprocess.DEVNULL).wait() != 0:
             self.fail(f"{Path(command[0]).name} failed")
 
     def start(self, *command: str | Path, is_ready: Callable[[], bool]) -> None:
@@ -60,10 +69,11 @@ class ServerProcess:
         Raises:
             ServerUnavailableError: It ended early or was not ready in time.
         """
-        self._process = self._popen([*_death_guard(self._stop_signal), *command])
+        keeper: list[str | Path] = ["/bin/sh", "-c", KEEPER, self._stop_signal, self.folder]
+        self._keeper = self._popen([*keeper, *command], subprocess.PIPE)
         deadline = time.monotonic() + START_SECONDS
         while not is_ready():
-            if self._process.poll() is not None:
+            if self._keeper.poll() is not None:
                 self.fail(f"{Path(command[0]).name} ended as soon as it started")
             if time.monotonic() > deadline:
                 self.fail(f"{Path(command[0]).name} was not ready after {START_SECONDS:.0f} s")
@@ -72,36 +82,37 @@ class ServerProcess:
     def stop(self) -> None:
         """End the server and remove its folder; a second call does nothing."""
         atexit.unregister(self.stop)
-        if self._process is not None:
-            self._process.send_signal(self._stop_signal)
+        if self._keeper is not None:
             try:
-                self._process.wait(STOP_SECONDS)
+                self._keeper.communicate(timeout=STOP_SECONDS)
             except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+                os.killpg(self._keeper.pid, signal.SIGKILL)
+                self._keeper.communicate()
+        self._keeper = None
+        self._log.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def fail(self, problem: str) -> NoReturn:
         """Clean up and give up: the `problem` and the last words of what ran become the message."""
-        last_words = self._log.read_text(errors="replace").strip().splitlines()[-3:]
+        self._log.seek(0)
+        last_words = self._log.read().decode(errors="replace").strip().splitlines()[-3:]
         self.stop()
         raise ServerUnavailableError(": ".join(filter(None, [problem, " / ".join(last_words)])))
 
-    def _popen(self, command: Sequence[str | Path]) -> subprocess.Popen[bytes]:
+    def _popen(self, command: Sequence[str | Path], stdin: int) -> subprocess.Popen[bytes]:
         try:
-            with self._log.open("ab") as log:
-                return subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    cwd=self.folder,
-                    env=os.environ | {"HOME": str(self.folder), "LC_ALL": "C"},
-                    user=self._user and self._user.pw_uid,
-                    group=self._user and self._user.pw_gid,
-                    extra_groups=self._user and [],
-                    start_new_session=True,  # an interrupt from the keyboard is for the tests alone
-                )
+            return subprocess.Popen(
+                command,
+                stdin=stdin,
+                stdout=self._log,
+                stderr=self._log,
+                cwd=self.folder,
+                env=os.environ | {"HOME": str(self.folder), "LC_ALL": "C"},
+                user=self._user and self._user.pw_uid,
+                group=self._user and self._user.pw_gid,
+                extra_groups=self._user and [],
+                start_new_session=True,  # an interrupt from the keyboard is for the tests alone
+            )
         except OSError as error:
             self.fail(str(error))
 
@@ -126,13 +137,3 @@ def _unprivileged_user(preferred: str) -> pwd.struct_passwd | None:
 def _temporary_folder() -> str:
     usual = tempfile.gettempdir()
     return usual if len(os.fsencode(usual)) <= LONGEST_FOLDER else "/tmp"  # noqa: S108
-
-
-def _death_guard(stop_signal: signal.Signals) -> list[str]:
-    """Return a prefix that has the kernel stop a command when this process is killed, where there is one."""
-    prefix = ["setpriv", "--pdeathsig", stop_signal.name.removeprefix("SIG"), "--"]
-    try:
-        subprocess.run([*prefix, "true"], check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError):
-        return []
-    return prefix

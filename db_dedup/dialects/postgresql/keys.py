@@ -76,7 +76,7 @@ def json_item(array: ColumnElement[str], index: int) -> ColumnElement[str]:
 def key_list(row_keys: Sequence[str]) -> FromClause:
     """Row keys as a table, from one parameter."""
     keys = bindparam("dedup_row_keys", list(row_keys), ARRAY(Text), unique=True)
-    items = func.unnest(keys).table_valued(column("row_key", Text), name="dedup_item").render_derived()
+    items = func.unnest(keys).table_valued(column("row_key", Text)).render_derived(name="dedup_item")
     return select(items.c.row_key).subquery("dedup_key")
 
 

@@ -19,9 +19,10 @@ def existing_file(url: URL, create: bool) -> URL:
     Raises:
         DatabaseUnavailableError: SQLite would make an empty database of it, and `create` is False.
     """
-    is_file = url.database and url.database != ":memory:" and "uri" not in url.query
-    if is_file and not create and not Path(str(url.database)).is_file():
-        raise DatabaseUnavailableError(f"there is no database file {url.database}")
+    name = url.database or ":memory:"
+    is_plain_file = name != ":memory:" and "uri" not in url.query and not url.host
+    if is_plain_file and not create and not Path(name).is_file():
+        raise DatabaseUnavailableError(f"there is no database file {name}")
     return url
 
 

@@ -1,0 +1,188 @@
+"""Many rows at once: what goes in comes out."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime
+from typing import Any
+
+import pytest
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    Integer,
+    MetaData,
+    Table,
+    func,
+    literal_column,
+    select,
+    text,
+)
+from sqlalchemy.exc import IntegrityError
+
+from db_dedup.dialects import dialect_for, open_engine
+from db_dedup.schema.types import Digest, ExactText, Fingerprint, RowId, Timestamp, to_signed, to_unsigned
+from tests.dialects.tables import run
+from tests.servers import Database
+
+COLUMNS = ("id", "name", "fingerprint", "digest", "similarity", "is_loose", "found_at")
+
+
+@pytest.fixture
+def table(database: Database) -> Table:
+    table = Table(
+        "our 50% table",
+        MetaData(),
+        Column("id", RowId, primary_key=True, autoincrement=False),
+        Column("name", ExactText(64), unique=True),
+        Column("fingerprint", Fingerprint),
+        Column("digest", Digest),
+        Column("similarity", Double),
+        Column("is_loose", Boolean),
+        Column("found_at", Timestamp),
+    )
+    table.create(database.engine)
+    return table
+
+
+def example_rows(count: int) -> list[tuple[Any, ...]]:
+    rng = random.Random(5)
+    when = datetime(2019, 2, 14, 20, 0, 0, 5)
+    return [
+        (
+            i,
+            f"第{i} 'row'\t\\N\n ",
+            to_signed(rng.getrandbits(64)),
+            rng.randbytes(16),
+            rng.random(),
+            bool(i % 2),
+            when if i % 3 else when.replace(microsecond=0),
+        )
+        for i in range(count)
+    ]
+
+
+def as_read(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (*row[:2], None if row[2] is None else to_unsigned(row[2]), *row[3:])
+
+
+def stored(database: Database, table: Table) -> list[tuple[Any, ...]]:
+    with database.engine.connect() as connection:
+        return [tuple(row) for row in connection.execute(select(table).order_by(table.c.id))]
+
+
+def test_insert(database: Database, table: Table) -> None:
+    dialect = dialect_for(database.engine)
+    rows = [*example_rows(2500), (2500, None, None, None, None, None, None), (2501, "", 0, bytes(16), 0.0, False, None)]
+    with dialect.write_transaction(database.engine) as connection:
+        dialect.bulk_insert(connection, table, COLUMNS, iter(rows))
+    assert stored(database, table) == [as_read(row) for row in rows]
+
+
+def test_nothing_to_do(database: Database, table: Table) -> None:
+    dialect = dialect_for(database.engine)
+    with dialect.write_transaction(database.engine) as connection:
+        dialect.bulk_insert(connection, table, COLUMNS, [])
+        dialect.bulk_update(connection, table, "id", COLUMNS[1:], [])
+        dialect.bulk_delete(connection, table, "id", [])
+    assert stored(database, table) == []
+
+
+def test_update(database: Database, table: Table) -> None:
+    dialect = dialect_for(database.engine)
+    rows = example_rows(2500)
+    changed = [(row[0], f"new {row[0]}", None, row[3][::-1], None, None, None) for row in rows[::2]]
+    changed += [(row[0], *rows[row[0] - 1][1:2], -row[2], row[3], 0.5, not row[5], row[6]) for row in rows[1:2]]
+    with dialect.write_transaction(database.engine) as connection:
+        dialect.bulk_insert(connection, table, COLUMNS, rows)
+        dialect.bulk_update(connection, table, "id", COLUMNS[1:], iter([*changed, (9999, *rows[0][1:])]))
+    expected = {row[0]: row for row in rows} | {row[0]: row for row in changed}
+    assert stored(database, table) == [as_read(expected[i]) for i in range(2500)]
+
+
+def test_update_leaves_other_columns(database: Database, table: Table) -> None:
+    dialect = dialect_for(database.engine)
+    rows = example_rows(3)
+    with dialect.write_transaction(database.engine) as connection:
+        dialect.bulk_insert(connection, table, COLUMNS, rows)
+        dialect.bulk_update(connection, table, "id", ("is_loose",), [(1, False)])
+    assert stored(database, table) == [as_read(row) for row in [rows[0], (*rows[1][:5], False, rows[1][6]), rows[2]]]
+
+
+def test_delete(database: Database, table: Table) -> None:
+    dialect = dialect_for(database.engine)
+    rows = example_rows(2500)
+    with dialect.write_transaction(database.engine) as connection:
+        dialect.bulk_insert(connection, table, COLUMNS, rows)
+        dialect.bulk_delete(connection, table, "id", (i for i in range(3000) if i % 5))
+    assert [row[0] for row in stored(database, table)] == list(range(0, 2500, 5))
+
+
+def test_all_in_the_callers_transaction(database: Database, table: Table) -> None:
+    dialect = dialect_for(database.engine)
+    rows = example_rows(10)
+    with dialect.write_transaction(database.engine) as connection:
+        dialect.bulk_insert(connection, table, COLUMNS, rows[:5])
+    with pytest.raises(ZeroDivisionError), dialect.write_transaction(database.engine) as connection:
+        dialect.bulk_insert(connection, table, COLUMNS, rows[5:])
+        dialect.bulk_update(connection, table, "id", ("name",), [(1, "changed")])
+        dialect.bulk_delete(connection, table, "id", [0])
+        assert connection.execute(select(func.count()).select_from(table)).scalar_one() == 9
+        raise ZeroDivisionError
+    assert stored(database, table) == [as_read(row) for row in rows[:5]]
+
+
+def test_a_refused_row_is_an_error_without_its_values(database: Database, table: Table) -> None:
+    dialect = dialect_for(database.engine)
+    engine = open_engine(database.url)
+    with pytest.raises(IntegrityError) as caught, dialect.write_transaction(engine) as connection:
+        dialect.bulk_insert(connection, table, ("id", "name"), [(1, "王秀兰"), (2, "王秀兰")])
+    engine.dispose()
+    assert "王秀兰" not in str(dialect.translate_error(caught.value))
+    assert stored(database, table) == []
+
+
+def test_refresh_statistics(database: Database, table: Table) -> None:
+    run(database, "CREATE TABLE petitions (id INTEGER PRIMARY KEY)", "INSERT INTO petitions VALUES (1)")
+    dialect = dialect_for(database.engine)
+    with dialect.write_transaction(database.engine) as connection:
+        dialect.bulk_insert(connection, table, COLUMNS, example_rows(100))
+    dialect.refresh_statistics(database.engine, table)
+    query = {
+        "sqlite": "SELECT count(DISTINCT tbl) FROM sqlite_stat1",
+        "postgresql": "SELECT count(*) FROM pg_stats WHERE tablename = 'our 50% table' AND attname = 'id'",
+        "mariadb": "SELECT count(*) FROM information_schema.tables WHERE table_name = 'our 50% table' "
+        "AND table_rows = 100",
+    }[database.name]
+    with database.engine.connect() as connection:
+        assert connection.execute(text(query)).scalar_one() == 1
+
+
+@pytest.mark.parametrize("stored_value", [0, 1, 2**63, 2**64 - 1, 0x8000_0000_0000_0001, 0x1234_5678_9ABC_DEF0])
+def test_hamming_distance(database: Database, stored_value: int) -> None:
+    dialect = dialect_for(database.engine)
+    column = literal_column(str(to_signed(stored_value)), BigInteger)
+    for other in (0, 1, 2**63, 2**64 - 1, 0xFEDC_BA98_7654_3210, 3):
+        distance = dialect.hamming(column, other)
+        if not dialect.capabilities.hamming_in_sql:
+            assert distance is None
+            continue
+        assert distance is not None
+        with database.engine.connect() as connection:
+            found = connection.execute(select(distance)).scalar_one()
+        assert found == (stored_value ^ other).bit_count()
+
+
+def test_hamming_distance_of_a_column(database: Database) -> None:
+    dialect = dialect_for(database.engine)
+    table = Table("f", MetaData(), Column("id", Integer, primary_key=True), Column("fingerprint", Fingerprint))
+    table.create(database.engine)
+    with dialect.write_transaction(database.engine) as connection:
+        dialect.bulk_insert(connection, table, ("id", "fingerprint"), [(1, to_signed(2**63 + 5)), (2, None)])
+    distance = dialect.hamming(table.c.fingerprint, 4)
+    if distance is not None:
+        with database.engine.connect() as connection:
+            query = select(distance).order_by(table.c.id)
+            assert connection.execute(query).scalars().all() == [2, None]

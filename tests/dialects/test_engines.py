@@ -1,0 +1,224 @@
+"""Which dialect a database gets, and how a session of ours is set up."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, create_engine, make_url, text
+from sqlalchemy.exc import OperationalError
+
+from db_dedup.dialects import dialect_for, open_engine
+from db_dedup.errors import ConfigError, DatabaseUnavailableError, MissingExtraError, UnknownNameError
+from db_dedup.schema.tables import Namespace
+from tests.dialects.tables import run
+from tests.servers import Database
+
+
+@contextmanager
+def our_engine(database: Database) -> Iterator[Engine]:
+    engine = open_engine(database.url, create=True)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
+def test_found_by_the_name_of_the_database(database: Database) -> None:
+    expected = {"sqlite": "SQLiteDialect", "postgresql": "PostgreSQLDialect", "mariadb": "MySQLDialect"}
+    assert type(dialect_for(database.engine)).__name__ == expected[database.name]
+    with database.engine.connect() as connection:
+        assert dialect_for(connection) is dialect_for(database.engine)
+
+
+def test_namespace(database: Database) -> None:
+    found = dialect_for(database.engine).namespace("dedup", "dedup_")
+    expected = Namespace("dedup", "") if database.name == "postgresql" else Namespace(None, "dedup_")
+    assert found == expected
+
+
+def test_default_driver() -> None:
+    assert open_engine("postgresql://someone@nowhere/x").url.drivername == "postgresql+psycopg"
+    assert open_engine("mysql://someone@nowhere/x").url.drivername == "mysql+pymysql"
+    assert open_engine("mariadb://someone@nowhere/x").url.drivername == "mariadb+pymysql"
+
+
+@pytest.mark.parametrize(
+    ("url", "error", "words"),
+    [
+        ("petitions.db", ConfigError, "cannot be read"),
+        ("", ConfigError, "cannot be read"),
+        ("postgresql://a:secret@host:port/x", ConfigError, "cannot be read"),
+        ("postgres://a:secret@host/x", UnknownNameError, "postgresql"),
+        ("oracle://a:secret@host/x", UnknownNameError, "unknown database 'oracle'"),
+        ("postgresql+nodriver://a:secret@host/x", ConfigError, r"postgresql\+psycopg"),
+        ("postgresql+pg8000://a:secret@host/x", MissingExtraError, r'pip install "db-dedup\[postgresql\]"'),
+        ("mysql+MySQLdb://a:secret@host/x", ConfigError, r"mysql\+pymysql"),
+        ("sqlite://a:secret@host/x.db", ConfigError, "URL"),
+    ],
+)
+def test_bad_urls_are_one_clear_line(url: str, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words) as caught:
+        open_engine(url)
+    assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_no_sqlite_file_is_made_by_mistake(tmp_path: Path) -> None:
+    path = tmp_path / "petitions.db"
+    with pytest.raises(DatabaseUnavailableError, match="no database file"):
+        open_engine(f"sqlite:///{path}")
+    assert not path.exists()
+    engine = open_engine(f"sqlite:///{path}", create=True)
+    with dialect_for(engine).write_transaction(engine) as connection:
+        connection.execute(text("CREATE TABLE t (a)"))
+    engine.dispose()
+    assert path.exists()
+    open_engine(f"sqlite:///{path}").dispose()
+
+
+def test_sqlite_session(sqlite_database: Database) -> None:
+    run(sqlite_database, "CREATE TABLE t (a TEXT)", "INSERT INTO t VALUES (CAST(x'41FF42' AS TEXT))")
+    with our_engine(sqlite_database) as engine, engine.connect() as connection:
+        assert connection.execute(text("PRAGMA foreign_keys")).scalar_one() == 1
+        assert connection.execute(text("PRAGMA busy_timeout")).scalar_one() == 10_000
+        assert connection.execute(text("PRAGMA journal_mode")).scalar_one() == "delete"
+        assert connection.execute(text("SELECT a FROM t")).scalar_one() == "A\ufffdB"
+
+
+def test_sqlite_ddl_is_rolled_back(sqlite_database: Database) -> None:
+    with our_engine(sqlite_database) as engine:
+        with engine.connect() as connection:
+            connection.execute(text("CREATE TABLE t (a)"))
+            connection.rollback()
+        with engine.connect() as connection:
+            assert connection.execute(text("SELECT count(*) FROM sqlite_schema")).scalar_one() == 0
+
+
+def test_postgresql_session(postgresql_database: Database) -> None:
+    expected = {
+        "timezone": "UTC",
+        "datestyle": "ISO, YMD",
+        "intervalstyle": "iso_8601",
+        "bytea_output": "hex",
+        "standard_conforming_strings": "on",
+    }
+    with our_engine(postgresql_database) as engine:
+        for _ in range(2):  # a connection that comes back from the pool, too
+            with engine.connect() as connection:
+                for name, value in expected.items():
+                    assert connection.execute(text(f"SHOW {name}")).scalar_one() == value
+
+
+def test_mariadb_session(mariadb_database: Database) -> None:
+    url = make_url(mariadb_database.url)
+    bare = url.difference_update_query(["charset"]).render_as_string(hide_password=False)
+    engine = open_engine(bare)
+    with engine.connect() as connection:
+        row = connection.execute(text("SELECT @@time_zone, @@sql_mode, @@character_set_connection")).one()
+    engine.dispose()
+    assert row[0] == "+00:00"
+    assert "ANSI_QUOTES" not in row[1]
+    assert "STRICT_TRANS_TABLES" in row[1]
+    assert row[2] == "utf8mb4"
+
+
+@pytest.mark.parametrize("whose", ["ours", "theirs"])
+def test_write_transaction(database: Database, whose: str) -> None:
+    dialect = dialect_for(database.engine)
+    with our_engine(database) as ours:
+        engine = ours if whose == "ours" else database.engine
+        with dialect.write_transaction(engine) as connection:
+            connection.execute(text("CREATE TABLE t (a INTEGER)"))
+        with dialect.write_transaction(engine) as connection:
+            connection.execute(text("INSERT INTO t VALUES (1)"))
+        with pytest.raises(ZeroDivisionError), dialect.write_transaction(engine) as connection:
+            connection.execute(text("INSERT INTO t VALUES (2)"))
+            raise ZeroDivisionError
+        with dialect.read_snapshot(engine) as connection:
+            assert connection.execute(text("SELECT a FROM t")).scalars().all() == [1]
+    with database.engine.connect() as connection:
+        assert connection.execute(text("SELECT a FROM t")).scalars().all() == [1]
+
+
+@pytest.mark.parametrize("whose", ["ours", "theirs"])
+def test_snapshot_does_not_see_what_comes_after(database: Database, whose: str) -> None:
+    run(database, "CREATE TABLE t (a INTEGER)", "INSERT INTO t VALUES (1)")
+    if database.name == "sqlite":
+        run(database, "PRAGMA journal_mode = wal")
+    dialect = dialect_for(database.engine)
+    with our_engine(database) as ours:
+        engine = ours if whose == "ours" else database.engine
+        with dialect.read_snapshot(engine) as reader:
+            assert dialect.reads_beside_writes(reader)
+            assert reader.execute(text("SELECT count(*) FROM t")).scalar_one() == 1
+            with dialect.write_transaction(engine) as writer:
+                writer.execute(text("INSERT INTO t VALUES (2)"))
+            assert reader.execute(text("SELECT count(*) FROM t")).scalar_one() == 1
+        with dialect.read_snapshot(engine) as reader:
+            assert reader.execute(text("SELECT count(*) FROM t")).scalar_one() == 2
+
+
+def test_snapshot_leaves_the_session_as_it_was(database: Database) -> None:
+    if database.name == "sqlite":
+        run(database, "CREATE TABLE t (a INTEGER)")
+    dialect = dialect_for(database.engine)
+    with dialect.read_snapshot(database.engine) as connection:
+        connection.execute(text("SELECT 1"))
+    run(database, "CREATE TABLE after_it (a INTEGER)", "INSERT INTO after_it VALUES (1)")
+
+
+def test_sqlite_without_wal_cannot_read_beside_writes(sqlite_database: Database) -> None:
+    dialect = dialect_for(sqlite_database.engine)
+    with dialect.read_snapshot(sqlite_database.engine) as connection:
+        assert not dialect.reads_beside_writes(connection)
+
+
+def test_sqlite_writers_wait_for_each_other(sqlite_database: Database) -> None:
+    run(sqlite_database, "CREATE TABLE t (a INTEGER)", "INSERT INTO t VALUES (0)")
+    dialect = dialect_for(sqlite_database.engine)
+    failures: list[Exception] = []
+
+    def add_ones(engine: Engine) -> None:
+        try:
+            for _ in range(20):
+                with dialect.write_transaction(engine) as connection:
+                    seen = connection.execute(text("SELECT a FROM t")).scalar_one()
+                    connection.execute(text("UPDATE t SET a = :next"), {"next": seen + 1})
+        except OperationalError as error:
+            failures.append(error)
+
+    with our_engine(sqlite_database) as engine:
+        threads = [threading.Thread(target=add_ones, args=(engine,)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        with engine.connect() as connection:
+            assert connection.execute(text("SELECT a FROM t")).scalar_one() == 60
+    assert not failures
+
+
+def test_engine_hides_parameters(database: Database) -> None:
+    with (
+        our_engine(database) as engine,
+        engine.connect() as connection,
+        pytest.raises(Exception, match="hidden") as caught,
+    ):
+        connection.execute(text("SELECT :secret FROM no_such_table"), {"secret": "a citizen's name"})
+    assert "citizen" not in str(caught.value)
+
+
+def test_engines_that_are_not_ours_are_left_alone(sqlite_database: Database) -> None:
+    dialect = dialect_for(sqlite_database.engine)
+    with dialect.write_transaction(sqlite_database.engine) as connection:
+        connection.execute(text("CREATE TABLE t (a)"))
+    engine = create_engine(sqlite_database.url)
+    with sqlite_database.engine.connect() as theirs, engine.connect() as fresh:
+        for pragma in ("foreign_keys", "cache_size"):
+            query = text(f"PRAGMA {pragma}")
+            assert theirs.execute(query).scalar_one() == fresh.execute(query).scalar_one()
+    engine.dispose()

@@ -1,0 +1,209 @@
+"""Every fault of a database is one clear line, without what rows say and without passwords."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, Engine, make_url, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from db_dedup.dialects import dialect_for, open_engine
+from db_dedup.errors import DatabaseError, DatabaseUnavailableError, DedupError
+from tests.dialects.tables import run
+from tests.servers import Database
+
+
+def fault(engine: Engine, *statements: str) -> DedupError:
+    """What becomes of the error of the last statement."""
+    with pytest.raises(SQLAlchemyError) as caught, engine.connect() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+    return translated(engine, caught.value)
+
+
+def translated(engine: Engine, error: SQLAlchemyError) -> DedupError:
+    found = dialect_for(engine).translate_error(error)
+    assert "\n" not in str(found)
+    return found
+
+
+def fault_of_opening(url: str) -> DedupError:
+    engine = open_engine(url)
+    try:
+        return fault(engine, "SELECT 1")
+    finally:
+        engine.dispose()
+
+
+def test_missing_table(database: Database) -> None:
+    found = fault(database.engine, "SELECT * FROM petitions")
+    assert type(found) is DatabaseError
+    assert "petitions" in str(found)
+
+
+def test_missing_column(database: Database) -> None:
+    run(database, "CREATE TABLE petitions (id INTEGER)")
+    assert "title" in str(fault(database.engine, "SELECT title FROM petitions"))
+
+
+def test_values_stay_hidden(database: Database) -> None:
+    run(
+        database,
+        "CREATE TABLE petitions (id INTEGER, name VARCHAR(20) UNIQUE)",
+        "INSERT INTO petitions VALUES (1, '王秀兰')",
+    )
+    found = fault(database.engine, "INSERT INTO petitions VALUES (2, '王秀兰')")
+    assert type(found) is DatabaseError
+    assert "王秀兰" not in str(found)
+
+
+def test_value_that_a_cast_refuses_stays_hidden(postgresql_database: Database) -> None:
+    found = fault(postgresql_database.engine, "SELECT CAST('王秀兰' AS integer)")
+    assert "王秀兰" not in str(found)
+    assert "22P02" in str(found)
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "mysql"])
+def test_no_server(scheme: str) -> None:
+    found = fault_of_opening(f"{scheme}://someone:secret@127.0.0.1:1/x")
+    assert type(found) is DatabaseUnavailableError
+    assert found.is_transient
+    assert "cannot connect" in str(found)
+    assert "secret" not in str(found)
+
+
+def test_no_such_database(database: Database) -> None:
+    if database.name != "sqlite":
+        url = make_url(database.url).set(database="no_such_database")
+        found = fault_of_opening(url.render_as_string(hide_password=False))
+        assert type(found) is DatabaseError
+        assert "no_such_database" in str(found)
+
+
+def _without_rights(database: Database, grants: list[str]) -> str:
+    """The URL of a new user who may do no more than `grants`."""
+    run(database, *grants)
+    url = make_url(database.url).set(username="clerk", password="secret")
+    return url.render_as_string(hide_password=False)
+
+
+def test_postgresql_without_rights(postgresql_database: Database) -> None:
+    run(postgresql_database, "CREATE TABLE petitions (id INTEGER)")
+    url = _without_rights(postgresql_database, ["CREATE ROLE clerk LOGIN PASSWORD 'secret'"])
+    engine = open_engine(url)
+    found = fault(engine, "SELECT * FROM petitions")
+    engine.dispose()
+    run(postgresql_database, "DROP ROLE clerk")
+    assert str(found) == "no right: permission denied for table petitions"
+
+
+def test_mariadb_without_rights(mariadb_database: Database) -> None:
+    name = make_url(mariadb_database.url).database
+    run(mariadb_database, "CREATE TABLE petitions (id INTEGER)")
+    url = _without_rights(
+        mariadb_database,
+        ["CREATE OR REPLACE USER clerk@'%' IDENTIFIED BY 'secret'", f"GRANT CREATE ON {name}.* TO clerk@'%'"],
+    )
+    wrong = make_url(url).set(password="guess").render_as_string(hide_password=False)
+    engine = open_engine(url)
+    found = fault(engine, "SELECT * FROM petitions")
+    refused = fault_of_opening(wrong)
+    engine.dispose()
+    run(mariadb_database, "DROP USER clerk@'%'")
+    assert str(found).startswith("no right: SELECT command denied to user 'clerk'")
+    assert "petitions" in str(found)
+    assert type(refused) is DatabaseError
+    assert "user and password" in str(refused)
+    assert "guess" not in str(refused)
+
+
+def test_lock_that_is_not_free(postgresql_database: Database) -> None:
+    run(postgresql_database, "CREATE TABLE petitions (id INTEGER)")
+    assert_locked(
+        postgresql_database.engine, "LOCK TABLE petitions", "SET lock_timeout = 50", "SELECT * FROM petitions"
+    )
+
+
+def test_row_that_is_locked(mariadb_database: Database) -> None:
+    run(
+        mariadb_database,
+        "CREATE TABLE petitions (id INTEGER PRIMARY KEY)",
+        "INSERT INTO petitions VALUES (1)",
+    )
+    lock = "SELECT * FROM petitions WHERE id = 1 FOR UPDATE"
+    assert_locked(mariadb_database.engine, lock, "SET innodb_lock_wait_timeout = 1", lock)
+
+
+def test_sqlite_file_that_is_locked(sqlite_database: Database) -> None:
+    run(sqlite_database, "CREATE TABLE petitions (id INTEGER)")
+    assert_locked(sqlite_database.engine, "BEGIN EXCLUSIVE", "PRAGMA busy_timeout = 10", "SELECT * FROM petitions")
+
+
+def assert_locked(engine: Engine, lock: str, *statements: str) -> None:
+    with engine.connect() as holder:
+        holder.execute(text(lock))
+        found = fault(engine, *statements)
+    assert type(found) is DatabaseUnavailableError
+    assert "lock" in str(found)
+
+
+def test_read_only(database: Database) -> None:
+    run(database, "CREATE TABLE petitions (id INTEGER)")
+    make_read_only = {
+        "sqlite": "PRAGMA query_only = 1",
+        "postgresql": "SET TRANSACTION READ ONLY",
+        "mariadb": "START TRANSACTION READ ONLY",
+    }[database.name]
+    found = fault(database.engine, make_read_only, "INSERT INTO petitions VALUES (1)")
+    assert type(found) is DatabaseError
+    assert "read-only" in str(found)
+    database.engine.dispose()  # a pragma outlives its transaction
+
+
+def _spoilt_header(path: Path) -> None:
+    path.write_bytes(b"this is no database" * 100)
+
+
+def _no_folder(path: Path) -> None:
+    path.parent.rename(path.parent.with_name("elsewhere"))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"), [(_spoilt_header, "no SQLite database"), (_no_folder, "cannot be opened")]
+)
+def test_sqlite_file_that_is_none(tmp_path: Path, spoil: Callable[[Path], None], words: str) -> None:
+    path = tmp_path / "folder" / "petitions.db"
+    path.parent.mkdir()
+    path.touch()
+    engine = open_engine(f"sqlite:///{path}")
+    spoil(path)
+    found = fault(engine, "SELECT * FROM sqlite_schema")
+    engine.dispose()
+    assert type(found) is DatabaseError
+    assert words in str(found)
+
+
+def test_connection_that_was_cut(postgresql_database: Database) -> None:
+    engine = postgresql_database.engine
+
+    def cut(connection: Connection) -> None:
+        own = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+        with engine.connect() as other:
+            other.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": own})
+
+    with pytest.raises(SQLAlchemyError) as caught, engine.connect() as connection:
+        cut(connection)
+        connection.execute(text("SELECT 1"))
+    assert type(translated(engine, caught.value)) is DatabaseUnavailableError
+
+
+def test_disk_that_is_full(tmp_path: Path) -> None:
+    engine = open_engine(f"sqlite:///{tmp_path / 'small.db'}", create=True)
+    with pytest.raises(SQLAlchemyError) as caught, engine.begin() as connection:
+        connection.execute(text("PRAGMA max_page_count = 3"))
+        connection.execute(text("CREATE TABLE t (a)"))
+        connection.execute(text("INSERT INTO t VALUES (zeroblob(100000))"))
+    engine.dispose()
+    assert str(translated(engine, caught.value)) == "the disk is full"

@@ -1,0 +1,77 @@
+"""The three measures, against sets and dictionaries."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from db_dedup.flow.similarity import MEASURES, similarities, similarity_of
+from tests.flow.reference import Weights, features_of, similarity
+
+# Few hashes, so that rows share some; two that differ in the top bit only.
+hashes = st.sampled_from([1, 2, 3, 5, 8, 2**32, 2**63, 2**63 | 1, 2**64 - 1])
+rows = st.dictionaries(hashes, st.integers(1, 10**6), max_size=8)
+measures = st.sampled_from(list(MEASURES))
+
+
+def measured(measure: str, table: list[Weights], pairs: list[tuple[int, int]]) -> list[float]:
+    found = features_of(table)
+    left, right = (np.array([pair[side] for pair in pairs], np.int32) for side in (0, 1))
+    result = similarities(measure, found.starts, found.hashes, found.weights, left, right)
+    assert result.dtype == np.float64
+    values: list[float] = result.tolist()
+    return values
+
+
+@given(measures, st.lists(rows, min_size=1, max_size=6))
+@example("cosine", [{1: 3, 2: 4}, {1: 6, 2: 8}, {}, {3: 1}])
+@settings(deadline=None)
+def test_it_is_the_measure_of_its_name(measure: str, table: list[Weights]) -> None:
+    pairs = [(a, b) for a in range(len(table)) for b in range(len(table))]
+    expected = [similarity(measure, table[a], table[b]) for a, b in pairs]
+    assert measured(measure, table, pairs) == pytest.approx(expected, rel=1e-12, abs=0)
+
+
+@given(measures, rows, rows)
+@settings(deadline=None)
+def test_it_is_symmetric_and_a_share(measure: str, a: Weights, b: Weights) -> None:
+    there, back = measured(measure, [a, b], [(0, 1), (1, 0)])
+    assert there == back
+    assert 0 <= there <= 1
+    assert (there > 0) == bool(a.keys() & b.keys())
+
+
+@given(measures, rows.filter(bool), st.integers(1, 1000))
+@settings(deadline=None)
+def test_equal_and_proportional_rows_are_wholly_similar(measure: str, row: Weights, factor: int) -> None:
+    assert measured(measure, [row, {key: weight * factor for key, weight in row.items()}], [(0, 1)]) == [1.0]
+
+
+def test_by_hand() -> None:
+    table: list[Weights] = [{1: 1, 2: 2, 3: 2}, {2: 2, 3: 2, 4: 4, 5: 1}, {2: 1, 3: 1}]
+    assert measured("jaccard", table, [(0, 1), (0, 2)]) == [2 / 5, 2 / 3]
+    assert measured("overlap", table, [(0, 1), (0, 2)]) == [2 / 3, 1]
+    assert measured("cosine", table, [(0, 1)]) == [8 / (3 * 5)]
+
+
+def test_no_pair_no_similarity() -> None:
+    assert measured("jaccard", [{1: 1}], []) == []
+
+
+@pytest.mark.parametrize("measure", ["jaccard", "overlap"])
+def test_only_the_cosine_looks_at_the_weights(measure: str) -> None:
+    """As plain Python, where a look past the end is an error and not whatever lies in memory there."""
+    found = features_of([{1: 1, 2: 1}, {2: 1, 3: 1}])
+    no_weights = np.empty(0, np.int64)
+    parts = (found.starts, found.hashes, no_weights)
+    assert 0 < similarity_of.py_func(MEASURES[measure], *parts, 0, 1) < 1
+    with pytest.raises(IndexError):
+        similarity_of.py_func(MEASURES["cosine"], *parts, 0, 1)
+
+
+def test_a_cosine_of_large_weights_is_no_more_than_one() -> None:
+    row = {key: 10**6 + key for key in range(1, 2000)}
+    assert measured("cosine", [row, row], [(0, 1)])[0] <= 1
+    assert math.isclose(measured("cosine", [row, row], [(0, 1)])[0], 1)

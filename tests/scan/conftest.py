@@ -1,0 +1,37 @@
+"""A watched table of sample petitions."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from db_dedup import Deduplicator, Text
+from db_dedup.cli.demo import fill
+from db_dedup.sample import Sample, generate_petitions
+
+COLUMNS = {"title": Text(), "content": Text()}
+
+
+@pytest.fixture(scope="session")
+def sample() -> Sample:
+    return generate_petitions(400, seed=7, duplicate_share=0.4)
+
+
+def watch(engine: Engine, **options: Any) -> Deduplicator:
+    """Our tables made, nothing scanned yet."""
+    dedup = Deduplicator(engine, "petitions", COLUMNS, order="created_at", **options)
+    dedup.upgrade()
+    return dedup
+
+
+def fill_database(engine: Engine, sample: Sample) -> None:
+    with engine.begin() as connection:
+        fill(connection, sample)
+
+
+def answer(dedup: Deduplicator) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+    """Everything the views say but when it was found."""
+    groups = sorted(dedup.groups(), key=lambda g: g.group_id)
+    members = [(g.group_id, sorted(dedup.members(g.group_id))) for g in groups]
+    return sorted(dedup.pairs(), key=lambda p: (p.key_a, p.key_b)), groups, members

@@ -1,0 +1,199 @@
+"""The one-row look-up misses nothing, and answers from the block indexes alone."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sqlalchemy import Connection, event, text
+
+from db_dedup import Deduplicator
+from db_dedup.app import Database as DedupDatabase
+from db_dedup.flow.candidates import block_values
+from db_dedup.sample import Sample
+from db_dedup.schema.types import to_signed
+from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.lookup import find_near, near_query
+from tests.scan.conftest import fill_database, watch
+from tests.servers import Database
+
+RADII = (0, 1, 3, 4, 7, 8, 11)
+
+
+def clustered(rng: np.random.Generator, count: int) -> NDArray[np.uint64]:
+    """Fingerprints around a few centres, up to twelve bits away."""
+    centres = rng.integers(0, 2**64, 5, dtype=np.uint64)
+    values = centres[rng.integers(0, 5, count)]
+    for _ in range(12):
+        flips = np.uint64(1) << rng.integers(0, 64, count, dtype=np.uint64)
+        values ^= np.where(rng.random(count) < 0.5, flips, np.uint64(0))
+    return values
+
+
+STORED = {
+    "uniform": np.random.default_rng(1).integers(0, 2**64, 1500, dtype=np.uint64),
+    "skewed": np.random.default_rng(2).integers(0, 2**14, 1500, dtype=np.uint64) << np.uint64(30),
+    "all equal": np.full(300, 0x8000_0000_0000_0001, np.uint64),
+    "top bit set": np.random.default_rng(3).integers(0, 2**20, 1500, dtype=np.uint64) | np.uint64(1 << 63),
+    "clustered": clustered(np.random.default_rng(4), 1500),
+}
+
+
+def store_fingerprints(database: Database, values: NDArray[np.uint64]) -> FingerprintStore:
+    """A store with these fingerprints, their row keys the numbers from 0."""
+    ours = DedupDatabase(database.engine)
+    ours.upgrade()
+    store = FingerprintStore(ours.dialect, ours.tables, table_id=1, recipe=1)
+    rows = [(str(i), None, to_signed(v), i.to_bytes(16)) for i, v in enumerate(values.tolist())]
+    with ours.dialect.write_transaction(database.engine) as connection:
+        store.insert_rows(connection, rows)
+    return store
+
+
+@pytest.mark.parametrize("kind", STORED)
+def test_the_look_up_equals_brute_force(database: Database, kind: str) -> None:
+    values = STORED[kind]
+    store = store_fingerprints(database, values)
+    rng = np.random.default_rng(9)
+    asked = [*values[:3].tolist(), *(int(v) ^ (1 << 63) ^ (1 << 5) for v in values[3:6]), int(rng.integers(2**62))]
+    with database.engine.connect() as connection:
+        number_of = {row_id: int(key) for row_id, key in store.read_ids(connection)}
+        for radius in RADII:
+            for fingerprint in asked:
+                near = find_near(connection, store, block_values(fingerprint, radius), fingerprint, radius)
+                distances = np.bitwise_count(values ^ np.uint64(fingerprint))
+                wanted = {int(i): int(distances[i]) for i in np.flatnonzero(distances <= radius)}
+                assert {number_of[i]: distance for i, distance in near.items()} == wanted
+
+
+def test_copies_are_no_candidates(database: Database) -> None:
+    """A million equal rows must not be a million candidates: only the first of them has blocks."""
+    store = store_fingerprints(database, np.full(50, 1 << 63, np.uint64))
+    with store.dialect.write_transaction(database.engine) as connection:
+        ids = [row_id for row_id, _ in store.read_ids(connection)]
+        store.dialect.bulk_update(connection, store.tables.fingerprint, "id", ("copy_of",), [(i, ids[0]) for i in ids[1:]])
+    with database.engine.connect() as connection:
+        assert list(find_near(connection, store, block_values(1 << 63, 3), 1 << 63, 3)) == [ids[0]]
+
+
+@pytest.mark.parametrize("radius", [3, 7, 11])
+def test_the_look_up_uses_the_block_indexes_and_nothing_else(database: Database, radius: int) -> None:
+    values = np.random.default_rng(5).integers(0, 2**64, 20_000, dtype=np.uint64)
+    store = store_fingerprints(database, values)
+    store.dialect.refresh_statistics(database.engine, store.tables.fingerprint)
+    if database.name == "postgresql":
+        vacuum(database)
+    fingerprint = int(values[17])
+    query = near_query(store, block_values(fingerprint, radius), fingerprint, radius)
+    with database.engine.connect() as connection, captured(connection) as statements:
+        connection.execute(query)
+        used, reads_table = PLANS[database.name](connection, *statements[0])
+    assert used == {store.tables.namespace.name(f"fingerprint_block_{i}") for i in (1, 2, 3, 4)}
+    # SQLite takes a generated column for all the columns it could be made of, so no index of ours covers it.
+    assert reads_table == (database.name == "sqlite")
+
+
+def vacuum(database: Database) -> None:
+    """What autovacuum does in a minute: only then can an index of PostgreSQL answer alone."""
+    visible = text("SELECT relallvisible >= relpages FROM pg_class WHERE oid = 'dedup.fingerprint'::regclass")
+    with database.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+        for _ in range(100):  # a snapshot of some other session may hold it up
+            connection.execute(text("VACUUM dedup.fingerprint"))
+            if connection.execute(visible).scalar_one():
+                return
+            connection.execute(text("SELECT pg_sleep(0.1)"))
+    raise AssertionError("another session holds up VACUUM")
+
+
+@contextmanager
+def captured(connection: Connection) -> Iterator[list[tuple[str, object]]]:
+    """The statements that run, as the driver gets them."""
+    statements: list[tuple[str, object]] = []
+
+    def note(_: object, __: object, statement: str, parameters: object, *___: object) -> None:
+        statements.append((statement, parameters))
+
+    event.listen(connection, "before_cursor_execute", note)
+    try:
+        yield statements
+    finally:
+        event.remove(connection, "before_cursor_execute", note)
+
+
+def sqlite_plan(connection: Connection, statement: str, parameters: object) -> tuple[set[str], bool]:
+    rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()  # type: ignore[arg-type]
+    details = [row[-1] for row in rows if "dedup_fingerprint" in row[-1]]
+    assert details, rows
+    assert all(detail.startswith("SEARCH ") for detail in details), details
+    used = {detail.split(" INDEX ")[1].split(" ")[0] for detail in details}
+    return used, not all("USING COVERING INDEX" in detail for detail in details)
+
+
+def postgresql_plan(connection: Connection, statement: str, parameters: object) -> tuple[set[str], bool]:
+    plan = connection.exec_driver_sql(f"EXPLAIN (FORMAT JSON) {statement}", parameters).scalar_one()  # type: ignore[arg-type]
+    plan = json.loads(plan) if isinstance(plan, str) else plan
+    nodes = list(scans(plan[0]["Plan"]))
+    return {node["Index Name"] for node in nodes if "Index Name" in node}, any(
+        node["Node Type"] != "Index Only Scan" for node in nodes
+    )
+
+
+def scans(node: dict[str, object]) -> Iterator[dict[str, str]]:
+    """The nodes of a plan that read a table or an index."""
+    if "Scan" in str(node["Node Type"]) and node["Node Type"] != "Subquery Scan":
+        yield node  # type: ignore[misc]
+    for child in node.get("Plans", []):  # type: ignore[attr-defined]
+        yield from scans(child)
+
+
+def mariadb_plan(connection: Connection, statement: str, parameters: object) -> tuple[set[str], bool]:
+    rows = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).mappings().all()  # type: ignore[arg-type]
+    reads = [row for row in rows if row["table"] and not row["table"].startswith("<")]
+    return {row["key"] for row in reads}, not all("Using index" in (row["Extra"] or "") for row in reads)
+
+
+PLANS = {"sqlite": sqlite_plan, "postgresql": postgresql_plan, "mariadb": mariadb_plan}
+
+
+@pytest.mark.parametrize("options", [{}, {"preset": "strict"}, {"within": "region"}, {"radius": 6, "threshold": 0.7}])
+def test_a_check_finds_what_the_scan_pairs(
+    database: Database, sample: Sample, options: dict[str, object]
+) -> None:
+    """Each stored row, asked for as a record, is itself found, and the rows that the scan pairs it with."""
+    fill_database(database.engine, sample)
+    dedup = watch(database.engine, **options)
+    dedup.scan()
+    partners: dict[str, dict[str, tuple[int, float | None]]] = {}
+    for pair in dedup.pairs(expand=True):
+        for key, other in ((pair.key_a, pair.key_b), (pair.key_b, pair.key_a)):
+            partners.setdefault(key, {})[other] = (pair.distance, pair.similarity)
+    paired = [p for p in sample.petitions if str(p.id) in partners][:40]
+    alone = [p for p in sample.petitions if str(p.id) not in partners][:20]
+    for petition in [*paired, *alone]:
+        key = str(petition.id)
+        found = dedup.check({"title": petition.title, "content": petition.content, "region": petition.region})
+        by_key = {match.row_key: (match.distance, match.similarity) for match in found}
+        assert by_key.pop(key) == (0, 1.0)
+        assert by_key == partners.get(key, {})
+        assert [m.distance for m in found] == sorted(m.distance for m in found)
+
+
+def test_a_check_leaves_the_callers_transaction_alone(database: Database, sample: Sample) -> None:
+    fill_database(database.engine, sample)
+    dedup = watch(database.engine)
+    dedup.scan()
+    petition = sample.petitions[0]
+    with database.engine.connect() as connection:
+        transaction = connection.begin()
+        connection.execute(text("UPDATE petitions SET channel = 'x' WHERE id = :id"), {"id": petition.id})
+        dedup.check({"title": petition.title, "content": petition.content}, connection)
+        assert transaction.is_active
+        transaction.rollback()
+    assert isinstance(dedup, Deduplicator)
+    with database.engine.connect() as connection:
+        query = text("SELECT count(*) FROM petitions WHERE channel = 'x'")
+        assert connection.execute(query).scalar_one() == 0
+
+

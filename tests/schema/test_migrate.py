@@ -1,0 +1,264 @@
+from threading import Barrier, Thread
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Connection, Engine, event, insert, inspect, select, update
+
+from db_dedup.errors import SchemaMissingError, UnknownNameError
+from db_dedup.schema.home import version_table
+from db_dedup.schema.migrate import (
+    current_revision,
+    downgrade,
+    head_revision,
+    include_name,
+    is_current,
+    upgrade,
+    upgrade_sql,
+)
+from db_dedup.schema.names import Namespace
+from db_dedup.schema.revisions import known_revisions
+from db_dedup.schema.tables import our_tables
+from db_dedup.schema.views import FIXED_VIEWS, CreateView
+from tests.schema.conftest import namespace_in
+from tests.schema.description import describe, everything
+from tests.servers import Database
+
+ODD_NAMES = ["dedup", '信访 "50%": `a`', "x" * 60]
+
+
+class Steps:
+    """A progress that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, ...]] = []
+
+    def start(self, step: str, total: int | None) -> None:
+        self.told.append((step, total))
+
+    def advance(self, amount: int) -> None:
+        self.told.append((amount,))
+
+    def finish(self) -> None:
+        self.told.append(())
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_up_twice_and_down_leaves_nothing(database: Database, name: str) -> None:
+    namespace = namespace_in(database, name)
+    with database.engine.begin() as connection:
+        before = everything(connection)
+        assert current_revision(connection, namespace) is None
+        assert not is_current(connection, namespace)
+    for _ in range(2):
+        with database.engine.begin() as connection:
+            upgrade(connection, namespace)
+    with database.engine.begin() as connection:
+        assert current_revision(connection, namespace) == head_revision()
+        assert is_current(connection, namespace)
+        tables = set(inspect(connection).get_table_names(namespace.schema))
+        assert tables == {t.name for t in our_tables(namespace).metadata.tables.values()} | {
+            version_table(namespace).name
+        }
+        downgrade(connection, namespace, "base")
+    with database.engine.begin() as connection:
+        assert everything(connection) == before
+        downgrade(connection, namespace, "base")
+        assert everything(connection) == before
+
+
+def test_up_after_down_is_the_same(database: Database, namespace: Namespace) -> None:
+    with database.engine.begin() as connection:
+        upgrade(connection, namespace)
+        first = describe(connection, namespace)
+        downgrade(connection, namespace, "base")
+        upgrade(connection, namespace)
+        assert describe(connection, namespace) == first
+
+
+def test_progress_counts_the_migrations(database: Database, namespace: Namespace) -> None:
+    count = len(known_revisions())
+    for expected in (count, 0):
+        steps = Steps()
+        with database.engine.begin() as connection:
+            upgrade(connection, namespace, steps)
+        assert steps.told == [("upgrade", expected), *[(1,)] * expected, ()]
+
+
+def test_a_fresh_schema_equals_the_migrated_one(database: Database) -> None:
+    fresh, migrated = namespace_in(database, "fresh"), namespace_in(database, "migrated")
+    with database.engine.begin() as connection:
+        upgrade(connection, migrated)
+        create_all(connection, fresh)
+    with database.engine.begin() as connection:
+        described = describe(connection, migrated)
+        assert described == describe(connection, fresh)
+        # Nothing that matters escapes the description.
+        for word in ("case", "row_key", "duplicate_members", "fingerprint_block_4", "group_id"):
+            assert any(word in line.casefold() for line in described)
+
+
+def create_all(connection: Connection, namespace: Namespace) -> None:
+    """What our tables and views are now, made without the migrations."""
+    if namespace.schema:
+        connection.exec_driver_sql(f"CREATE SCHEMA {namespace.schema}")
+    tables = our_tables(namespace)
+    tables.metadata.create_all(connection)
+    for base, query in FIXED_VIEWS.items():
+        connection.execute(CreateView(namespace.name(base), namespace.schema, query(tables)))
+
+
+# Alembic cannot compare generated expressions; the test above does.
+@pytest.mark.filterwarnings("ignore:Computed default on .* cannot be modified:UserWarning")
+def test_autogenerate_finds_nothing_to_do(database: Database, namespace: Namespace) -> None:
+    def only_ours(name: str | None, type_: str, parents: Any) -> bool:
+        if type_ == "schema":
+            return name == namespace.schema
+        return type_ != "table" or not include_name(namespace)(name, type_, parents)
+
+    with database.engine.begin() as connection:
+        upgrade(connection, namespace)
+        version_table(namespace).drop(connection)
+        context = MigrationContext.configure(
+            connection,
+            opts={
+                "compare_type": True,
+                "compare_server_default": True,
+                "include_schemas": True,
+                "include_name": only_ours,
+            },
+        )
+        assert compare_metadata(context, our_tables(namespace).metadata) == []
+        change = our_tables(namespace).change
+        change.drop(connection)
+        difference, table = compare_metadata(context, our_tables(namespace).metadata)[0]
+        assert (difference, table.name) == ("add_table", change.name)
+
+
+def test_two_namespaces_live_side_by_side(database: Database) -> None:
+    one, other = namespace_in(database, "one"), namespace_in(database, "other")
+    with database.engine.begin() as connection:
+        upgrade(connection, one)
+        assert current_revision(connection, other) is None
+        upgrade(connection, other)
+        downgrade(connection, one, "base")
+        assert is_current(connection, other)
+
+
+def test_a_rolled_back_upgrade_leaves_nothing(database: Database, namespace: Namespace) -> None:
+    if database.name == "mariadb":
+        pytest.xfail("MariaDB and MySQL commit DDL at once")
+    with database.engine.connect() as connection:
+        before = everything(connection)
+        connection.rollback()
+        upgrade(connection, namespace)
+        connection.rollback()
+    with database.engine.connect() as connection:
+        assert everything(connection) == before
+
+
+def test_an_upgrade_that_broke_off_starts_again(database: Database, namespace: Namespace) -> None:
+    class PowerCutError(Exception):
+        pass
+
+    def cut(_connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
+        if "CREATE TABLE" in statement and "dead_change" in statement:
+            raise PowerCutError
+
+    event.listen(database.engine, "before_cursor_execute", cut)
+    with pytest.raises(PowerCutError), database.engine.begin() as connection:
+        upgrade(connection, namespace)
+    event.remove(database.engine, "before_cursor_execute", cut)
+    with database.engine.begin() as connection:
+        assert not is_current(connection, namespace)
+        upgrade(connection, namespace)
+        assert is_current(connection, namespace)
+
+
+def test_what_was_made_is_committed_where_ddl_is(mariadb_database: Database) -> None:
+    """Else the tables would stay and their revision be lost with the caller's transaction."""
+    namespace = Namespace(None, "dedup_")
+    with mariadb_database.engine.connect() as connection:
+        upgrade(connection, namespace)
+        connection.rollback()
+    with mariadb_database.engine.connect() as connection:
+        assert is_current(connection, namespace)
+
+
+def test_an_upgrade_keeps_what_is_stored(database: Database, namespace: Namespace) -> None:
+    table = our_tables(namespace).watched_table
+    with database.engine.begin() as connection:
+        upgrade(connection, namespace)
+        connection.execute(insert(table).values(name="petitions", definition="{}"))
+    with database.engine.begin() as connection:
+        upgrade(connection, namespace)
+        assert connection.scalars(select(table.c.name)).all() == ["petitions"]
+
+
+def test_an_unknown_revision_is_left_alone(database: Database, namespace: Namespace) -> None:
+    with database.engine.begin() as connection:
+        upgrade(connection, namespace)
+        connection.execute(update(version_table(namespace)).values(version_num="9999"))
+    for change in (upgrade, lambda c, n: downgrade(c, n, "base")):
+        with (
+            pytest.raises(SchemaMissingError, match="'9999', which this version does not know"),
+            database.engine.begin() as connection,
+        ):
+            change(connection, namespace)
+    with database.engine.begin() as connection:
+        assert current_revision(connection, namespace) == "9999"
+        assert inspect(connection).has_table(namespace.name("pair"), namespace.schema)
+
+
+def test_down_to_a_revision_that_is_none(sqlite_database: Database) -> None:
+    namespace = Namespace(None, "dedup_")
+    with sqlite_database.engine.begin() as connection:
+        upgrade(connection, namespace)
+        with pytest.raises(UnknownNameError, match="unknown revision '0'"):
+            downgrade(connection, namespace, "0")
+
+
+@pytest.mark.parametrize("emits_begin", [False, True])
+def test_upgrades_started_at_once(database: Database, namespace: Namespace, emits_begin: bool) -> None:
+    if emits_begin:
+        begin_by_hand(database)
+    barrier, failures = Barrier(4), []
+
+    def run() -> None:
+        try:
+            with database.engine.begin() as connection:
+                barrier.wait(timeout=30)
+                upgrade(connection, namespace)
+        except Exception as error:
+            failures.append(error)
+
+    threads = [Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    with database.engine.begin() as connection:
+        assert is_current(connection, namespace)
+        assert len(connection.scalars(select(version_table(namespace).c.version_num)).all()) == 1
+
+
+def begin_by_hand(database: Database) -> None:
+    """On SQLite, take the start of transactions from the driver, as its documentation advises."""
+    if database.name != "sqlite":
+        return
+    engine: Engine = database.engine
+
+    @event.listens_for(engine, "connect")
+    def _connect(dbapi_connection: Any, _: Any) -> None:
+        dbapi_connection.isolation_level = None
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN")
+
+
+def test_a_version_that_is_not_ours_to_print() -> None:
+    with pytest.raises(UnknownNameError, match="unknown database 'oracle'"):
+        upgrade_sql("oracle", Namespace("dedup", ""))

@@ -1,0 +1,149 @@
+"""The fixed views on a small example whose answer is known by hand."""
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, column, insert, inspect, select, table, text
+
+from db_dedup.schema.migrate import upgrade
+from db_dedup.schema.names import Namespace
+from db_dedup.schema.tables import our_tables
+from db_dedup.schema.views import CreateView, DropView, fixed_view
+from tests.servers import Database
+
+FOUND_AT = datetime(2024, 5, 6, 7, 8, 9, 123456)
+LINKED_AT = datetime(2024, 5, 7)
+
+WATCHED: list[dict[str, Any]] = [
+    {"id": 1, "name": "petitions", "definition": "{}", "recipe": 2},
+    {"id": 2, "name": "投诉", "definition": "{}", "recipe": 1},
+    {"id": 3, "name": "never scanned", "definition": "{}", "recipe": None},
+]
+
+
+def row(id_: int, table_id: int, recipe: int, key: str, **more: Any) -> dict[str, Any]:
+    nothing = {"copy_of": None, "group_id": None, "is_loose": None, "is_abridged": None, "found_at": None}
+    return (
+        {"id": id_, "table_id": table_id, "recipe": recipe, "row_key": key, "digest": bytes(16)}
+        | nothing
+        | more
+    )
+
+
+FINGERPRINTS = [
+    row(1, 1, 2, "A", group_id=1, is_loose=True, is_abridged=False),
+    row(2, 1, 2, "B", group_id=1),
+    row(3, 1, 2, "C", group_id=1, copy_of=1, found_at=LINKED_AT),
+    row(4, 1, 2, "D"),
+    # The recipe that served before.
+    row(5, 1, 1, "A", group_id=5),
+    row(6, 1, 1, "B", group_id=5),
+    row(7, 1, 1, "C", group_id=5, copy_of=5, found_at=LINKED_AT),
+    # Copies alone make a group; another table may use the same keys.
+    row(8, 2, 1, "A", group_id=8),
+    row(9, 2, 1, "甲 ", group_id=8, copy_of=8, found_at=LINKED_AT),
+    # A first scan that has not finished.
+    row(10, 3, 1, "A", group_id=10),
+    row(11, 3, 1, "B", group_id=10),
+]
+PAIRS: list[dict[str, Any]] = [
+    {"id_a": 1, "id_b": 2, "distance": 3, "similarity": 0.75, "found_at": FOUND_AT},
+    {"id_a": 5, "id_b": 6, "distance": 1, "similarity": None, "found_at": FOUND_AT},
+    {"id_a": 10, "id_b": 11, "distance": 0, "similarity": 1.0, "found_at": FOUND_AT},
+]
+
+EXPECTED: dict[str, set[tuple[Any, ...]]] = {
+    "duplicate_pairs": {
+        ("petitions", "A", "B", 3, 0.75, FOUND_AT),
+        ("petitions", "A", "C", 0, 1.0, LINKED_AT),
+        ("投诉", "A", "甲 ", 0, 1.0, LINKED_AT),
+    },
+    "duplicate_groups": {
+        ("petitions", "A", 3, "A", True, False),
+        ("投诉", "A", 2, "A", False, False),
+    },
+    "duplicate_members": {
+        ("petitions", "A", "A", True),
+        ("petitions", "A", "B", False),
+        ("petitions", "A", "C", False),
+        ("投诉", "A", "A", True),
+        ("投诉", "A", "甲 ", False),
+    },
+}
+COLUMNS = {
+    "duplicate_pairs": ["table_name", "key_a", "key_b", "distance", "similarity", "found_at"],
+    "duplicate_groups": ["table_name", "group_id", "size", "representative_key", "is_loose", "is_abridged"],
+    "duplicate_members": ["table_name", "group_id", "row_key", "is_representative"],
+}
+
+
+def fill(connection: Connection, namespace: Namespace) -> None:
+    tables = our_tables(namespace)
+    upgrade(connection, namespace)
+    connection.execute(insert(tables.watched_table), WATCHED)
+    connection.execute(insert(tables.fingerprint), FINGERPRINTS)
+    connection.execute(insert(tables.pair), PAIRS)
+
+
+@pytest.mark.parametrize("base", EXPECTED)
+def test_what_the_views_show(database: Database, namespace: Namespace, base: str) -> None:
+    with database.engine.begin() as connection:
+        fill(connection, namespace)
+        found = connection.execute(select(fixed_view(namespace, base))).all()
+        columns = inspect(connection).get_columns(namespace.name(base), namespace.schema)
+    assert [c["name"] for c in columns] == COLUMNS[base]
+    assert sorted(map(tuple, found)) == sorted(EXPECTED[base])
+    flags = [value for row in found for name, value in row._mapping.items() if name.startswith("is_")]
+    assert all(isinstance(flag, bool) for flag in flags)
+
+
+def test_flags_without_our_types(database: Database, namespace: Namespace) -> None:
+    view = table(namespace.name("duplicate_members"), column("is_representative"), schema=namespace.schema)
+    with database.engine.begin() as connection:
+        fill(connection, namespace)
+        flags = set(connection.scalars(select(view.c.is_representative)))
+    assert {type(flag) for flag in flags} == {bool if database.name == "postgresql" else int}
+    assert flags == {0, 1}
+
+
+LOOKUPS = [
+    ("duplicate_pairs", "key_a"),
+    ("duplicate_pairs", "key_b"),
+    ("duplicate_groups", "group_id"),
+    ("duplicate_members", "group_id"),
+    ("duplicate_members", "row_key"),
+]
+
+
+@pytest.mark.parametrize(("base", "key"), LOOKUPS)
+def test_a_look_up_by_key_reads_no_whole_table(sqlite_database: Database, base: str, key: str) -> None:
+    namespace = Namespace(None, "dedup_")
+    view = fixed_view(namespace, base)
+    query = select(view).where(view.c.table_name == "petitions", view.c[key] == "A")
+    with sqlite_database.engine.begin() as connection:
+        fill(connection, namespace)
+        connection.execute(
+            insert(our_tables(namespace).fingerprint), [row(n, 1, 2, f"key {n}") for n in range(100, 5100)]
+        )
+        connection.execute(text("ANALYZE"))
+        sql = query.compile(connection, compile_kwargs={"literal_binds": True})
+        plan = [step.detail for step in connection.execute(text(f"EXPLAIN QUERY PLAN {sql}"))]
+    scanned = {detail.split()[1] for detail in plan if detail.startswith("SCAN")}
+    assert scanned <= {"watched", "pair", view.name}, plan
+    assert any(" INDEX " in detail and "row_key=?" in detail for detail in plan), plan
+
+
+def test_a_view_with_values_in_it_is_made_and_dropped(database: Database, namespace: Namespace) -> None:
+    """DDL takes no parameters: values in the select are written into it."""
+    name, schema = namespace.name('duplicates_of_50%: "信访件"'), namespace.schema
+    watched = our_tables(namespace).watched_table
+    query = select(watched.c.name).where(watched.c.name != "it's 100% \\ :this").where(watched.c.id == 1)
+    with database.engine.begin() as connection:
+        fill(connection, namespace)
+        connection.execute(CreateView(name, schema, query))
+        made = table(name, column("name"), schema=schema)
+        assert connection.scalars(select(made.c.name)).all() == ["petitions"]
+        connection.execute(DropView(name, schema))
+        connection.execute(DropView(name, schema))
+        assert name not in inspect(connection).get_view_names(schema)
