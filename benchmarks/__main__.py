@@ -10,7 +10,9 @@ WITH_DATA = ("petitions", "databases", "law")
 
 def main() -> None:
     """Run the named benchmarks, or all that the data allows."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Print the figures of the docs.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Print the figures of the docs."
+    )
     parser.add_argument("names", nargs="*", choices=[*WITHOUT_DATA, *WITH_DATA, []], help="default: all")
     parser.add_argument("--data", type=Path, help="folder with petitions-gold/ and cn-law-articles/")
     chosen = parser.parse_args()

@@ -69,7 +69,7 @@ def _read(path: Path) -> list[dict[str, str]]:
 def _date(text: str) -> datetime:
     for form in ("%Y/%m/%d %H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y/%m/%d %H:%M"):
         try:
-            return datetime.strptime(text, form)  # noqa: DTZ007 - local time without a zone, as it was written
+            return datetime.strptime(text, form)  # local time, as it was written
         except ValueError:
             continue
     raise ValueError(f"no date: {text!r}")

@@ -44,6 +44,9 @@ print(f"{rows:>9,} {kind} rows: {seconds:6.2f} s, {(after - before) / 1024:6.0f}
 
 def run(data: Path | None) -> None:  # noqa: ARG001 - it needs none
     """Print time and memory of the matching for growing tables, each in a process of its own."""
-    for kind, sizes in (("equal", (250_000, 500_000, 1_000_000)), ("near-equal", (12_500, 25_000, 50_000, 100_000))):
+    for kind, sizes in (
+        ("equal", (250_000, 500_000, 1_000_000)),
+        ("near-equal", (12_500, 25_000, 50_000, 100_000)),
+    ):
         for rows in sizes:
             subprocess.run([sys.executable, "-c", _CODE, kind, str(rows)], check=True)

@@ -57,7 +57,9 @@ def report(name: str, url: str, folder: Path, bare: float) -> None:
     """Scan anew a few times by the command line; print the medians."""
     config = folder / "dedup.toml"
     config.write_text(SETTINGS.format(url=json.dumps(url)))
-    seconds, megabytes, found = [], [], {}
+    seconds: list[float] = []
+    megabytes: list[float] = []
+    found: dict[str, int] = {}
     for _ in range(RUNS):
         command(config, "uninstall", "--yes")
         command(config, "upgrade")

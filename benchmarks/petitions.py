@@ -38,7 +38,9 @@ def run(data: Path | None) -> None:
     print(f"{len(rows):,} petitions, {len(wanted)} near-verbatim pairs (V); title and content as text")
     print(f"{'settings':<58} {'found':>6} {'precision':>9} {'recall':>7} {'F1':>6}")
     for settings in _TRIED:
-        found = find_pairs(rows, watched_table("petitions", {"columns": {"title": 1, "content": 1}, **settings}))
+        found = find_pairs(
+            rows, watched_table("petitions", {"columns": {"title": 1, "content": 1}, **settings})
+        )
         right = len(found & wanted)
         precision, recall = right / max(1, len(found)), right / len(wanted)
         f1 = 2 * precision * recall / (precision + recall) if right else 0.0

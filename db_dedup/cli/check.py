@@ -16,7 +16,8 @@ def check(table: TableName, config: Config = DEFAULT_CONFIG, url: Url = None) ->
     The record is a JSON object on stdin: {"column": "text", ...}.
     """
     record = _read_record()
-    result = open_table(config, url, table).check_in_full(record)
+    with open_table(config, url, table) as dedup:
+        result = dedup.check_in_full(record)
     print_json([asdict(match) for match in result.matches])
     if result.too_little_text:
         say("too little text to judge")

@@ -1,6 +1,7 @@
 """`db-dedup demo`: the main job on made-up petitions, from an empty folder to groups side by side."""
 
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -65,22 +66,22 @@ def demo(
     _prepare_folder(folder)
     sample = generate_petitions(rows, seed)
     (folder / SETTINGS_NAME).write_text(SETTINGS, encoding="utf-8")
-    database = Database(f"sqlite:///{folder / DATABASE_NAME}", create=True)
-    with database.engine.begin() as connection:
-        fill(connection, sample)
-    say(
-        f"made {rows:,} petitions in {folder / DATABASE_NAME}, {len(sample.pairs):,} pairs of them duplicates"
-    )
-    watched = Settings.from_file(folder / SETTINGS_NAME).watched("petitions")
-    with TerminalProgress() as progress:
-        dedup = Deduplicator(database, watched, progress=progress)
-        dedup.upgrade()
-        report = dedup.scan()
-    tell_report(report)
-    _show_groups(database.engine, dedup)
-    _show_score(dedup, sample)
+    with closing(Database(f"sqlite:///{folder / DATABASE_NAME}", create=True)) as database:
+        with database.engine.begin() as connection:
+            fill(connection, sample)
+        say(
+            f"made {rows:,} petitions in {folder / DATABASE_NAME}, "
+            f"{len(sample.pairs):,} pairs of them duplicates"
+        )
+        watched = Settings.from_file(folder / SETTINGS_NAME).watched("petitions")
+        with TerminalProgress() as progress:
+            dedup = Deduplicator(database, watched, progress=progress)
+            dedup.upgrade()
+            report = dedup.scan()
+        tell_report(report)
+        _show_groups(database.engine, dedup)
+        _show_score(dedup, sample)
     _say_next(folder)
-    database.close()
 
 
 def fill(connection: Connection, sample: Sample) -> None:

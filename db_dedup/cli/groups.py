@@ -20,6 +20,7 @@ def groups(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Print the duplicate groups of TABLE, the largest first."""
-    found = open_table(config, url, table).groups(limit)
+    with open_table(config, url, table) as dedup:
+        found = dedup.groups(limit)
     rows = ((g.group_id, g.size, g.representative_key, g.is_loose, g.is_abridged) for g in found)
     print_rows(COLUMNS, rows, form)

@@ -1,5 +1,6 @@
 """`db-dedup init`: look at a database, write a sensible settings file."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -41,7 +42,8 @@ def init(
     if config.exists() and not force and not dry_run:
         raise ConfigError(f"{config} is there already: --force replaces it, --dry-run only prints")
     full_url = database_url(url, None)
-    suggestions = Database(full_url).suggest(tables or None)
+    with closing(Database(full_url)) as database:
+        suggestions = database.suggest(tables or None)
     if not suggestions:
         raise ConfigError(
             "no table with a key and a text column was found: "

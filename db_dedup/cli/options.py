@@ -1,5 +1,7 @@
 """What the commands share: where the settings and the database are."""
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -34,15 +36,20 @@ def load_settings(config: Path, url: str | None) -> Settings | None:
     return Settings.from_file(config)
 
 
-def open_table(config: Path, url: str | None, table: str, progress: Progress | None = None) -> Deduplicator:
+@contextmanager
+def open_table(
+    config: Path, url: str | None, table: str, progress: Progress | None = None
+) -> Iterator[Deduplicator]:
     """A table as the command's options say."""
     settings = load_settings(config, url)
-    return open_deduplicator(database_url(url, settings), settings, table, progress)
+    dedup = open_deduplicator(database_url(url, settings), settings, table, progress)
+    with closing(dedup.database):
+        yield dedup
 
 
-def open_database(config: Path, url: str | None) -> Database:
+@contextmanager
+def open_database(config: Path, url: str | None) -> Iterator[Database]:
     """The database as the command's options say."""
-    settings = load_settings(config, url)
-    if settings is None:
-        return Database(database_url(url, settings))
-    return Database(database_url(url, settings), settings.schema_name, settings.prefix)
+    settings = load_settings(config, url) or Settings()
+    with closing(Database(database_url(url, settings), settings.schema_name, settings.prefix)) as database:
+        yield database

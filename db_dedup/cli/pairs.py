@@ -25,5 +25,6 @@ def pairs(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Print the duplicate pairs of TABLE, the earlier-received row first."""
-    found = open_table(config, url, table).pairs(expand)
-    print_rows(COLUMNS, ((p.key_a, p.key_b, p.distance, p.similarity) for p in found), form)
+    with open_table(config, url, table) as dedup:
+        found = dedup.pairs(expand)
+        print_rows(COLUMNS, ((p.key_a, p.key_b, p.distance, p.similarity) for p in found), form)

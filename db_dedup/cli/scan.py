@@ -10,8 +10,8 @@ from db_dedup.records import ScanReport
 
 def scan(table: TableName, config: Config = DEFAULT_CONFIG, url: Url = None, as_json: AsJson = False) -> None:
     """Find every duplicate of TABLE and switch the views to the new answer."""
-    with TerminalProgress() as progress:
-        report = open_table(config, url, table, progress).scan()
+    with TerminalProgress() as progress, open_table(config, url, table, progress) as dedup:
+        report = dedup.scan()
     if as_json:
         print_json(asdict(report))
     tell_report(report)

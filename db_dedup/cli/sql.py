@@ -28,9 +28,11 @@ def sql(
 ) -> None:
     """Print the SQL that a command would run."""
     if what is Statement.UPGRADE:
-        typer.echo(open_database(config, url).upgrade_sql(), nl=False)
+        with open_database(config, url) as database:
+            typer.echo(database.upgrade_sql(), nl=False)
         return
     if table is None:
         raise ConfigError("say which table: `db-dedup sql view TABLE`")
-    for statement in open_table(config, url, table).view_statements():
-        typer.echo(statement)
+    with open_table(config, url, table) as dedup:
+        for statement in dedup.view_statements():
+            typer.echo(statement)

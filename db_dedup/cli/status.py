@@ -11,7 +11,8 @@ COLUMNS = ("table", "rows", "fingerprints", "too_little_text", "copies", "pairs"
 
 def status(config: Config = DEFAULT_CONFIG, url: Url = None, as_json: AsJson = False) -> None:
     """Show where each watched table stands."""
-    found = [asdict(entry) for entry in open_database(config, url).status()]
+    with open_database(config, url) as database:
+        found = [asdict(entry) for entry in database.status()]
     if as_json:
         print_json(found)
     else:

@@ -17,20 +17,17 @@ def uninstall(
     yes: Annotated[bool, typer.Option("--yes", envvar="DB_DEDUP_YES", help="Do not ask.")] = False,
 ) -> None:
     """Drop every table and view of ours; the user's tables are not touched."""
-    database = open_database(config, url)
-    names = database.installed_names()
-    if not names:
-        say("nothing of db_dedup is in this database")
-        return
-    for name in names:
-        typer.echo(name)
-    if dry_run:
-        return
-    if not yes:
-        typer.confirm(
-            f"Drop these {len(names)} tables and views? The answer is lost, no row of yours is.",
-            abort=True,
-            err=True,
-        )
-    database.uninstall()
-    say("db_dedup is no longer in this database")
+    with open_database(config, url) as database:
+        names = database.installed_names()
+        if not names:
+            say("nothing of db_dedup is in this database")
+            return
+        for name in names:
+            typer.echo(name)
+        if dry_run:
+            return
+        if not yes:
+            question = f"Drop these {len(names)} tables and views? The answer is lost, no row of yours is."
+            typer.confirm(question, abort=True, err=True)
+        database.uninstall()
+        say("db_dedup is no longer in this database")

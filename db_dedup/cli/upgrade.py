@@ -20,11 +20,11 @@ def upgrade(
     ] = None,
 ) -> None:
     """Make our tables and views in the database, or bring them up to date."""
-    database = open_database(config, url)
-    if sql:
-        typer.echo(database.upgrade_sql(), nl=False)
-    elif to is not None:
-        database.downgrade(to)
-        say(f"the tables of db_dedup are at revision {to}")
-    else:
-        say(f"the tables of db_dedup are at revision {database.upgrade()}")
+    with open_database(config, url) as database:
+        if sql:
+            typer.echo(database.upgrade_sql(), nl=False)
+        elif to is not None:
+            database.downgrade(to)
+            say(f"the tables of db_dedup are at revision {to}")
+        else:
+            say(f"the tables of db_dedup are at revision {database.upgrade()}")

@@ -67,7 +67,8 @@ def similarity_of(measure, starts, hashes, weights, a, b):  # type: ignore[no-un
         return shared / (size_a + size_b - shared)
     if measure == _OVERLAP:
         return shared / min(size_a, size_b)
-    return product / np.sqrt(_square(starts, weights, a) * _square(starts, weights, b))
+    # Squares past 2**53 are rounded, and the share of equal rows would pass 1.
+    return min(1.0, product / np.sqrt(_square(starts, weights, a) * _square(starts, weights, b)))
 
 
 @nb.njit(cache=True, nogil=True)

@@ -1,13 +1,14 @@
 """Centralized processing: read a whole table, find every duplicate, switch the views to the new answer.
 
-The last complete answer stays readable until one transaction replaces it. A changed recipe is built beside the
-one that serves; the same recipe is updated in place, row by row that changed.
+The last complete answer stays readable until one transaction replaces it. A changed recipe is built beside
+the one that serves; the same recipe is updated in place, row by row that changed.
 """
 
 import os
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -46,7 +47,13 @@ class FullScan:
     """Scans one table once."""
 
     def __init__(
-        self, engine: Engine, dialect: Dialect, tables: Tables, watched: WatchedTable, source: Source, progress: Progress
+        self,
+        engine: Engine,
+        dialect: Dialect,
+        tables: Tables,
+        watched: WatchedTable,
+        source: Source,
+        progress: Progress,
     ) -> None:
         self._engine = engine
         self._dialect = dialect
@@ -97,16 +104,33 @@ class FullScan:
             total = self._source.count(connection)
             is_first = run.store.is_empty(connection)
         self._progress.start("fingerprints", total)
-        for page in self._source.pages(self._engine):
-            done = scan.add_page(page)
+        for page, done in self._fingerprinted(scan):
             with self._dialect.write_transaction(self._engine) as connection:
                 self._write_page(connection, run, page, done, is_first)
                 self._keep_lease(connection, run)
             self._progress.advance(len(page))
         self._progress.finish()
 
+    def _fingerprinted(self, scan: TableScan) -> Iterator[tuple[list[SourceRow], FingerprintedRows]]:
+        """Each page with its fingerprints. While one page is read and another written, a thread computes the
+        one between: segmenting, the kernels and the database drivers all let go of the interpreter's lock."""
+        before: tuple[list[SourceRow], Future[FingerprintedRows]] | None = None
+        with ThreadPoolExecutor(max_workers=1) as thread:
+            for page in self._source.pages(self._engine):
+                current = page, thread.submit(scan.add_page, page)
+                if before is not None:
+                    yield before[0], before[1].result()
+                before = current
+            if before is not None:
+                yield before[0], before[1].result()
+
     def _write_page(
-        self, connection: Connection, run: _Run, page: Sequence[SourceRow], done: FingerprintedRows, is_first: bool
+        self,
+        connection: Connection,
+        run: _Run,
+        page: Sequence[SourceRow],
+        done: FingerprintedRows,
+        is_first: bool,
     ) -> None:
         known = {} if is_first else run.store.find_rows(connection, [row.row_key for row in page])
         new: dict[str, tuple[str, str | None, int | None, bytes]] = {}
@@ -157,7 +181,7 @@ class FullScan:
             with self._dialect.write_transaction(self._engine) as connection:
                 scans.fail_scan(connection, self._tables, run.scan_id, reason)
                 watched_tables.drop_lease(connection, self._tables, run.store.table_id, run.owner)
-        except Exception as second:  # noqa: BLE001 - the first error is the one to report
+        except Exception as second:  # the first error is the one to report
             error.add_note(f"the scan could not be marked as failed: {type(second).__name__}")
 
     def _report(self, scan: TableScan, scanned: ScannedTable, seconds: float) -> ScanReport:

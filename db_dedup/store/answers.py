@@ -32,10 +32,23 @@ def read_groups(
 ) -> Iterator[GroupSummary]:
     """The groups of a table, the largest first."""
     groups = view(
-        tables, "duplicate_groups", "table_name", "group_id", "size", "representative_key", "is_loose", "is_abridged"
+        tables,
+        "duplicate_groups",
+        "table_name",
+        "group_id",
+        "size",
+        "representative_key",
+        "is_loose",
+        "is_abridged",
     )
     query = (
-        select(groups.c.group_id, groups.c.size, groups.c.representative_key, groups.c.is_loose, groups.c.is_abridged)
+        select(
+            groups.c.group_id,
+            groups.c.size,
+            groups.c.representative_key,
+            groups.c.is_loose,
+            groups.c.is_abridged,
+        )
         .where(groups.c.table_name == table_name)
         .order_by(groups.c.size.desc(), groups.c.group_id)
         .limit(limit)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Select, and_, delete, func, or_, select
+from sqlalchemy import Connection, and_, delete, or_, select
 from sqlalchemy.sql import ColumnElement
 
 from db_dedup.dialects.base import Dialect
@@ -31,7 +31,8 @@ class FingerprintStore:
 
     def is_empty(self, connection: Connection) -> bool:
         """Whether nothing is stored yet."""
-        return connection.execute(select(self.tables.fingerprint.c.id).where(self.mine).limit(1)).first() is None
+        query = select(self.tables.fingerprint.c.id).where(self.mine).limit(1)
+        return connection.execute(query).first() is None
 
     def find_rows(
         self, connection: Connection, row_keys: Sequence[str]
@@ -41,8 +42,10 @@ class FingerprintStore:
         found = {}
         for first in range(0, len(row_keys), _KEYS_A_QUERY):
             keys = row_keys[first : first + _KEYS_A_QUERY]
-            query = select(table.c.row_key, table.c.id, table.c.digest, table.c.order_value, table.c.fingerprint)
-            for row in connection.execute(query.where(self.mine, table.c.row_key.in_(keys))):
+            query = select(
+                table.c.row_key, table.c.id, table.c.digest, table.c.order_value, table.c.fingerprint
+            ).where(self.mine, table.c.row_key.in_(keys))
+            for row in connection.execute(query):
                 found[row[0]] = (row[1], bytes(row[2]), row[3], row[4])
         return found
 
@@ -92,7 +95,3 @@ class FingerprintStore:
         ids = select(fingerprint.c.id).where(others)
         connection.execute(delete(pair).where(pair.c.id_a.in_(ids)))
         connection.execute(delete(fingerprint).where(others))
-
-    def count(self, *conditions: ColumnElement[bool]) -> Select[tuple[int]]:
-        """Query for how many of the rows meet the conditions."""
-        return select(func.count()).select_from(self.tables.fingerprint).where(self.mine, *conditions)

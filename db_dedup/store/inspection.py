@@ -19,6 +19,7 @@ _FAMILIES: Final[tuple[tuple[type[Any], Family], ...]] = (
     (types.Uuid, Family.UUID),
     (types.Integer, Family.NUMBER),
     (types.Numeric, Family.NUMBER),
+    (types.Float, Family.NUMBER),
     (types.DateTime, Family.DATE),
     (types.Date, Family.DATE),
     (types.Time, Family.TIME),

@@ -43,7 +43,9 @@ def near_query(
     queries = []
     for i, values in enumerate(block_values, 1):
         if values:
-            query = select(table.c.id, table.c.fingerprint).where(table.c[f"block_{i}"].in_(values), store.mine)
+            query = select(table.c.id, table.c.fingerprint).where(
+                table.c[f"block_{i}"].in_(values), store.mine
+            )
             queries.append(query if hamming is None else query.where(hamming <= literal(radius)))
     found = union_all(*queries).subquery("found")
     return select(found.c.id, found.c.fingerprint)

@@ -21,7 +21,7 @@ TypedKey = tuple[tuple[int, Decimal | int, str], ...]
 def order_text(value: Any, family: Family) -> str | None:
     """A text of at most 64 characters, which compares by code points as its value does. NULL is None."""
     text = canonical_text(value, family)
-    if value is None or text == "NaN":
+    if value is None or (text == "NaN" and family is Family.NUMBER):
         return None
     if family in (Family.NUMBER, Family.BOOLEAN):
         return _number_order(text)

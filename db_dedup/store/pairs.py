@@ -1,4 +1,4 @@
-"""Reads and writes of the pair table during a scan: only differences are written, so `found_at` stays true."""
+"""The pair table during a scan: only differences are written, so `found_at` stays true."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -72,8 +72,10 @@ def _delete_pairs(
 ) -> None:
     pair = tables.pair
     for first in range(0, id_a.size, 500):
-        wanted = zip(id_a[first : first + 500].tolist(), id_b[first : first + 500].tolist(), strict=True)
-        connection.execute(delete(pair).where(or_(*(and_(pair.c.id_a == a, pair.c.id_b == b) for a, b in wanted))))
+        some = slice(first, first + 500)
+        wanted = zip(id_a[some].tolist(), id_b[some].tolist(), strict=True)
+        is_one_of_them = or_(*(and_(pair.c.id_a == a, pair.c.id_b == b) for a, b in wanted))
+        connection.execute(delete(pair).where(is_one_of_them))
 
 
 def _insert_pairs(

@@ -3,9 +3,8 @@
 import json
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from db_dedup.records import ScanReport
 from db_dedup.schema.tables import Tables
@@ -36,7 +35,9 @@ def finish_scan(connection: Connection, tables: Tables, scan_id: int, report: Sc
     connection.execute(
         update(tables.scan)
         .where(tables.scan.c.id == scan_id)
-        .values(state=FINISHED, finished_at=utc_now(), row_count=report.rows, report=json.dumps(asdict(report)))
+        .values(
+            state=FINISHED, finished_at=utc_now(), row_count=report.rows, report=json.dumps(asdict(report))
+        )
     )
 
 
@@ -49,7 +50,9 @@ def fail_scan(connection: Connection, tables: Tables, scan_id: int, error: str) 
     )
 
 
-def last_scan(connection: Connection, tables: Tables, table_id: int) -> Row[tuple[datetime, datetime, str]] | None:
+def last_scan(
+    connection: Connection, tables: Tables, table_id: int
+) -> tuple[datetime, datetime | None, str] | None:
     """(started_at, finished_at, state) of the latest scan."""
     table = tables.scan
     query = (
@@ -58,5 +61,5 @@ def last_scan(connection: Connection, tables: Tables, table_id: int) -> Row[tupl
         .order_by(table.c.id.desc())
         .limit(1)
     )
-    row: Any = connection.execute(query).one_or_none()
-    return row
+    row = connection.execute(query).one_or_none()
+    return None if row is None else (row[0], row[1], row[2])

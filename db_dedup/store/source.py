@@ -36,7 +36,7 @@ from db_dedup.store.inspection import check_columns, check_names, resolve_key
 from db_dedup.store.ordering import order_text
 from db_dedup.store.values import canonical_text
 
-PAGE_SIZE: Final = 5_000
+PAGE_SIZE: Final = 10_000
 _KEYS_A_QUERY: Final = 1_000
 _CUTS: Final[Mapping[str, int]] = {"day": len("2019-02-14"), "month": len("2019-02"), "year": len("2019")}
 

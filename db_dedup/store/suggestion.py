@@ -1,4 +1,4 @@
-"""What `init` proposes for a table: which columns count, as what, and which one tells the order of receipt."""
+"""What `init` proposes for a table: which columns count, as what, and which tells the order of receipt."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

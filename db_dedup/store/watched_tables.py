@@ -91,7 +91,9 @@ def take_lease(connection: Connection, tables: Tables, table_id: int, owner: str
     )
     if taken.rowcount == 1:
         return None
-    holder = connection.execute(select(table.c.lease_owner).where(table.c.id == table_id)).scalar_one_or_none()
+    holder = connection.execute(
+        select(table.c.lease_owner).where(table.c.id == table_id)
+    ).scalar_one_or_none()
     return str(holder)
 
 

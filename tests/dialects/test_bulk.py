@@ -75,7 +75,11 @@ def stored(database: Database, table: Table) -> list[tuple[Any, ...]]:
 
 def test_insert(database: Database, table: Table) -> None:
     dialect = dialect_for(database.engine)
-    rows = [*example_rows(2500), (2500, None, None, None, None, None, None), (2501, "", 0, bytes(16), 0.0, False, None)]
+    rows = [
+        *example_rows(2500),
+        (2500, None, None, None, None, None, None),
+        (2501, "", 0, bytes(16), 0.0, False, None),
+    ]
     with dialect.write_transaction(database.engine) as connection:
         dialect.bulk_insert(connection, table, COLUMNS, iter(rows))
     assert stored(database, table) == [as_read(row) for row in rows]
@@ -94,7 +98,9 @@ def test_update(database: Database, table: Table) -> None:
     dialect = dialect_for(database.engine)
     rows = example_rows(2500)
     changed = [(row[0], f"new {row[0]}", None, row[3][::-1], None, None, None) for row in rows[::2]]
-    changed += [(row[0], *rows[row[0] - 1][1:2], -row[2], row[3], 0.5, not row[5], row[6]) for row in rows[1:2]]
+    changed += [
+        (row[0], *rows[row[0] - 1][1:2], -row[2], row[3], 0.5, not row[5], row[6]) for row in rows[1:2]
+    ]
     with dialect.write_transaction(database.engine) as connection:
         dialect.bulk_insert(connection, table, COLUMNS, rows)
         dialect.bulk_update(connection, table, "id", COLUMNS[1:], iter([*changed, (9999, *rows[0][1:])]))
@@ -108,7 +114,9 @@ def test_update_leaves_other_columns(database: Database, table: Table) -> None:
     with dialect.write_transaction(database.engine) as connection:
         dialect.bulk_insert(connection, table, COLUMNS, rows)
         dialect.bulk_update(connection, table, "id", ("is_loose",), [(1, False)])
-    assert stored(database, table) == [as_read(row) for row in [rows[0], (*rows[1][:5], False, rows[1][6]), rows[2]]]
+    assert stored(database, table) == [
+        as_read(row) for row in [rows[0], (*rows[1][:5], False, rows[1][6]), rows[2]]
+    ]
 
 
 def test_delete(database: Database, table: Table) -> None:
@@ -160,7 +168,9 @@ def test_refresh_statistics(database: Database, table: Table) -> None:
         assert connection.execute(text(query)).scalar_one() == 1
 
 
-@pytest.mark.parametrize("stored_value", [0, 1, 2**63, 2**64 - 1, 0x8000_0000_0000_0001, 0x1234_5678_9ABC_DEF0])
+@pytest.mark.parametrize(
+    "stored_value", [0, 1, 2**63, 2**64 - 1, 0x8000_0000_0000_0001, 0x1234_5678_9ABC_DEF0]
+)
 def test_hamming_distance(database: Database, stored_value: int) -> None:
     dialect = dialect_for(database.engine)
     column = literal_column(str(to_signed(stored_value)), BigInteger)
@@ -177,7 +187,9 @@ def test_hamming_distance(database: Database, stored_value: int) -> None:
 
 def test_hamming_distance_of_a_column(database: Database) -> None:
     dialect = dialect_for(database.engine)
-    table = Table("f", MetaData(), Column("id", Integer, primary_key=True), Column("fingerprint", Fingerprint))
+    table = Table(
+        "f", MetaData(), Column("id", Integer, primary_key=True), Column("fingerprint", Fingerprint)
+    )
     table.create(database.engine)
     with dialect.write_transaction(database.engine) as connection:
         dialect.bulk_insert(connection, table, ("id", "fingerprint"), [(1, to_signed(2**63 + 5)), (2, None)])

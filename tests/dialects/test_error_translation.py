@@ -138,7 +138,9 @@ def test_row_that_is_locked(mariadb_database: Database) -> None:
 
 def test_sqlite_file_that_is_locked(sqlite_database: Database) -> None:
     run(sqlite_database, "CREATE TABLE petitions (id INTEGER)")
-    assert_locked(sqlite_database.engine, "BEGIN EXCLUSIVE", "PRAGMA busy_timeout = 10", "SELECT * FROM petitions")
+    assert_locked(
+        sqlite_database.engine, "BEGIN EXCLUSIVE", "PRAGMA busy_timeout = 10", "SELECT * FROM petitions"
+    )
 
 
 def assert_locked(engine: Engine, lock: str, *statements: str) -> None:

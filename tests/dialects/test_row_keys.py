@@ -135,7 +135,9 @@ POSTGRESQL_KEYS: list[tuple[str, list[str], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "literals", "expected"), POSTGRESQL_KEYS, ids=[k for k, *_ in POSTGRESQL_KEYS])
+@pytest.mark.parametrize(
+    ("kind", "literals", "expected"), POSTGRESQL_KEYS, ids=[k for k, *_ in POSTGRESQL_KEYS]
+)
 def test_postgresql_types(
     postgresql_database: Database, kind: str, literals: list[str], expected: list[str]
 ) -> None:
@@ -255,7 +257,16 @@ def test_mariadb_time_zone_does_not_show(mariadb_database: Database) -> None:
 
 INDEXED = {
     "sqlite": ["INTEGER", "VARCHAR(50)", "TEXT COLLATE NOCASE", ""],
-    "postgresql": ["bigint", "varchar(50)", "text", "uuid", "timestamptz", "date", "numeric", 'text COLLATE "POSIX"'],
+    "postgresql": [
+        "bigint",
+        "varchar(50)",
+        "text",
+        "uuid",
+        "timestamptz",
+        "date",
+        "numeric",
+        'text COLLATE "POSIX"',
+    ],
     "mariadb": [
         "BIGINT",
         "INT UNSIGNED",
@@ -283,7 +294,9 @@ def test_the_users_index_serves(database: Database, parts: int) -> None:
             f"CREATE TABLE {name} (region INTEGER NOT NULL, id {kind} NOT NULL, body VARCHAR(20), PRIMARY KEY ({keys}))",
         )
         pattern = NUMBERED.get(kind, "{:04}")
-        values = {pattern.format(i // 12, i % 12 + 1) if kind == "date" else pattern.format(i) for i in range(1000)}
+        values = {
+            pattern.format(i // 12, i % 12 + 1) if kind == "date" else pattern.format(i) for i in range(1000)
+        }
         fill(database, f"INSERT INTO {name} VALUES (1, :id, 'x')", [{"id": value} for value in values])
         _analyse(database, name)
         source = inspected(database, name)

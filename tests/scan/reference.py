@@ -12,7 +12,9 @@ from db_dedup.sample import Petition
 def brute_force(petitions: Sequence[Petition], watched: WatchedTable) -> list[DuplicatePair]:
     """Pairs and copies of the petitions, ordered by keys; only word Jaccard and no similarity."""
     received = sorted(petitions, key=lambda p: (p.created_at, p.id))
-    done = Fingerprinter(watched).fingerprint([[getattr(p, c) or "" for c in watched.columns] for p in received])
+    done = Fingerprinter(watched).fingerprint(
+        [[getattr(p, c) or "" for c in watched.columns] for p in received]
+    )
     starts, hashes = done.features.starts, done.features.hashes
     words = [set(hashes[starts[i] : starts[i + 1]].tolist()) for i in range(len(received))]
     first_of: dict[bytes, int] = {}

@@ -73,7 +73,9 @@ def test_a_rescan_equals_a_fresh_scan(database: Database, sample: Sample) -> Non
         rows = {p.id: p for p in sample.petitions}
         connection.execute(delete(petitions).where(petitions.c.id.in_(ids[::9])))
         connection.execute(update(petitions).where(petitions.c.id == ids[1]).values(id=99_001))
-        connection.execute(update(petitions).where(petitions.c.id == ids[2]).values(content="改成了完全不同的内容"))
+        connection.execute(
+            update(petitions).where(petitions.c.id == ids[2]).values(content="改成了完全不同的内容")
+        )
         connection.execute(update(petitions).where(petitions.c.id == ids[4]).values(content=rows[ids[5]].content,
                                                                                     title=rows[ids[5]].title))  # fmt: skip
         names = petitions.columns.keys()
@@ -115,7 +117,9 @@ def test_within_and_where_limit_the_pairs(database: Database, sample: Sample) ->
     region = {str(p.id): p.region for p in sample.petitions}
     wanted = [p for p in expected(sample) if region[p.key_a] == region[p.key_b]]
     found, _, _ = answer(dedup)
-    assert {(p.key_a, p.key_b) for p in found if p.distance} == {(p.key_a, p.key_b) for p in wanted if p.distance}
+    assert {(p.key_a, p.key_b) for p in found if p.distance} == {
+        (p.key_a, p.key_b) for p in wanted if p.distance
+    }
     everywhere = {p.region for p in sample.petitions if p.region}
     one = sorted(everywhere)[0]
     other = watch(database.engine, where=f"region = '{one}'")

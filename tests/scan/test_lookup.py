@@ -57,7 +57,11 @@ def test_the_look_up_equals_brute_force(database: Database, kind: str) -> None:
     values = STORED[kind]
     store = store_fingerprints(database, values)
     rng = np.random.default_rng(9)
-    asked = [*values[:3].tolist(), *(int(v) ^ (1 << 63) ^ (1 << 5) for v in values[3:6]), int(rng.integers(2**62))]
+    asked = [
+        *values[:3].tolist(),
+        *(int(v) ^ (1 << 63) ^ (1 << 5) for v in values[3:6]),
+        int(rng.integers(2**62)),
+    ]
     with database.engine.connect() as connection:
         number_of = {row_id: int(key) for row_id, key in store.read_ids(connection)}
         for radius in RADII:
@@ -73,7 +77,9 @@ def test_copies_are_no_candidates(database: Database) -> None:
     store = store_fingerprints(database, np.full(50, 1 << 63, np.uint64))
     with store.dialect.write_transaction(database.engine) as connection:
         ids = [row_id for row_id, _ in store.read_ids(connection)]
-        store.dialect.bulk_update(connection, store.tables.fingerprint, "id", ("copy_of",), [(i, ids[0]) for i in ids[1:]])
+        store.dialect.bulk_update(
+            connection, store.tables.fingerprint, "id", ("copy_of",), [(i, ids[0]) for i in ids[1:]]
+        )
     with database.engine.connect() as connection:
         assert list(find_near(connection, store, block_values(1 << 63, 3), 1 << 63, 3)) == [ids[0]]
 
@@ -157,7 +163,9 @@ def mariadb_plan(connection: Connection, statement: str, parameters: object) -> 
 PLANS = {"sqlite": sqlite_plan, "postgresql": postgresql_plan, "mariadb": mariadb_plan}
 
 
-@pytest.mark.parametrize("options", [{}, {"preset": "strict"}, {"within": "region"}, {"radius": 6, "threshold": 0.7}])
+@pytest.mark.parametrize(
+    "options", [{}, {"preset": "strict"}, {"within": "region"}, {"radius": 6, "threshold": 0.7}]
+)
 def test_a_check_finds_what_the_scan_pairs(
     database: Database, sample: Sample, options: dict[str, object]
 ) -> None:
@@ -195,5 +203,3 @@ def test_a_check_leaves_the_callers_transaction_alone(database: Database, sample
     with database.engine.connect() as connection:
         query = text("SELECT count(*) FROM petitions WHERE channel = 'x'")
         assert connection.execute(query).scalar_one() == 0
-
-

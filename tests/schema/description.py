@@ -11,8 +11,9 @@ _POSTGRESQL = [
               is_nullable, column_default, generation_expression
        FROM information_schema.columns WHERE table_schema = :schema ORDER BY 1, 2""",
     "SELECT indexdef FROM pg_indexes WHERE schemaname = :schema ORDER BY 1",
-    """SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
-       WHERE connamespace = CAST(CAST(:schema AS text) AS regnamespace) AND contype <> 'n' ORDER BY 1, 2""",
+    """SELECT relname, conname, pg_get_constraintdef(c.oid) FROM pg_constraint c
+       JOIN pg_class t ON t.oid = conrelid JOIN pg_namespace n ON n.oid = connamespace
+       WHERE nspname = :schema AND contype <> 'n' ORDER BY 1, 2""",
     "SELECT viewname, definition FROM pg_views WHERE schemaname = :schema ORDER BY 1",
 ]
 
@@ -28,13 +29,12 @@ def describe(connection: Connection, namespace: Namespace) -> list[str]:
     return [line for line in lines if "alembic_version" not in line]
 
 
-def everything(connection: Connection) -> set[tuple[object, ...]]:
+def everything(connection: Connection) -> set[tuple[str, ...]]:
     """All that is in the user's database: schemas, tables, indexes, sequences, views and functions."""
-    return {
-        tuple(row)
-        for query in _EVERYTHING[connection.dialect.name]
-        for row in connection.exec_driver_sql(query)
-    }
+    rows = [
+        row for query in _EVERYTHING[connection.dialect.name] for row in connection.exec_driver_sql(query)
+    ]
+    return {tuple(" ".join(str(value).split()) for value in row) for row in rows}
 
 
 def _describe_postgresql(connection: Connection, namespace: Namespace) -> list[str]:
@@ -82,9 +82,10 @@ _EVERYTHING_MYSQL = [
 _EVERYTHING = {
     "postgresql": [
         "SELECT 'schema', nspname FROM pg_namespace WHERE nspname !~ '^pg_(toast_)?temp'",
-        "SELECT relkind, relnamespace::regnamespace::text, relname FROM pg_class WHERE relpersistence = 'p'",
+        """SELECT relkind, nspname, relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
+           WHERE nspname <> 'pg_toast' AND relpersistence = 'p'""",
         "SELECT 'function', oid::regprocedure::text FROM pg_proc",
-        "SELECT 'type', typnamespace::regnamespace::text, typname FROM pg_type",
+        "SELECT 'type', typname FROM pg_type",
         "SELECT 'trigger', tgname FROM pg_trigger",
     ],
     "mysql": _EVERYTHING_MYSQL,

@@ -15,7 +15,6 @@ from db_dedup.schema.migrate import (
     include_name,
     is_current,
     upgrade,
-    upgrade_sql,
 )
 from db_dedup.schema.names import Namespace
 from db_dedup.schema.revisions import known_revisions
@@ -257,8 +256,3 @@ def begin_by_hand(database: Database) -> None:
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN")
-
-
-def test_a_version_that_is_not_ours_to_print() -> None:
-    with pytest.raises(UnknownNameError, match="unknown database 'oracle'"):
-        upgrade_sql("oracle", Namespace("dedup", ""))

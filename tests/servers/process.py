@@ -27,7 +27,7 @@ exec 3<&0
 server=$!
 (read -r _ <&3; kill -s "$signal" "$server" 2>/dev/null) &
 wait "$server"
-
+command -p rm -rf "$folder"
 """
 
 

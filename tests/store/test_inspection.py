@@ -78,7 +78,11 @@ def test_columns_in_their_order(database: Database) -> None:
 
 
 def test_unknown_table_names_the_nearest(database: Database) -> None:
-    run(database, "CREATE TABLE petitions (id INTEGER PRIMARY KEY)", "CREATE VIEW recent AS SELECT * FROM petitions")
+    run(
+        database,
+        "CREATE TABLE petitions (id INTEGER PRIMARY KEY)",
+        "CREATE VIEW recent AS SELECT * FROM petitions",
+    )
     with database.engine.connect() as connection:
         with pytest.raises(UnknownNameError, match="'petition': did you mean petitions"):
             inspect_table(connection, "petition")
@@ -145,7 +149,7 @@ def test_partial_or_computed_unique_index_is_no_key(request: pytest.FixtureReque
     run(
         database,
         "CREATE TABLE petitions (number INTEGER NOT NULL, title VARCHAR(50) NOT NULL)",
-        "CREATE UNIQUE INDEX some ON petitions (number) WHERE number > 5",
+        "CREATE UNIQUE INDEX part ON petitions (number) WHERE number > 5",
         "CREATE UNIQUE INDEX computed ON petitions (lower(title))",
     )
     assert inspected(database).primary_key == ()

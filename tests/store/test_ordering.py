@@ -93,7 +93,9 @@ def test_row_keys(families: list[Family], keys: list[str]) -> None:
 
 
 @given(
-    st.lists(st.text(st.characters()) | st.integers().map(str) | st.lists(st.text()).map(json.dumps), min_size=2),
+    st.lists(
+        st.text(st.characters()) | st.integers().map(str) | st.lists(st.text()).map(json.dumps), min_size=2
+    ),
     st.lists(st.sampled_from(Family), min_size=1, max_size=3),
 )
 def test_any_row_keys_have_one_order(keys: list[str], families: list[Family]) -> None:

@@ -35,7 +35,11 @@ AN_ID = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
         (0.1, Family.NUMBER, "0.1"),
         (-0.0, Family.NUMBER, "0"),
         ("-0", Family.NUMBER, "0"),
-        (Decimal("123456789012345678901234567890.123456789"), Family.NUMBER, "123456789012345678901234567890.123456789"),
+        (
+            Decimal("123456789012345678901234567890.123456789"),
+            Family.NUMBER,
+            "123456789012345678901234567890.123456789",
+        ),
         (float("nan"), Family.NUMBER, "NaN"),
         (Decimal("Infinity"), Family.NUMBER, "Infinity"),
         (float("-inf"), Family.NUMBER, "-Infinity"),

@@ -1,1 +1,1 @@
-"""This process and the database it talks to: the default engine, and the faster one below 1e8 fingerprints."""
+"""This process and the database it talks to: the default engine, the faster one below 1e8 fingerprints."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
-from sqlalchemy import Connection, and_, or_, select
+from sqlalchemy import Connection, select
 
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.table_scan import MEASURE_OF
@@ -15,8 +15,8 @@ from db_dedup.flow.features import concatenate_features
 from db_dedup.flow.similarity import similarities
 from db_dedup.records import DuplicatePair
 from db_dedup.store.fingerprints import FingerprintStore
-from db_dedup.store.source import Source
 from db_dedup.store.ordering import typed_key
+from db_dedup.store.source import Source
 
 _FETCH = 10_000
 _PAGE = 2_000
@@ -24,6 +24,9 @@ _PAGE = 2_000
 _Place = tuple[bool, str, tuple[object, ...]]
 _Row = tuple[_Place, str]
 """When a row was received, as a sort key, and its row key."""
+
+_Member = tuple[int, str, int]
+"""Id, row key and fingerprint of a row that is no copy."""
 
 
 class Expansion:
@@ -47,19 +50,30 @@ class Expansion:
                     (_, a), (_, b) = sorted((one, other))
                     yield DuplicatePair(a, b, distance, similarity)
 
-    def _read_classes(self, connection: Connection) -> tuple[dict[int, list[_Row]], dict[int, list[tuple[int, str, int]]]]:
-        """(class id -> its rows, abridged group's id -> (id, row key, fingerprint) of its rows but copies)."""
+    def _read_classes(self, connection: Connection) -> tuple[dict[int, list[_Row]], dict[int, list[_Member]]]:
+        """(class id -> its rows, abridged group's id -> its members)."""
         row, first = self._store.tables.fingerprint, self._store.tables.fingerprint.alias("first")
         query = (
-            select(row.c.id, row.c.copy_of, row.c.row_key, row.c.order_value, row.c.fingerprint, row.c.group_id,
-                   first.c.is_abridged)  # fmt: skip
+            select(
+                *(
+                    row.c.id,
+                    row.c.copy_of,
+                    row.c.row_key,
+                    row.c.order_value,
+                    row.c.fingerprint,
+                    row.c.group_id,
+                ),
+                first.c.is_abridged,
+            )
             .join(first, first.c.id == row.c.group_id)
             .where(self._store.mine)
             .execution_options(yield_per=_FETCH)
         )
         classes: dict[int, list[_Row]] = defaultdict(list)
-        abridged: dict[int, list[tuple[int, str, int]]] = defaultdict(list)
-        for row_id, copy_of, key, order_value, fingerprint, group_id, is_abridged in connection.execute(query):
+        abridged: dict[int, list[_Member]] = defaultdict(list)
+        for row_id, copy_of, key, order_value, fingerprint, group_id, is_abridged in connection.execute(
+            query
+        ):
             place = (order_value is None, order_value or "", typed_key(key, self._families))
             classes[row_id if copy_of is None else copy_of].append((place, key))
             if is_abridged and copy_of is None:
@@ -67,22 +81,21 @@ class Expansion:
         return classes, abridged
 
     def _class_pairs(
-        self, connection: Connection, abridged: Mapping[int, Sequence[tuple[int, str, int]]]
+        self, connection: Connection, abridged: Mapping[int, Sequence[_Member]]
     ) -> Iterator[tuple[int, int, int, float | None]]:
         pair, row = self._store.tables.pair, self._store.tables.fingerprint
         query = (
             select(pair.c.id_a, pair.c.id_b, pair.c.distance, pair.c.similarity)
             .join(row, row.c.id == pair.c.id_a)
-            .where(self._store.mine, or_(row.c.group_id.is_(None), and_(row.c.group_id.not_in(list(abridged)))))
+            .where(self._store.mine, row.c.group_id.not_in(list(abridged)))
             .execution_options(yield_per=_FETCH)
         )
-        for id_a, id_b, distance, similarity in connection.execute(query):
-            yield id_a, id_b, distance, similarity
+        yield from connection.execute(query).tuples()
         for members in abridged.values():
             yield from self._search_group(connection, members)
 
     def _search_group(
-        self, connection: Connection, members: Sequence[tuple[int, str, int]]
+        self, connection: Connection, members: Sequence[_Member]
     ) -> Iterator[tuple[int, int, int, float | None]]:
         """All pairs of an abridged group, from the texts as they are now."""
         stored = {key: (row_id, fingerprint) for row_id, key, fingerprint in members}

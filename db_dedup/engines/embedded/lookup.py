@@ -41,12 +41,14 @@ class Lookup:
         done = self._fingerprinter.fingerprint([row.values], [row.within])
         equal = self._find_equal(connection, done.digests[0])
         if not done.has_fingerprint[0]:
-            matches = [Match(r.row_key, 0, 1.0, r.group_key) for r in read_classes(connection, self._store, equal)]
-            return CheckResult(sorted(matches, key=lambda m: m.row_key), not matches)
+            copies = read_classes(connection, self._store, equal)
+            matches = [Match(copy.row_key, 0, 1.0, copy.group_key) for copy in copies]
+            return CheckResult(sorted(matches, key=_nearest_first), too_little_text=not matches)
         near = self._find_near(connection, int(done.fingerprints[0]))
         near |= dict.fromkeys(equal, 0)
         stored = read_classes(connection, self._store, list(near))
-        confirmed = self._confirm(connection, row, done, [r for r in stored if r.id == r.class_id and r.id not in equal])
+        candidates = [r for r in stored if r.id == r.class_id and r.id not in equal]
+        confirmed = self._confirm(connection, row, done, candidates)
         confirmed |= dict.fromkeys(equal, 1.0)
         matches = [
             Match(r.row_key, near[r.class_id], confirmed[r.class_id], r.group_key)

@@ -1,8 +1,8 @@
 """A full scan of one table up to its answer: rows -> fingerprints in the database -> matches in memory.
 
-Pages of rows are fingerprinted and written as they come; what the matching needs of each row (some thirty bytes
-and its features) stays here. Rows are then numbered in the order they were received, so that every engine and
-every database gives the same representatives.
+Pages of rows are fingerprinted and written as they come; what the matching needs of each row (some thirty
+bytes and its features) stays here. Rows are then numbered in the order they were received, so that every
+engine and every database gives the same representatives.
 """
 
 from collections.abc import Sequence

@@ -1,0 +1,114 @@
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Column, Connection, Integer, MetaData, Table, insert, select, text
+from sqlalchemy.exc import DBAPIError
+
+from db_dedup.schema.home import version_table
+from db_dedup.schema.migrate import uninstall, upgrade
+from db_dedup.schema.names import Namespace
+from db_dedup.schema.tables import our_tables
+from db_dedup.schema.views import CreateView
+from tests.schema.description import everything
+from tests.servers import Database
+
+metadata = MetaData()
+petitions = Table("petitions", metadata, Column("id", Integer, primary_key=True))
+# Its name looks like one of ours.
+lookalike = Table("dedup_duplicates_of_everything", metadata, Column("id", Integer, primary_key=True))
+
+
+@pytest.fixture
+def connection(database: Database) -> Iterator[Connection]:
+    """A connection to a database in which a user has tables, rows and a view of their own."""
+    with database.engine.connect() as connection:
+        metadata.create_all(connection)
+        connection.execute(insert(petitions), [{"id": 1}, {"id": 2}])
+        connection.execute(CreateView("open_petitions", None, select(petitions).where(petitions.c.id > 1)))
+        connection.commit()
+        yield connection
+
+
+def test_nothing_of_ours_stays_and_nothing_else_goes(connection: Connection, namespace: Namespace) -> None:
+    before = everything(connection)
+    view = namespace.name("duplicates_of_petitions")
+    upgrade(connection, namespace)
+    connection.execute(insert(our_tables(namespace).watched_table).values(name="petitions", definition="{}"))
+    fingerprint = our_tables(namespace).fingerprint
+    connection.execute(
+        CreateView(
+            view, namespace.schema, select(petitions).join(fingerprint, petitions.c.id == fingerprint.c.id)
+        )
+    )
+    gone = uninstall(connection, namespace, [view, namespace.name("duplicates_of_nothing")])
+    connection.commit()
+    assert everything(connection) == before
+    assert connection.scalars(select(petitions.c.id)).all() == [1, 2]
+    assert {
+        view,
+        version_table(namespace).name,
+        namespace.name("duplicate_pairs"),
+        namespace.name("pair"),
+    } <= set(gone)
+    assert len(gone) == len(our_tables(namespace).metadata.tables) + 5
+    assert uninstall(connection, namespace) == []
+
+
+def test_where_we_never_were_nothing_goes(connection: Connection, namespace: Namespace) -> None:
+    Table(Namespace(None, "dedup_").name("pair"), MetaData(), Column("id", Integer)).create(connection)
+    if namespace.schema:
+        connection.execute(text(f"CREATE SCHEMA {namespace.schema}"))
+    before = everything(connection)
+    assert uninstall(connection, namespace, ["open_petitions", "dedup_duplicates_of_everything"]) == []
+    assert everything(connection) == before
+
+
+def test_half_an_installation_goes_too(connection: Connection, namespace: Namespace) -> None:
+    before = everything(connection)
+    upgrade(connection, namespace)
+    connection.execute(version_table(namespace).delete())
+    tables = our_tables(namespace)
+    for table in (tables.scan, tables.change):
+        table.drop(connection)
+    uninstall(connection, namespace)
+    assert everything(connection) == before
+
+
+def test_a_view_of_the_user_s_on_ours_stops_it(postgresql_database: Database) -> None:
+    namespace = Namespace("dedup", "")
+    tables = our_tables(namespace)
+    with postgresql_database.engine.begin() as connection:
+        upgrade(connection, namespace)
+        connection.execute(CreateView("my_pairs", "public", select(tables.pair)))
+        before = everything(connection)
+    with pytest.raises(DBAPIError, match="depends on"), postgresql_database.engine.begin() as connection:
+        uninstall(connection, namespace)
+    with postgresql_database.engine.begin() as connection:
+        assert everything(connection) == before
+
+
+def test_a_schema_with_something_in_it_stays(postgresql_database: Database) -> None:
+    namespace = Namespace("dedup", "")
+    with postgresql_database.engine.begin() as connection:
+        upgrade(connection, namespace)
+        connection.execute(text("CREATE TABLE dedup.notes (id integer)"))
+        uninstall(connection, namespace)
+        found = {row[1:] for row in everything(connection) if "dedup" in row}
+    assert ("dedup",) in found
+    assert ("dedup", "notes") in found
+
+
+def test_a_schema_that_was_there_before_stays(postgresql_database: Database) -> None:
+    """Its owner may have set rights on it. Making the tables then needs no right to make schemas."""
+    namespace = Namespace("dedup", "")
+    with postgresql_database.engine.begin() as connection:
+        connection.execute(text("CREATE ROLE clerk"))
+        connection.execute(text("CREATE SCHEMA dedup AUTHORIZATION clerk"))
+        before = everything(connection)
+        connection.execute(text("SET LOCAL ROLE clerk"))
+        upgrade(connection, namespace)
+        uninstall(connection, namespace)
+        assert everything(connection) == before
+        connection.execute(text("RESET ROLE"))
+        connection.execute(text("DROP SCHEMA dedup"))
+        connection.execute(text("DROP ROLE clerk"))
