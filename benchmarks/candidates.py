@@ -19,13 +19,10 @@ def run(data: Path | None) -> None:  # noqa: ARG001 - it needs none
     uniform = fingerprints(np.random.default_rng(1))
     sort_seconds = median_seconds(lambda: np.sort(uniform), 9)
     brute = brute_force_seconds(uniform)
-    print(
-        f"{ROWS:,} random fingerprints, {PLANTED:,} pairs planted; np.sort {sort_seconds * 1e3:.1f} ms; numpy brute"
-    )
-    print(f"force {brute:.0f} s ({BRUTE_ROWS} rows against all, scaled to all pairs)")
-    print(
-        f"{'radius':>6} {'pairs':>9} {'seconds':>8} {'x brute':>8} {'sorts':>6} {'hot: seconds':>13} {'x uniform':>10}"
-    )
+    print(f"{ROWS:,} random fingerprints, {PLANTED:,} pairs planted; np.sort {sort_seconds * 1e3:.1f} ms;")
+    print(f"numpy brute force {brute:.0f} s ({BRUTE_ROWS} rows against all, scaled to all pairs)")
+    titles = ("radius", "pairs", "seconds", "x brute", "sorts", "hot: seconds", "x uniform")
+    print("{:>6} {:>9} {:>8} {:>8} {:>6} {:>13} {:>10}".format(*titles))
     hot = with_hot_block(uniform)
     warm_up()
     for radius in (3, 5, 7, 9, 11):

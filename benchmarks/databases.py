@@ -30,7 +30,7 @@ def run(data: Path | None) -> None:
                 seconds = perf_counter() - start
             fingerprints, pairs, members = answers[name]
             print(
-                f"{preset:<9} {name:<11} {len(fingerprints):,} fingerprints, {len(pairs):,} pairs and copies, "
+                f"{preset:<9} {name:<11} {len(fingerprints):,} fingerprints, {len(pairs):,} pairs + copies, "
                 f"{len(members):,} rows in groups, {seconds:.1f} s"
             )
         same = len(set(answers.values())) == 1

@@ -27,8 +27,11 @@ if kind == "near-equal":
 starts = np.arange(rows + 1, dtype=np.int64) * size
 features = Features(starts, hashes.ravel(), np.ones(rows * size, np.int64))
 fingerprints = fingerprint_rows(features.starts, features.hashes, features.weights)
-table = Table(fingerprints, np.ones(rows, np.bool_), digests, np.zeros(rows, np.int32), features, np.arange(rows))
-small = Table(fingerprints[:2], np.ones(2, np.bool_), digests[:2], np.zeros(2, np.int32), features, np.arange(2))
+def first_rows(n):
+    within = np.zeros(n, np.int32)
+    return Table(fingerprints[:n], np.ones(n, np.bool_), digests[:n], within, features, np.arange(n))
+
+table, small = first_rows(rows), first_rows(2)
 rule = MatchRule(11, "jaccard", 0.5, 1000)
 match_table(small, rule, NullProgress())
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -38,7 +41,8 @@ seconds = perf_counter() - start
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 groups = np.unique(matches.group_of[matches.group_of >= 0]).size
 print(f"{rows:>9,} {kind} rows: {seconds:6.2f} s, {(after - before) / 1024:6.0f} MB for the matching, "
-      f"{matches.pairs.left.size:,} pairs, {np.count_nonzero(matches.copy_of >= 0):,} copies, {groups} group(s)")
+      f"{matches.pairs.left.size:,} pairs, {np.count_nonzero(matches.copy_of >= 0):,} copies, "
+      f"{groups} group(s)")
 """
 
 

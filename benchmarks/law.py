@@ -44,7 +44,7 @@ def run(data: Path | None) -> None:
 
 
 def bare_loop_seconds(texts: list[tuple[str]]) -> float:
-    """Seconds for text -> tokens -> features -> fingerprints of all texts, nothing read, written or compared."""
+    """Seconds for text -> tokens -> features -> fingerprints of all texts; nothing read or written."""
     fingerprinter = Fingerprinter(watched_table("articles", {"columns": {"text": 1}}))
     fingerprinter.fingerprint(texts[:100])
     start = perf_counter()
@@ -70,7 +70,8 @@ def report(name: str, url: str, folder: Path, bare: float) -> None:
     wall = median(seconds)
     print(
         f"{name}: scan {wall:.2f} s for the whole command, {wall / bare:.2f} x the bare loop; peak memory "
-        f"{max(megabytes):.0f} MB; {found['pairs']:,} pairs, {found['copies']:,} copies, {found['groups']:,} groups"
+        f"{max(megabytes):.0f} MB; {found['pairs']:,} pairs, {found['copies']:,} copies, "
+        f"{found['groups']:,} groups"
     )
 
 

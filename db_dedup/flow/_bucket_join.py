@@ -6,7 +6,7 @@ a second on one core.
 A side of a join, a or b, is the tuple that `bucket_rows` or `sort_by_label` gives; `done` is (uint64 masks,
 int64 radii): pairs that agree under a mask within its radius were found before.
 """
-# ruff: noqa: PLR0917 - kernels take no arguments by name
+
 
 from typing import Any
 

@@ -16,7 +16,7 @@ MEASURES: Final = {"jaccard": _JACCARD, "overlap": _OVERLAP, "cosine": _COSINE}
 """Measure -> its code for the kernels."""
 
 
-def similarities(  # noqa: PLR0917 - the parts of `Features`, which this step does not know
+def similarities(
     measure: str,
     starts: NDArray[np.int64],
     hashes: NDArray[np.uint64],
@@ -42,7 +42,7 @@ def similarities(  # noqa: PLR0917 - the parts of `Features`, which this step do
 
 
 @nb.njit(cache=True, nogil=True)
-def similarity_of(measure, starts, hashes, weights, a, b):  # type: ignore[no-untyped-def] # noqa: PLR0917
+def similarity_of(measure, starts, hashes, weights, a, b):  # type: ignore[no-untyped-def]
     """Similarity of rows a and b by a merge of their sorted features; for use inside other kernels."""
     i, i_end = starts[a], starts[a + 1]
     j, j_end = starts[b], starts[b + 1]
@@ -80,7 +80,7 @@ def _square(starts, weights, row):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _similarities(measure, starts, hashes, weights, left, right):  # type: ignore[no-untyped-def] # noqa: PLR0917
+def _similarities(measure, starts, hashes, weights, left, right):  # type: ignore[no-untyped-def]
     result = np.empty(left.size, np.float64)
     for p in range(left.size):
         result[p] = similarity_of(measure, starts, hashes, weights, left[p], right[p])

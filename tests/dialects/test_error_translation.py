@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, Engine, make_url, text
+from sqlalchemy import Engine, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects import dialect_for, open_engine
@@ -17,16 +17,17 @@ from tests.servers import Database
 
 def fault(engine: Engine, *statements: str) -> DedupError:
     """What becomes of the error of the last statement."""
-    with pytest.raises(SQLAlchemyError) as caught, engine.connect() as connection:
-        for statement in statements:
-            connection.execute(text(statement))
-    return translated(engine, caught.value)
-
-
-def translated(engine: Engine, error: SQLAlchemyError) -> DedupError:
-    found = dialect_for(engine).translate_error(error)
+    with pytest.raises(SQLAlchemyError) as caught:
+        run_all(engine, statements)
+    found = dialect_for(engine).translate_error(caught.value)
     assert "\n" not in str(found)
     return found
+
+
+def run_all(engine: Engine, statements: Iterable[str]) -> None:
+    with engine.connect() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
 
 
 def fault_of_opening(url: str) -> DedupError:
@@ -85,8 +86,12 @@ def test_no_such_database(database: Database) -> None:
 def _without_rights(database: Database, grants: list[str]) -> str:
     """The URL of a new user who may do no more than `grants`."""
     run(database, *grants)
-    url = make_url(database.url).set(username="clerk", password="secret")
-    return url.render_as_string(hide_password=False)
+    return with_password(database.url, "secret")
+
+
+def with_password(url: str, password: str) -> str:
+    clerk = make_url(url).set(username="clerk", password=password)
+    return clerk.render_as_string(hide_password=False)
 
 
 def test_postgresql_without_rights(postgresql_database: Database) -> None:
@@ -106,10 +111,9 @@ def test_mariadb_without_rights(mariadb_database: Database) -> None:
         mariadb_database,
         ["CREATE OR REPLACE USER clerk@'%' IDENTIFIED BY 'secret'", f"GRANT CREATE ON {name}.* TO clerk@'%'"],
     )
-    wrong = make_url(url).set(password="guess").render_as_string(hide_password=False)
     engine = open_engine(url)
     found = fault(engine, "SELECT * FROM petitions")
-    refused = fault_of_opening(wrong)
+    refused = fault_of_opening(with_password(url, "guess"))
     engine.dispose()
     run(mariadb_database, "DROP USER clerk@'%'")
     assert str(found).startswith("no right: SELECT command denied to user 'clerk'")
@@ -188,24 +192,13 @@ def test_sqlite_file_that_is_none(tmp_path: Path, spoil: Callable[[Path], None],
 
 
 def test_connection_that_was_cut(postgresql_database: Database) -> None:
-    engine = postgresql_database.engine
-
-    def cut(connection: Connection) -> None:
-        own = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
-        with engine.connect() as other:
-            other.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": own})
-
-    with pytest.raises(SQLAlchemyError) as caught, engine.connect() as connection:
-        cut(connection)
-        connection.execute(text("SELECT 1"))
-    assert type(translated(engine, caught.value)) is DatabaseUnavailableError
+    found = fault(postgresql_database.engine, "SELECT pg_terminate_backend(pg_backend_pid())")
+    assert type(found) is DatabaseUnavailableError
 
 
 def test_disk_that_is_full(tmp_path: Path) -> None:
     engine = open_engine(f"sqlite:///{tmp_path / 'small.db'}", create=True)
-    with pytest.raises(SQLAlchemyError) as caught, engine.begin() as connection:
-        connection.execute(text("PRAGMA max_page_count = 3"))
-        connection.execute(text("CREATE TABLE t (a)"))
-        connection.execute(text("INSERT INTO t VALUES (zeroblob(100000))"))
+    limit, make = "PRAGMA max_page_count = 3", "CREATE TABLE t (a)"
+    found = fault(engine, limit, make, "INSERT INTO t VALUES (zeroblob(100000))")
     engine.dispose()
-    assert str(translated(engine, caught.value)) == "the disk is full"
+    assert str(found) == "the disk is full"

@@ -72,12 +72,9 @@ def test_a_rescan_equals_a_fresh_scan(database: Database, sample: Sample) -> Non
         ids = sorted(p.id for p in sample.petitions)
         rows = {p.id: p for p in sample.petitions}
         connection.execute(delete(petitions).where(petitions.c.id.in_(ids[::9])))
-        connection.execute(update(petitions).where(petitions.c.id == ids[1]).values(id=99_001))
-        connection.execute(
-            update(petitions).where(petitions.c.id == ids[2]).values(content="改成了完全不同的内容")
-        )
-        connection.execute(update(petitions).where(petitions.c.id == ids[4]).values(content=rows[ids[5]].content,
-                                                                                    title=rows[ids[5]].title))  # fmt: skip
+        same = {"title": rows[ids[5]].title, "content": rows[ids[5]].content}
+        for number, values in ((1, {"id": 99_001}), (2, {"content": "改成了完全不同的内容"}), (4, same)):
+            connection.execute(update(petitions).where(petitions.c.id == ids[number]).values(values))
         names = petitions.columns.keys()
         copy = {name: getattr(rows[ids[7]], name) for name in names} | {"id": 99_002}
         connection.execute(insert(petitions), [copy])
@@ -121,7 +118,7 @@ def test_within_and_where_limit_the_pairs(database: Database, sample: Sample) ->
         (p.key_a, p.key_b) for p in wanted if p.distance
     }
     everywhere = {p.region for p in sample.petitions if p.region}
-    one = sorted(everywhere)[0]
+    one = min(everywhere)
     other = watch(database.engine, where=f"region = '{one}'")
     assert other.scan().rows == sum(p.region == one for p in sample.petitions)
 

@@ -159,7 +159,7 @@ def test_configured_key(database: Database) -> None:
     run(database, "CREATE TABLE petitions (id INTEGER PRIMARY KEY, title VARCHAR(50))")
     table = inspected(database)
     assert [column.name for column in resolve_key(table, ("title", "id"))] == ["title", "id"]
-    with pytest.raises(UnknownNameError, match="'tittle'.*title"):
+    with pytest.raises(UnknownNameError, match=r"'tittle'.*title"):
         resolve_key(table, ("tittle",))
 
 
@@ -176,7 +176,7 @@ def test_every_column_of_the_settings_must_be_there(
     sqlite_database: Database, settings: dict[str, object]
 ) -> None:
     run(sqlite_database, "CREATE TABLE petitions (id INTEGER PRIMARY KEY, title VARCHAR(50))")
-    with pytest.raises(UnknownNameError, match="'petitions'.*'tittle': did you mean title"):
+    with pytest.raises(UnknownNameError, match=r"'petitions'.*'tittle': did you mean title"):
         check_columns(watched_table("petitions", settings), inspected(sqlite_database))
 
 
