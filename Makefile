@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_USE_PEP517 := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types floors bench
+.PHONY: help demo test lint types floors bench docs
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 8
@@ -32,6 +32,9 @@ floors: $(VENV)/with-lint  ## Check that imports go down only
 
 bench: $(VENV)/with-test  ## Measure speed and quality (DATA=folder for texts of your own)
 	$(BIN)/python -m benchmarks $(if $(DATA),--data "$(DATA)")
+
+docs: $(VENV)/plain  ## Write the reference of the command line anew
+	$(BIN)/python docs/generate.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }

@@ -253,7 +253,7 @@ def _column_from(spec: Any) -> Any:
 def _section(document: Mapping[str, Any], name: str) -> dict[str, Any]:
     section = document.get(name, {})
     if not isinstance(section, dict):
-        raise ConfigError(f"{name!r} must be a section: [{name}]")
+        raise ConfigError(f"{name!r} must be a section, its settings below its name in brackets")
     return section
 
 

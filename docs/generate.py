@@ -34,7 +34,7 @@ def _section(name: str, command: Any) -> str:
         info_name=f"db-dedup {name}",
         terminal_width=_WIDTH,
         max_content_width=_WIDTH,
-        **app.info.context_settings,
+        **(app.info.context_settings or {}),
     )
     return f"## {name}\n\n```text\n{command.get_help(context).strip()}\n```\n"
 

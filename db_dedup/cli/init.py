@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from sqlalchemy import make_url
+from sqlalchemy import URL, make_url
 from tomlkit import comment, document, dumps, inline_table, nl, table
 from tomlkit.items import Table
 from tomlkit.toml_document import TOMLDocument
@@ -60,7 +60,7 @@ def init(
 def settings_document(url: str, suggestions: list[Suggestion]) -> TOMLDocument:
     """The settings file as TOML; a password stays out of it."""
     parsed = make_url(url)
-    without_password = parsed.set(password=None).difference_update_query(("password", "passwd"))
+    without_password = _without_password(parsed)
     doc = document()
     database = table()
     if without_password != parsed:
@@ -72,6 +72,12 @@ def settings_document(url: str, suggestions: list[Suggestion]) -> TOMLDocument:
         watched.add(suggestion.table, _table_section(suggestion))
     doc.add("tables", watched)
     return doc
+
+
+def _without_password(url: URL) -> URL:
+    """The drivers take one from the query, too."""
+    url = url.difference_update_query(("password", "passwd"))
+    return URL.create(url.drivername, url.username, None, url.host, url.port, url.database, url.query)
 
 
 def _table_section(suggestion: Suggestion) -> Table:

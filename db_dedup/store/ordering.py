@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final
 
 from db_dedup.records import Family
-from db_dedup.store.values import canonical_text, parse_moment, parse_number
+from db_dedup.store.values import canonical_text, moment_of, parse_number
 
 _LENGTH: Final = 64
 _EXPONENT_OFFSET: Final = 5000
@@ -20,14 +20,13 @@ TypedKey = tuple[tuple[int, Decimal | int, str], ...]
 
 def order_text(value: Any, family: Family) -> str | None:
     """A text of at most 64 characters, which compares by code points as its value does. NULL is None."""
-    text = canonical_text(value, family)
-    if value is None or (text == "NaN" and family is Family.NUMBER):
+    if value is None:
         return None
-    if family in (Family.NUMBER, Family.BOOLEAN):
-        return _number_order(text)
-    if family is Family.DATE:
-        return _moment_order(text)
-    return text[:_LENGTH]
+    moment = moment_of(value) if family is Family.DATE else None
+    if moment is not None:
+        return _moment_order(moment)
+    text = canonical_text(value, family)
+    return _number_order(text) if family in (Family.NUMBER, Family.BOOLEAN) else text[:_LENGTH]
 
 
 def typed_key(row_key: str, families: Sequence[Family]) -> TypedKey:
@@ -56,8 +55,10 @@ def _typed(text: str, family: Family) -> tuple[int, Decimal | int, str]:
     return 1, 0, text
 
 
-def _number_order(text: str) -> str:
+def _number_order(text: str) -> str | None:
     """Sign, exponent, digits; all of them complemented where the number is negative."""
+    if text == "NaN":
+        return None
     if text in ("Infinity", "-Infinity"):
         return _INFINITE if text == "Infinity" else _NEGATIVE
     number = parse_number(text)
@@ -74,11 +75,8 @@ def _number_order(text: str) -> str:
     return _NEGATIVE + magnitude.translate(_COMPLEMENT) + "~"
 
 
-def _moment_order(text: str) -> str:
+def _moment_order(moment: date | datetime) -> str:
     """To the microsecond, always in the same width; a date is its midnight."""
-    moment = parse_moment(text)
-    if moment is None:
-        return text[:_LENGTH]
     if not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day)
     return moment.isoformat(" ", "microseconds")

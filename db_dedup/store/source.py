@@ -153,7 +153,7 @@ class Source:
         # Labels of our own: two of the user's names may differ in nothing that a result keeps apart.
         return select(*(c.label(f"dedup_{i}") for i, c in enumerate(chosen))).where(self._condition)
 
-    def _source_rows(self, rows: Iterable[Row[Any]]) -> list[SourceRow]:
+    def _source_rows(self, rows: Iterable[Sequence[Any]]) -> list[SourceRow]:
         families = [c.family for c in self._value_columns]
         order_family = self.order_column.family if self.order_column else Family.OTHER
         first_within = 2 + len(families)

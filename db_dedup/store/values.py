@@ -13,6 +13,7 @@ from db_dedup.records import Family
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _WORDS_FOR_TRUE: Final = frozenset({"1", "t", "true", "y", "yes", "on"})
 _WORDS_FOR_FALSE: Final = frozenset({"0", "f", "false", "n", "no", "off"})
+_LONGEST_DATE: Final = len("2019-02-14")
 _LONGEST_PLAIN_NUMBER: Final = 400
 """Digits: one with more is written with an exponent, so that `1e999999` stays short."""
 
@@ -57,25 +58,26 @@ def parse_number(text: str) -> Decimal | None:
     return Decimal(stripped) if _NUMBER.fullmatch(stripped) else None
 
 
-def parse_moment(text: str) -> date | datetime | None:
-    """The date, or moment in UTC without a zone, that an ISO 8601 text is; None where it is none."""
-    stripped = text.strip()
+def moment_of(value: Any) -> date | datetime | None:
+    """The date, or moment in UTC without a zone, that a value or its ISO 8601 text is; else None."""
     try:
-        return date.fromisoformat(stripped)
-    except ValueError:
-        pass
-    try:
-        return _in_utc(datetime.fromisoformat(stripped))
+        if isinstance(value, str):
+            text = value.strip()
+            is_date = len(text) <= _LONGEST_DATE
+            return date.fromisoformat(text) if is_date else _in_utc(datetime.fromisoformat(text))
+        if isinstance(value, datetime):
+            return _in_utc(value)
     except (ValueError, OverflowError):
         return None
+    return value if isinstance(value, date) else None
 
 
 def _object_text(value: Any) -> str:
     if isinstance(value, int | float | Decimal):
         return number_text(value)
-    if isinstance(value, datetime):
-        return _in_utc(value).isoformat(" ")
-    if isinstance(value, date | time):
+    if isinstance(value, date):
+        return _moment_text(moment_of(value) or value)
+    if isinstance(value, time):
         return value.isoformat()
     if isinstance(value, timedelta):
         return _duration_text(value)
@@ -113,6 +115,10 @@ def _in_utc(value: datetime) -> datetime:
     return value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
 
 
+def _moment_text(moment: date | datetime) -> str:
+    return moment.isoformat(" ") if isinstance(moment, datetime) else moment.isoformat()
+
+
 def _duration_text(value: timedelta) -> str:
     """Hours, minutes and seconds: what MySQL means by TIME."""
     sign, value = ("-", -value) if value < timedelta() else ("", value)
@@ -140,8 +146,8 @@ def _read_boolean(text: str) -> str:
 
 
 def _read_moment(text: str) -> str:
-    moment = parse_moment(text)
-    return text if moment is None else _object_text(moment)
+    moment = moment_of(text)
+    return text if moment is None else _moment_text(moment)
 
 
 def _read_time(text: str) -> str:

@@ -5,12 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from sqlalchemy import make_url, text
+from sqlalchemy import (
+    Column,
+    Integer,
+    MetaData,
+    Table,
+    column,
+    insert,
+    inspect,
+    make_url,
+    select,
+    table,
+    text,
+)
+from sqlalchemy import Text as LongText
 
 from db_dedup.cli.init import settings_document
 from db_dedup.config import Settings, Text, Value
 from db_dedup.errors import ConfigError, UnknownNameError
-from tests.cli.conftest import fail, rows, succeed
+from tests.cli.conftest import fail, succeed
 from tests.servers import Database
 
 FILE = Path("dedup.toml")
@@ -35,7 +48,8 @@ def test_long_text_is_text_and_all_else_a_value(petitions: Database) -> None:
         "phone": Value(),
     }
     assert settings.url is not None
-    assert make_url(settings.url) == make_url(petitions.url).set(password=None)
+    assert make_url(settings.url).database == make_url(petitions.url).database
+    assert make_url(settings.url).password is None
 
 
 def test_a_file_that_is_there_is_not_replaced_unasked(sqlite_petitions: Database) -> None:
@@ -95,32 +109,28 @@ def test_our_own_tables_are_not_proposed(petitions: Database) -> None:
 
 def test_awkward_names_survive(sqlite_database: Database) -> None:
     """Quotes, dots, spaces, percent signs, Chinese: from `init` to the view."""
-    table, column = 'a.b "c" 信访', "内容 'x' 100%"
-    quoted = '"a.b ""c"" 信访"'
-    words = "楼道 路灯 坏了 三个月 没人 修理 居民 出行 十分 不便 请 尽快 处理"
+    awkward = Table(
+        'a.b "c" 信访',
+        MetaData(),
+        Column("i d", Integer, primary_key=True),
+        Column("内容 'x' 100%", LongText()),
+    )
+    words = "楼道的路灯坏了三个月没有人来修理，居民夜里出行十分不便，请尽快处理"
     with sqlite_database.engine.begin() as connection:
-        connection.exec_driver_sql(f'CREATE TABLE {quoted} (id INTEGER PRIMARY KEY, "{column}" TEXT)')
-        for _ in range(2):
-            connection.exec_driver_sql(f"INSERT INTO {quoted} (\"{column}\") VALUES ('{words}')")  # noqa: S608
+        awkward.create(connection)
+        connection.execute(insert(awkward), [{"内容 'x' 100%": words}] * 2)
     succeed("init", "--url", sqlite_database.url)
-    assert list(Settings.from_file(FILE).watched(table).columns) == [column]
+    assert list(Settings.from_file(FILE).watched(awkward.name).columns) == ["内容 'x' 100%"]
     succeed("upgrade")
-    assert succeed("scan", table, "--json").json()["copies"] == 1
-    assert succeed("groups", table, "--format", "json").json()[0]["size"] == 2
-    assert [name for (name,) in rows(sqlite_database.engine, "SELECT name FROM sqlite_master WHERE type = 'view'")
-            if "duplicates_of" in name] == [f"dedup_duplicates_of_{table}"]  # fmt: skip
-    statements = succeed("sql", "view", table).stdout
+    assert succeed("scan", awkward.name, "--json").json()["copies"] == 1
+    assert succeed("groups", awkward.name, "--format", "json").json()[0]["size"] == 2
+    statements = succeed("sql", "view", awkward.name).stdout
+    own_view = table(f"dedup_duplicates_of_{awkward.name}", column("i d"), column("内容 'x' 100%"))
     with sqlite_database.engine.connect() as connection:
         connection.connection.cursor().executescript(statements)
-        assert (
-            len(
-                connection.exec_driver_sql(
-                    f'SELECT "{column}" FROM "dedup_duplicates_of_{table.replace(chr(34), chr(34) * 2)}"'
-                ).all()
-            )
-            == 2
-        )
+        assert connection.execute(select(own_view).order_by("i d")).all() == [(1, words), (2, words)]
     succeed("uninstall", "--yes")
+    assert inspect(sqlite_database.engine).get_view_names() == []
 
 
 def test_a_file_that_cannot_be_written_is_told(sqlite_petitions: Database) -> None:

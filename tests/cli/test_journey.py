@@ -73,7 +73,7 @@ def _check_pairs(database: Database, count: int) -> None:
     ]
     stored = rows(
         database.engine,
-        f"SELECT key_a, key_b, distance, similarity FROM {view(database, 'duplicate_pairs')}",  # noqa: S608
+        f"SELECT key_a, key_b, distance, similarity FROM {view(database, 'duplicate_pairs')}",
     )
     assert sorted(from_csv) == sorted((a, b, d, float(s)) for a, b, d, s in stored)
     assert len(from_csv) == count
@@ -98,7 +98,7 @@ def _check_view_statements(database: Database) -> None:
     """The view that is printed is the one that stands: dropped and made by hand it shows the same."""
     url = {"DB_DEDUP_URL": database.url}
     name = view(database, "duplicates_of_petitions")
-    query = f"SELECT group_id, group_size, id FROM {name} ORDER BY id"  # noqa: S608
+    query = f"SELECT group_id, group_size, id FROM {name} ORDER BY id"
     before = rows(database.engine, query)
     assert before
     statements = succeed("sql", "view", "petitions", **url).stdout
@@ -172,6 +172,6 @@ def test_our_tables_stand_where_the_file_says(petitions: Database) -> None:
     succeed("upgrade")
     succeed("scan", "petitions")
     name = "twins.duplicate_groups" if petitions.name == "postgresql" else "twins_duplicate_groups"
-    assert rows(petitions.engine, f"SELECT * FROM {name}")  # noqa: S608
+    assert rows(petitions.engine, f"SELECT * FROM {name}")
     succeed("uninstall", "--yes")
     assert inspect(petitions.engine).get_table_names() == ["petitions"]

@@ -162,6 +162,14 @@ def test_snapshot_does_not_see_what_comes_after(database: Database, whose: str) 
             assert reader.execute(text("SELECT count(*) FROM t")).scalar_one() == 2
 
 
+def test_mariadb_snapshot_begins_before_its_first_read(mariadb_database: Database) -> None:
+    run(mariadb_database, "CREATE TABLE t (a INTEGER)")
+    dialect = dialect_for(mariadb_database.engine)
+    with dialect.read_snapshot(mariadb_database.engine) as reader:
+        run(mariadb_database, "INSERT INTO t VALUES (1)")
+        assert reader.execute(text("SELECT count(*) FROM t")).scalar_one() == 0
+
+
 def test_snapshot_leaves_the_session_as_it_was(database: Database) -> None:
     if database.name == "sqlite":
         run(database, "CREATE TABLE t (a INTEGER)")

@@ -80,7 +80,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def depths(monkeypatch: pytest.MonkeyPatch) -> set[int]:
-    """Every hot pair of buckets is blocked again, however cheap to compare. Gives the numbers of blocks left."""
+    """Every hot pair of buckets is blocked again, however cheap to compare; the numbers of blocks left."""
     join, depths = candidates._Search.join, set()
 
     def watched_join(self: Any, left: Any, right: Any, shifts: Any, *rest: Any) -> Any:

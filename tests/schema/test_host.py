@@ -109,6 +109,14 @@ def test_without_our_function_it_would_drop_our_tables(ready_host: Config, datab
             command.check(ready_host)
 
 
+def test_what_else_is_in_our_schema_is_hidden_with_it() -> None:
+    include = include_name(Namespace("dedup", ""))
+    assert not include("dedup", "schema", {})
+    assert include("public", "schema", {})
+    assert include(None, "schema", {})
+    assert include_name(Namespace(None, "dedup_"))(None, "schema", {})
+
+
 def test_our_schema_may_be_the_default_one(postgresql_database: Database, host: Config) -> None:
     namespace = Namespace("public", "dedup_")
     host.attributes["include_name"] = include_name(namespace)

@@ -145,9 +145,8 @@ def test_two_namespaces_live_side_by_side(database: Database) -> None:
         assert is_current(connection, other)
 
 
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect=True)
 def test_a_rolled_back_upgrade_leaves_nothing(database: Database, namespace: Namespace) -> None:
-    if database.name == "mariadb":
-        pytest.xfail("MariaDB and MySQL commit DDL at once")
     with database.engine.connect() as connection:
         before = everything(connection)
         connection.rollback()
@@ -216,6 +215,18 @@ def test_down_to_a_revision_that_is_none(sqlite_database: Database) -> None:
         upgrade(connection, namespace)
         with pytest.raises(UnknownNameError, match="unknown revision '0'"):
             downgrade(connection, namespace, "0")
+
+
+def test_an_upgrade_sees_what_another_did_after_it_began(database: Database, namespace: Namespace) -> None:
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE petitions (id integer)")
+    with database.engine.connect() as early, database.engine.connect() as late:
+        early.exec_driver_sql("SELECT * FROM petitions").all()
+        upgrade(late, namespace)
+        late.commit()
+        upgrade(early, namespace)
+        early.commit()
+        assert is_current(early, namespace)
 
 
 @pytest.mark.parametrize("emits_begin", [False, True])

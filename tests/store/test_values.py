@@ -16,6 +16,7 @@ from db_dedup.records import Family
 from db_dedup.store.values import canonical_text
 
 SHANGHAI = timezone(timedelta(hours=8))
+A_LONG_NUMBER = "123456789012345678901234567890.123456789"
 AN_ID = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
 
 
@@ -65,6 +66,7 @@ AN_ID = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
         ("2019-02-14 20:00:00+08:00", Family.DATE, "2019-02-14 12:00:00"),
         ("2019-02-14T12:00:00Z", Family.DATE, "2019-02-14 12:00:00"),
         ("0001-01-01 00:00:00+08:00", Family.DATE, "0001-01-01 00:00:00+08:00"),
+        (datetime(1, 1, 1, tzinfo=SHANGHAI), Family.DATE, "0001-01-01 00:00:00+08:00"),
         ("infinity", Family.DATE, "infinity"),
         ("0000-00-00", Family.DATE, "0000-00-00"),
         (1550174400, Family.DATE, "1550174400"),
@@ -141,6 +143,7 @@ ANYTHING = (
     | st.text(st.characters())
     | st.binary()
     | st.datetimes()
+    | st.datetimes(timezones=st.timezones())
     | st.dates()
     | st.times()
     | st.timedeltas()

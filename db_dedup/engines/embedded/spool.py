@@ -61,5 +61,5 @@ def _mapped(file: IO[bytes], kind: type[_Scalar]) -> NDArray[_Scalar]:
     file.flush()
     if file.seek(0, 2) == 0:
         return np.empty(0, kind)
-    # The plain array view: compiled kernels take a memmap for another type, and compile again.
-    return np.asarray(np.memmap(file, kind, "r"))
+    # A plain array that looks writable: kernels take any other for another type, and compile again.
+    return np.asarray(np.memmap(file, kind, "c"))

@@ -1,0 +1,37 @@
+"""The demo: an empty folder becomes a scanned database, and is never emptied of what is not the demo's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from db_dedup.sample import generate_petitions
+from tests.cli.conftest import fail, succeed
+
+
+def test_the_demo_runs_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = succeed("demo", "--rows", "300", "--folder", "twins")
+    assert {path.name for path in (folder / "twins").iterdir()} == {"petitions.db", "dedup.toml"}
+    assert f"{len(generate_petitions(300, 1).pairs)} pairs" in first.stderr
+    assert first.stdout.count("of 64 bits differ") == 3
+    shown = [line for line in first.stdout.splitlines() if "petition " in line]
+    assert len({line.split("┃")[2].strip() for line in shown}) == 3
+
+    again = succeed("demo", DB_DEDUP_DEMO_ROWS="300", DB_DEDUP_DEMO_FOLDER="twins")
+    assert again.stdout == first.stdout
+
+    monkeypatch.chdir("twins")
+    (status,) = succeed("status", "--json").json()
+    assert status["rows"] == 300
+    assert succeed("groups", "petitions", "--format", "json").json()
+
+
+def test_a_folder_with_other_files_is_left_alone(folder: Path) -> None:
+    (folder / "thesis.txt").write_text("years of work", encoding="utf-8")
+    (folder / "dedup.toml").write_text("# mine", encoding="utf-8")
+    error = fail("demo", "--rows", "10", "--folder", str(folder))
+    assert error.exit_code == 2
+    assert "thesis.txt" in str(error)
+    assert {path.name for path in folder.iterdir()} == {"thesis.txt", "dedup.toml"}
+    assert (folder / "dedup.toml").read_text(encoding="utf-8") == "# mine"

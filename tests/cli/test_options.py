@@ -1,0 +1,110 @@
+"""Flags, environment variables and the file: which counts, and that help tells of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer.main
+from sqlalchemy import inspect
+
+from db_dedup.cli import app
+from tests.cli.conftest import run, succeed
+from tests.servers import Database
+
+GROUP = typer.main.get_command(app)
+COMMANDS = sorted(GROUP.commands)  # type: ignore[attr-defined]
+
+
+def test_the_commands_are_these() -> None:
+    assert set(COMMANDS) >= {
+        "check", "demo", "groups", "init", "pairs", "scan", "sql", "status", "uninstall", "upgrade",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_has_an_environment_variable_in_help(command: str) -> None:
+    help_text = succeed(command, "--help", COLUMNS="200", TERMINAL_WIDTH="200").stdout
+    options = [p for p in GROUP.commands[command].params if p.param_type_name == "option"]  # type: ignore[attr-defined]
+    assert options
+    for option in options:
+        assert option.help
+        assert option.envvar == f"DB_DEDUP_{option.envvar.removeprefix('DB_DEDUP_')}"
+        assert option.envvar in help_text
+        assert option.opts[0] in help_text
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c != "demo"])
+def test_every_command_takes_a_file_and_a_url(command: str) -> None:
+    options = {name for p in GROUP.commands[command].params for name in p.opts}  # type: ignore[attr-defined]
+    assert {"--config", "--url"} <= options
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["scan"],
+        ["scan", "petitions", "--nonsense"],
+        ["groups", "petitions", "--limit", "0"],
+        ["groups", "petitions", "--format", "xml"],
+        ["pairs", "petitions", "extra"],
+        ["sql", "nonsense"],
+        ["sql", "view"],
+        ["nonsense"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_ends_with_2(sqlite_petitions: Database, arguments: list[str]) -> None:
+    assert sqlite_petitions.name == "sqlite"
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+
+
+def test_a_flag_counts_more_than_the_environment_and_that_more_than_the_file(
+    sqlite_petitions: Database, tmp_path: Path
+) -> None:
+    """Which of three databases was upgraded tells whose URL was taken."""
+    urls = {"file": sqlite_petitions.url}
+    for name in ("environment", "flag"):
+        (tmp_path / f"{name}.db").touch()
+        urls[name] = f"sqlite:///{tmp_path / name}.db"
+
+    def upgraded() -> set[str]:
+        return {name for name, url in urls.items() if run("uninstall", "--dry-run", "--url", url).stdout}
+
+    succeed("upgrade", "--url", urls["flag"], DB_DEDUP_URL=urls["environment"])
+    assert upgraded() == {"flag"}
+    succeed("upgrade", DB_DEDUP_URL=urls["environment"])
+    assert upgraded() == {"flag", "environment"}
+    succeed("upgrade")
+    assert upgraded() == {"flag", "environment", "file"}
+
+
+def test_the_url_replaces_nothing_but_the_url(sqlite_petitions: Database) -> None:
+    text = Path("dedup.toml").read_text(encoding="utf-8")
+    text = text.replace(sqlite_petitions.url, "sqlite:///nowhere.db").replace(
+        "[database]\n", '[database]\nprefix = "twins_"\n'
+    )
+    Path("other.toml").write_text(text, encoding="utf-8")
+    Path("dedup.toml").unlink()
+    succeed("upgrade", "--config", "other.toml", "--url", sqlite_petitions.url)
+    assert "twins_pair" in inspect(sqlite_petitions.engine).get_table_names()
+    assert "dedup_pair" not in inspect(sqlite_petitions.engine).get_table_names()
+    succeed("status", DB_DEDUP_CONFIG="other.toml", DB_DEDUP_URL=sqlite_petitions.url)
+
+
+def test_a_file_that_was_named_must_be_there(sqlite_petitions: Database) -> None:
+    result = run("status", "--config", "other.toml", "--url", sqlite_petitions.url)
+    assert result.exit_code == 2
+    assert "other.toml" in str(result.error)
+
+
+def test_flags_from_the_environment(scanned: Database) -> None:
+    assert scanned.name == "sqlite"
+    assert succeed("groups", "petitions", DB_DEDUP_LIMIT="1", DB_DEDUP_FORMAT="csv").stdout.count("\n") == 2
+    assert succeed("status", DB_DEDUP_JSON="1").json()[0]["table"] == "petitions"
+    assert succeed("uninstall", DB_DEDUP_DRY_RUN="1").stdout
+    assert succeed("upgrade", DB_DEDUP_SQL="1").stdout
+    assert succeed("uninstall", DB_DEDUP_YES="1").stdout
+    assert run("uninstall", "--yes").stdout == ""
