@@ -25,6 +25,7 @@ from db_dedup.progress import NullProgress, Progress
 from db_dedup.records import DuplicatePair, GroupSummary, Match, ScanReport, TableStatus
 from db_dedup.schema import migrate
 from db_dedup.schema.tables import our_tables
+from db_dedup.schema.views import DropView
 from db_dedup.store import answers, status, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.inspection import check_columns, inspect_table, list_tables, resolve_key
@@ -87,9 +88,13 @@ class Database:
         return migrate.upgrade_sql(self.engine.dialect.name, self.namespace)
 
     def downgrade(self, revision: str) -> None:
-        """Take our tables back to an older revision, "base" for none."""
-        with self.errors_told(), self.dialect.write_transaction(self.engine) as connection:
-            migrate.downgrade(connection, self.namespace, revision)
+        """Take our tables back to an older revision, "base" for none; a scan makes the tables' views anew."""
+        with self.errors_told():
+            views = self._table_views()
+            with self.dialect.write_transaction(self.engine) as connection:
+                for name in views:
+                    connection.execute(DropView(name, self.namespace.schema))
+                migrate.downgrade(connection, self.namespace, revision)
 
     def uninstall(self) -> list[str]:
         """Drop everything of ours. Gives the names of what is gone."""

@@ -52,7 +52,9 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = _WIDE_ENOUGH
-    table = Table(*columns)
+    table = Table()
+    for column in columns:
+        table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
     console.print(table)

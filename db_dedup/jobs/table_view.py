@@ -2,7 +2,7 @@
 
 import hashlib
 
-from sqlalchemy import Connection, Select, column, func, select, table
+from sqlalchemy import Connection, Select, column, func, inspect, select, table
 from sqlalchemy.sql.elements import quoted_name
 
 from db_dedup.dialects.base import Dialect
@@ -44,11 +44,15 @@ class TableView:
         """Make the view, unless it stands already just as it would be made."""
         drop, create = self.statements(stored)
         digest = hashlib.sha256(str(create.compile(dialect=connection.dialect)).encode()).hexdigest()
-        if stored.view_digest == digest:
+        if stored.view_digest == digest and self._stands(connection, stored):
             return
         connection.execute(drop)
         connection.execute(create)
         watched_tables.set_view(connection, self._tables, stored.id, self.name_for(stored), digest)
+
+    def _stands(self, connection: Connection, stored: StoredTable) -> bool:
+        views = inspect(connection).get_view_names(self._tables.namespace.schema)
+        return stored.view_name in views
 
     def _query(self, table_id: int) -> Select[tuple[object, ...]]:
         member, first, sibling = (self._tables.fingerprint.alias(n) for n in ("member", "first", "sibling"))

@@ -121,7 +121,7 @@ def run_script(database: Database, script: str) -> None:
     try:
         cursor = connection.cursor()
         if database.name == "sqlite":
-            cursor.executescript(script)  # type: ignore[attr-defined]
+            cursor.executescript(script)
         elif database.name == "postgresql":
             cursor.execute(script)
         else:

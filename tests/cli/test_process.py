@@ -37,7 +37,6 @@ def test_a_reader_that_has_enough_ends_the_output_quietly(scanned: Database) -> 
     assert done.stderr == b""
 
 
-def test_json_nested_without_end_is_refused(scanned: Database) -> None:
-    assert scanned.name == "sqlite"
+def test_json_nested_without_end_is_refused() -> None:
     done = start("check", "petitions", stdin=b"[" * 100_000)
     assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)

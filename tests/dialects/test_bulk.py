@@ -97,7 +97,9 @@ def test_nothing_to_do(database: Database, table: Table) -> None:
 def test_update(database: Database, table: Table) -> None:
     dialect = dialect_for(database.engine)
     rows = example_rows(2500)
-    changed = [(row[0], f"new {row[0]}", None, row[3][::-1], None, None, None) for row in rows[::2]]
+    changed: list[tuple[Any, ...]] = [
+        (row[0], f"new {row[0]}", None, row[3][::-1], None, None, None) for row in rows[::2]
+    ]
     changed.append((1, "another", -5, rows[1][3], 0.5, not rows[1][5], rows[1][6]))
     with dialect.write_transaction(database.engine) as connection:
         dialect.bulk_insert(connection, table, COLUMNS, rows)

@@ -319,6 +319,7 @@ def test_the_users_index_serves(database: Database, parts: int) -> None:
         columns = [source.column(key) for key in source.primary_key]
         key = dialect.row_key(columns, table)
         ours = store_keys(database, f"ours_{number}", select(key).select_from(table).limit(3))
+        _analyse(database, ours.name)
         with database.engine.connect() as connection:
             if database.name == "postgresql":  # else it reads so small a table as a whole
                 connection.execute(text("SET enable_seqscan = off"))

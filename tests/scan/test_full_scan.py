@@ -10,6 +10,7 @@ from db_dedup.cli.demo import petitions
 from db_dedup.config import watched_table
 from db_dedup.errors import ScanRunningError
 from db_dedup.sample import Petition, Sample
+from db_dedup.schema.views import DropView
 from db_dedup.store import watched_tables
 from db_dedup.store.answers import view
 from tests.scan.conftest import COLUMNS, answer, fill_database, watch
@@ -175,3 +176,28 @@ def test_nothing_to_scan(database: Database) -> None:
 
 def blank_row(number: int) -> dict[str, object]:
     return {"id": number, "title": "", "content": " \u3000！！", "created_at": datetime(2024, 1, number)}
+
+
+def test_a_lost_view_is_made_again(database: Database, sample: Sample) -> None:
+    fill_database(database.engine, sample)
+    dedup = watch(database.engine)
+    dedup.scan()
+    namespace = dedup.database.namespace
+    with dedup.database.dialect.write_transaction(database.engine) as connection:
+        connection.execute(DropView(namespace.name("duplicates_of_petitions"), namespace.schema))
+    dedup.scan()
+    own = view(dedup.database.tables, "duplicates_of_petitions", "group_id")
+    with database.engine.connect() as connection:
+        assert connection.execute(select(own.c.group_id)).all()
+
+
+def test_down_to_nothing_and_up_again(database: Database, sample: Sample) -> None:
+    fill_database(database.engine, sample)
+    dedup = watch(database.engine)
+    dedup.scan()
+    before = answer(dedup)
+    dedup.database.downgrade("base")
+    assert dedup.database.installed_names() == []
+    dedup = watch(database.engine)
+    dedup.scan()
+    assert answer(dedup) == before
