@@ -98,7 +98,7 @@ def load_table(folder: Path, lines: str, column: str = "title = 1") -> WatchedTa
     )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(documents)
 def test_any_document_is_understood_or_refused_in_one_line(tmp_path: Path, document: dict[str, Any]) -> None:
     (tmp_path / "words.txt").write_text("信访\n", encoding="utf-8")
@@ -135,6 +135,7 @@ def test_a_settings_file_that_is_a_folder(tmp_path: Path) -> None:
         Settings.from_file(tmp_path)
 
 
+@settings(max_examples=50, deadline=None)
 @given(watched_tables)
 def test_a_stored_definition_reads_back_the_same(watched: WatchedTable) -> None:
     again = round_trip(watched)
@@ -147,6 +148,7 @@ def round_trip(watched: WatchedTable) -> WatchedTable:
     return WatchedTable.model_validate_json(watched.model_dump_json(by_alias=True))
 
 
+@settings(max_examples=50, deadline=None)
 @given(names, names)
 def test_every_name_survives_the_file(
     tmp_path_factory: pytest.TempPathFactory, table: str, column: str

@@ -25,7 +25,6 @@ class Capabilities:
         max_name_length: of a table, view or trigger; None where nothing limits it.
         name_limit_counts_bytes: that limit counts UTF-8 bytes rather than characters.
         snapshot_beside_writes: a long read and our own writes go on at the same time.
-        streams_rows: the server hands out a large result page by page.
         hamming_in_sql: the database can count the bits in which two fingerprints differ.
     """
 
@@ -33,7 +32,6 @@ class Capabilities:
     max_name_length: int | None
     name_limit_counts_bytes: bool
     snapshot_beside_writes: bool
-    streams_rows: bool
     hamming_in_sql: bool
 
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import URL, Engine, text
 from typer.testing import CliRunner
 
 from db_dedup.cli import app
 from db_dedup.cli.demo import fill
 from db_dedup.errors import DedupError
 from db_dedup.sample import Sample, generate_petitions
-from tests.servers import Database
+from tests.servers import Database, opened
 
 TABLE_SETTINGS = """
 [tables.petitions]
@@ -110,12 +111,26 @@ def sqlite_petitions(sqlite_database: Database, sample: Sample) -> Database:
     return _with_petitions(sqlite_database, sample)
 
 
+@pytest.fixture(scope="session")
+def scanned_file(tmp_path_factory: pytest.TempPathFactory, sample: Sample) -> Path:
+    """Petitions in SQLite, scanned once for all tests that begin there."""
+    path = tmp_path_factory.mktemp("scanned") / "database.db"
+    with opened("sqlite", URL.create("sqlite", database=str(path))) as database:
+        with database.engine.begin() as connection:
+            fill(connection, sample)
+        settings = str(path.with_name("dedup.toml"))
+        write_settings(database, name=settings)
+        for command in (["upgrade"], ["scan", "petitions"]):
+            succeed(*command, "--config", settings, "--url", database.url)
+    return path
+
+
 @pytest.fixture
-def scanned(sqlite_petitions: Database) -> Database:
-    """Petitions in SQLite, scanned."""
-    succeed("upgrade")
-    succeed("scan", "petitions")
-    return sqlite_petitions
+def scanned(scanned_file: Path, sqlite_database: Database) -> Database:
+    """A copy of that database for one test, and a settings file beside it."""
+    shutil.copy(scanned_file, str(sqlite_database.engine.url.database))
+    write_settings(sqlite_database)
+    return sqlite_database
 
 
 def _with_petitions(database: Database, sample: Sample) -> Database:

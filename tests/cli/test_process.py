@@ -14,8 +14,16 @@ COMMAND = (sys.executable, "-m", "db_dedup.cli")
 def start(
     *arguments: str, stdin: bytes = b"", stdout: int = subprocess.PIPE
 ) -> subprocess.CompletedProcess[bytes]:
+    # Unbuffered, no output would be left over for the end, where a broken pipe is hardest to catch.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     return subprocess.run(
-        [*COMMAND, *arguments], input=stdin, stdout=stdout, stderr=subprocess.PIPE, check=False, timeout=60
+        [*COMMAND, *arguments],
+        input=stdin,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        env=environment,
+        check=False,
+        timeout=60,
     )
 
 

@@ -108,6 +108,21 @@ def test_update(database: Database, table: Table) -> None:
     assert stored(database, table) == [as_read(expected[i]) for i in range(2500)]
 
 
+def test_sqlite_times_are_as_sqlalchemy_writes_them(sqlite_database: Database) -> None:
+    """They are compared as text, so each must have the same width."""
+    columns = Column("id", Integer, primary_key=True), Column("found_at", Timestamp)
+    table = Table("t", MetaData(), *columns)
+    table.create(sqlite_database.engine)
+    dialect = dialect_for(sqlite_database.engine)
+    when = datetime(2019, 2, 14, 20)
+    with dialect.write_transaction(sqlite_database.engine) as connection:
+        connection.execute(table.insert().values(id=1, found_at=when))
+        dialect.bulk_insert(connection, table, ("id", "found_at"), [(2, when), (3, None)])
+        dialect.bulk_update(connection, table, "id", ("found_at",), [(3, when)])
+        stored_texts = connection.execute(text("SELECT found_at FROM t")).scalars().all()
+    assert stored_texts == ["2019-02-14 20:00:00.000000"] * 3
+
+
 def test_update_leaves_other_columns(database: Database, table: Table) -> None:
     dialect = dialect_for(database.engine)
     rows = example_rows(3)

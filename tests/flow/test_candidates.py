@@ -47,7 +47,7 @@ def hot(mask: int, count: int) -> Fingerprints:
 TABLES: dict[str, Callable[[], Fingerprints]] = {
     "uniform": lambda: random_bits(2**64 - 1, 200),
     "planted": lambda: planted(100),
-    "skewed": lambda: random_bits(0x8011_0101_1001_0007, 200),
+    "skewed": lambda: random_bits(0x8011_0101_1001_0007, 150),
     "top bit set": lambda: planted(100) | np.uint64(1 << 63),
     "one block hot": lambda: hot(0x0000_1111_0303_8101, 200),
     "two blocks hot": lambda: hot(0x0000_0000_8F0F_1111, 200),
@@ -59,23 +59,21 @@ TABLES: dict[str, Callable[[], Fingerprints]] = {
 # Blocked down to the last bucket, these are searched thousands of times, so they are short.
 SHORT_TABLES: dict[str, Callable[[], Fingerprints]] = {
     "uniform": lambda: planted(15),
-    "skewed": lambda: random_bits(0x8011_0101_1001_0007, 40),
-    "one block hot": lambda: random_bits(0x0000_8111_1001_0101, 30),
-    "three blocks hot": lambda: random_bits(0x0000_0000_0000_0107, 24),
+    "skewed": lambda: random_bits(0x8011_0101_1001_0007, 28),
+    "one block hot": lambda: random_bits(0x0000_8111_1001_0101, 24),
+    "three blocks hot": lambda: random_bits(0x0000_0000_0000_0107, 16),
     "all equal": lambda: random_bits(0, 20),
 }
 
 
 @pytest.fixture(params=["compared whole", "in buckets", "in small chunks"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small tables are compared whole, unless what counts as much is little."""
     hot_comparisons, chunk = {"in buckets": (6000, 1 << 20), "in small chunks": (20, 5)}.get(
         request.param, (candidates._HOT_COMPARISONS, candidates._CHUNK)
     )
     monkeypatch.setattr(candidates, "_HOT_COMPARISONS", hot_comparisons)
     monkeypatch.setattr(candidates, "_CHUNK", chunk)
-    way: str = request.param
-    return way
 
 
 @pytest.fixture
@@ -138,8 +136,8 @@ def test_rows_of_one_label_are_no_pair(radius: int) -> None:
 
 
 @pytest.mark.parametrize("joins", ["all", "some"])
-@pytest.mark.parametrize("table", ["planted", "skewed", "two blocks hot", "two values"])
-@pytest.mark.parametrize("radius", [0, 3, 4, 7, 11])
+@pytest.mark.parametrize("table", ["planted", "two blocks hot", "two values"])
+@pytest.mark.parametrize("radius", [0, 3, 7, 11])
 @pytest.mark.usefixtures("way")
 def test_what_is_left_out_while_labels_merge_is_joined_at_the_end(
     table: str, radius: int, joins: str
@@ -177,7 +175,7 @@ def test_other_radii_are_refused(radius: int) -> None:
     st.integers(0, 2**64 - 1), st.sets(st.integers(0, 63), max_size=MAX_RADIUS), st.integers(0, MAX_RADIUS)
 )
 @example(2**64 - 1, {63}, 1)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_a_look_up_meets_every_near_row(fingerprint: int, bits: set[int], radius: int) -> None:
     stored = fingerprint ^ sum(1 << bit for bit in sorted(bits)[:radius])
     values = block_values(fingerprint, radius)

@@ -41,7 +41,6 @@ class MySQLDialect(Dialect):
         max_name_length=64,
         name_limit_counts_bytes=False,
         snapshot_beside_writes=True,
-        streams_rows=True,
         hamming_in_sql=True,
     )
     default_driver: ClassVar = "pymysql"

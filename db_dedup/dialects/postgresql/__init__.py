@@ -37,7 +37,6 @@ class PostgreSQLDialect(Dialect):
         max_name_length=63,
         name_limit_counts_bytes=True,
         snapshot_beside_writes=True,
-        streams_rows=True,
         hamming_in_sql=True,
     )
     default_driver: ClassVar = "psycopg"

@@ -41,7 +41,7 @@ class _NamedType(UserDefinedType[Any]):
 
 def key_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
     """A value as text that compares by its characters."""
-    return _text(column, value)
+    return collate(_text(column, value), "C")
 
 
 def key_equals(

@@ -22,7 +22,6 @@ class SQLiteDialect(Dialect):
         max_name_length=None,
         name_limit_counts_bytes=False,
         snapshot_beside_writes=False,
-        streams_rows=True,
         hamming_in_sql=False,
     )
     default_driver: ClassVar = "pysqlite"

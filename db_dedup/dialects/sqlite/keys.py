@@ -26,8 +26,9 @@ def key_equals(
     if not column.type_name:
         # Without a declared type nothing converts our text.
         number = cast(text, Integer)
-        return value == case((cast(number, Text) == text, number), else_=text)
-    return value == text
+        text = case((cast(number, Text) == text, number), else_=text)
+    # Not ==, which may swap its sides.
+    return value.bool_op("=")(text)
 
 
 def json_array(texts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:
