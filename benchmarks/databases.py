@@ -46,7 +46,7 @@ def scan(engine: Engine, preset: str) -> Answer:
     dedup.scan()
     table = dedup.database.tables.fingerprint
     with engine.connect() as connection:
-        fingerprints = frozenset(connection.execute(select(table.c.row_key, table.c.fingerprint)).tuples())
+        fingerprints = frozenset(map(tuple, connection.execute(select(table.c.row_key, table.c.fingerprint))))
         tables = dedup.database.tables
         members = frozenset(
             (group, key)

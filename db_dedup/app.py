@@ -236,7 +236,7 @@ class Deduplicator:
     def pairs(self, expand: bool = False) -> Iterator[DuplicatePair]:
         """The duplicate pairs; expanded, every pair of rows that the copies and abridged groups imply."""
         with self.database.errors_told(), self.database.engine.connect() as connection:
-            stored = self._require_scanned(connection)
+            stored = self._require_stored(connection)
         return self._read_pairs(stored, expand)
 
     def _read_pairs(self, stored: StoredTable, expand: bool) -> Iterator[DuplicatePair]:
@@ -250,13 +250,13 @@ class Deduplicator:
     def groups(self, limit: int | None = None) -> list[GroupSummary]:
         """The duplicate groups, the largest first."""
         with self.database.errors_told(), self.database.engine.connect() as connection:
-            self._require_scanned(connection)
+            self._require_stored(connection)
             return list(answers.read_groups(connection, self.database.tables, self.name, limit))
 
     def members(self, group_id: str) -> list[str]:
         """The row keys of a group, the representative first."""
         with self.database.errors_told(), self.database.engine.connect() as connection:
-            self._require_scanned(connection)
+            self._require_stored(connection)
             return answers.read_members(connection, self.database.tables, self.name, group_id)
 
     def view_statements(self) -> list[str]:

@@ -172,11 +172,11 @@ def test_a_check_follows_a_scan_with_another_recipe(sqlite_filled: Database) -> 
 def test_settings_that_differ_ask_for_a_scan(sqlite_filled: Database) -> None:
     scanned(sqlite_filled.engine)
     other = Deduplicator(sqlite_filled.engine, "petitions", {"content": 1})
-    for act in (other.groups, other.pairs, lambda: other.check({}), lambda: other.members("1")):
-        with pytest.raises(RecipeDiffersError, match="db-dedup scan petitions"):
-            act()
+    with pytest.raises(RecipeDiffersError, match="db-dedup scan petitions"):
+        other.check({})
+    assert other.groups()  # the answer that stands can be read all the same
     other.scan()
-    assert other.groups()
+    other.check({})
 
 
 @pytest.mark.parametrize("given", [None, {"columns": COLUMNS}])

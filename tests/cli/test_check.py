@@ -99,10 +99,12 @@ def test_a_check_writes_nothing(scanned: Database) -> None:
 def test_a_file_that_differs_asks_for_a_scan(scanned: Database, setting: str) -> None:
     one = record(scanned.engine, "1")
     write_settings(scanned, setting)
-    for command in ("check", "groups", "pairs"):
-        error = fail(command, "petitions", stdin=one)
-        assert error.exit_code == 1
-        assert "db-dedup scan petitions" in str(error)
+    error = fail("check", "petitions", stdin=one)
+    assert error.exit_code == 1
+    assert "db-dedup scan petitions" in str(error)
+    # The answer that stands can be read all the same.
+    assert succeed("groups", "petitions").stdout
+    assert succeed("pairs", "petitions", "--expand").stdout
     succeed("scan", "petitions")
     assert succeed("check", "petitions", stdin=one).json()
 

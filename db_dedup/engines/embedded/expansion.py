@@ -90,7 +90,8 @@ class Expansion:
             .where(self._store.mine, row.c.group_id.not_in(list(abridged)))
             .execution_options(yield_per=_FETCH)
         )
-        yield from connection.execute(query).tuples()
+        for id_a, id_b, distance, similarity in connection.execute(query):
+            yield int(id_a), int(id_b), int(distance), similarity
         for members in abridged.values():
             yield from self._search_group(connection, members)
 
