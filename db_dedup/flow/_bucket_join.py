@@ -7,7 +7,6 @@ A side of a join, a or b, is the tuple that `bucket_rows` or `sort_by_label` giv
 int64 radii): pairs that agree under a mask within its radius were found before.
 """
 
-
 from typing import Any
 
 import numba as nb

@@ -6,9 +6,11 @@ the one that serves; the same recipe is updated in place, row by row that change
 
 import os
 import socket
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -18,9 +20,10 @@ from sqlalchemy import Connection, Engine
 
 from db_dedup.config import WatchedTable
 from db_dedup.dialects.base import Dialect
+from db_dedup.engines.embedded.fingerprint_process import FingerprintProcess
 from db_dedup.engines.embedded.spool import FeatureSpool
 from db_dedup.engines.embedded.table_scan import ScannedTable, TableScan
-from db_dedup.engines.fingerprinter import FingerprintedRows
+from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter
 from db_dedup.errors import DedupError, RowKeyError, ScanRunningError
 from db_dedup.jobs.answer import write_answer
 from db_dedup.progress import Progress
@@ -32,6 +35,7 @@ from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.source import Source
 
 _RENEW_LEASE_SECONDS = 10
+_ROWS_WORTH_A_PROCESS = 20_000
 
 
 @dataclass(frozen=True)
@@ -73,8 +77,7 @@ class FullScan:
         run = self._begin()
         try:
             with FeatureSpool(keep_weights=self._watched.rule.similarity == "cosine") as spool:
-                scan = TableScan(self._watched, [c.family for c in self._source.key_columns], spool)
-                self._read(run, scan)
+                scan = self._read(run, spool)
                 scanned = scan.match(self._progress)
                 report = self._switch(run, scan, scanned, started)
         except BaseException as error:
@@ -99,21 +102,33 @@ class FullScan:
         self._renewed_at = time.monotonic()
         return _Run(store, scan_id, owner)
 
-    def _read(self, run: _Run, scan: TableScan) -> None:
+    def _read(self, run: _Run, spool: FeatureSpool) -> TableScan:
+        """Fingerprint and write all rows; gives what the matching needs of them."""
         with self._engine.connect() as connection:
             total = self._source.count(connection)
             is_first = run.store.is_empty(connection)
         self._progress.start("fingerprints", total)
-        for page, done in self._fingerprinted(scan):
-            with self._dialect.write_transaction(self._engine) as connection:
-                self._write_page(connection, run, page, done, is_first)
-                self._keep_lease(connection, run)
-            self._progress.advance(len(page))
+        with self._fingerprinter(total) as fingerprinter:
+            scan = TableScan(
+                self._watched, [c.family for c in self._source.key_columns], spool, fingerprinter
+            )
+            for page, done in self._fingerprinted(scan):
+                with self._dialect.write_transaction(self._engine) as connection:
+                    self._write_page(connection, run, page, done, is_first)
+                    self._keep_lease(connection, run)
+                self._progress.advance(len(page))
         self._progress.finish()
+        return scan
+
+    def _fingerprinter(self, rows: int) -> AbstractContextManager[Fingerprinter | FingerprintProcess]:
+        """A process of its own where the table is worth starting one."""
+        if rows < _ROWS_WORTH_A_PROCESS or not sys.executable:
+            return nullcontext(Fingerprinter(self._watched))
+        return FingerprintProcess(self._watched)
 
     def _fingerprinted(self, scan: TableScan) -> Iterator[tuple[list[SourceRow], FingerprintedRows]]:
-        """Each page with its fingerprints. While one page is read and another written, a thread computes the
-        one between: segmenting, the kernels and the database drivers all let go of the interpreter's lock."""
+        """Each page with its fingerprints: one page is read and another written while a thread waits for the
+        fingerprints of the one between."""
         before: tuple[list[SourceRow], Future[FingerprintedRows]] | None = None
         with ThreadPoolExecutor(max_workers=1) as thread:
             for page in self._source.pages(self._engine):

@@ -124,6 +124,23 @@ def test_few_rows(count: int, measure: str | None) -> None:
     assert found.is_loose.tolist() == found.is_abridged.tolist() == [False] * count
 
 
+class Steps:
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.amounts: dict[str, int] = {}
+
+    def start(self, step: str, total: int | None) -> None:
+        self.notes.append(f"{step} {total}")
+
+    def advance(self, amount: int) -> None:
+        self.amounts[self.notes[-1]] = self.amounts.get(self.notes[-1], 0) + amount
+
+    def finish(self) -> None:
+        self.notes.append("finished")
+
+
 def near_equal_table(count: int) -> Table:
     """One template of sixty features, of which each row has one or two changed."""
     chance = np.random.default_rng(1)
@@ -147,8 +164,9 @@ def near_equal_table(count: int) -> Table:
 
 @pytest.mark.parametrize("measure", ["jaccard", None])
 def test_near_equal_rows_do_not_cost_their_square(measure: str | None) -> None:
-    count = 20_000
-    found = match(near_equal_table(count), MatchRule(11, measure, 0.45, 1000))
+    count, steps = 20_000, Steps()
+    found = match_table(near_equal_table(count), MatchRule(11, measure, 0.45, 1000), steps)
+    assert steps.amounts.get("matching None", 0) < count, "candidates that were looked at"
     assert np.all(found.group_of == 0)
     assert found.pairs.left.size == count - 1
     assert np.flatnonzero(found.is_abridged).tolist() == [0]
@@ -178,23 +196,6 @@ def test_many_small_groups() -> None:
     assert found.pairs.right[order].tolist() == list(range(1, count, 2))
     assert np.all(found.pairs.distances == 1)
     assert found.group_of.tolist() == [i - i % 2 for i in range(count)]
-
-
-class Steps:
-    """Notes what it is told."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-        self.amounts: dict[str, int] = {}
-
-    def start(self, step: str, total: int | None) -> None:
-        self.notes.append(f"{step} {total}")
-
-    def advance(self, amount: int) -> None:
-        self.amounts[self.notes[-1]] = self.amounts.get(self.notes[-1], 0) + amount
-
-    def finish(self) -> None:
-        self.notes.append("finished")
 
 
 def test_progress_reaches_what_it_promised() -> None:

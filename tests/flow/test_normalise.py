@@ -138,6 +138,7 @@ def test_plain(text: str, expected: str) -> None:
         ("RT@name hello", "hello"),
         ("RT: hello", "hello"),
         ("RT @a: RT @b: rt@c：hello", "hello"),
+        ("RT: RT: rt hello", "hello"),
         ("so true RT @a: hello", "so true hello"),
         ("@a @b hello @c", "hello"),
         ("hello via @name", "hello"),

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.config import Rule, WatchedTable
+from db_dedup.engines.embedded.fingerprint_process import FingerprintProcess
 from db_dedup.engines.embedded.matching import Matches, MatchRule, Table, match_table
 from db_dedup.engines.embedded.spool import FeatureSpool
 from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter
@@ -52,10 +53,16 @@ class _Gathered:
 class TableScan:
     """Collects the rows of one table, then matches them."""
 
-    def __init__(self, watched: WatchedTable, key_families: Sequence[Family], spool: FeatureSpool) -> None:
+    def __init__(
+        self,
+        watched: WatchedTable,
+        key_families: Sequence[Family],
+        spool: FeatureSpool,
+        fingerprinter: Fingerprinter | FingerprintProcess,
+    ) -> None:
         self._watched = watched
         self._key_families = key_families
-        self._fingerprinter = Fingerprinter(watched)
+        self._fingerprinter = fingerprinter
         self._spool = spool
         self._rows = _Gathered()
         self._within_numbers: dict[str | None, int] = {}
@@ -104,13 +111,11 @@ class TableScan:
 
     def _receipt_order(self) -> NDArray[np.int64]:
         """By the order column, NULL last, then by typed key."""
-        keys, values = self._rows.row_keys, self._rows.order_values
-
-        def place(i: int) -> tuple[bool, str, object]:
-            value = values[i]
-            return value is None, value or "", typed_key(keys[i], self._key_families)
-
-        return np.array(sorted(range(len(keys)), key=place), np.int64)
+        keys = [typed_key(key, self._key_families) for key in self._rows.row_keys]
+        values = [(value is None, value or "") for value in self._rows.order_values]
+        by_key = sorted(range(len(keys)), key=keys.__getitem__)
+        # Sorting is stable, so rows of one order value stay in the order of their keys.
+        return np.array(sorted(by_key, key=values.__getitem__), np.int64)
 
 
 @dataclass(frozen=True)

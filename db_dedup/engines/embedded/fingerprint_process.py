@@ -1,0 +1,83 @@
+"""Fingerprints pages in a process of its own, so that segmenting and the database's work go on at once.
+
+In one process they do not: all but the inside of a cut happens under the interpreter's lock. The process runs
+this very module, reads pages from its standard input, answers on its standard output, and ends with either.
+"""
+
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from types import TracebackType
+from typing import IO, Self
+
+from db_dedup.config import WatchedTable
+from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter
+from db_dedup.errors import DedupError
+
+
+class FingerprintProcess:
+    """Does what a `Fingerprinter` does, elsewhere; one page at a time."""
+
+    def __init__(self, watched: WatchedTable) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", __spec__.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert self._process.stdin is not None  # noqa: S101 - both are pipes
+        assert self._process.stdout is not None  # noqa: S101
+        self._questions: IO[bytes] = self._process.stdin
+        self._answers: IO[bytes] = self._process.stdout
+        self._send(watched.model_dump_json(by_alias=True))
+
+    def fingerprint(
+        self, rows: Sequence[Sequence[str]], within: Sequence[str | None] | None = None
+    ) -> FingerprintedRows:
+        """As `Fingerprinter.fingerprint`.
+
+        Raises:
+            DedupError: the process has ended.
+        """
+        try:
+            self._send((rows, within))
+            answer = pickle.load(self._answers)  # noqa: S301 - our own process wrote it
+        except (BrokenPipeError, EOFError):
+            raise DedupError(f"the fingerprinting process ended with code {self._process.wait()}") from None
+        assert isinstance(answer, FingerprintedRows)  # noqa: S101 - nothing else is sent
+        return answer
+
+    def _send(self, question: object) -> None:
+        pickle.dump(question, self._questions, pickle.HIGHEST_PROTOCOL)
+        self._questions.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._answers.close()
+        try:
+            self._questions.close()
+        except BrokenPipeError:  # a page was on its way
+            pass
+
+
+def serve(questions: IO[bytes], answers: IO[bytes]) -> None:
+    """Answer until the questions end."""
+    fingerprinter = Fingerprinter(WatchedTable.model_validate_json(pickle.load(questions)))  # noqa: S301
+    while True:
+        try:
+            rows, within = pickle.load(questions)  # noqa: S301 - the process that started us wrote it
+        except EOFError:
+            return
+        pickle.dump(fingerprinter.fingerprint(rows, within), answers, pickle.HIGHEST_PROTOCOL)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    # Ctrl-C is for the scan, which ends us.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    serve(sys.stdin.buffer, sys.stdout.buffer)
