@@ -17,7 +17,7 @@ _NONE = -1
 def write_answer(connection: Connection, store: FingerprintStore, scanned: ScannedTable) -> None:
     """Make the stored copies, pairs and groups those of the scan, and forget rows that are gone."""
     now = utc_now()
-    id_of = {row_key: row_id for row_id, row_key in store.read_ids(connection)}
+    id_of = store.read_ids(connection)
     ids = np.array([id_of.pop(row_key) for row_key in scanned.row_keys], np.int64)
     gone = list(id_of.values())
     old_pairs, old_answer = read_pairs(connection, store), store.read_answer(connection)

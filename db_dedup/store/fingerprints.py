@@ -1,6 +1,6 @@
 """Reads and writes of the fingerprint table during a scan."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,11 +68,11 @@ class FingerprintStore:
             connection, self.tables.fingerprint, "id", ("order_value", "fingerprint", "digest"), rows
         )
 
-    def read_ids(self, connection: Connection) -> Iterator[tuple[int, str]]:
-        """(id, row key) of everything stored."""
+    def read_ids(self, connection: Connection) -> dict[str, int]:
+        """row key -> id of everything stored."""
         table = self.tables.fingerprint
-        for row in connection.execute(select(table.c.id, table.c.row_key).where(self.mine)):
-            yield row[0], row[1]
+        rows = connection.execute(select(table.c.row_key, table.c.id).where(self.mine)).all()
+        return {row_key: row_id for row_key, row_id in rows}  # noqa: C416 - rows are no plain tuples
 
     def read_answer(self, connection: Connection) -> NDArray[np.int64]:
         """int64[n, 5] of the rows in some group: id, copy_of, group_id, is_loose, is_abridged; NULL is -1."""

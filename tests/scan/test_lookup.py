@@ -63,7 +63,7 @@ def test_the_look_up_equals_brute_force(database: Database, kind: str) -> None:
         int(rng.integers(2**62)),
     ]
     with database.engine.connect() as connection:
-        number_of = {row_id: int(key) for row_id, key in store.read_ids(connection)}
+        number_of = {row_id: int(key) for key, row_id in store.read_ids(connection).items()}
         for radius in RADII:
             for fingerprint in asked:
                 near = find_near(connection, store, block_values(fingerprint, radius), fingerprint, radius)
@@ -76,7 +76,7 @@ def test_copies_are_no_candidates(database: Database) -> None:
     """A million equal rows must not be a million candidates: only the first of them has blocks."""
     store = store_fingerprints(database, np.full(50, 1 << 63, np.uint64))
     with store.dialect.write_transaction(database.engine) as connection:
-        ids = [row_id for row_id, _ in store.read_ids(connection)]
+        ids = sorted(store.read_ids(connection).values())
         store.dialect.bulk_update(
             connection, store.tables.fingerprint, "id", ("copy_of",), [(i, ids[0]) for i in ids[1:]]
         )

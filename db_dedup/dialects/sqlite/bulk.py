@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, DateTime, Engine, Table
@@ -55,6 +56,7 @@ def _storable(table: Table, columns: Sequence[str], rows: Rows) -> Iterator[tupl
     return (tuple(write(value) for write, value in zip(writers, row, strict=True)) for row in rows)
 
 
+@lru_cache(maxsize=8)  # the rows of a batch share their time
 def _time_text(value: datetime | None) -> str | None:
     return None if value is None else value.isoformat(" ", "microseconds")
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import IO, Self
 
@@ -21,7 +22,7 @@ class FingerprintProcess:
     """Does what a `Fingerprinter` does, elsewhere; one page at a time."""
 
     def __init__(self, watched: WatchedTable) -> None:
-        self._process = subprocess.Popen(
+        self._process = subprocess.Popen(  # noqa: S603 - this interpreter, this module
             [sys.executable, "-m", __spec__.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         assert self._process.stdin is not None  # noqa: S101 - both are pipes
@@ -51,18 +52,18 @@ class FingerprintProcess:
         self._questions.flush()
 
     def __enter__(self) -> Self:
+        """The process is at work from the start."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """End it, whatever it is at."""
         self._process.kill()
         self._process.wait()
         self._answers.close()
-        try:
+        with suppress(BrokenPipeError):  # a page was on its way
             self._questions.close()
-        except BrokenPipeError:  # a page was on its way
-            pass
 
 
 def serve(questions: IO[bytes], answers: IO[bytes]) -> None:
