@@ -102,6 +102,12 @@ def _compare_runs(  # type: ignore[no-untyped-def]
     for i in range(a_start, a_end):
         value = values_a[i]
         first = i + 1 if is_same else b_start
+        # Nearly no run holds a hit, and a loop that only counts has no branch to guess.
+        hits = 0
+        for j in range(np.uint64(first), np.uint64(b_end)):
+            hits += popcount(value ^ values_b[j]) <= limit
+        if hits == 0:
+            continue
         for j in range(first, b_end):
             difference = value ^ values_b[j]
             if popcount(difference) > limit:
