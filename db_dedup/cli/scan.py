@@ -11,7 +11,11 @@ from db_dedup.records import ScanReport
 def scan(table: TableName, config: Config = DEFAULT_CONFIG, url: Url = None, as_json: AsJson = False) -> None:
     """Find every duplicate of TABLE and switch the views to the new answer."""
     with TerminalProgress() as progress, open_table(config, url, table, progress) as dedup:
-        report = dedup.scan()
+        try:
+            report = dedup.scan()
+        except KeyboardInterrupt:
+            say("stopped: the last complete answer stands; scan again for a new one")
+            raise
     if as_json:
         print_json(asdict(report))
     tell_report(report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.abc
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url, text
 
+from db_dedup.engines.embedded.table_scan import TableScan
 from db_dedup.errors import (
     DatabaseError,
     MissingExtraError,
@@ -17,7 +19,7 @@ from db_dedup.errors import (
     SchemaMissingError,
     UnknownNameError,
 )
-from tests.cli.conftest import fail, succeed, write_settings
+from tests.cli.conftest import fail, run, succeed, write_settings
 from tests.servers import Database
 
 ONE = '{"content": "电梯停运"}'
@@ -179,3 +181,25 @@ def test_a_missing_driver_names_the_extra(
     assert isinstance(error, MissingExtraError)
     assert error.exit_code == 2
     assert f'pip install "db-dedup[{extra}]"' in str(error)
+
+
+def test_a_scan_that_is_stopped_says_what_stands(
+    sqlite_petitions: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while matching: the scan has failed, its lease is free, the last answer is there."""
+    write_settings(sqlite_petitions)
+    succeed("upgrade")
+    succeed("scan", "petitions")
+    before = succeed("groups", "petitions").stdout
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TableScan, "match", interrupt)
+        stopped = run("scan", "petitions")
+    assert stopped.exit_code == 130
+    assert "the last complete answer stands" in stopped.stderr
+    assert succeed("groups", "petitions").stdout == before
+    assert json.loads(succeed("status", "--json").stdout)[0]["last_scan_state"] == "failed"
+    succeed("scan", "petitions")
