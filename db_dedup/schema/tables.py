@@ -78,6 +78,9 @@ def _watched_table(metadata: MetaData, names: Namespace) -> Table:
         Column("recipe_digest", ExactText(64)),
         Column("view_name", ExactText(64)),
         Column("view_digest", ExactText(64)),
+        Column("trigger_digest", ExactText(64)),
+        Column("attached_at", Timestamp),
+        Column("answer_version", RowId, nullable=False, server_default="0"),
         Column("lease_owner", ExactText(255)),
         Column("lease_until", Timestamp),
         UniqueConstraint("name", name=names.name("watched_table_name_key")),
@@ -144,7 +147,7 @@ def _change(metadata: MetaData, names: Namespace) -> Table:
         Column("queued_at", Timestamp, nullable=False),
         **TABLE_OPTIONS,
     )
-    Index(names.name("change_row"), table.c.table_id, table.c.row_key)
+    Index(names.name("change_queue"), table.c.table_id, table.c.queued_at, table.c.row_key)
     return table
 
 

@@ -1,7 +1,7 @@
 """The tables we watch: their stored recipe, which one serves, and the lease of the scan at work."""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, insert, or_, select, update
@@ -20,6 +20,9 @@ class StoredTable:
 
     Attributes:
         recipe: number of the recipe that serves, None before the first finished scan.
+        trigger_digest: of the triggers as the database told them right after they were made.
+        attached_at: UTC; None where the table has no triggers of ours.
+        answer_version: one more after each change of the answer, whoever made it.
     """
 
     id: int
@@ -28,6 +31,9 @@ class StoredTable:
     recipe_digest: str | None
     view_name: str | None
     view_digest: str | None
+    trigger_digest: str | None
+    attached_at: datetime | None
+    answer_version: int
 
 
 def find_table(connection: Connection, tables: Tables, name: str) -> StoredTable | None:
@@ -130,4 +136,7 @@ def _stored(row: Row[Any]) -> StoredTable:
         row.recipe_digest,
         row.view_name,
         row.view_digest,
+        row.trigger_digest,
+        row.attached_at,
+        row.answer_version,
     )

@@ -71,6 +71,9 @@ def _create_watched_table(op: Operations, names: Namespace) -> sa.Table:
         sa.Column("recipe_digest", ExactText(64)),
         sa.Column("view_name", ExactText(64)),
         sa.Column("view_digest", ExactText(64)),
+        sa.Column("trigger_digest", ExactText(64)),
+        sa.Column("attached_at", Timestamp),
+        sa.Column("answer_version", RowId, nullable=False, server_default="0"),
         sa.Column("lease_owner", ExactText(255)),
         sa.Column("lease_until", Timestamp),
         sa.UniqueConstraint("name", name=names.name("watched_table_name_key")),
@@ -134,7 +137,7 @@ def _create_change(op: Operations, names: Namespace) -> sa.Table:
         sa.Column("row_key", KeyText, nullable=False),
         sa.Column("operation", ExactText(1), nullable=False),
         sa.Column("queued_at", Timestamp, nullable=False),
-        indexes={"change_row": ["table_id", "row_key"]},
+        indexes={"change_queue": ["table_id", "queued_at", "row_key"]},
     )
 
 

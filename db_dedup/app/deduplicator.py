@@ -1,156 +1,25 @@
-"""The one place that picks dialect, engine and settings; and the Python API."""
+"""The duplicates of one table: the Python API, which the command line calls."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from db_dedup.app.database import Database
 from db_dedup.config import Settings, WatchedTable, watched_table
-from db_dedup.dialects import dialect_for, open_engine
 from db_dedup.engines.embedded.expansion import Expansion
 from db_dedup.engines.embedded.lookup import CheckResult, Lookup
-from db_dedup.errors import (
-    ConfigError,
-    NotScannedError,
-    RecipeDiffersError,
-    SchemaMissingError,
-    UnknownNameError,
-)
+from db_dedup.errors import ConfigError, NotScannedError, RecipeDiffersError, UnknownNameError
 from db_dedup.jobs.full_scan import FullScan
 from db_dedup.jobs.table_view import TableView
 from db_dedup.progress import NullProgress, Progress
-from db_dedup.records import DuplicatePair, GroupSummary, Match, ScanReport, TableStatus
-from db_dedup.schema import migrate
-from db_dedup.schema.tables import our_tables
-from db_dedup.schema.views import DropView
-from db_dedup.store import answers, status, watched_tables
+from db_dedup.records import DuplicatePair, GroupSummary, Match, ScanReport
+from db_dedup.store import answers, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
-from db_dedup.store.inspection import check_columns, inspect_table, list_tables, resolve_key
+from db_dedup.store.inspection import check_columns, inspect_table, resolve_key
 from db_dedup.store.source import Source
-from db_dedup.store.suggestion import Suggestion, suggest
 from db_dedup.store.watched_tables import StoredTable
-
-
-class Database:
-    """A user's database with our tables in it."""
-
-    def __init__(
-        self,
-        engine: Engine | URL | str,
-        schema: str = "dedup",
-        prefix: str = "dedup_",
-        *,
-        create: bool = False,
-    ) -> None:
-        """Prepare to work in a database; nothing is asked of it yet.
-
-        Args:
-            engine: an Engine, or a URL to make one of.
-            schema: of our tables, where the database has schemas.
-            prefix: of their names, where it has none.
-            create: let SQLite make a file that is not there.
-
-        Raises:
-            ConfigError: the URL cannot be read, or its driver is missing.
-        """
-        if isinstance(engine, URL):
-            engine = engine.render_as_string(hide_password=False)
-        self._owns_engine = isinstance(engine, str)
-        self.engine = open_engine(engine, create=create) if isinstance(engine, str) else engine
-        self.dialect = dialect_for(self.engine)
-        self.namespace = self.dialect.namespace(schema, prefix)
-        self.tables = our_tables(self.namespace)
-
-    def close(self) -> None:
-        """Give back the connections, if the engine is ours."""
-        if self._owns_engine:
-            self.engine.dispose()
-
-    @contextmanager
-    def errors_told(self) -> Iterator[None]:
-        """Whatever the driver says becomes one clear line of ours."""
-        try:
-            yield
-        except SQLAlchemyError as error:
-            raise self.dialect.translate_error(error) from error
-
-    def upgrade(self) -> str:
-        """Make our tables, or bring them up to date. Gives their revision."""
-        with self.errors_told(), self.dialect.write_transaction(self.engine) as connection:
-            migrate.upgrade(connection, self.namespace)
-        return migrate.head_revision()
-
-    def upgrade_sql(self) -> str:
-        """The SQL that `upgrade` runs on an empty database."""
-        return migrate.upgrade_sql(self.engine.dialect.name, self.namespace)
-
-    def downgrade(self, revision: str) -> None:
-        """Take our tables back to an older revision, "base" for none; a scan makes the tables' views anew."""
-        with self.errors_told():
-            views = self._table_views()
-            with self.dialect.write_transaction(self.engine) as connection:
-                for name in views:
-                    connection.execute(DropView(name, self.namespace.schema))
-                migrate.downgrade(connection, self.namespace, revision)
-
-    def uninstall(self) -> list[str]:
-        """Drop everything of ours. Gives the names of what is gone."""
-        with self.errors_told():
-            views = self._table_views()
-            with self.dialect.write_transaction(self.engine) as connection:
-                return migrate.uninstall(connection, self.namespace, views)
-
-    def installed_names(self) -> list[str]:
-        """The names of our tables and views that stand in the database."""
-        with self.errors_told(), self.engine.connect() as connection:
-            return migrate.installed_names(connection, self.namespace, self._table_views())
-
-    def suggest(self, names: Sequence[str] | None = None) -> list[Suggestion]:
-        """Settings for the tables of these names (None: every table that has a key and a text)."""
-        with self.errors_told(), self.engine.connect() as connection:
-            chosen = names or list_tables(connection, self.namespace)
-            found = [suggest(connection, inspect_table(connection, name)) for name in chosen]
-        return [suggestion for suggestion in found if suggestion is not None]
-
-    def require_schema(self) -> None:
-        """Raise SchemaMissingError unless our tables are there and up to date."""
-        with self.errors_told(), self.engine.connect() as connection:
-            self.require_schema_on(connection)
-
-    def require_schema_on(self, connection: Connection) -> None:
-        """As `require_schema`, through this connection."""
-        revision = migrate.current_revision(connection, self.namespace)
-        if revision is None:
-            raise SchemaMissingError(
-                "the tables of db_dedup are not in this database: run `db-dedup upgrade`"
-            )
-        if revision != migrate.head_revision():
-            raise SchemaMissingError(
-                f"the tables of db_dedup are of revision {revision}, this program needs "
-                f"{migrate.head_revision()}: run `db-dedup upgrade`"
-            )
-
-    def status(self) -> list[TableStatus]:
-        """Where each watched table stands."""
-        self.require_schema()
-        with self.errors_told(), self.engine.connect() as connection:
-            return status.read_status(connection, self.dialect, self.tables)
-
-    def watched_names(self) -> list[str]:
-        """The tables watched so far."""
-        self.require_schema()
-        with self.errors_told(), self.engine.connect() as connection:
-            return [stored.watched.name for stored in watched_tables.list_tables(connection, self.tables)]
-
-    def _table_views(self) -> list[str]:
-        with self.engine.connect() as connection:
-            if migrate.current_revision(connection, self.namespace) is None:
-                return []
-            stored = watched_tables.list_tables(connection, self.tables)
-        return [s.view_name for s in stored if s.view_name]
 
 
 class Deduplicator:
