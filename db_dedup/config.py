@@ -155,6 +155,7 @@ class Settings(_Frozen):
     """A whole `dedup.toml`."""
 
     url: str | None = None
+    store_url: str | None = None
     schema_name: str = "dedup"
     prefix: str = "dedup_"
     tables: dict[str, WatchedTable] = Field(default_factory=dict)
@@ -180,7 +181,7 @@ class Settings(_Frozen):
     def _from_document(cls, document: dict[str, Any], path: Path) -> Self:
         check_known("section", document, {"database", "tables"})
         database = _section(document, "database")
-        check_known("setting in [database]", database, {"url", "schema", "prefix"})
+        check_known("setting in [database]", database, {"url", "store_url", "schema", "prefix"})
         tables = {
             name: watched_table(name, _resolve_files(name, _section(document["tables"], name), path.parent))
             for name in _section(document, "tables")
@@ -231,6 +232,11 @@ def database_url(flag: str | None, settings: Settings | None) -> str:
             "no database: give --url, set DB_DEDUP_URL, or write url under [database] in dedup.toml"
         )
     return url
+
+
+def store_url(flag: str | None, settings: Settings | None) -> str | None:
+    """The URL of the database for our tables, found in the same order; None: they are in the user's."""
+    return flag or os.environ.get("DB_DEDUP_STORE_URL") or (settings.store_url if settings else None)
 
 
 def check_known(kind: str, given: Mapping[str, Any], known: set[str]) -> None:

@@ -14,6 +14,10 @@ class DedupError(Exception):
     is_transient = False
     exit_code = 1
 
+    def __str__(self) -> str:
+        """One line: what cannot be printed, in a name of the user's, stands as its escape."""
+        return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in super().__str__())
+
 
 class ConfigError(DedupError):
     """The settings cannot be used as they stand."""
@@ -69,3 +73,7 @@ class ScanRunningError(DedupError):
 
 class RowKeyError(DedupError):
     """A row's key cannot be stored: too long, or not unique as text."""
+
+
+class RowNotFoundError(DedupError):
+    """The table has no row of that key."""

@@ -12,6 +12,12 @@ from sqlalchemy import create_engine, text
 from db_dedup import Deduplicator, Text, Value
 from db_dedup.sample import generate_petitions
 
+TABLE = (
+    "CREATE TABLE petitions (id INTEGER PRIMARY KEY, title TEXT, content TEXT, region TEXT, created_at TEXT)"
+)
+ROW = "INSERT INTO petitions VALUES (:id, :title, :content, :region, :created_at)"
+NAMES = ("id", "title", "content", "region", "created_at")
+
 
 def main() -> None:
     """Make, scan, ask."""
@@ -19,16 +25,11 @@ def main() -> None:
         engine = create_engine(f"sqlite:///{Path(folder) / 'petitions.db'}")
         petitions = generate_petitions(500).petitions
         with engine.begin() as connection:
-            connection.execute(
-                text("CREATE TABLE petitions (id INTEGER PRIMARY KEY, title TEXT, content TEXT, region TEXT)")
-            )
-            connection.execute(
-                text("INSERT INTO petitions VALUES (:id, :title, :content, :region)"),
-                [{"id": p.id, "title": p.title, "content": p.content, "region": p.region} for p in petitions],
-            )
+            connection.execute(text(TABLE))
+            connection.execute(text(ROW), [{name: getattr(p, name) for name in NAMES} for p in petitions])
 
         columns = {"title": Text(), "content": Text(), "region": Value()}
-        dedup = Deduplicator(engine, "petitions", columns)
+        dedup = Deduplicator(engine, "petitions", columns, order="created_at")
         dedup.upgrade()
         report = dedup.scan()
         print(f"{report.rows} petitions, {report.groups} groups of duplicates")

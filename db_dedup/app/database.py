@@ -1,4 +1,4 @@
-"""A user's database with our tables in it."""
+"""A user's database with our tables in it, or with our tables in a database of their own."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from sqlalchemy import URL, Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from db_dedup.dialects import dialect_for, open_engine
+from db_dedup.dialects import Dialect, dialect_for, open_engine
 from db_dedup.errors import SchemaMissingError
 from db_dedup.records import TableStatus
 from db_dedup.schema import migrate
@@ -18,7 +18,12 @@ from db_dedup.store.suggestion import Suggestion, suggest
 
 
 class Database:
-    """A user's database with our tables in it."""
+    """A user's database, and where our tables are: in it, or in a database of their own (the store).
+
+    Attributes:
+        engine: leads to our tables.
+        source_engine: leads to the user's rows; the same object unless the store is apart.
+    """
 
     def __init__(
         self,
@@ -27,30 +32,47 @@ class Database:
         prefix: str = "dedup_",
         *,
         create: bool = False,
+        store: Engine | URL | str | None = None,
     ) -> None:
         """Prepare to work in a database; nothing is asked of it yet.
 
         Args:
-            engine: an Engine, or a URL to make one of.
+            engine: an Engine, or a URL to make one of; where there is a store, it is only read.
             schema: of our tables, where the database has schemas.
             prefix: of their names, where it has none.
             create: let SQLite make a file that is not there.
+            store: the database of our tables, if not the user's; SQLite makes its file.
 
         Raises:
             ConfigError: the URL cannot be read, or its driver is missing.
         """
-        if isinstance(engine, URL):
-            engine = engine.render_as_string(hide_password=False)
-        self._owns_engine = isinstance(engine, str)
-        self.engine = open_engine(engine, create=create) if isinstance(engine, str) else engine
+        self._own_engines: list[Engine] = []
+        self.source_engine = self._opened(engine, create)
+        self.source_dialect = dialect_for(self.source_engine)
+        is_apart = store is not None and store != engine
+        self.engine = self._opened(store, create=True) if store and is_apart else self.source_engine
         self.dialect = dialect_for(self.engine)
         self.namespace = self.dialect.namespace(schema, prefix)
         self.tables = our_tables(self.namespace)
 
     def close(self) -> None:
-        """Give back the connections, if the engine is ours."""
-        if self._owns_engine:
-            self.engine.dispose()
+        """Give back the connections of the engines that are ours."""
+        for engine in self._own_engines:
+            engine.dispose()
+
+    @property
+    def is_apart(self) -> bool:
+        """Our tables are in another database than the user's rows."""
+        return self.engine is not self.source_engine
+
+    @contextmanager
+    def reading(self, connection: Connection) -> Iterator[Connection]:
+        """A connection to the user's rows: this one, which leads to our tables, unless they are apart."""
+        if self.is_apart:
+            with self.source_dialect.read_snapshot(self.source_engine) as other:
+                yield other
+        else:
+            yield connection
 
     @contextmanager
     def errors_told(self) -> Iterator[None]:
@@ -58,7 +80,7 @@ class Database:
         try:
             yield
         except SQLAlchemyError as error:
-            raise self.dialect.translate_error(error) from error
+            raise self._dialect_of(error).translate_error(error) from error
 
     def upgrade(self) -> str:
         """Make our tables, or bring them up to date. Gives their revision."""
@@ -93,7 +115,7 @@ class Database:
 
     def suggest(self, names: Sequence[str] | None = None) -> list[Suggestion]:
         """Settings for the tables of these names (None: every table that has a key and a text)."""
-        with self.errors_told(), self.engine.connect() as connection:
+        with self.errors_told(), self.source_engine.connect() as connection:
             chosen = names or list_tables(connection, self.namespace)
             found = [suggest(connection, inspect_table(connection, name)) for name in chosen]
         return [suggestion for suggestion in found if suggestion is not None]
@@ -127,6 +149,19 @@ class Database:
         self.require_schema()
         with self.errors_told(), self.engine.connect() as connection:
             return [stored.watched.name for stored in watched_tables.list_tables(connection, self.tables)]
+
+    def _opened(self, engine: Engine | URL | str, create: bool) -> Engine:
+        if isinstance(engine, Engine):
+            return engine
+        url = engine.render_as_string(hide_password=False) if isinstance(engine, URL) else engine
+        self._own_engines.append(open_engine(url, create=create))
+        return self._own_engines[-1]
+
+    def _dialect_of(self, error: SQLAlchemyError) -> Dialect:
+        """Whose words these are: the driver that raised them tells."""
+        cause = getattr(error, "orig", None)
+        is_of_source = isinstance(cause, self.source_engine.dialect.loaded_dbapi.Error)
+        return self.source_dialect if is_of_source else self.dialect
 
     def _table_views(self) -> list[str]:
         with self.engine.connect() as connection:

@@ -1,20 +1,23 @@
 """The duplicates of one table: the Python API, which the command line calls."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine
 from sqlalchemy.orm import Session
 
 from db_dedup.app.database import Database
+from db_dedup.app.row_texts import RowTexts
 from db_dedup.config import Settings, WatchedTable, watched_table
 from db_dedup.engines.embedded.expansion import Expansion
+from db_dedup.engines.embedded.explanation import Explainer
 from db_dedup.engines.embedded.lookup import CheckResult, Lookup
 from db_dedup.errors import ConfigError, NotScannedError, RecipeDiffersError, UnknownNameError
 from db_dedup.jobs.full_scan import FullScan
 from db_dedup.jobs.table_view import TableView
 from db_dedup.progress import NullProgress, Progress
-from db_dedup.records import DuplicatePair, GroupSummary, Match, ScanReport
+from db_dedup.records import DuplicatePair, Explanation, GroupSummary, Match, ScanReport
 from db_dedup.store import answers, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.inspection import check_columns, inspect_table, resolve_key
@@ -30,6 +33,7 @@ class Deduplicator:
         table: the table's name; or its whole settings.
         columns: column name -> weight of its text, `Text()` or `Value()`; left out, the stored recipe counts.
         progress: told how far a scan has come.
+        store: an Engine or URL of another database for our tables; the first one is then only read.
         options: any other setting of a table in `dedup.toml`, such as `preset`, `key`, `order`, `where`.
     """
 
@@ -39,6 +43,7 @@ class Deduplicator:
         table: str | WatchedTable,
         columns: Mapping[str, object] | None = None,
         progress: Progress | None = None,
+        store: Engine | URL | str | None = None,
         **options: Any,
     ) -> None:
         """Settle what is looked for, and where.
@@ -46,7 +51,9 @@ class Deduplicator:
         Raises:
             ConfigError: settings that cannot be used.
         """
-        self.database = engine if isinstance(engine, Database) else Database(engine)
+        if isinstance(engine, Database) and store is not None:
+            raise ConfigError("a Database has its store already: write Database(engine, store=...)")
+        self.database = engine if isinstance(engine, Database) else Database(engine, store=store)
         self._progress = progress or NullProgress()
         self._prepared: tuple[StoredTable, Lookup] | None = None
         self._given: WatchedTable | None = None
@@ -62,8 +69,12 @@ class Deduplicator:
         """Make our tables in the database, or bring them up to date."""
         return self.database.upgrade()
 
-    def scan(self) -> ScanReport:
-        """Find every duplicate of the table and switch the views to the new answer."""
+    def scan(self, afresh: bool = False) -> ScanReport:
+        """Find every duplicate of the table and switch the views to the new answer.
+
+        Args:
+            afresh: segment every text anew, also where the row has not changed since it was stored.
+        """
         self.database.require_schema()
         database = self.database
         with database.errors_told():
@@ -71,12 +82,20 @@ class Deduplicator:
                 watched = self._given or self._find_stored(connection).watched
                 watched, source = self._source(connection, watched)
             report = FullScan(
-                database.engine, database.dialect, database.tables, watched, source, self._progress
+                database.engine,
+                database.dialect,
+                database.tables,
+                watched,
+                source,
+                database.source_engine,
+                self._progress,
+                afresh=afresh,
             ).run()
-            with database.dialect.write_transaction(database.engine) as connection:
-                TableView(database.dialect, database.tables, source).refresh(
-                    connection, self._find_stored(connection)
-                )
+            if not database.is_apart:
+                with database.dialect.write_transaction(database.engine) as connection:
+                    TableView(database.dialect, database.tables, source).refresh(
+                        connection, self._find_stored(connection)
+                    )
         return report
 
     def check(
@@ -86,7 +105,8 @@ class Deduplicator:
 
         Args:
             record: column name -> value; what is missing counts as NULL.
-            connection: read through this one, which is neither committed nor rolled back.
+            connection: read through this one, which is neither committed nor rolled back. It leads to the
+                user's rows; our tables, if they are apart, are read through one of our own.
         """
         return self.check_in_full(record, connection).matches
 
@@ -94,13 +114,15 @@ class Deduplicator:
         self, record: Mapping[str, object], connection: Connection | Session | None = None
     ) -> CheckResult:
         """As `check`, and whether there was too little text to judge."""
-        with self.database.errors_told():
-            if connection is None:
-                with self.database.engine.connect() as own:
-                    return self._lookup(own).check(own, record)
-            if isinstance(connection, Session):
-                connection = connection.connection()
-            return self._lookup(connection).check(connection, record)
+        with self.database.errors_told(), self._connected(connection) as (ours, theirs):
+            return self._lookup(ours, theirs).check(ours, record, theirs)
+
+    def explain(self, key_a: str, key_b: str) -> Explanation:
+        """Why two rows are a duplicate pair by the stored recipe, or why not, as their texts are now."""
+        with self.database.errors_told(), self.database.engine.connect() as connection:
+            stored = self._require_scanned(connection)
+            watched, source = self._source(connection, stored.watched)
+            return Explainer(watched, self._store(stored), source).explain(connection, key_a, key_b)
 
     def pairs(self, expand: bool = False) -> Iterator[DuplicatePair]:
         """The duplicate pairs; expanded, every pair of rows that the copies and abridged groups imply."""
@@ -114,7 +136,8 @@ class Deduplicator:
                 yield from answers.read_pairs(connection, self.database.tables, self.name)
                 return
             watched, source = self._source(connection, stored.watched)
-            yield from Expansion(watched, self._store(stored), source).pairs(connection)
+            with self.database.reading(connection) as rows:
+                yield from Expansion(watched, self._store(stored), source).pairs(connection, rows)
 
     def groups(self, limit: int | None = None) -> list[GroupSummary]:
         """The duplicate groups, the largest first."""
@@ -128,8 +151,24 @@ class Deduplicator:
             self._require_stored(connection)
             return answers.read_members(connection, self.database.tables, self.name, group_id)
 
+    def members_of(self, group_ids: Sequence[str], each: int | None = None) -> dict[str, list[str]]:
+        """As `members`, of several groups: group id -> row keys, of each group at most so many."""
+        with self.database.errors_told(), self.database.engine.connect() as connection:
+            self._require_stored(connection)
+            return answers.read_members_of(
+                connection, self.database.tables, self.name, group_ids, each
+            )
+
+    def texts(self) -> RowTexts:
+        """A reader of the watched columns, for rows that pairs and groups name by their keys."""
+        with self.database.errors_told(), self.database.engine.connect() as connection:
+            _, source = self._source(connection, self._require_stored(connection).watched)
+        return RowTexts(self.database, source)
+
     def view_statements(self) -> list[str]:
         """The DDL of this table's view, as a scan would run it."""
+        if self.database.is_apart:
+            raise ConfigError("the table has no view: our tables are in another database")
         with self.database.errors_told(), self.database.engine.connect() as connection:
             stored = self._require_stored(connection)
             _, source = self._source(connection, self._given or stored.watched)
@@ -137,11 +176,26 @@ class Deduplicator:
             dialect = self.database.engine.dialect
             return [f"{str(s.compile(dialect=dialect)).strip()};" for s in view.statements(stored)]
 
-    def _lookup(self, connection: Connection) -> Lookup:
+    @contextmanager
+    def _connected(self, given: Connection | Session | None) -> Iterator[tuple[Connection, Connection]]:
+        """A connection to our tables and one to the user's rows: the given one, as far as it goes."""
+        if isinstance(given, Session):
+            given = given.connection()
+        if given is not None and not self.database.is_apart:
+            yield given, given
+            return
+        with self.database.engine.connect() as ours:
+            if given is not None:
+                yield ours, given
+                return
+            with self.database.reading(ours) as theirs:
+                yield ours, theirs
+
+    def _lookup(self, connection: Connection, source_connection: Connection) -> Lookup:
         """Made once, and again when a scan has switched to another recipe."""
         stored = self._require_scanned(connection)
         if self._prepared is None or self._prepared[0] != stored:
-            watched, source = self._source(connection, stored.watched)
+            watched, source = self._inspected(source_connection, stored.watched)
             self._prepared = stored, Lookup(watched, self._store(stored), source)
         return self._prepared[1]
 
@@ -150,11 +204,16 @@ class Deduplicator:
 
     def _source(self, connection: Connection, watched: WatchedTable) -> tuple[WatchedTable, Source]:
         """The settings with what inspection found filled in, and the reader of the user's table."""
+        with self.database.reading(connection) as rows:
+            return self._inspected(rows, watched)
+
+    def _inspected(self, connection: Connection, watched: WatchedTable) -> tuple[WatchedTable, Source]:
+        """As `_source`, through a connection to the user's rows."""
         table = inspect_table(connection, watched.table_name, watched.schema_name)
         check_columns(watched, table)
         key = resolve_key(table, watched.key)
         watched = watched.model_copy(update={"key": tuple(column.name for column in key)})
-        return watched, Source(self.database.dialect, table, watched)
+        return watched, Source(self.database.source_dialect, table, watched)
 
     def _find_stored(self, connection: Connection) -> StoredTable:
         """What is stored of the table; UnknownNameError where nothing is."""
@@ -187,12 +246,16 @@ class Deduplicator:
 
 
 def open_deduplicator(
-    url: str, settings: Settings | None, table: str, progress: Progress | None = None
+    url: str,
+    settings: Settings | None,
+    table: str,
+    progress: Progress | None = None,
+    store: str | None = None,
 ) -> Deduplicator:
     """The table as the settings file says, or as it is stored where there is no file."""
     if settings is None:
-        return Deduplicator(Database(url), table, progress=progress)
-    database = Database(url, settings.schema_name, settings.prefix)
+        return Deduplicator(Database(url, store=store), table, progress=progress)
+    database = Database(url, settings.schema_name, settings.prefix, store=store)
     return Deduplicator(database, settings.watched(table), progress=progress)
 
 

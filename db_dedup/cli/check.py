@@ -4,19 +4,21 @@ import json
 import sys
 from dataclasses import asdict
 
-from db_dedup.cli.options import DEFAULT_CONFIG, Config, TableName, Url, open_table
+from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, TableName, Url, open_table
 from db_dedup.cli.output import print_json
 from db_dedup.cli.terminal import say
 from db_dedup.errors import ConfigError
 
 
-def check(table: TableName, config: Config = DEFAULT_CONFIG, url: Url = None) -> None:
+def check(
+    table: TableName, config: Config = DEFAULT_CONFIG, url: Url = None, store_url: StoreUrl = None
+) -> None:
     """Print the stored rows of TABLE that a record duplicates, nearest first.
 
     The record is a JSON object on stdin: {"column": "text", ...}.
     """
     record = _read_record()
-    with open_table(config, url, table) as dedup:
+    with open_table(config, url, table, store=store_url) as dedup:
         result = dedup.check_in_full(record)
     print_json([asdict(match) for match in result.matches])
     if result.too_little_text:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from db_dedup.cli.options import DEFAULT_CONFIG, Config, TableName, Url, open_table
+from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, TableName, Url, open_table
 from db_dedup.cli.output import Format, FormatOption, print_rows
 
 COLUMNS = ("key_a", "key_b", "distance", "similarity")
@@ -14,6 +14,7 @@ def pairs(
     table: TableName,
     config: Config = DEFAULT_CONFIG,
     url: Url = None,
+    store_url: StoreUrl = None,
     expand: Annotated[
         bool,
         typer.Option(
@@ -25,6 +26,6 @@ def pairs(
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Print the duplicate pairs of TABLE, the earlier-received row first."""
-    with open_table(config, url, table) as dedup:
+    with open_table(config, url, table, store=store_url) as dedup:
         found = dedup.pairs(expand)
         print_rows(COLUMNS, ((p.key_a, p.key_b, p.distance, p.similarity) for p in found), form)

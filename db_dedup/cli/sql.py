@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from db_dedup.cli.options import DEFAULT_CONFIG, Config, Url, open_database, open_table
+from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, Url, open_database, open_table
 from db_dedup.errors import ConfigError
 
 
@@ -25,14 +25,15 @@ def sql(
     ] = None,
     config: Config = DEFAULT_CONFIG,
     url: Url = None,
+    store_url: StoreUrl = None,
 ) -> None:
     """Print the SQL that a command would run."""
     if what is Statement.UPGRADE:
-        with open_database(config, url) as database:
+        with open_database(config, url, store_url) as database:
             typer.echo(database.upgrade_sql(), nl=False)
         return
     if table is None:
         raise ConfigError("say which table: `db-dedup sql view TABLE`")
-    with open_table(config, url, table) as dedup:
+    with open_table(config, url, table, store=store_url) as dedup:
         for statement in dedup.view_statements():
             typer.echo(statement)

@@ -4,20 +4,21 @@ from typing import Annotated
 
 import typer
 
-from db_dedup.cli.options import DEFAULT_CONFIG, Config, Url, open_database
+from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, Url, open_database
 from db_dedup.cli.terminal import say
 
 
 def uninstall(
     config: Config = DEFAULT_CONFIG,
     url: Url = None,
+    store_url: StoreUrl = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", envvar="DB_DEDUP_DRY_RUN", help="Only say what would be dropped.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", envvar="DB_DEDUP_YES", help="Do not ask.")] = False,
 ) -> None:
     """Drop every table and view of ours; the user's tables are not touched."""
-    with open_database(config, url) as database:
+    with open_database(config, url, store_url) as database:
         names = database.installed_names()
         if not names:
             say("nothing of db_dedup is in this database")

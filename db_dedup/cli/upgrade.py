@@ -4,13 +4,14 @@ from typing import Annotated
 
 import typer
 
-from db_dedup.cli.options import DEFAULT_CONFIG, Config, Url, open_database
+from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, Url, open_database
 from db_dedup.cli.terminal import say
 
 
 def upgrade(
     config: Config = DEFAULT_CONFIG,
     url: Url = None,
+    store_url: StoreUrl = None,
     sql: Annotated[
         bool, typer.Option("--sql", envvar="DB_DEDUP_SQL", help="Print the SQL instead of running it.")
     ] = False,
@@ -20,7 +21,7 @@ def upgrade(
     ] = None,
 ) -> None:
     """Make our tables and views in the database, or bring them up to date."""
-    with open_database(config, url) as database:
+    with open_database(config, url, store_url) as database:
         if sql:
             typer.echo(database.upgrade_sql(), nl=False)
         elif to is not None:

@@ -1,12 +1,14 @@
 """The databases we work in. This is the one place where a dialect is looked up."""
 
+import warnings
 from functools import cache
 from importlib.metadata import entry_points
 
-from sqlalchemy import URL, Connection, Engine, create_engine, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SAWarning
 
 from db_dedup.dialects.base import Capabilities, Dialect
+from db_dedup.dialects.connecting import connect_to, wrong_part
 from db_dedup.errors import ConfigError, MissingExtraError, UnknownNameError
 
 __all__ = ["Capabilities", "Dialect", "dialect_for", "open_engine"]
@@ -40,7 +42,9 @@ def open_engine(url: str, *, create: bool = False) -> Engine:
         parsed = parsed.set(drivername=f"{parsed.drivername}+{dialect.default_driver}")
     parsed = dialect.engine_url(parsed, create)
     try:
-        engine = create_engine(parsed, hide_parameters=True, **dialect.engine_options())
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", SAWarning)  # SQLite's, of a part that would change nothing
+            engine = create_engine(parsed, hide_parameters=True, **dialect.engine_options())
     except ModuleNotFoundError as error:
         raise MissingExtraError(str(error.name), dialect.extra or "") from None
     except NoSuchModuleError:
@@ -48,10 +52,13 @@ def open_engine(url: str, *, create: bool = False) -> Engine:
             f"unknown driver in {parsed.drivername!r}: "
             f"write {parsed.get_backend_name()}+{dialect.default_driver}://..."
         ) from None
-    except (ArgumentError, TypeError, ValueError):
-        raise ConfigError(
-            f"the database URL has a part that {parsed.drivername} does not take: {_without_password(parsed)}"
-        ) from None
+    except ImportError:
+        raise _unusable_driver(parsed, dialect) from None
+    except (ArgumentError, TypeError, ValueError, SAWarning) as error:
+        raise wrong_part(parsed, error) from None
+    if engine.dialect.is_async:
+        raise _unusable_driver(parsed, dialect)
+    event.listen(engine, "do_connect", connect_to(parsed))
     dialect.prepare_engine(engine)
     return engine
 
@@ -66,6 +73,13 @@ def _dialect(name: str) -> Dialect:
     return dialect
 
 
+def _unusable_driver(url: URL, dialect: Dialect) -> ConfigError:
+    return ConfigError(
+        f"the driver {url.drivername} cannot be used here: "
+        f"write {url.get_backend_name()}+{dialect.default_driver}://..."
+    )
+
+
 def _parse(url: str) -> URL:
     try:
         return make_url(url)
@@ -74,7 +88,3 @@ def _parse(url: str) -> URL:
             "the database URL cannot be read: write e.g. sqlite:///petitions.db or "
             "postgresql://user:password@host/database, special characters percent-encoded"
         ) from None
-
-
-def _without_password(url: URL) -> str:
-    return url.render_as_string(hide_password=True)

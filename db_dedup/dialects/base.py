@@ -81,6 +81,10 @@ class Dialect(ABC):
         """Whether a snapshot may stay open while we write, in this very database."""
         return self.capabilities.snapshot_beside_writes
 
+    def is_shared(self, engine: Engine) -> bool:  # noqa: ARG002
+        """Whether others can reach this database, too."""
+        return True
+
     # Row keys and values
 
     def row_key(self, columns: Sequence[SourceColumn], alias: FromClause) -> ColumnElement[str]:

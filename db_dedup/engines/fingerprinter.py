@@ -37,12 +37,15 @@ class FingerprintedRows:
         digests: n digests of 16 bytes of the normalised columns.
         features: the features of the similarity, which are those of the fingerprint unless the measure is
             on character n-grams.
+        is_known: bool[n]; True for a row whose digest was known before. It was not segmented: it has neither
+            fingerprint nor features here.
     """
 
     fingerprints: NDArray[np.uint64]
     has_fingerprint: NDArray[np.bool_]
     digests: list[bytes]
     features: Features
+    is_known: NDArray[np.bool_]
 
 
 class Fingerprinter:
@@ -66,25 +69,37 @@ class Fingerprinter:
         self._grams = make_segmenter("chars:3") if self._rule.similarity == "char_jaccard" else None
 
     def fingerprint(
-        self, rows: Sequence[Sequence[str]], within: Sequence[str | None] | None = None
+        self,
+        rows: Sequence[Sequence[str]],
+        within: Sequence[str | None] | None = None,
+        known: Sequence[bytes | None] | None = None,
     ) -> FingerprintedRows:
         """Run steps 2 to 4.
 
         Args:
             rows: for each row the watched columns' texts in their order, "" for NULL.
             within: for each row what it must agree in with a duplicate.
+            known: for each row the digest it had when it was last fingerprinted; if it still has it, the row
+                is not segmented again, which is by far the most work.
         """
         columns = [
             normalise_batch([row[i] for row in rows], self._normaliser if column.kind == "text" else "plain")
             for i, (_, column) in enumerate(self._columns)
         ]
+        digests = _digests(columns, within)
+        is_known = np.zeros(len(digests), np.bool_)
+        if known is not None:
+            is_known[:] = [digest == before for digest, before in zip(digests, known, strict=True)]
+            columns = [_blanked(texts, is_known) for texts in columns]
         features = self._features(columns, self._segmenter, self._rule.term_frequency)
         counts = features.counts
+        says_something = (is_known | (counts > 0)).tolist()
         return FingerprintedRows(
             fingerprint_rows(features.starts, features.hashes, features.weights),
             counts >= self._rule.min_features,
-            _digests(columns, within, counts > 0),
+            [d if says else NOTHING_TO_SAY for d, says in zip(digests, says_something, strict=True)],
             features if self._grams is None else self._features(columns, self._grams, "raw"),
+            is_known,
         )
 
     def _features(self, columns: list[list[str]], segmenter: Segmenter, term_frequency: str) -> Features:
@@ -108,19 +123,20 @@ def _stop_words(watched: WatchedTable) -> Sequence[str]:
     return STOP_WORDS if watched.rule.stop_words == "drop" else ()
 
 
-def _digests(
-    columns: Sequence[Sequence[str]], within: Sequence[str | None] | None, says_something: NDArray[np.bool_]
-) -> list[bytes]:
+def _blanked(texts: list[str], is_known: NDArray[np.bool_]) -> list[str]:
+    """The texts without those of the known rows; blank ones cost nothing."""
+    return ["" if skip else text for text, skip in zip(texts, is_known.tolist(), strict=True)]
+
+
+def _digests(columns: Sequence[Sequence[str]], within: Sequence[str | None] | None) -> list[bytes]:
     """Digest of each row's columns and of what it must agree in, so that copies agree in both.
 
     Normalised text holds no control character that counts as white space, so the separators are safe.
     """
     must_agree = within or [None] * len(columns[0])
     return [
-        _digest("\x1f".join(texts) + f"\x1e{agree}") if says else NOTHING_TO_SAY
-        for texts, agree, says in zip(
-            zip(*columns, strict=True), must_agree, says_something.tolist(), strict=True
-        )
+        _digest("\x1f".join(texts) + f"\x1e{agree}")
+        for texts, agree in zip(zip(*columns, strict=True), must_agree, strict=True)
     ]
 
 

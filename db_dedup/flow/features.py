@@ -47,6 +47,10 @@ class Features:
         return np.diff(self.starts)
 
 
+NO_FEATURES: Final = Features(np.zeros(1, np.int64), np.empty(0, np.uint64), np.empty(0, np.int64))
+"""Of no rows."""
+
+
 class _Vocabulary(dict[str, int]):
     """Token -> hash, computed once for each: filter, stop words and hash become one look-up."""
 

@@ -36,7 +36,7 @@ __all__ = [
     "upgrade_sql",
 ]
 
-IncludeName = Callable[[str | None, str, Mapping[str, Any]], bool]
+IncludeName = Callable[[str | None, str, Mapping[Any, str | None]], bool]
 
 _DIALECTS: Final = ("mariadb", "mysql", "postgresql", "sqlite")
 
@@ -170,7 +170,7 @@ def include_name(namespace: Namespace) -> IncludeName:
     ours |= {version_table(namespace).name, *(namespace.name(base) for base in FIXED_VIEWS)}
     own_views = view_name(namespace, "", None, limit_counts_bytes=False)
 
-    def include(name: str | None, type_: str, parent_names: Mapping[str, Any]) -> bool:
+    def include(name: str | None, type_: str, parent_names: Mapping[Any, str | None]) -> bool:
         if type_ == "schema":
             return name is None or name != namespace.schema
         if type_ != "table" or name is None:

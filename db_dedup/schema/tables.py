@@ -172,6 +172,7 @@ def _scan(metadata: MetaData, names: Namespace) -> Table:
         Column("id", RowId, primary_key=True),
         Column("table_id", Integer, nullable=False),
         Column("recipe", Integer, nullable=False),
+        Column("recipe_digest", ExactText(64), nullable=False),
         Column("state", ExactText(16), nullable=False),
         Column("owner", ExactText(255), nullable=False),
         Column("started_at", Timestamp, nullable=False),

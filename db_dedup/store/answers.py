@@ -1,8 +1,8 @@
 """The stored answer, read through the views everyone else reads."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from sqlalchemy import Connection, TableClause, column, select, table
+from sqlalchemy import Connection, TableClause, column, func, select, table
 
 from db_dedup.records import DuplicatePair, GroupSummary
 from db_dedup.schema.tables import Tables
@@ -66,3 +66,24 @@ def read_members(connection: Connection, tables: Tables, table_name: str, group_
         .order_by(members.c.is_representative.desc(), members.c.row_key)
     )
     return list(connection.execute(query).scalars())
+
+
+def read_members_of(
+    connection: Connection, tables: Tables, table_name: str, group_ids: Sequence[str], each: int | None = None
+) -> dict[str, list[str]]:
+    """Group id -> its row keys, the representative first, at most `each` of them; in the order asked for."""
+    members = view(tables, "duplicate_members", "table_name", "group_id", "row_key", "is_representative")
+    order = (members.c.is_representative.desc(), members.c.row_key)
+    place = func.row_number().over(partition_by=members.c.group_id, order_by=order)
+    found = (
+        select(members.c.group_id, members.c.row_key, place.label("place"))
+        .where(members.c.table_name == table_name, members.c.group_id.in_(group_ids))
+        .subquery("found")
+    )
+    query = select(found.c.group_id, found.c.row_key).order_by(found.c.group_id, found.c.place)
+    if each is not None:
+        query = query.where(found.c.place <= each)
+    keys: dict[str, list[str]] = {group_id: [] for group_id in group_ids}
+    for group_id, row_key in connection.execute(query):
+        keys[group_id].append(row_key)
+    return keys

@@ -1,17 +1,46 @@
 """Reads and writes of the fingerprint table during a scan."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, and_, delete, or_, select
+from sqlalchemy import Connection, Select, and_, delete, or_, select
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql import ColumnElement
 
 from db_dedup.dialects.base import Dialect
+from db_dedup.dialects.batches import batches
+from db_dedup.errors import RowKeyError
 from db_dedup.schema.tables import Tables
+from db_dedup.schema.types import to_signed
 
 _KEYS_A_QUERY = 5000
+_WRITTEN = ("order_value", "fingerprint", "digest")
+
+
+class RowFingerprint(NamedTuple):
+    """What is stored of a row: its fingerprint is unsigned, None where there is too little text."""
+
+    row_key: str
+    order_value: str | None
+    fingerprint: int | None
+    digest: bytes
+
+
+class StoredFingerprint(NamedTuple):
+    """The same as it stands in the table, under its number there."""
+
+    id: int
+    order_value: str | None
+    fingerprint: int | None
+    digest: bytes
+
+    def is_of(self, row: RowFingerprint) -> bool:
+        """Whether the row is as it was stored."""
+        return self[1:] == row[1:4]
 
 
 @dataclass(frozen=True)
@@ -34,39 +63,57 @@ class FingerprintStore:
         query = select(self.tables.fingerprint.c.id).where(self.mine).limit(1)
         return connection.execute(query).first() is None
 
-    def find_rows(
-        self, connection: Connection, row_keys: Sequence[str]
-    ) -> dict[str, tuple[int, bytes, str | None, int | None]]:
-        """row key -> (id, digest, order value, fingerprint as stored) of the rows that are there."""
-        table = self.tables.fingerprint
-        found = {}
-        for first in range(0, len(row_keys), _KEYS_A_QUERY):
-            keys = row_keys[first : first + _KEYS_A_QUERY]
-            query = select(
-                table.c.row_key, table.c.id, table.c.digest, table.c.order_value, table.c.fingerprint
-            ).where(self.mine, table.c.row_key.in_(keys))
-            for row in connection.execute(query):
-                found[row[0]] = (row[1], bytes(row[2]), row[3], row[4])
+    def find_rows(self, connection: Connection, row_keys: Sequence[str]) -> dict[str, StoredFingerprint]:
+        """What is stored of these rows, by row key."""
+        found: dict[str, StoredFingerprint] = {}
+        for keys in batches(row_keys, _KEYS_A_QUERY):
+            wanted = self.tables.fingerprint.c.row_key.in_(keys)
+            found |= dict(map(_stored, connection.execute(self._select().where(wanted))))
         return found
 
-    def insert_rows(
-        self, connection: Connection, rows: Sequence[tuple[str, str | None, int | None, bytes]]
-    ) -> None:
-        """Write (row key, order value, signed fingerprint, digest) of new rows."""
-        self.dialect.bulk_insert(
-            connection,
-            self.tables.fingerprint,
-            ("table_id", "recipe", "row_key", "order_value", "fingerprint", "digest"),
-            ((self.table_id, self.recipe, *row) for row in rows),
-        )
+    def read_rows(self, connection: Connection) -> Iterator[tuple[str, StoredFingerprint]]:
+        """(row key, what is stored) of every row."""
+        return map(_stored, connection.execute(self._select().execution_options(yield_per=_KEYS_A_QUERY)))
 
-    def update_rows(
-        self, connection: Connection, rows: Sequence[tuple[int, str | None, int | None, bytes]]
+    def put_rows(
+        self,
+        connection: Connection,
+        rows: Sequence[RowFingerprint],
+        stored: Mapping[str, StoredFingerprint],
     ) -> None:
-        """Write (id, order value, signed fingerprint, digest) of changed rows."""
-        self.dialect.bulk_update(
-            connection, self.tables.fingerprint, "id", ("order_value", "fingerprint", "digest"), rows
-        )
+        """Insert the rows that are new, update those that have changed, leave the others.
+
+        Raises:
+            RowKeyError: two rows have the same key.
+        """
+        self.insert_rows(connection, [row for row in rows if row.row_key not in stored])
+        pairs = ((stored[row.row_key], row) for row in rows if row.row_key in stored)
+        self.update_rows(connection, [(old.id, row) for old, row in pairs if not old.is_of(row)])
+
+    def insert_rows(self, connection: Connection, rows: Sequence[RowFingerprint]) -> None:
+        """Write new rows.
+
+        Raises:
+            RowKeyError: two rows have the same key.
+        """
+        try:
+            self.dialect.bulk_insert(
+                connection,
+                self.tables.fingerprint,
+                ("table_id", "recipe", "row_key", *_WRITTEN),
+                ((self.table_id, self.recipe, row.row_key, *_written(row)) for row in rows),
+            )
+        except IntegrityError:
+            raise _two_rows(rows) from None
+
+    def update_rows(self, connection: Connection, rows: Sequence[tuple[int, RowFingerprint]]) -> None:
+        """Write changed rows, each under the id it is stored by."""
+        changed = ((row_id, *_written(row)) for row_id, row in rows)
+        self.dialect.bulk_update(connection, self.tables.fingerprint, "id", _WRITTEN, changed)
+
+    def _select(self) -> Select[Any]:
+        c = self.tables.fingerprint.c
+        return select(c.row_key, c.id, c.order_value, c.fingerprint, c.digest).where(self.mine)
 
     def read_ids(self, connection: Connection) -> dict[str, int]:
         """row key -> id of everything stored."""
@@ -95,3 +142,18 @@ class FingerprintStore:
         ids = select(fingerprint.c.id).where(others)
         connection.execute(delete(pair).where(pair.c.id_a.in_(ids)))
         connection.execute(delete(fingerprint).where(others))
+
+
+def _stored(row: Sequence[Any]) -> tuple[str, StoredFingerprint]:
+    return row[0], StoredFingerprint(row[1], row[2], row[3], bytes(row[4]))
+
+
+def _written(row: RowFingerprint) -> tuple[str | None, int | None, bytes]:
+    signed = None if row.fingerprint is None else to_signed(row.fingerprint)
+    return row.order_value, signed, row.digest
+
+
+def _two_rows(rows: Sequence[RowFingerprint]) -> RowKeyError:
+    key, count = Counter(row.row_key for row in rows).most_common(1)[0]
+    which = f" {key[:40]!r}" if count > 1 else ""
+    return RowKeyError(f"two rows have the same key{which}: name a unique key")

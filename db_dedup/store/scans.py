@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 from datetime import datetime
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
 from db_dedup.records import ScanReport
 from db_dedup.schema.tables import Tables
@@ -13,7 +13,26 @@ from db_dedup.store.clock import utc_now
 RUNNING, FINISHED, FAILED = "running", "finished", "failed"
 
 
-def begin_scan(connection: Connection, tables: Tables, table_id: int, recipe: int, owner: str) -> int:
+def recipe_to_build(connection: Connection, tables: Tables, table_id: int, recipe_digest: str) -> int:
+    """The number to build a recipe under that does not serve: that of the last scan if it was of the same
+    recipe, which is then taken up again, else one that was never used."""
+    table = tables.scan
+    query = (
+        select(table.c.recipe, table.c.recipe_digest)
+        .where(table.c.table_id == table_id)
+        .order_by(table.c.id.desc())
+        .limit(1)
+    )
+    last = connection.execute(query).one_or_none()
+    if last is not None and last.recipe_digest == recipe_digest:
+        return int(last.recipe)
+    highest = connection.execute(select(func.max(table.c.recipe)).where(table.c.table_id == table_id))
+    return (highest.scalar_one() or 0) + 1
+
+
+def begin_scan(
+    connection: Connection, tables: Tables, table_id: int, recipe: int, recipe_digest: str, owner: str
+) -> int:
     """Write that a scan begins; those left running by a process that died have failed. Gives its number."""
     table = tables.scan
     connection.execute(
@@ -23,7 +42,12 @@ def begin_scan(connection: Connection, tables: Tables, table_id: int, recipe: in
     )
     result = connection.execute(
         insert(table).values(
-            table_id=table_id, recipe=recipe, state=RUNNING, owner=owner, started_at=utc_now()
+            table_id=table_id,
+            recipe=recipe,
+            recipe_digest=recipe_digest,
+            state=RUNNING,
+            owner=owner,
+            started_at=utc_now(),
         )
     )
     key = result.inserted_primary_key

@@ -34,7 +34,7 @@ from db_dedup.records import Family, SourceRow, SourceTable
 from db_dedup.schema.types import MAX_KEY_LENGTH
 from db_dedup.store.inspection import check_columns, check_names, resolve_key
 from db_dedup.store.ordering import order_text
-from db_dedup.store.values import canonical_text
+from db_dedup.store.values import canonical_text, is_encodable
 
 PAGE_SIZE: Final = 10_000
 _KEYS_A_QUERY: Final = 1_000
@@ -193,6 +193,10 @@ def _storable_key(row_key: str) -> str:
         raise RowKeyError(
             f"a row key has {len(row_key)} characters, more than the {MAX_KEY_LENGTH} that fit: "
             f"it begins {row_key[:40]!r}"
+        )
+    if not is_encodable(row_key):
+        raise RowKeyError(
+            f"a row key is no valid UTF-8 text: {row_key[:40]!r}; mend it, or leave such rows out by `where`"
         )
     return row_key
 

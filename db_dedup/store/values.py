@@ -11,6 +11,7 @@ from uuid import UUID
 from db_dedup.records import Family
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
+_SURROGATES = re.compile("[\ud800-\udfff]+")
 _WORDS_FOR_TRUE: Final = frozenset({"1", "t", "true", "y", "yes", "on"})
 _WORDS_FOR_FALSE: Final = frozenset({"0", "f", "false", "n", "no", "off"})
 _LONGEST_DATE: Final = len("2019-02-14")
@@ -27,7 +28,7 @@ def canonical_text(value: Any, family: Family) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        text = value if _is_encodable(value) else value.encode("utf-8", "replace").decode()
+        text = value if is_encodable(value) else _SURROGATES.sub("\ufffd", value)
         read = _STRING_READERS.get(family)
         return read(text) if read else text
     if isinstance(value, bytes | bytearray | memoryview):
@@ -86,8 +87,8 @@ def _object_text(value: Any) -> str:
     return canonical_text(str(value), Family.TEXT)
 
 
-def _is_encodable(text: str) -> bool:
-    """Whether it is free of lone surrogates, which no database takes."""
+def is_encodable(text: str) -> bool:
+    """Whether it is free of lone surrogates, which no database takes and which stand for broken bytes."""
     if text.isascii():
         return True
     try:

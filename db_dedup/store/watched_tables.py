@@ -69,7 +69,12 @@ def serve_recipe(
     connection.execute(
         update(table)
         .where(table.c.id == table_id)
-        .values(definition=_definition(watched), recipe=recipe, recipe_digest=watched.recipe_digest())
+        .values(
+            definition=_definition(watched),
+            recipe=recipe,
+            recipe_digest=watched.recipe_digest(),
+            answer_version=table.c.answer_version + 1,
+        )
     )
 
 

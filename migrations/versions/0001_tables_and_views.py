@@ -163,6 +163,7 @@ def _create_scan(op: Operations, names: Namespace) -> sa.Table:
         sa.Column("id", RowId, primary_key=True),
         sa.Column("table_id", sa.Integer, nullable=False),
         sa.Column("recipe", sa.Integer, nullable=False),
+        sa.Column("recipe_digest", ExactText(64), nullable=False),
         sa.Column("state", ExactText(16), nullable=False),
         sa.Column("owner", ExactText(255), nullable=False),
         sa.Column("started_at", Timestamp, nullable=False),

@@ -86,7 +86,7 @@ def test_sqlite_session(sqlite_database: Database) -> None:
         assert connection.execute(text("PRAGMA foreign_keys")).scalar_one() == 1
         assert connection.execute(text("PRAGMA busy_timeout")).scalar_one() == 10_000
         assert connection.execute(text("PRAGMA journal_mode")).scalar_one() == "delete"
-        assert connection.execute(text("SELECT a FROM t")).scalar_one() == "A\ufffdB"
+        assert connection.execute(text("SELECT a FROM t")).scalar_one() == "A\udcffB"
 
 
 def test_sqlite_ddl_is_rolled_back(sqlite_database: Database) -> None:

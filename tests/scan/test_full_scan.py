@@ -9,7 +9,7 @@ from db_dedup import Deduplicator, DuplicatePair
 from db_dedup.cli.demo import petitions
 from db_dedup.config import watched_table
 from db_dedup.errors import ScanRunningError
-from db_dedup.jobs import full_scan
+from db_dedup.jobs import reading
 from db_dedup.sample import Petition, Sample
 from db_dedup.schema.views import DropView
 from db_dedup.store import watched_tables
@@ -208,7 +208,7 @@ def test_a_large_table_is_fingerprinted_by_another_process(
     sqlite_database: Database, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill_database(sqlite_database.engine, sample)
-    monkeypatch.setattr(full_scan, "_ROWS_WORTH_A_PROCESS", 1)
+    monkeypatch.setattr(reading, "_ROWS_WORTH_A_PROCESS", 1)
     dedup = watch(sqlite_database.engine)
     dedup.scan()
     assert answer(dedup)[0] == expected(sample)

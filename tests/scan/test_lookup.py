@@ -13,8 +13,7 @@ from db_dedup import Deduplicator
 from db_dedup.app import Database as DedupDatabase
 from db_dedup.flow.candidates import block_values
 from db_dedup.sample import Sample
-from db_dedup.schema.types import to_signed
-from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.fingerprints import FingerprintStore, RowFingerprint
 from db_dedup.store.lookup import find_near, near_query
 from tests.scan.conftest import fill_database, watch
 from tests.servers import Database
@@ -46,7 +45,7 @@ def store_fingerprints(database: Database, values: NDArray[np.uint64]) -> Finger
     ours = DedupDatabase(database.engine)
     ours.upgrade()
     store = FingerprintStore(ours.dialect, ours.tables, table_id=1, recipe=1)
-    rows = [(str(i), None, to_signed(v), i.to_bytes(16)) for i, v in enumerate(values.tolist())]
+    rows = [RowFingerprint(str(i), None, v, i.to_bytes(16)) for i, v in enumerate(values.tolist())]
     with ours.dialect.write_transaction(database.engine) as connection:
         store.insert_rows(connection, rows)
     return store

@@ -7,6 +7,8 @@ from typing import Any, Final
 from sqlalchemy import URL, Connection, Engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
+from db_dedup.dialects.connecting import refuse_options
+
 OPTIONS: Final[Mapping[str, Any]] = {"pool_pre_ping": True}
 
 # net_write_timeout: a scan may work on one page for longer than the server's usual minute.
@@ -16,9 +18,17 @@ _SET_UP: Final = (
     "net_write_timeout = 3600"
 )
 
+_NOT_IN_A_URL: Final = ("autocommit", "conv", "cursorclass", "defer_connect", "sql_mode")
+"""Options of the driver that take no text, or that we set."""
+
 
 def with_charset(url: URL) -> URL:
-    """The URL with the one character set that holds every text."""
+    """The URL with the one character set that holds every text.
+
+    Raises:
+        ConfigError: it has an option that would change how our sessions work.
+    """
+    refuse_options(url, _NOT_IN_A_URL)
     return url if "charset" in url.query else url.update_query_dict({"charset": "utf8mb4"})
 
 

@@ -44,8 +44,8 @@ class PostgreSQLDialect(Dialect):
     unusable_key_types: ClassVar = ("MONEY", "INTERVAL")
 
     def engine_url(self, url: URL, create: bool) -> URL:  # noqa: ARG002
-        """The same."""
-        return url
+        """The same; options that take no text are refused."""
+        return sessions.checked_url(url)
 
     def engine_options(self) -> Mapping[str, Any]:
         """Notice a connection that died while it lay in the pool."""

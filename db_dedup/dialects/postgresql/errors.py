@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import ProgrammingError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from db_dedup.dialects.errors import first_line, one_line
-from db_dedup.errors import DatabaseError, DatabaseUnavailableError, DedupError
+from db_dedup.errors import ConfigError, DatabaseError, DatabaseUnavailableError, DedupError
 
 _TERMINAL: Final[Mapping[str, str]] = {
     "25006": "the database is read-only",
@@ -41,6 +41,8 @@ _REFUSED = (
     "no password supplied",
     "no pg_hba.conf entry",
     "does not exist",
+    "invalid ",
+    "unrecognized configuration parameter",
 )
 """Without a session there is no SQLSTATE, only libpq's words."""
 
@@ -53,6 +55,8 @@ def translate_error(error: SQLAlchemyError) -> DedupError:
     if cause is None:
         return DatabaseError(first_line(error))
     state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
+    if state is None and isinstance(error, ProgrammingError):
+        return ConfigError(f"the database URL has a part that the driver does not take: {one_line(cause)}")
     if state is None or state.startswith(_CONNECTION_CLASS):
         return _connection_error(cause)
     message = first_line(cause)

@@ -4,8 +4,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import URL, Connection, Engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
+
+from db_dedup.dialects.connecting import refuse_options
 
 OPTIONS: Final[Mapping[str, Any]] = {"pool_pre_ping": True}
 
@@ -17,6 +19,19 @@ _PINS: Final = {
     "extra_float_digits": "1",
     "standard_conforming_strings": "on",
 }
+
+_NOT_IN_A_URL: Final = ("autocommit", "context", "cursor_factory", "prepare_threshold", "row_factory")
+"""Options of the driver that take no text."""
+
+
+def checked_url(url: URL) -> URL:
+    """The same URL.
+
+    Raises:
+        ConfigError: it has an option that would change how our sessions work.
+    """
+    refuse_options(url, _NOT_IN_A_URL)
+    return url
 
 
 def prepare_engine(engine: Engine) -> None:

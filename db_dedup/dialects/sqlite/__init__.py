@@ -50,6 +50,10 @@ class SQLiteDialect(Dialect):
         """Only in a file that is in WAL mode."""
         return sessions.is_in_wal_mode(connection)
 
+    def is_shared(self, engine: Engine) -> bool:
+        """A database in memory is one connection's own."""
+        return not sessions.is_in_memory(engine.url)
+
     def key_text(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:  # noqa: ARG002
         """As stored; a blob in lower-case hexadecimal digits."""
         return keys.key_text(value)

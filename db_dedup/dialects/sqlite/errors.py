@@ -25,10 +25,14 @@ _TRANSIENT: Final[Mapping[int, str]] = {
     sqlite3.SQLITE_IOERR: "the SQLite file cannot be read or written right now",
 }
 
+_BROKEN_TEXT: Final = "Could not decode to UTF-8"
+
 
 def translate_error(error: SQLAlchemyError) -> DedupError:
     """By the primary result code, which is the low byte of the extended one."""
     cause = getattr(error, "orig", None)
+    if _BROKEN_TEXT in str(cause):  # the driver's own words show the text
+        return DatabaseError("a text in the SQLite file is no valid UTF-8: give its URL instead of an Engine")
     code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
     if code in _TRANSIENT:
         return DatabaseUnavailableError(_TRANSIENT[code])

@@ -8,20 +8,26 @@ from typing import Any, Final
 from sqlalchemy import URL, Connection, Engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
-from db_dedup.errors import DatabaseUnavailableError
+from db_dedup.errors import ConfigError, DatabaseUnavailableError
 
 OPTIONS: Final[Mapping[str, Any]] = {"connect_args": {"timeout": 10.0}}
 
 
 def existing_file(url: URL, create: bool) -> URL:
-    """The same URL.
+    """The same URL; one with `uri` opens a file that is there, unless it says otherwise.
 
     Raises:
+        ConfigError: it names no file.
         DatabaseUnavailableError: SQLite would make an empty database of it, and `create` is False.
     """
     name = url.database or ":memory:"
-    is_plain_file = name != ":memory:" and "uri" not in url.query and not url.host
-    if is_plain_file and not create and not Path(name).is_file():
+    if is_in_memory(url):
+        raise ConfigError("a database in memory has no tables to look at: write sqlite:///petitions.db")
+    if create or url.host:
+        return url
+    if "uri" in url.query:
+        return url if "mode" in url.query else url.update_query_dict({"mode": "rw"})
+    if not _is_file(name):
         raise DatabaseUnavailableError(f"there is no database file {name}")
     return url
 
@@ -32,13 +38,19 @@ def prepare_engine(engine: Engine) -> None:
     event.listen(engine, "begin", _begin)
 
 
+def is_in_memory(url: URL) -> bool:
+    """Whether the database ends with its connection."""
+    return ":memory:" in (url.database or ":memory:") or url.query.get("mode") == "memory"
+
+
 @contextmanager
 def read_snapshot(engine: Engine) -> Iterator[Connection]:
     """A transaction that only reads."""
     with engine.connect() as connection, connection.begin() as transaction:
         if not _is_in_transaction(connection):
             connection.exec_driver_sql("BEGIN")
-        yield connection
+        with _broken_text_readable(connection):
+            yield connection
         transaction.rollback()
 
 
@@ -71,7 +83,27 @@ def _begin(connection: Connection) -> None:
 
 
 def _readable_text(stored: bytes) -> str:
-    return stored.decode("utf-8", "replace")
+    # Broken bytes stay apart from each other: of two keys with such, one must not pass for the other.
+    return stored.decode("utf-8", "surrogateescape")
+
+
+@contextmanager
+def _broken_text_readable(connection: Connection) -> Iterator[None]:
+    """Also where the engine is the user's own, whose sessions stay as they were."""
+    session: Any = connection.connection.dbapi_connection
+    before = session.text_factory
+    session.text_factory = _readable_text
+    try:
+        yield
+    finally:
+        session.text_factory = before
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
 
 
 def _is_in_transaction(connection: Connection) -> bool:

@@ -38,13 +38,22 @@ class Expansion:
         self._source = source
         self._families = [column.family for column in source.key_columns]
 
-    def pairs(self, connection: Connection) -> Iterator[DuplicatePair]:
-        """Every pair of rows whose copy classes are the same or paired, once each, the earlier row first."""
+    def pairs(
+        self, connection: Connection, source_connection: Connection | None = None
+    ) -> Iterator[DuplicatePair]:
+        """Every pair of rows whose copy classes are the same or paired, once each, the earlier row first.
+
+        Args:
+            connection: leads to our tables.
+            source_connection: leads to the user's rows; left out, the first one does.
+        """
         classes, abridged = self._read_classes(connection)
         for members in classes.values():
             for (_, a), (_, b) in combinations(sorted(members), 2):
                 yield DuplicatePair(a, b, 0, 1.0)
-        for id_a, id_b, distance, similarity in self._class_pairs(connection, abridged):
+        for id_a, id_b, distance, similarity in self._class_pairs(
+            connection, source_connection or connection, abridged
+        ):
             for one in classes[id_a]:
                 for other in classes[id_b]:
                     (_, a), (_, b) = sorted((one, other))
@@ -81,7 +90,10 @@ class Expansion:
         return classes, abridged
 
     def _class_pairs(
-        self, connection: Connection, abridged: Mapping[int, Sequence[_Member]]
+        self,
+        connection: Connection,
+        source_connection: Connection,
+        abridged: Mapping[int, Sequence[_Member]],
     ) -> Iterator[tuple[int, int, int, float | None]]:
         pair, row = self._store.tables.pair, self._store.tables.fingerprint
         query = (
@@ -93,7 +105,7 @@ class Expansion:
         for id_a, id_b, distance, similarity in connection.execute(query):
             yield int(id_a), int(id_b), int(distance), similarity
         for members in abridged.values():
-            yield from self._search_group(connection, members)
+            yield from self._search_group(source_connection, members)
 
     def _search_group(
         self, connection: Connection, members: Sequence[_Member]

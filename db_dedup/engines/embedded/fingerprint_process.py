@@ -32,7 +32,10 @@ class FingerprintProcess:
         self._send(watched.model_dump_json(by_alias=True))
 
     def fingerprint(
-        self, rows: Sequence[Sequence[str]], within: Sequence[str | None] | None = None
+        self,
+        rows: Sequence[Sequence[str]],
+        within: Sequence[str | None] | None = None,
+        known: Sequence[bytes | None] | None = None,
     ) -> FingerprintedRows:
         """As `Fingerprinter.fingerprint`.
 
@@ -40,7 +43,7 @@ class FingerprintProcess:
             DedupError: the process has ended.
         """
         try:
-            self._send((rows, within))
+            self._send((rows, within, known))
             answer = pickle.load(self._answers)  # noqa: S301 - our own process wrote it
         except (BrokenPipeError, EOFError):
             raise DedupError(f"the fingerprinting process ended with code {self._process.wait()}") from None
@@ -71,10 +74,10 @@ def serve(questions: IO[bytes], answers: IO[bytes]) -> None:
     fingerprinter = Fingerprinter(WatchedTable.model_validate_json(pickle.load(questions)))  # noqa: S301
     while True:
         try:
-            rows, within = pickle.load(questions)  # noqa: S301 - the process that started us wrote it
+            question = pickle.load(questions)  # noqa: S301 - the process that started us wrote it
         except EOFError:
             return
-        pickle.dump(fingerprinter.fingerprint(rows, within), answers, pickle.HIGHEST_PROTOCOL)
+        pickle.dump(fingerprinter.fingerprint(*question), answers, pickle.HIGHEST_PROTOCOL)
         answers.flush()
 
 

@@ -35,8 +35,19 @@ class Lookup:
         self._source = source
         self._fingerprinter = Fingerprinter(watched)
 
-    def check(self, connection: Connection, record: Mapping[str, object]) -> CheckResult:
-        """Stored rows that a full scan would pair with this record, if it were the latest row."""
+    def check(
+        self,
+        connection: Connection,
+        record: Mapping[str, object],
+        source_connection: Connection | None = None,
+    ) -> CheckResult:
+        """Stored rows that a full scan would pair with this record, if it were the latest row.
+
+        Args:
+            connection: leads to our tables.
+            record: column name -> value.
+            source_connection: leads to the user's rows; left out, the first one does.
+        """
         row = self._source.row_from(record)
         done = self._fingerprinter.fingerprint([row.values], [row.within])
         equal = self._find_equal(connection, done.digests[0])
@@ -48,7 +59,7 @@ class Lookup:
         near |= dict.fromkeys(equal, 0)
         stored = read_classes(connection, self._store, list(near))
         candidates = [r for r in stored if r.id == r.class_id and r.id not in equal]
-        confirmed = self._confirm(connection, row, done, candidates)
+        confirmed = self._confirm(source_connection or connection, row, done, candidates)
         confirmed |= dict.fromkeys(equal, 1.0)
         matches = [
             Match(r.row_key, near[r.class_id], confirmed[r.class_id], r.group_key)

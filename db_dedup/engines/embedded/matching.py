@@ -83,7 +83,7 @@ class Matches:
 def match_table(table: Table, rule: MatchRule, progress: Progress) -> Matches:
     """Find every duplicate pair and group of a table."""
     copy_of = find_copies(table.digests)
-    heads = np.flatnonzero((copy_of == NO_ROW) & table.has_fingerprint).astype(np.int32)
+    heads = _heads(table, copy_of)
     search = _Search(table, rule, heads)
     connecting = search.connect(progress)
     roots = search.parents
@@ -110,6 +110,17 @@ def match_table(table: Table, rule: MatchRule, progress: Progress) -> Matches:
     )
 
 
+def rows_with_candidates(table: Table, radius: int, progress: Progress) -> NDArray[np.bool_]:
+    """bool[n]: the rows, copies aside, that the fingerprints alone would join with another row.
+
+    Every row of a candidate pair is among them. No features are needed.
+    """
+    heads = _heads(table, find_copies(table.digests))
+    search = _Search(table, MatchRule(radius, None, 0, 0), heads)
+    search.connect(progress, "candidates")
+    return _spread(group_sizes(search.parents)[search.parents] > 1, heads, table.fingerprints.size)
+
+
 def find_copies(digests: NDArray[np.uint64]) -> NDArray[np.int32]:
     """int32[n]: the first row with the same digest, -1 for that one itself and for silent rows."""
     order = np.lexsort((digests[:, 1], digests[:, 0]))
@@ -122,6 +133,11 @@ def find_copies(digests: NDArray[np.uint64]) -> NDArray[np.int32]:
     is_copy = ~is_first & np.any(ordered != 0, axis=1)
     copy_of[order[is_copy]] = heads[is_copy]
     return copy_of
+
+
+def _heads(table: Table, copy_of: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The rows that take part in pairs."""
+    return np.flatnonzero((copy_of == NO_ROW) & table.has_fingerprint).astype(np.int32)
 
 
 class _Search:
@@ -141,9 +157,11 @@ class _Search:
             table.features.weights,
         )
 
-    def connect(self, progress: Progress) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def connect(
+        self, progress: Progress, step: str = "matching"
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Join all groups; gives the pairs that did, one fewer than each group has rows."""
-        progress.start("matching", None)
+        progress.start(step, None)
         found = [self._join(*self._neighbours(shift)) for shift in BLOCK_SHIFTS]
         for left, right in candidate_pairs(self._values, self._rule.radius, self.parents):
             found.append(self._join(left, right))

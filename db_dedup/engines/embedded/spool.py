@@ -25,9 +25,14 @@ class FeatureSpool:
         self._hashes = _temporary_file()
         self._weights = _temporary_file() if keep_weights else None
 
-    def add(self, features: Features) -> None:
-        """Take the features of the next rows."""
-        self._counts.append(features.counts)
+    @property
+    def row_count(self) -> int:
+        """How many rows' features it holds."""
+        return sum(counts.size for counts in self._counts)
+
+    def add(self, features: Features, is_kept: NDArray[np.bool_] | None = None) -> None:
+        """Take the features of the next rows; of those that are not kept, none may have any."""
+        self._counts.append(features.counts if is_kept is None else features.counts[is_kept])
         self._hashes.write(features.hashes.tobytes())
         if self._weights is not None:
             self._weights.write(features.weights.tobytes())

@@ -1,27 +1,36 @@
-"""A full scan of one table up to its answer: rows -> fingerprints in the database -> matches in memory.
+"""A full scan of one table up to its answer: rows -> fingerprints -> matches in memory.
 
-Pages of rows are fingerprinted and written as they come; what the matching needs of each row (some thirty
-bytes and its features) stays here. Rows are then numbered in the order they were received, so that every
-engine and every database gives the same representatives.
+What the matching needs of each row (some thirty bytes and its features) stays here; where fingerprints go is
+the caller's affair. Rows are then numbered in the order they were received, so that every engine and every
+database gives the same representatives.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.config import Rule, WatchedTable
+from db_dedup.dialects.batches import batches
 from db_dedup.engines.embedded.fingerprint_process import FingerprintProcess
-from db_dedup.engines.embedded.matching import Matches, MatchRule, Table, match_table
+from db_dedup.engines.embedded.matching import Matches, MatchRule, Table, match_table, rows_with_candidates
 from db_dedup.engines.embedded.spool import FeatureSpool
 from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter
+from db_dedup.flow.features import NO_FEATURES
 from db_dedup.progress import Progress
 from db_dedup.records import Family, SourceRow
+from db_dedup.store.fingerprints import RowFingerprint, StoredFingerprint
 from db_dedup.store.ordering import typed_key
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
+
+_ROWS_A_BATCH = 2_000
+_NO_PLACE = -1
+
+ReadRows = Callable[[Sequence[str]], Iterable[SourceRow]]
+"""Reads the rows of these keys as they are now."""
 
 MEASURE_OF = {
     "none": None,
@@ -38,9 +47,26 @@ def match_rule(rule: Rule, abridge_above: int) -> MatchRule:
     return MatchRule(rule.radius, MEASURE_OF[rule.similarity], rule.threshold, abridge_above)
 
 
+@dataclass(frozen=True)
+class ScannedTable:
+    """The answer of a scan for n rows, numbered in the order they were received.
+
+    Attributes:
+        row_keys: n row keys.
+        order_values: n sortable values of the order column.
+        table: what the matching knew of the rows.
+        matches: what it found.
+    """
+
+    row_keys: list[str]
+    order_values: list[str | None]
+    table: Table
+    matches: Matches
+
+
 @dataclass
-class _Gathered:
-    """What is kept of each row while reading, in reading order."""
+class _Rows:
+    """What is kept of each row, in reading order; `places` tells where its features stand, -1 for nowhere."""
 
     row_keys: list[str] = field(default_factory=list)
     order_values: list[str | None] = field(default_factory=list)
@@ -48,10 +74,15 @@ class _Gathered:
     has_fingerprint: list[NDArray[np.bool_]] = field(default_factory=list)
     digests: list[bytes] = field(default_factory=list)
     within: list[int] = field(default_factory=list)
+    places: list[NDArray[np.int64]] = field(default_factory=list)
 
 
 class TableScan:
-    """Collects the rows of one table, then matches them."""
+    """Collects the rows of one table, then matches them.
+
+    Attributes:
+        reread: rows that had changed when their text was read a second time.
+    """
 
     def __init__(
         self,
@@ -64,8 +95,9 @@ class TableScan:
         self._key_families = key_families
         self._fingerprinter = fingerprinter
         self._spool = spool
-        self._rows = _Gathered()
+        self._rows = _Rows()
         self._within_numbers: dict[str | None, int] = {}
+        self.reread: list[RowFingerprint] = []
 
     @property
     def row_count(self) -> int:
@@ -73,13 +105,53 @@ class TableScan:
         return len(self._rows.row_keys)
 
     @property
-    def fingerprint_count(self) -> int:
-        """How many of them have enough text to judge."""
-        return int(sum(int(np.count_nonzero(has)) for has in self._rows.has_fingerprint))
+    def segmented_count(self) -> int:
+        """How many texts were segmented so far, the second reading included."""
+        return self._spool.row_count
 
-    def add_page(self, page: Sequence[SourceRow]) -> FingerprintedRows:
-        """Fingerprint a page of rows and keep what the matching needs."""
-        done = self._fingerprinter.fingerprint([row.values for row in page], [row.within for row in page])
+    def add_page(
+        self, page: Sequence[SourceRow], stored: Mapping[str, StoredFingerprint]
+    ) -> list[RowFingerprint]:
+        """Fingerprint a page of rows and keep what the matching needs.
+
+        Args:
+            page: the rows.
+            stored: what is stored of them under the same recipe; a row whose digest is still the stored one
+                is not segmented.
+        """
+        before = [stored.get(row.row_key) for row in page] if stored else []
+        done = self._fingerprinter.fingerprint(
+            [row.values for row in page],
+            [row.within for row in page],
+            [old and old.digest for old in before] if stored else None,
+        )
+        for i in np.flatnonzero(done.is_known).tolist():
+            old = before[i]
+            if old is not None and old.fingerprint is not None:
+                done.fingerprints[i], done.has_fingerprint[i] = old.fingerprint, True
+        self._keep(page, done)
+        return _row_fingerprints(page, done)
+
+    def match(self, progress: Progress, read_rows: ReadRows) -> ScannedTable:
+        """Number the rows in the order they were received and find all duplicates.
+
+        Args:
+            progress: told how far it is.
+            read_rows: reads once more the rows that were not segmented and turn out to have a candidate.
+        """
+        rows = _Joined.of(self._rows)
+        while True:
+            table, order = self._table(rows)
+            if not self._complete_features(rows, table, order, progress, read_rows):
+                break
+        table = replace(table, features=self._spool.all_features(), places=rows.places[order])
+        matches = match_table(table, match_rule(self._watched.rule, self._watched.abridge_above), progress)
+        numbers = order.tolist()
+        return ScannedTable(
+            [rows.row_keys[i] for i in numbers], [rows.order_values[i] for i in numbers], table, matches
+        )
+
+    def _keep(self, page: Sequence[SourceRow], done: FingerprintedRows) -> None:
         rows = self._rows
         rows.row_keys += [row.row_key for row in page]
         rows.order_values += [row.order_value for row in page]
@@ -87,43 +159,115 @@ class TableScan:
         rows.has_fingerprint.append(done.has_fingerprint)
         rows.digests += done.digests
         rows.within += [self._within_number(row.within) for row in page]
-        self._spool.add(done.features)
-        return done
+        rows.places.append(self._spooled(done))
 
-    def match(self, progress: Progress) -> "ScannedTable":
-        """Number the rows in the order they were received and find all duplicates."""
-        order = self._receipt_order()
-        rows = self._rows
+    def _spooled(self, done: FingerprintedRows) -> NDArray[np.int64]:
+        """Keep the features of the rows that have some; int64[n], the place of each."""
+        places = np.full(len(done.digests), _NO_PLACE, np.int64)
+        is_new = ~done.is_known
+        places[is_new] = self._spool.row_count + np.arange(np.count_nonzero(is_new))
+        self._spool.add(done.features, is_new)
+        return places
+
+    def _table(self, rows: "_Joined") -> tuple[Table, NDArray[np.int64]]:
+        order = self._receipt_order(rows)
+        order = order[~rows.is_gone[order]]
         table = Table(
-            _joined(rows.fingerprints, np.uint64)[order],
-            _joined(rows.has_fingerprint, np.bool_)[order],
-            np.frombuffer(b"".join(rows.digests), np.uint64).reshape(-1, 2)[order],
-            np.array(rows.within, np.int32)[order],
-            self._spool.all_features(),
-            order,
+            rows.fingerprints[order],
+            rows.has_fingerprint[order],
+            rows.digests[order],
+            rows.within[order],
+            NO_FEATURES,
+            rows.places[order],
         )
-        matches = match_table(table, match_rule(self._watched.rule, self._watched.abridge_above), progress)
-        return ScannedTable([rows.row_keys[i] for i in order.tolist()], matches)
+        return table, order
+
+    def _complete_features(
+        self, rows: "_Joined", table: Table, order: NDArray[np.int64], progress: Progress, read: ReadRows
+    ) -> bool:
+        """Segment the rows that have a candidate but no features yet. True where one of them has changed
+        since it was read, so that there may be other candidates now."""
+        if MEASURE_OF[self._watched.rule.similarity] is None or not np.any(table.places == _NO_PLACE):
+            return False
+        is_needed = rows_with_candidates(table, self._watched.rule.radius, progress)
+        needed = order[is_needed & (table.places == _NO_PLACE)].tolist()
+        progress.start("texts of candidates", len(needed))
+        has_changed = False
+        for batch in batches(needed, _ROWS_A_BATCH):
+            has_changed |= self._read_again(rows, batch, read)
+            progress.advance(len(batch))
+        progress.finish()
+        return has_changed
+
+    def _read_again(self, rows: "_Joined", numbers: Sequence[int], read: ReadRows) -> bool:
+        number_of = {rows.row_keys[i]: i for i in numbers}
+        page = list(read(list(number_of)))
+        done = self._fingerprinter.fingerprint([row.values for row in page], [row.within for row in page])
+        found = [number_of.pop(row.row_key) for row in page]
+        rows.places[found] = self._spooled(done)
+        rows.is_gone[list(number_of.values())] = True
+        has_changed = bool(number_of)
+        for i, row, new in zip(found, page, _row_fingerprints(page, done), strict=True):
+            if (new.digest, new.order_value) != (rows.digests[i].tobytes(), rows.order_values[i]):
+                rows.put(i, new, self._within_number(row.within))
+                self.reread.append(new)
+                has_changed = True
+        return has_changed
 
     def _within_number(self, within: str | None) -> int:
         """Equal numbers for rows that agree; without `within` columns all do."""
         return self._within_numbers.setdefault(within, len(self._within_numbers))
 
-    def _receipt_order(self) -> NDArray[np.int64]:
+    def _receipt_order(self, rows: "_Joined") -> NDArray[np.int64]:
         """By the order column, NULL last, then by typed key."""
-        keys = [typed_key(key, self._key_families) for key in self._rows.row_keys]
-        values = [(value is None, value or "") for value in self._rows.order_values]
+        keys = [typed_key(key, self._key_families) for key in rows.row_keys]
+        values = [(value is None, value or "") for value in rows.order_values]
         by_key = sorted(range(len(keys)), key=keys.__getitem__)
         # Sorting is stable, so rows of one order value stay in the order of their keys.
         return np.array(sorted(by_key, key=values.__getitem__), np.int64)
 
 
 @dataclass(frozen=True)
-class ScannedTable:
-    """The answer of a scan; rows are numbered in the order they were received."""
+class _Joined:
+    """The rows of all pages, in reading order; what was read again is put in its place."""
 
     row_keys: list[str]
-    matches: Matches
+    order_values: list[str | None]
+    fingerprints: NDArray[np.uint64]
+    has_fingerprint: NDArray[np.bool_]
+    digests: NDArray[np.uint64]
+    within: NDArray[np.int32]
+    places: NDArray[np.int64]
+    is_gone: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, rows: _Rows) -> "_Joined":
+        return cls(
+            rows.row_keys,
+            rows.order_values,
+            _joined(rows.fingerprints, np.uint64),
+            _joined(rows.has_fingerprint, np.bool_),
+            np.frombuffer(bytearray().join(rows.digests), np.uint64).reshape(-1, 2),
+            np.array(rows.within, np.int32),
+            _joined(rows.places, np.int64),
+            np.zeros(len(rows.row_keys), np.bool_),
+        )
+
+    def put(self, i: int, new: RowFingerprint, within: int) -> None:
+        self.order_values[i] = new.order_value
+        self.fingerprints[i], self.has_fingerprint[i] = new.fingerprint or 0, new.fingerprint is not None
+        self.digests[i] = np.frombuffer(new.digest, np.uint64)
+        self.within[i] = within
+
+
+def _row_fingerprints(page: Sequence[SourceRow], done: FingerprintedRows) -> list[RowFingerprint]:
+    fingerprints: Iterator[tuple[int, bool]] = zip(
+        done.fingerprints.tolist(), done.has_fingerprint.tolist(), strict=True
+    )
+    return [
+        RowFingerprint(row.row_key, row.order_value, value if has else None, digest)
+        for row, (value, has), digest in zip(page, fingerprints, done.digests, strict=True)
+    ]
 
 
 def _joined(parts: list[NDArray[_Scalar]], kind: type[_Scalar]) -> NDArray[_Scalar]:

@@ -1,0 +1,126 @@
+"""The rule of a recipe applied to two texts, every test of it told by itself."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from db_dedup.config import WatchedTable
+from db_dedup.engines.embedded.table_scan import MEASURE_OF
+from db_dedup.engines.fingerprinter import NOTHING_TO_SAY, FingerprintedRows, Fingerprinter
+from db_dedup.flow.similarity import similarities
+from db_dedup.records import RuleTest, SourceRow, StoredLink, Verdict
+
+PROPOSER = "simhash"
+WITHIN = "within"
+
+
+@dataclass(frozen=True)
+class AppliedRule:
+    """What the rule says of two rows.
+
+    Attributes:
+        words: the two rows after steps 2 to 4, with the features of their fingerprints.
+        distance: in bits; None where a row has no fingerprint.
+        similarities: every measure by its name.
+        proposers: what can bring two rows together; one that passes is enough.
+        tests: what a proposed pair must pass, all of it.
+    """
+
+    words: FingerprintedRows
+    verdict: Verdict
+    distance: int | None
+    similarities: dict[str, float]
+    proposers: tuple[RuleTest, ...]
+    tests: tuple[RuleTest, ...]
+
+    @property
+    def has_fingerprints(self) -> bool:
+        """Whether both rows have enough text to judge."""
+        return bool(self.words.has_fingerprint.all())
+
+    def agrees_with(self, link: StoredLink | None) -> bool:
+        """Whether the stored answer says the same of the two rows."""
+        if link is None:
+            return self.verdict in (Verdict.NO_PAIR, Verdict.TOO_LITTLE_TEXT)
+        if link.kind == "copies":
+            return self.verdict is Verdict.COPIES
+        measured = [test.value for test in self.tests if test.name != WITHIN]
+        is_same = link.similarity is None if not measured else _is_close(link.similarity, measured[0])
+        return self.verdict is Verdict.DUPLICATE_PAIR and link.distance == self.distance and is_same
+
+
+class RuleApplier:
+    """Applies the rule of one table."""
+
+    def __init__(self, watched: WatchedTable) -> None:
+        """Prepare the segmenter, which takes a moment.
+
+        Raises:
+            ConfigError: no such segmenter, or user words that it cannot take.
+        """
+        self._watched = watched
+        words = watched.model_copy(update={"similarity": "word_jaccard"})
+        self.fingerprinter = Fingerprinter(words)
+        # The features of char_jaccard, as `Fingerprinter` makes them.
+        grams = {"segmenter": "chars:3", "user_words": (), "term_frequency": "raw"}
+        self._grams = Fingerprinter(words.model_copy(update=grams))
+
+    def apply(self, row_a: SourceRow, row_b: SourceRow) -> AppliedRule:
+        """Compare two rows as a scan does, and by the measures that it does not ask for as well."""
+        values, within = [row_a.values, row_b.values], [row_a.within, row_b.within]
+        words = self.fingerprinter.fingerprint(values, within)
+        grams = self._grams.fingerprint(values)
+        scores = {
+            name: _similarity(measure, grams if name == "char_jaccard" else words)
+            for name, measure in MEASURE_OF.items()
+            if measure is not None
+        }
+        are_copies = words.digests[0] == words.digests[1] != NOTHING_TO_SAY
+        distance = _distance(words, are_copies)
+        radius = self._watched.rule.radius
+        is_near = distance is not None and distance <= radius
+        proposers = (RuleTest(PROPOSER, is_near, distance, radius),)
+        tests = tuple(self._tests(row_a, row_b, scores))
+        verdict = _verdict(are_copies, distance, proposers, tests)
+        return AppliedRule(words, verdict, distance, scores, proposers, tests)
+
+    def _tests(self, row_a: SourceRow, row_b: SourceRow, scores: dict[str, float]) -> list[RuleTest]:
+        rule = self._watched.rule
+        tests = [RuleTest(WITHIN, row_a.within == row_b.within)] if self._watched.within else []
+        if rule.similarity != "none":
+            score = scores[rule.similarity]
+            tests.append(RuleTest(rule.similarity, score >= rule.threshold, score, rule.threshold))
+        return tests
+
+
+def _verdict(
+    are_copies: bool, distance: int | None, proposers: tuple[RuleTest, ...], tests: tuple[RuleTest, ...]
+) -> Verdict:
+    if are_copies:
+        return Verdict.COPIES
+    if distance is None:
+        return Verdict.TOO_LITTLE_TEXT
+    is_pair = any(p.passed for p in proposers) and all(test.passed for test in tests)
+    return Verdict.DUPLICATE_PAIR if is_pair else Verdict.NO_PAIR
+
+
+def _distance(words: FingerprintedRows, are_copies: bool) -> int | None:
+    if are_copies:
+        return 0
+    if not words.has_fingerprint.all():
+        return None
+    a, b = words.fingerprints.tolist()
+    return int(a ^ b).bit_count()
+
+
+def _similarity(measure: str, rows: FingerprintedRows) -> float:
+    features = rows.features
+    first, second = np.array([0], np.int32), np.array([1], np.int32)
+    return float(
+        similarities(measure, features.starts, features.hashes, features.weights, first, second)[0]
+    )
+
+
+def _is_close(stored: float | None, now: float | None) -> bool:
+    return stored is not None and now is not None and math.isclose(stored, now, abs_tol=1e-9)

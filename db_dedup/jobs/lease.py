@@ -1,0 +1,79 @@
+"""The lease that makes one scan the only one of its table, kept alive by a heartbeat."""
+
+import logging
+import os
+import socket
+import threading
+from types import TracebackType
+from typing import Final, Self
+from uuid import uuid4
+
+from sqlalchemy import Connection, Engine
+
+from db_dedup.dialects.base import Dialect
+from db_dedup.errors import ScanRunningError
+from db_dedup.schema.tables import Tables
+from db_dedup.store import watched_tables
+
+logger = logging.getLogger(__name__)
+
+HEARTBEAT_SECONDS: Final = watched_tables.LEASE.total_seconds() / 4
+
+
+def new_owner() -> str:
+    """Who this process is in a lease: host, process, and eight digits of its own for this one scan."""
+    return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
+
+
+class Lease:
+    """A lease that was taken: renewed by a thread while it is held.
+
+    The thread keeps it through long reads and long computing. Every write asks for it again in its own
+    transaction (`fence`): a process that stood still for longer than the lease cannot write into the answer
+    of the scan that has taken over.
+    """
+
+    def __init__(
+        self, engine: Engine, dialect: Dialect, tables: Tables, table_id: int, owner: str
+    ) -> None:
+        self._engine, self._dialect, self._tables = engine, dialect, tables
+        self._table_id, self._owner = table_id, owner
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="db-dedup-lease", daemon=True)
+
+    def fence(self, connection: Connection) -> None:
+        """Renew the lease in this transaction, which keeps everybody else from it until the end.
+
+        Raises:
+            ScanRunningError: it is lost.
+        """
+        if not watched_tables.renew_lease(connection, self._tables, self._table_id, self._owner):
+            raise ScanRunningError("this scan stood still for so long that another one has taken over")
+
+    def drop(self, connection: Connection) -> None:
+        """Let the next scan begin as soon as this transaction ends."""
+        watched_tables.drop_lease(connection, self._tables, self._table_id, self._owner)
+
+    def __enter__(self) -> Self:
+        """Start the heartbeat, unless nobody else can reach the database anyway."""
+        if self._dialect.is_shared(self._engine):
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop the heartbeat; the lease itself stays until it is dropped or ends."""
+        self._is_over.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _beat(self) -> None:
+        while not self._is_over.wait(HEARTBEAT_SECONDS):
+            try:
+                with self._dialect.write_transaction(self._engine) as connection:
+                    self.fence(connection)
+            except ScanRunningError:
+                return  # the next write says so
+            except Exception as error:  # the database may be busy, or back at the next beat
+                logger.info("the lease was not renewed: %s", type(error).__name__)

@@ -1,0 +1,105 @@
+"""Read a whole table and fingerprint it, page after page: what every job over all rows begins with."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
+
+from sqlalchemy import Engine
+
+from db_dedup.config import WatchedTable
+from db_dedup.engines.embedded.fingerprint_process import FingerprintProcess
+from db_dedup.engines.embedded.spool import FeatureSpool
+from db_dedup.engines.embedded.table_scan import ScannedTable, TableScan
+from db_dedup.engines.fingerprinter import Fingerprinter
+from db_dedup.progress import Progress
+from db_dedup.records import SourceRow
+from db_dedup.store.fingerprints import RowFingerprint, StoredFingerprint
+from db_dedup.store.source import Source
+
+_ROWS_WORTH_A_PROCESS = 20_000
+
+FindStored = Callable[[Sequence[str]], Mapping[str, StoredFingerprint]]
+"""Looks up what is stored of the rows of these keys."""
+
+
+def nothing_stored(_: Sequence[str]) -> Mapping[str, StoredFingerprint]:
+    """Every row is new."""
+    return {}
+
+
+def is_stored(row: RowFingerprint, stored: Mapping[str, StoredFingerprint]) -> bool:
+    """Whether the row is stored just as it is now."""
+    old = stored.get(row.row_key)
+    return old is not None and old.is_of(row)
+
+
+class TableReading:
+    """One pass over a table: `pages` to the end, then `match`."""
+
+    def __init__(self, engine: Engine, source: Source, watched: WatchedTable, progress: Progress) -> None:
+        """Take the table of this source, in the database of this engine."""
+        self._engine, self._source = engine, source
+        self._watched, self._progress = watched, progress
+        self._resources = ExitStack()
+
+    def __enter__(self) -> Self:
+        """Count the rows and prepare the fingerprinter, in a process of its own where that is worth it."""
+        with self._engine.connect() as connection:
+            self._total = self._source.count(connection)
+        with ExitStack() as resources:
+            spool = FeatureSpool(keep_weights=self._watched.rule.similarity == "cosine")
+            resources.enter_context(spool)
+            families = [column.family for column in self._source.key_columns]
+            self.scan = TableScan(self._watched, families, spool, self._fingerprinter(resources))
+            self._resources = resources.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the process and remove the temporary files."""
+        self._resources.close()
+
+    def pages(
+        self, find_stored: FindStored, *, reuse: bool = True
+    ) -> Iterator[tuple[list[RowFingerprint], Mapping[str, StoredFingerprint]]]:
+        """Each page of rows with what is stored of them: one page is read and another handled by the caller
+        while a thread waits for the fingerprints of the one between.
+
+        Args:
+            find_stored: looks up what is stored of a page.
+            reuse: do not segment a row again whose digest is the stored one.
+        """
+        self._progress.start("fingerprints", self._total)
+        before: tuple[Future[list[RowFingerprint]], Mapping[str, StoredFingerprint]] | None = None
+        with ThreadPoolExecutor(max_workers=1) as thread:
+            for page in self._source.pages(self._engine):
+                stored = find_stored([row.row_key for row in page])
+                current = thread.submit(self.scan.add_page, page, stored if reuse else {}), stored
+                if before is not None:
+                    yield self._done(before[0]), before[1]
+                before = current
+            if before is not None:
+                yield self._done(before[0]), before[1]
+        self._progress.finish()
+
+    def match(self) -> ScannedTable:
+        """Find all duplicates among the rows of all pages."""
+        return self.scan.match(self._progress, self._read_rows)
+
+    def _done(self, page: Future[list[RowFingerprint]]) -> list[RowFingerprint]:
+        rows = page.result()
+        self._progress.advance(len(rows))
+        return rows
+
+    def _read_rows(self, row_keys: Sequence[str]) -> list[SourceRow]:
+        with self._engine.connect() as connection:
+            return list(self._source.read_rows(connection, row_keys))
+
+    def _fingerprinter(self, resources: ExitStack) -> Fingerprinter | FingerprintProcess:
+        if self._total < _ROWS_WORTH_A_PROCESS or not sys.executable:
+            return Fingerprinter(self._watched)
+        return resources.enter_context(FingerprintProcess(self._watched))

@@ -1,0 +1,15 @@
+"""A petition may name an earlier one that it seems to repeat."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+
+
+def upgrade() -> None:
+    op.add_column("petitions", sa.Column("earlier_id", sa.Uuid(), sa.ForeignKey("petitions.id")))
+
+
+def downgrade() -> None:
+    op.drop_column("petitions", "earlier_id")

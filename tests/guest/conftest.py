@@ -1,0 +1,46 @@
+"""A house that is not ours: what the user's database lets us do, and what it must not notice."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import URL
+
+from db_dedup.sample import Sample, generate_petitions
+from tests.servers import Database, Server, fresh_database, opened
+
+
+@pytest.fixture(scope="session")
+def sample() -> Sample:
+    return generate_petitions(150, seed=11, duplicate_share=0.5)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to stand in, and an environment that settles nothing."""
+    for variable in [name for name in os.environ if name.startswith("DB_DEDUP_")]:
+        monkeypatch.delenv(variable)
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    return here
+
+
+@pytest.fixture
+def sqlite_store(tmp_path: Path) -> Iterator[Database]:
+    """A second SQLite file, beside whatever database the test has."""
+    with opened("sqlite", URL.create("sqlite", database=str(tmp_path / "store.db"))) as database:
+        yield database
+
+
+@pytest.fixture
+def postgresql_store(postgresql_server: Server) -> Iterator[Database]:
+    with fresh_database(postgresql_server) as database:
+        yield database
+
+
+@pytest.fixture
+def mariadb_store(mariadb_server: Server) -> Iterator[Database]:
+    with fresh_database(mariadb_server) as database:
+        yield database
