@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Generic, Literal, TypeVar
+
+
+_T = TypeVar("_T")
 
 
 class Family(StrEnum):
@@ -238,3 +241,89 @@ class TableStatus:
     last_scan_started: datetime | None
     last_scan_finished: datetime | None
     last_scan_state: str | None
+
+
+@dataclass(frozen=True)
+class Difference(Generic[_T]):
+    """How many of a kind differ, and some of them."""
+
+    count: int
+    samples: tuple[_T, ...]
+
+
+@dataclass(frozen=True)
+class AnswerDifferences:
+    """What a fresh answer would change in the stored one; groups by their representative's row key.
+
+    Attributes:
+        pairs_gained: pairs and links of copies that are not stored.
+        pairs_lost: stored ones that would go.
+        pairs_changed: stored ones, as they would be: with another distance or similarity.
+        groups_merged: groups of the fresh answer that take in more than one stored group or row.
+        groups_split: stored groups that would fall apart or lose rows.
+        groups_changed: groups of either answer that the other does not have just so.
+    """
+
+    pairs_gained: Difference[DuplicatePair]
+    pairs_lost: Difference[DuplicatePair]
+    pairs_changed: Difference[DuplicatePair]
+    groups_merged: Difference[str]
+    groups_split: Difference[str]
+    groups_changed: Difference[str]
+
+    @property
+    def count(self) -> int:
+        """How many pairs and groups differ; 0 where the answers are the same."""
+        pairs = self.pairs_gained.count + self.pairs_lost.count + self.pairs_changed.count
+        return pairs + self.groups_changed.count
+
+
+@dataclass(frozen=True)
+class HotBlock:
+    """A block value that many rows share: each of them is compared with all the others."""
+
+    block: int
+    value: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class ScanPreview:
+    """What a scan would find and do, computed without writing anything.
+
+    Attributes:
+        report: what it would find.
+        matching_seconds: the part of its time that went into the search; the rest was reading and segmenting.
+        hottest_blocks: the block values that most fingerprints share.
+        differences: from the stored answer, None where there is none yet.
+        is_new_recipe: the settings ask for other fingerprints than those stored: a scan builds them beside.
+    """
+
+    report: ScanReport
+    matching_seconds: float
+    hottest_blocks: tuple[HotBlock, ...]
+    differences: AnswerDifferences | None
+    is_new_recipe: bool
+
+
+@dataclass(frozen=True)
+class Verification:
+    """How the stored answer and what was made in the database differ from what they should be.
+
+    Attributes:
+        answer: differences to a fresh full scan.
+        rows: rows whose stored fingerprint is not that of their text.
+        drift: a sentence for each thing of ours that is not as it was made: view, triggers, tables.
+        waiting: changes in the queue, which the worker has not seen yet.
+    """
+
+    table: str
+    answer: AnswerDifferences
+    rows: Difference[str]
+    drift: tuple[str, ...]
+    waiting: int
+
+    @property
+    def is_right(self) -> bool:
+        """Nothing differs."""
+        return not (self.answer.count or self.rows.count or self.drift)

@@ -7,26 +7,31 @@ would be stored.
 import tempfile
 from pathlib import Path
 
-from sqlalchemy import create_engine, text
+from sqlalchemy import Column, DateTime, Integer, MetaData, String, Table, create_engine, insert
 
 from db_dedup import Deduplicator, Text, Value
 from db_dedup.sample import generate_petitions
 
-TABLE = (
-    "CREATE TABLE petitions (id INTEGER PRIMARY KEY, title TEXT, content TEXT, region TEXT, created_at TEXT)"
+petitions = Table(
+    "petitions",
+    MetaData(),
+    Column("id", Integer, primary_key=True),
+    Column("title", String),
+    Column("content", String),
+    Column("region", String),
+    Column("created_at", DateTime),
 )
-ROW = "INSERT INTO petitions VALUES (:id, :title, :content, :region, :created_at)"
-NAMES = ("id", "title", "content", "region", "created_at")
 
 
 def main() -> None:
     """Make, scan, ask."""
     with tempfile.TemporaryDirectory() as folder:
         engine = create_engine(f"sqlite:///{Path(folder) / 'petitions.db'}")
-        petitions = generate_petitions(500).petitions
+        sample = generate_petitions(500).petitions
+        rows = [{column.name: getattr(p, column.name) for column in petitions.columns} for p in sample]
         with engine.begin() as connection:
-            connection.execute(text(TABLE))
-            connection.execute(text(ROW), [{name: getattr(p, name) for name in NAMES} for p in petitions])
+            petitions.create(connection)
+            connection.execute(insert(petitions), rows)
 
         columns = {"title": Text(), "content": Text(), "region": Value()}
         dedup = Deduplicator(engine, "petitions", columns, order="created_at")
@@ -36,9 +41,11 @@ def main() -> None:
         for group in dedup.groups(limit=3):
             print(f"petition {group.representative_key} came {group.size} times")
 
-        new = {"title": petitions[0].title, "content": petitions[0].content + " 请尽快处理。", "region": None}
+        new = {"title": sample[0].title, "content": sample[0].content + " 请尽快处理。", "region": None}
         for match in dedup.check(new):
-            print(f"already there as {match.row_key}: {match.distance} bits, similarity {match.similarity}")
+            print(
+                f"already there as {match.row_key}: {match.distance} bits, similarity {match.similarity:.2f}"
+            )
         engine.dispose()
 
 

@@ -65,7 +65,7 @@ def test_alembic_host(postgresql_database: Database, tmp_path: Path) -> None:
     by_region = defaultdict(list)
     for petition in PETITIONS:
         by_region[petition.region].append(petition)
-    for petitions in by_region.values():
+    for petitions in (petitions for petitions in by_region.values() if len(petitions) > 1):
         groups |= groups_of(petitions)
     grouped = sum(map(len, groups.values()))
     first, rest = said.split("\n", 1)

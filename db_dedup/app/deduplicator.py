@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine
@@ -14,10 +15,20 @@ from db_dedup.engines.embedded.expansion import Expansion
 from db_dedup.engines.embedded.explanation import Explainer
 from db_dedup.engines.embedded.lookup import CheckResult, Lookup
 from db_dedup.errors import ConfigError, NotScannedError, RecipeDiffersError, UnknownNameError
+from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.full_scan import FullScan
 from db_dedup.jobs.table_view import TableView
+from db_dedup.jobs.verification import preview, verify
 from db_dedup.progress import NullProgress, Progress
-from db_dedup.records import DuplicatePair, Explanation, GroupSummary, Match, ScanReport
+from db_dedup.records import (
+    DuplicatePair,
+    Explanation,
+    GroupSummary,
+    Match,
+    ScanPreview,
+    ScanReport,
+    Verification,
+)
 from db_dedup.store import answers, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.inspection import check_columns, inspect_table, resolve_key
@@ -81,22 +92,35 @@ class Deduplicator:
             with database.engine.connect() as connection:
                 watched = self._given or self._find_stored(connection).watched
                 watched, source = self._source(connection, watched)
-            report = FullScan(
-                database.engine,
-                database.dialect,
-                database.tables,
-                watched,
-                source,
-                database.source_engine,
-                self._progress,
-                afresh=afresh,
-            ).run()
+                with database.reading(connection) as rows:
+                    source.check_condition(rows)
+            report = FullScan(self._context(watched, source), afresh=afresh).run()
             if not database.is_apart:
                 with database.dialect.write_transaction(database.engine) as connection:
                     TableView(database.dialect, database.tables, source).refresh(
                         connection, self._find_stored(connection)
                     )
         return report
+
+    def preview(self) -> ScanPreview:
+        """What a scan by the given settings would find, and how it would change the stored answer; nothing is
+        written."""
+        self.database.require_schema()
+        with self.database.errors_told():
+            with self.database.engine.connect() as connection:
+                stored = watched_tables.find_table(connection, self.database.tables, self.name)
+                watched = self._given or self._find_stored(connection).watched
+                context = self._context(*self._source(connection, watched))
+            return preview(context, stored)
+
+    def verify(self) -> Verification:
+        """How the stored answer differs from a fresh full scan by the stored recipe, and what of ours is not
+        as it was made; nothing is written."""
+        with self.database.errors_told():
+            with self.database.engine.connect() as connection:
+                stored = self._require_stored(connection)
+                context = self._context(*self._source(connection, stored.watched))
+            return verify(context, stored)
 
     def check(
         self, record: Mapping[str, object], connection: Connection | Session | None = None
@@ -124,20 +148,22 @@ class Deduplicator:
             watched, source = self._source(connection, stored.watched)
             return Explainer(watched, self._store(stored), source).explain(connection, key_a, key_b)
 
-    def pairs(self, expand: bool = False) -> Iterator[DuplicatePair]:
+    def pairs(self, expand: bool = False, limit: int | None = None) -> Iterator[DuplicatePair]:
         """The duplicate pairs; expanded, every pair of rows that the copies and abridged groups imply."""
         with self.database.errors_told(), self.database.engine.connect() as connection:
             stored = self._require_stored(connection)
-        return self._read_pairs(stored, expand)
+        return self._read_pairs(stored, expand, limit)
 
-    def _read_pairs(self, stored: StoredTable, expand: bool) -> Iterator[DuplicatePair]:
+    def _read_pairs(self, stored: StoredTable, expand: bool, limit: int | None) -> Iterator[DuplicatePair]:
         with self.database.errors_told(), self.database.engine.connect() as connection:
             if not expand:
-                yield from answers.read_pairs(connection, self.database.tables, self.name)
+                yield from answers.read_pairs(connection, self.database.tables, self.name, limit)
                 return
             watched, source = self._source(connection, stored.watched)
             with self.database.reading(connection) as rows:
-                yield from Expansion(watched, self._store(stored), source).pairs(connection, rows)
+                yield from islice(
+                    Expansion(watched, self._store(stored), source).pairs(connection, rows), limit
+                )
 
     def groups(self, limit: int | None = None) -> list[GroupSummary]:
         """The duplicate groups, the largest first."""
@@ -155,9 +181,7 @@ class Deduplicator:
         """As `members`, of several groups: group id -> row keys, of each group at most so many."""
         with self.database.errors_told(), self.database.engine.connect() as connection:
             self._require_stored(connection)
-            return answers.read_members_of(
-                connection, self.database.tables, self.name, group_ids, each
-            )
+            return answers.read_members_of(connection, self.database.tables, self.name, group_ids, each)
 
     def texts(self) -> RowTexts:
         """A reader of the watched columns, for rows that pairs and groups name by their keys."""
@@ -198,6 +222,19 @@ class Deduplicator:
             watched, source = self._inspected(source_connection, stored.watched)
             self._prepared = stored, Lookup(watched, self._store(stored), source)
         return self._prepared[1]
+
+    def _context(self, watched: WatchedTable, source: Source) -> JobContext:
+        database = self.database
+        return JobContext(
+            database.engine,
+            database.dialect,
+            database.tables,
+            watched,
+            source,
+            database.source_engine,
+            database.source_dialect,
+            self._progress,
+        )
 
     def _store(self, stored: StoredTable) -> FingerprintStore:
         return FingerprintStore(self.database.dialect, self.database.tables, stored.id, stored.recipe or 0)

@@ -10,6 +10,7 @@ import typer
 
 from db_dedup.cli.check import check
 from db_dedup.cli.demo import demo
+from db_dedup.cli.explain import explain
 from db_dedup.cli.groups import groups
 from db_dedup.cli.init import init
 from db_dedup.cli.pairs import pairs
@@ -19,6 +20,7 @@ from db_dedup.cli.status import status
 from db_dedup.cli.terminal import say
 from db_dedup.cli.uninstall import uninstall
 from db_dedup.cli.upgrade import upgrade
+from db_dedup.cli.verify import verify
 from db_dedup.errors import DedupError
 
 app = typer.Typer(
@@ -28,7 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, init, upgrade, scan, pairs, groups, check, status, sql, uninstall):
+for command in (demo, init, upgrade, scan, pairs, groups, explain, check, status, verify, sql, uninstall):
     app.command()(command)
 
 

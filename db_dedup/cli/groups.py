@@ -4,8 +4,12 @@ from typing import Annotated
 
 import typer
 
+from db_dedup.app import Deduplicator
 from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, TableName, Url, open_table
 from db_dedup.cli.output import Format, FormatOption, print_rows
+from db_dedup.cli.review import Review
+from db_dedup.cli.texts import Full, Texts, member_header, member_line, read_member_texts
+from db_dedup.records import GroupSummary
 
 COLUMNS = ("group_id", "size", "representative_key", "is_loose", "is_abridged")
 
@@ -18,10 +22,38 @@ def groups(
     limit: Annotated[
         int | None, typer.Option(envvar="DB_DEDUP_LIMIT", min=1, help="Only so many, the largest first.")
     ] = None,
+    texts: Texts = False,
+    members: Annotated[
+        int,
+        typer.Option(
+            envvar="DB_DEDUP_MEMBERS", min=1, help="With --texts in a table: rows beside each representative."
+        ),
+    ] = 5,
+    full: Full = False,
     form: FormatOption = Format.TABLE,
 ) -> None:
     """Print the duplicate groups of TABLE, the largest first."""
     with open_table(config, url, table, store=store_url) as dedup:
         found = dedup.groups(limit)
-    rows = ((g.group_id, g.size, g.representative_key, g.is_loose, g.is_abridged) for g in found)
-    print_rows(COLUMNS, rows, form)
+        if texts and form is Format.TABLE:
+            _review(dedup, found, members, full)
+        elif texts:
+            _export(dedup, found, form)
+        else:
+            rows = ((g.group_id, g.size, g.representative_key, g.is_loose, g.is_abridged) for g in found)
+            print_rows(COLUMNS, rows, form)
+
+
+def _review(dedup: Deduplicator, found: list[GroupSummary], members: int, full: bool) -> None:
+    """A block for each group."""
+    reader = dedup.texts()
+    rows = read_member_texts(dedup, reader, found, 1 + members)
+    Review(reader.columns, full).print_groups(found, rows)
+
+
+def _export(dedup: Deduplicator, found: list[GroupSummary], form: Format) -> None:
+    """A line for each row of the groups."""
+    reader = dedup.texts()
+    rows = read_member_texts(dedup, reader, found)
+    width = len(reader.columns)
+    print_rows(member_header(reader.columns), (member_line(row, width) for row in rows), form)

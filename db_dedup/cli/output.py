@@ -1,10 +1,12 @@
-"""How data comes out: CSV and JSON for programs, tables for people. All on stdout."""
+"""How data comes out: CSV and JSON for programs, tables and spreadsheets for people. All on stdout."""
 
 import csv
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from itertools import chain
 from typing import Annotated, Any, Final
 
 import typer
@@ -15,6 +17,9 @@ from rich.text import Text
 _WIDE_ENOUGH: Final = 100_000
 """Characters; row keys have at most 700."""
 
+_FORMULA: Final = re.compile(r"\s*[=+\-@＝＋－＠]")
+_NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
+
 
 class Format(StrEnum):
     """How data comes out."""
@@ -22,10 +27,16 @@ class Format(StrEnum):
     TABLE = "table"
     CSV = "csv"
     JSON = "json"
+    SPREADSHEET = "spreadsheet"
 
 
 FormatOption = Annotated[
-    Format, typer.Option("--format", envvar="DB_DEDUP_FORMAT", help="How the data comes out.")
+    Format,
+    typer.Option(
+        "--format",
+        envvar="DB_DEDUP_FORMAT",
+        help="How the data comes out; spreadsheet is CSV to be opened in one, with formulas made harmless.",
+    ),
 ]
 
 
@@ -33,13 +44,24 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], form: Form
     """Print rows as they come; only the table waits for all of them."""
     match form:
         case Format.CSV:
-            writer = csv.writer(sys.stdout, lineterminator="\n")
+            writer = csv.writer(_Lines())
             writer.writerow(columns)
             writer.writerows(rows)
+        case Format.SPREADSHEET:
+            sys.stdout.write("\ufeff")
+            for row in chain([columns], rows):
+                csv.writer(sys.stdout).writerow(map(without_formula, row))
         case Format.JSON:
             _print_json_rows(columns, rows)
         case Format.TABLE:
             print_table(columns, rows)
+
+
+def without_formula(value: Any) -> Any:
+    """A text that a spreadsheet would take for a formula gets an apostrophe before it; a number is none."""
+    if isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value):
+        return f"'{value}"
+    return value
 
 
 def print_json(data: object) -> None:
@@ -58,6 +80,13 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
     console.print(table)
+
+
+class _Lines:
+    """stdout for a CSV writer, which quotes a lone carriage return only where its own lines end in one."""
+
+    def write(self, line: str) -> None:
+        sys.stdout.write(line.removesuffix("\r\n") + "\n")
 
 
 def _print_json_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

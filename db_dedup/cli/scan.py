@@ -1,21 +1,63 @@
 """`db-dedup scan`: every duplicate of a table."""
 
 from dataclasses import asdict
+from typing import Annotated
 
+import typer
+
+from db_dedup.cli.differences import tell_differences
 from db_dedup.cli.options import DEFAULT_CONFIG, AsJson, Config, TableName, Url, open_table
-from db_dedup.cli.output import print_json
+from db_dedup.cli.output import print_json, print_table
 from db_dedup.cli.terminal import TerminalProgress, say
-from db_dedup.records import ScanReport
+from db_dedup.errors import ConfigError
+from db_dedup.records import ScanPreview, ScanReport
 
 
-def scan(table: TableName, config: Config = DEFAULT_CONFIG, url: Url = None, as_json: AsJson = False) -> None:
+def scan(
+    table: TableName,
+    config: Config = DEFAULT_CONFIG,
+    url: Url = None,
+    preview: Annotated[
+        bool,
+        typer.Option(
+            "--preview",
+            envvar="DB_DEDUP_PREVIEW",
+            help="Only say how the answer would change: pairs gained and lost, groups merged and split.",
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            envvar="DB_DEDUP_DRY_RUN",
+            help="Only say what would be found and what it costs: counts, seconds, hottest blocks.",
+        ),
+    ] = False,
+    afresh: Annotated[
+        bool,
+        typer.Option(
+            "--afresh",
+            envvar="DB_DEDUP_AFRESH",
+            help="Segment every text, also of rows that have not changed since the last scan.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Find every duplicate of TABLE and switch the views to the new answer."""
+    if (preview or dry_run) and afresh:
+        raise ConfigError("--preview and --dry-run always read everything afresh: leave --afresh out")
     with TerminalProgress() as progress, open_table(config, url, table, progress) as dedup:
         try:
-            report = dedup.scan()
+            if preview or dry_run:
+                found = dedup.preview()
+            else:
+                report = dedup.scan(afresh)
         except KeyboardInterrupt:
             say("stopped: the last complete answer stands; scan again for a new one")
             raise
+    if preview or dry_run:
+        _print_preview(found, with_costs=dry_run, with_differences=preview, as_json=as_json)
+        return
     if as_json:
         print_json(asdict(report))
     tell_report(report)
@@ -27,9 +69,38 @@ def tell_report(report: ScanReport) -> None:
         f"{report.table}: {report.rows:,} rows in {report.seconds:.1f} s, "
         f"{report.too_little_text:,} with too little text to judge"
     )
+    if report.segmented < report.rows:
+        say(f"{report.segmented:,} texts were segmented; the others had not changed")
     say(
         f"{report.groups:,} duplicate groups with {report.grouped_rows:,} rows: "
         f"{report.pairs:,} pairs and {report.copies:,} copies"
     )
     if report.rows_without_key:
         say(f"{report.rows_without_key:,} rows have no key (NULL) and were left out")
+
+
+def _print_preview(found: ScanPreview, *, with_costs: bool, with_differences: bool, as_json: bool) -> None:
+    if as_json:
+        print_json(asdict(found))
+    else:
+        tell_report(found.report)
+        if with_costs:
+            _tell_costs(found)
+        if with_differences:
+            _tell_changes(found)
+    say("nothing was written")
+
+
+def _tell_costs(found: ScanPreview) -> None:
+    reading = found.report.seconds - found.matching_seconds
+    say(f"{reading:.1f} s to read and segment, {found.matching_seconds:.1f} s to match")
+    if found.is_new_recipe:
+        say(f"a scan would write {found.report.rows:,} fingerprints beside those that are stored")
+    print_table(("block", "value", "rows"), ((h.block, h.value, h.rows) for h in found.hottest_blocks))
+
+
+def _tell_changes(found: ScanPreview) -> None:
+    if found.differences is None:
+        say("the table has not been scanned yet: all of it would be new")
+    else:
+        tell_differences(found.differences)

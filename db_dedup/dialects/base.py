@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.batches import Rows
 from db_dedup.dialects.keys import refuse_unusable_key
+from db_dedup.dialects.triggers import FoundTrigger, TriggerPlan, TriggerTarget
 from db_dedup.errors import DedupError
 from db_dedup.records import Family, SourceColumn
 from db_dedup.schema.tables import Namespace
@@ -136,6 +137,16 @@ class Dialect(ABC):
     def readable(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:
         """A column in a form in which each of its values can be fetched, whatever the driver makes of it."""
 
+    def column_names(
+        self,
+        connection: Connection,  # noqa: ARG002
+        table: str,  # noqa: ARG002
+        schema: str | None,  # noqa: ARG002
+        found: Sequence[str],
+    ) -> Sequence[str]:
+        """The names of a table's columns as they are, where inspection `found` them otherwise."""
+        return found
+
     def column_collations(
         self,
         connection: Connection,  # noqa: ARG002
@@ -168,6 +179,36 @@ class Dialect(ABC):
     @abstractmethod
     def refresh_statistics(self, engine: Engine, table: Table) -> None:
         """Tell the planner what one of our tables holds now; in a transaction of its own."""
+
+    # Triggers on the user's tables
+
+    @abstractmethod
+    def trigger_names(self, target: TriggerTarget) -> list[str]:
+        """What `attach` makes: our triggers, and their function where there is one."""
+
+    @abstractmethod
+    def create_triggers(self, plan: TriggerPlan) -> list[str]:
+        """The statements that make our triggers on a table, in place of what is there under their names.
+
+        Raises:
+            ConfigError: a key column whose values have no exact text.
+        """
+
+    @abstractmethod
+    def drop_triggers(self, target: TriggerTarget) -> list[str]:
+        """The statements that drop them, whichever of them are there, and even if the table is gone."""
+
+    @abstractmethod
+    def describe_triggers(self, connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
+        """Those that are there, as the catalogue tells them now."""
+
+    def script(self, statements: Sequence[str]) -> str:
+        """Statements as the database's own command-line client takes them."""
+        return "".join(f"{statement};\n" for statement in statements)
+
+    @abstractmethod
+    def short_lock_wait(self, connection: Connection) -> AbstractContextManager[None]:
+        """Within it, a statement that waits for a busy table fails after some seconds."""
 
     # Errors
 

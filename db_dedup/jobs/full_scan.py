@@ -10,21 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sqlalchemy import Engine
 
-from db_dedup.config import WatchedTable
-from db_dedup.dialects.base import Dialect
 from db_dedup.engines.embedded.table_scan import ScannedTable
 from db_dedup.errors import DedupError, ScanRunningError
 from db_dedup.jobs.answer import write_answer
+from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.lease import Lease, new_owner
 from db_dedup.jobs.reading import FindStored, TableReading, is_stored, nothing_stored
-from db_dedup.progress import Progress
 from db_dedup.records import ScanReport
-from db_dedup.schema.tables import Tables
 from db_dedup.store import scans, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore, RowFingerprint, StoredFingerprint
-from db_dedup.store.source import Source
 
 
 @dataclass(frozen=True)
@@ -40,33 +35,11 @@ class _Run:
 class FullScan:
     """Scans one table once."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        dialect: Dialect,
-        tables: Tables,
-        watched: WatchedTable,
-        source: Source,
-        source_engine: Engine,
-        progress: Progress,
-        *,
-        afresh: bool = False,
-    ) -> None:
-        """Scan the table of `source`, which `source_engine` reaches, into our tables, which `engine` does.
-
-        Args:
-            engine: our database.
-            dialect: of our database.
-            tables: ours.
-            watched: the settings.
-            source: the user's table.
-            source_engine: the user's database.
-            progress: told how far it is.
-            afresh: segment every row, also those whose digest is the stored one.
-        """
-        self._engine, self._dialect, self._tables = engine, dialect, tables
-        self._watched, self._source, self._source_engine = watched, source, source_engine
-        self._progress = progress
+    def __init__(self, context: JobContext, *, afresh: bool = False) -> None:
+        """Prepare to scan; `afresh` segments every text, also of a row whose digest is the stored one."""
+        self._context = context
+        self._engine, self._dialect, self._tables = context.engine, context.dialect, context.tables
+        self._watched, self._progress = context.watched, context.progress
         self._afresh = afresh
 
     def run(self) -> ScanReport:
@@ -78,13 +51,11 @@ class FullScan:
         started = time.monotonic()
         run = self._begin()
         try:
-            with run.lease, TableReading(
-                self._source_engine, self._source, self._watched, self._progress
-            ) as reading:
+            with run.lease, TableReading(self._context) as reading:
                 kept_back = self._read(run, reading)
                 scanned = reading.match()
                 seconds = time.monotonic() - started
-                report = report_of(self._watched, self._source, reading, scanned, seconds)
+                report = report_of(self._context, reading, scanned, seconds)
                 self._switch(run, [*kept_back, *reading.scan.reread], scanned, report)
         except BaseException as error:
             self._give_up(run, error)
@@ -166,14 +137,14 @@ class FullScan:
 
 
 def report_of(
-    watched: WatchedTable, source: Source, reading: TableReading, scanned: ScannedTable, seconds: float
+    context: JobContext, reading: TableReading, scanned: ScannedTable, seconds: float
 ) -> ScanReport:
     """What a scan found, counted."""
     matches = scanned.matches
     grouped = matches.group_of[matches.group_of >= 0]
     fingerprints = int(np.count_nonzero(scanned.table.has_fingerprint))
     return ScanReport(
-        table=watched.name,
+        table=context.watched.name,
         rows=len(scanned.row_keys),
         fingerprints=fingerprints,
         too_little_text=len(scanned.row_keys) - fingerprints,
@@ -182,6 +153,6 @@ def report_of(
         pairs=int(matches.pairs.left.size),
         groups=int(np.unique(grouped).size),
         grouped_rows=int(grouped.size),
-        rows_without_key=source.rows_without_key,
+        rows_without_key=context.source.rows_without_key,
         seconds=round(seconds, 3),
     )

@@ -33,9 +33,7 @@ class Lease:
     of the scan that has taken over.
     """
 
-    def __init__(
-        self, engine: Engine, dialect: Dialect, tables: Tables, table_id: int, owner: str
-    ) -> None:
+    def __init__(self, engine: Engine, dialect: Dialect, tables: Tables, table_id: int, owner: str) -> None:
         self._engine, self._dialect, self._tables = engine, dialect, tables
         self._table_id, self._owner = table_id, owner
         self._is_over = threading.Event()

@@ -7,17 +7,15 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection
 
-from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.fingerprint_process import FingerprintProcess
 from db_dedup.engines.embedded.spool import FeatureSpool
 from db_dedup.engines.embedded.table_scan import ScannedTable, TableScan
 from db_dedup.engines.fingerprinter import Fingerprinter
-from db_dedup.progress import Progress
+from db_dedup.jobs.context import JobContext
 from db_dedup.records import SourceRow
 from db_dedup.store.fingerprints import RowFingerprint, StoredFingerprint
-from db_dedup.store.source import Source
 
 _ROWS_WORTH_A_PROCESS = 20_000
 
@@ -39,10 +37,11 @@ def is_stored(row: RowFingerprint, stored: Mapping[str, StoredFingerprint]) -> b
 class TableReading:
     """One pass over a table: `pages` to the end, then `match`."""
 
-    def __init__(self, engine: Engine, source: Source, watched: WatchedTable, progress: Progress) -> None:
-        """Take the table of this source, in the database of this engine."""
-        self._engine, self._source = engine, source
-        self._watched, self._progress = watched, progress
+    def __init__(self, context: JobContext, snapshot: Connection | None = None) -> None:
+        """Take the context's table; read it through this snapshot, or else through one of its own."""
+        self._engine, self._source = context.source_engine, context.source
+        self._watched, self._progress = context.watched, context.progress
+        self._snapshot = snapshot
         self._resources = ExitStack()
 
     def __enter__(self) -> Self:
@@ -76,7 +75,7 @@ class TableReading:
         self._progress.start("fingerprints", self._total)
         before: tuple[Future[list[RowFingerprint]], Mapping[str, StoredFingerprint]] | None = None
         with ThreadPoolExecutor(max_workers=1) as thread:
-            for page in self._source.pages(self._engine):
+            for page in self._read_pages():
                 stored = find_stored([row.row_key for row in page])
                 current = thread.submit(self.scan.add_page, page, stored if reuse else {}), stored
                 if before is not None:
@@ -94,6 +93,11 @@ class TableReading:
         rows = page.result()
         self._progress.advance(len(rows))
         return rows
+
+    def _read_pages(self) -> Iterator[list[SourceRow]]:
+        if self._snapshot is not None:
+            return self._source.read_pages(self._snapshot)
+        return self._source.pages(self._engine)
 
     def _read_rows(self, row_keys: Sequence[str]) -> list[SourceRow]:
         with self._engine.connect() as connection:

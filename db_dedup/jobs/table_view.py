@@ -42,17 +42,29 @@ class TableView:
 
     def refresh(self, connection: Connection, stored: StoredTable) -> None:
         """Make the view, unless it stands already just as it would be made."""
-        drop, create = self.statements(stored)
-        digest = hashlib.sha256(str(create.compile(dialect=connection.dialect)).encode()).hexdigest()
-        if stored.view_digest == digest and self._stands(connection, stored):
+        if self.fault(connection, stored) is None:
             return
+        drop, create = self.statements(stored)
         connection.execute(drop)
         connection.execute(create)
-        watched_tables.set_view(connection, self._tables, stored.id, self.name_for(stored), digest)
+        name = self.name_for(stored)
+        digest = self._digest(connection, create, name)
+        watched_tables.set_view(connection, self._tables, stored.id, name, digest)
 
-    def _stands(self, connection: Connection, stored: StoredTable) -> bool:
-        views = inspect(connection).get_view_names(self._tables.namespace.schema)
-        return stored.view_name in views
+    def fault(self, connection: Connection, stored: StoredTable) -> str | None:
+        """What is wrong with the view; None where it stands just as it would be made now."""
+        name = self.name_for(stored)
+        if name not in inspect(connection).get_view_names(self._tables.namespace.schema):
+            return f"the view {name} is missing"
+        if stored.view_digest != self._digest(connection, self.statements(stored)[1], name):
+            return f"the view {name} is not as it was made, or the table has changed since"
+        return None
+
+    def _digest(self, connection: Connection, create: CreateView, name: str) -> str:
+        """Of the statement that makes the view and of what the database makes of it."""
+        made = inspect(connection).get_view_definition(name, self._tables.namespace.schema)
+        statement = create.compile(dialect=connection.dialect)
+        return hashlib.sha256(f"{statement}\n{made}".encode()).hexdigest()
 
     def _query(self, table_id: int) -> Select[tuple[object, ...]]:
         member, first, sibling = (self._tables.fingerprint.alias(n) for n in ("member", "first", "sibling"))

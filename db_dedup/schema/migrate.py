@@ -164,6 +164,13 @@ def installed_names(
     return sorted(ours & _relations(connection, namespace))
 
 
+def missing_names(connection: Connection, namespace: Namespace) -> list[str]:
+    """The names of our tables and fixed views that should be there and are not."""
+    tables = our_tables(namespace).metadata.tables.values()
+    wanted = {str(table.name) for table in tables} | {namespace.name(base) for base in FIXED_VIEWS}
+    return sorted(wanted - _relations(connection, namespace))
+
+
 def include_name(namespace: Namespace) -> IncludeName:
     """A function for the `include_name` option of a host's Alembic, whose autogenerate then overlooks us."""
     ours = {table.name for table in our_tables(namespace).metadata.tables.values()}

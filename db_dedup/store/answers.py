@@ -15,12 +15,15 @@ def view(tables: Tables, name: str, *columns: str) -> TableClause:
     return table(tables.namespace.name(name), *map(column, columns), schema=tables.namespace.schema)
 
 
-def read_pairs(connection: Connection, tables: Tables, table_name: str) -> Iterator[DuplicatePair]:
+def read_pairs(
+    connection: Connection, tables: Tables, table_name: str, limit: int | None = None
+) -> Iterator[DuplicatePair]:
     """Every pair of a table, and the link of every copy."""
     pairs = view(tables, "duplicate_pairs", "table_name", "key_a", "key_b", "distance", "similarity")
     query = (
         select(pairs.c.key_a, pairs.c.key_b, pairs.c.distance, pairs.c.similarity)
         .where(pairs.c.table_name == table_name)
+        .limit(limit)
         .execution_options(yield_per=_ROWS_A_FETCH)
     )
     for row in connection.execute(query):

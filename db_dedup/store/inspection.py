@@ -51,12 +51,18 @@ def inspect_table(connection: Connection, name: str, schema: str | None = None) 
         except NoSuchTableError:
             known = [*inspector.get_table_names(schema), *_view_names(inspector, schema)]
             raise UnknownNameError("table", name, known) from None
+        dialect = dialect_for(connection)
+        names = [str(column["name"]) for column in found]
+        true_name = dict(zip(names, dialect.column_names(connection, name, schema, names), strict=True))
         is_view = name in _view_names(inspector, schema)
         nullable = {column["name"] for column in found if column["nullable"]}
         key = tuple(primary_key) or (() if is_view else _only_unique_key(inspector, name, schema, nullable))
-    collations = dialect_for(connection).column_collations(connection, name, schema)
-    columns = tuple(_source_column(column, connection.dialect, collations) for column in found)
-    return SourceTable(name, schema, columns, key, is_view)
+    collations = dialect.column_collations(connection, name, schema)
+    columns = tuple(
+        _source_column({**column, "name": true_name[column["name"]]}, connection.dialect, collations)
+        for column in found
+    )
+    return SourceTable(name, schema, columns, tuple(true_name[column] for column in key), is_view)
 
 
 def resolve_key(table: SourceTable, configured: tuple[str, ...] | None) -> tuple[SourceColumn, ...]:

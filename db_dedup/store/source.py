@@ -23,13 +23,14 @@ from sqlalchemy import (
     true,
     tuple_,
 )
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.elements import quoted_name
 from sqlalchemy.types import NullType
 
 from db_dedup.config import WatchedTable, Within
 from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.batches import batches
-from db_dedup.errors import RowKeyError
+from db_dedup.errors import ConfigError, DedupError, RowKeyError
 from db_dedup.records import Family, SourceRow, SourceTable
 from db_dedup.schema.types import MAX_KEY_LENGTH
 from db_dedup.store.inspection import check_columns, check_names, resolve_key
@@ -74,6 +75,23 @@ class Source:
             schema=None if source.schema is None else _quoted(source.schema),
         )
         self._condition = _condition(watched.where)
+
+    def check_condition(self, connection: Connection) -> None:
+        """Let the database read the `where` once, before a job begins.
+
+        Raises:
+            ConfigError: it does not understand it.
+        """
+        query = select(literal(1)).select_from(self._table).limit(0)
+        connection.execute(query)
+        try:
+            connection.execute(query.where(self._condition))
+        except SQLAlchemyError as error:
+            told = self._dialect.translate_error(error)
+            raise told if told.is_transient else self._not_understood(told) from error
+
+    def _not_understood(self, told: DedupError) -> ConfigError:
+        return ConfigError(f"the database does not understand the `where` of {self.table.name!r}: {told}")
 
     def count(self, connection: Connection) -> int:
         """How many rows there are to read."""

@@ -35,23 +35,33 @@ def start_mariadb() -> Server:
     """
     server = _find("mariadbd")
     installer = _find("mariadb-install-db")
-    process = ServerProcess("mysql", stop_signal=signal.SIGTERM)
-    data, path = process.folder / "data", process.folder / "socket"
-    process.run(
-        installer, "--no-defaults", f"--datadir={data}", "--auth-root-authentication-method=normal",
-        "--skip-test-db", "--innodb-log-file-size=32M", "--innodb-use-native-aio=0",
-    )  # fmt: skip
-    settings = [f"--{name}={value}" for name, value in SETTINGS.items()]
-    process.start(
-        server, "--no-defaults", f"--datadir={data}", f"--socket={path}",
-        f"--pid-file={process.folder / 'pid'}", *settings,
-        is_ready=lambda: _answers(path),
-    )  # fmt: skip
+    try:
+        process, path = _start(server, installer)
+    except ServerUnavailableError:  # a cold machine is slow, and then some steps of the first start fail
+        process, path = _start(server, installer)
     url = URL.create(
         "mariadb+pymysql", username="root", host="localhost",
         query={"unix_socket": str(path), "charset": "utf8mb4"},
     )  # fmt: skip
     return Server("mariadb", url, process.stop)
+
+
+def _start(server: Path, installer: Path) -> tuple[ServerProcess, Path]:
+    """A server in a fresh folder, and its socket."""
+    process = ServerProcess("mysql", stop_signal=signal.SIGTERM)
+    data, path = process.folder / "data", process.folder / "socket"
+    # A server that starts removes what others have of temporary tables in the folder for such.
+    folders = [f"--datadir={data}", f"--tmpdir={process.folder}"]
+    process.run(
+        installer, "--no-defaults", *folders, "--auth-root-authentication-method=normal",
+        "--skip-test-db", "--innodb-log-file-size=32M", "--innodb-use-native-aio=0",
+    )  # fmt: skip
+    settings = [f"--{name}={value}" for name, value in SETTINGS.items()]
+    process.start(
+        server, "--no-defaults", *folders, f"--socket={path}", f"--pid-file={process.folder / 'pid'}",
+        *settings, is_ready=lambda: _answers(path),
+    )  # fmt: skip
+    return process, path
 
 
 def _answers(path: Path) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import pwd
+import re
 import shutil
 import signal
 import subprocess
@@ -16,7 +17,10 @@ from typing import NoReturn
 
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
+SHOWN_LINES = 3
 LONGEST_FOLDER = 70  # a socket's path may have 107 bytes in all
+
+_ERROR = re.compile(r"\[ERROR\]|\b(error|fatal|panic|cannot|can't|could not)\b", re.IGNORECASE)
 
 # Runs a server until this process closes the pipe between them, which it also does when it is killed.
 KEEPER = """
@@ -58,7 +62,7 @@ class ServerProcess:
         """Run a command to its end.
 
         Raises:
-            ServerUnavailableError: It failed; the message carries its last words.
+            ServerUnavailableError: It failed; the message carries what it said of it.
         """
         if self._popen(command, subprocess.DEVNULL).wait() != 0:
             self.fail(f"{Path(command[0]).name} failed")
@@ -93,11 +97,11 @@ class ServerProcess:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def fail(self, problem: str) -> NoReturn:
-        """Clean up and give up: the `problem` and the last words of what ran become the message."""
+        """Clean up and give up: the `problem` and what the program said of it become the message."""
         self._log.seek(0)
-        last_words = self._log.read().decode(errors="replace").strip().splitlines()[-3:]
+        said = self._log.read().decode(errors="replace")
         self.stop()
-        raise ServerUnavailableError(": ".join(filter(None, [problem, " / ".join(last_words)])))
+        raise ServerUnavailableError(": ".join(filter(None, [problem, " / ".join(telling_lines(said))])))
 
     def _popen(self, command: Sequence[str | Path], stdin: int) -> subprocess.Popen[bytes]:
         try:
@@ -115,6 +119,12 @@ class ServerProcess:
             )
         except OSError as error:
             self.fail(str(error))
+
+
+def telling_lines(said: str) -> list[str]:
+    """The last few lines that speak of an error, or just the last ones: some programs end with advice."""
+    lines = said.strip().splitlines()
+    return [line for line in lines if _ERROR.search(line)][-SHOWN_LINES:] or lines[-SHOWN_LINES:]
 
 
 def find_program(name: str, folders: Iterable[Path]) -> Path | None:

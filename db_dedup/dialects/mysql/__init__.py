@@ -22,11 +22,16 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.base import Capabilities, Dialect
 from db_dedup.dialects.batches import Rows
-from db_dedup.dialects.mysql import bulk, errors, keys, sessions
+from db_dedup.dialects.mysql import bulk, errors, keys, sessions, triggers
+from db_dedup.dialects.triggers import FoundTrigger, TriggerPlan, TriggerTarget
 from db_dedup.errors import DedupError
 from db_dedup.records import SourceColumn
 from db_dedup.schema.types import to_signed
 
+_NAMES = """
+    SELECT column_name FROM information_schema.columns
+    WHERE table_name = :table AND table_schema = COALESCE(:schema, DATABASE()) ORDER BY ordinal_position
+"""
 _COLLATIONS = """
     SELECT column_name, collation_name FROM information_schema.columns
     WHERE table_name = :table AND table_schema = COALESCE(:schema, DATABASE()) AND collation_name IS NOT NULL
@@ -92,6 +97,14 @@ class MySQLDialect(Dialect):
         """Dates as text, all else as it is."""
         return keys.readable(column, value)
 
+    def column_names(
+        self, connection: Connection, table: str, schema: str | None, found: Sequence[str]
+    ) -> Sequence[str]:
+        """From the catalogue where a name has a backtick, which inspection doubles."""
+        if not any("`" in name for name in found):
+            return found
+        return list(connection.execute(text(_NAMES), {"table": table, "schema": schema}).scalars())
+
     def column_collations(self, connection: Connection, table: str, schema: str | None) -> Mapping[str, str]:
         """Of every text column: inspection names only those that differ from their table's."""
         rows = connection.execute(text(_COLLATIONS), {"table": table, "schema": schema})
@@ -119,6 +132,30 @@ class MySQLDialect(Dialect):
     def refresh_statistics(self, engine: Engine, table: Table) -> None:
         """ANALYZE TABLE."""
         bulk.refresh_statistics(engine, table)
+
+    def trigger_names(self, target: TriggerTarget) -> list[str]:
+        """The three triggers."""
+        return triggers.trigger_names(target)
+
+    def create_triggers(self, plan: TriggerPlan) -> list[str]:
+        """Three triggers; each is dropped before it is made."""
+        return triggers.create_triggers(self, plan)
+
+    def drop_triggers(self, target: TriggerTarget) -> list[str]:
+        """By name."""
+        return triggers.drop_triggers(target)
+
+    def describe_triggers(self, connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
+        """From information_schema."""
+        return triggers.describe_triggers(connection, target)
+
+    def script(self, statements: Sequence[str]) -> str:
+        """With a delimiter that stands in none of them."""
+        return "".join(["DELIMITER //\n", *(f"{statement}//\n" for statement in statements), "DELIMITER ;\n"])
+
+    def short_lock_wait(self, connection: Connection) -> AbstractContextManager[None]:
+        """lock_wait_timeout."""
+        return triggers.short_lock_wait(connection)
 
     def translate_error(self, error: SQLAlchemyError) -> DedupError:
         """By error number."""

@@ -23,7 +23,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.base import Capabilities, Dialect
 from db_dedup.dialects.batches import Rows
-from db_dedup.dialects.postgresql import bulk, errors, keys, sessions
+from db_dedup.dialects.postgresql import bulk, errors, keys, sessions, triggers
+from db_dedup.dialects.triggers import FoundTrigger, TriggerPlan, TriggerTarget
 from db_dedup.errors import DedupError
 from db_dedup.records import SourceColumn
 from db_dedup.schema.types import to_signed
@@ -111,6 +112,26 @@ class PostgreSQLDialect(Dialect):
     def refresh_statistics(self, engine: Engine, table: Table) -> None:
         """ANALYZE."""
         bulk.refresh_statistics(engine, table)
+
+    def trigger_names(self, target: TriggerTarget) -> list[str]:
+        """The four triggers and the function."""
+        return triggers.trigger_names(target)
+
+    def create_triggers(self, plan: TriggerPlan) -> list[str]:
+        """One function, four triggers."""
+        return triggers.create_triggers(self, plan)
+
+    def drop_triggers(self, target: TriggerTarget) -> list[str]:
+        """With the function, and by name."""
+        return triggers.drop_triggers(target)
+
+    def describe_triggers(self, connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
+        """As the catalogue writes them, whatever the search path."""
+        return triggers.describe_triggers(connection, target)
+
+    def short_lock_wait(self, connection: Connection) -> AbstractContextManager[None]:
+        """lock_timeout."""
+        return triggers.short_lock_wait(connection)
 
     def translate_error(self, error: SQLAlchemyError) -> DedupError:
         """By SQLSTATE."""

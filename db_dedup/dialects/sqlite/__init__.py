@@ -9,7 +9,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.base import Capabilities, Dialect
 from db_dedup.dialects.batches import Rows
-from db_dedup.dialects.sqlite import bulk, errors, keys, sessions
+from db_dedup.dialects.sqlite import bulk, errors, keys, sessions, triggers
+from db_dedup.dialects.triggers import FoundTrigger, TriggerPlan, TriggerTarget
 from db_dedup.errors import DedupError
 from db_dedup.records import SourceColumn
 
@@ -101,6 +102,26 @@ class SQLiteDialect(Dialect):
     def refresh_statistics(self, engine: Engine, table: Table) -> None:
         """ANALYZE of that table alone."""
         bulk.refresh_statistics(engine, table)
+
+    def trigger_names(self, target: TriggerTarget) -> list[str]:
+        """The three triggers."""
+        return triggers.trigger_names(target)
+
+    def create_triggers(self, plan: TriggerPlan) -> list[str]:
+        """Three triggers; each is dropped before it is made."""
+        return triggers.create_triggers(self, plan)
+
+    def drop_triggers(self, target: TriggerTarget) -> list[str]:
+        """By name."""
+        return triggers.drop_triggers(target)
+
+    def describe_triggers(self, connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
+        """From the catalogue table, which keeps the statements."""
+        return triggers.describe_triggers(connection, target)
+
+    def short_lock_wait(self, connection: Connection) -> AbstractContextManager[None]:
+        """The busy timeout of the session is short enough."""
+        return triggers.short_lock_wait(connection)
 
     def translate_error(self, error: SQLAlchemyError) -> DedupError:
         """By SQLite's result code."""

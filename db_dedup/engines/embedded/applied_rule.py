@@ -117,9 +117,7 @@ def _distance(words: FingerprintedRows, are_copies: bool) -> int | None:
 def _similarity(measure: str, rows: FingerprintedRows) -> float:
     features = rows.features
     first, second = np.array([0], np.int32), np.array([1], np.int32)
-    return float(
-        similarities(measure, features.starts, features.hashes, features.weights, first, second)[0]
-    )
+    return float(similarities(measure, features.starts, features.hashes, features.weights, first, second)[0])
 
 
 def _is_close(stored: float | None, now: float | None) -> bool:

@@ -1,0 +1,36 @@
+"""How two answers differ, for people: counts, and some examples of each kind."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from db_dedup.cli.output import print_table
+from db_dedup.cli.terminal import say
+from db_dedup.records import AnswerDifferences, Difference
+
+_PAIR_COLUMNS = ("key_a", "key_b", "distance", "similarity")
+
+
+def tell_differences(found: AnswerDifferences) -> None:
+    """Pairs gained and lost, groups that merge and split; the tables go to stdout."""
+    for what, pairs in (
+        ("gained", found.pairs_gained),
+        ("lost", found.pairs_lost),
+        ("with another distance or similarity", found.pairs_changed),
+    ):
+        rows = ((p.key_a, p.key_b, p.distance, p.similarity) for p in pairs.samples)
+        _tell(f"pairs {what}", pairs, _PAIR_COLUMNS, rows)
+    for what, groups in (
+        ("that merge or take in rows", found.groups_merged),
+        ("that split or lose rows", found.groups_split),
+        ("that are not the same in both answers", found.groups_changed),
+    ):
+        _tell(f"groups {what}", groups, ("group_id",), ((key,) for key in groups.samples))
+
+
+def _tell(
+    what: str, difference: Difference[Any], columns: tuple[str, ...], rows: Iterable[tuple[Any, ...]]
+) -> None:
+    some = f", the first {len(difference.samples)}:" if difference.count > len(difference.samples) else ""
+    say(f"{difference.count:,} {what}{some}")
+    if difference.count:
+        print_table(columns, rows)

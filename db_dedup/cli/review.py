@@ -1,0 +1,76 @@
+"""Pairs and groups for people to read: rows beside each other, what differs marked."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+from db_dedup.cli.side_by_side import LONGEST_ALIKE, beside, has_colour, mark_differences, one_line
+from db_dedup.cli.texts import Member, RowText
+from db_dedup.records import DuplicatePair, GroupSummary
+
+_GONE: Final = "(gone since the last scan)"
+
+
+class Review:
+    """Prints rows side by side.
+
+    Args:
+        columns: the names of the watched columns.
+        full: do not shorten what two texts have in common.
+    """
+
+    def __init__(self, columns: Sequence[str], full: bool) -> None:
+        self._console = Console(highlight=False)
+        self._columns = [one_line(name) for name in columns]
+        self._longest_alike = None if full else LONGEST_ALIKE
+
+    def print_pairs(self, pairs: Iterable[tuple[DuplicatePair, RowText, RowText]]) -> None:
+        """Each pair as two rows beside each other, with its distance and similarity below."""
+        for pair, text_a, text_b in pairs:
+            self._print_rows(f"row {pair.key_a}", text_a, f"row {pair.key_b}", text_b)
+            similarity = "" if pair.similarity is None else f", similarity {pair.similarity:.3f}"
+            self._say(f"{pair.distance} of 64 bits differ{similarity}\n")
+
+    def print_groups(self, groups: Sequence[GroupSummary], members: Iterable[Member]) -> None:
+        """Each group as a block: its representative beside each of the members that are given."""
+        by_id = {group.group_id: group for group in groups}
+        for group_id, rows in groupby(members, key=lambda member: member.group_id):
+            self._print_group(by_id[group_id], rows)
+
+    def _print_group(self, group: GroupSummary, rows: Iterator[Member]) -> None:
+        flags = [
+            name for name, is_set in (("loose", group.is_loose), ("abridged", group.is_abridged)) if is_set
+        ]
+        self._say(", ".join([f"Group {one_line(group.group_id)}: {group.size:,} rows", *flags]))
+        first, *others = rows
+        equal = [row for row in others if row.text is not None and row.text == first.text]
+        for row in [row for row in others if row not in equal] or equal[:1]:
+            left, right = f"row {first.row_key} (representative)", f"row {row.row_key}"
+            self._print_rows(left, first.text, right, row.text)
+        if equal:
+            keys = ", ".join(one_line(row.row_key) for row in equal)
+            self._say(f"The same text as the representative: {keys}.")
+        if group.size > 1 + len(others):
+            self._say(f"And {group.size - 1 - len(others):,} more.")
+        self._say("")
+
+    def _print_rows(self, left: str, left_text: RowText, right: str, right_text: RowText) -> None:
+        rows = [(name, *self._marked(left_text, right_text, i)) for i, name in enumerate(self._columns)]
+        self._console.print(beside(left, right, rows))
+
+    def _marked(self, left: RowText, right: RowText, i: int) -> tuple[Text, Text]:
+        if left is None or right is None:
+            return _plain(left, i), _plain(right, i)
+        return mark_differences(
+            one_line(left[i]), one_line(right[i]), has_colour(self._console), self._longest_alike
+        )
+
+    def _say(self, line: str) -> None:
+        self._console.print(Text(line), soft_wrap=True)
+
+
+def _plain(text: RowText, i: int) -> Text:
+    return Text(_GONE, "italic") if text is None else Text(one_line(text[i]))

@@ -1,0 +1,86 @@
+"""The triggers on a table in MySQL and MariaDB."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection, bindparam, text
+from sqlalchemy.dialects import mysql
+
+from db_dedup.dialects.base import Dialect
+from db_dedup.dialects.triggers import (
+    LOCK_WAIT_SECONDS,
+    FoundTrigger,
+    Renderer,
+    TriggerPlan,
+    TriggerTarget,
+    row_of_trigger,
+)
+from db_dedup.records import Family, SourceColumn
+
+EVENTS: Final = ("insert", "update", "delete")
+_LIMIT: Final = 64
+_SQL: Final = Path(__file__).with_name("sql")
+_RENDERER: Final = Renderer(mysql.dialect(paramstyle="named"), _SQL)
+_DESCRIBE: Final = text((_SQL / "describe_triggers.sql").read_text(encoding="utf-8")).bindparams(
+    bindparam("names", expanding=True)
+)
+_COMPARED_AS_BYTES: Final = (Family.TEXT, Family.UUID, Family.OTHER)
+"""A collation may call different texts equal."""
+
+
+def trigger_names(target: TriggerTarget) -> list[str]:
+    """What our triggers on the table are called."""
+    return [target.trigger_name(event, _LIMIT, limit_counts_bytes=False) for event in EVENTS]
+
+
+def create_triggers(dialect: Dialect, plan: TriggerPlan) -> list[str]:
+    """Drop what is there under our names, and make the triggers."""
+    new, old = row_of_trigger("NEW", plan), row_of_trigger("OLD", plan)
+
+    def is_unchanged(column: SourceColumn) -> str:
+        sides = [_RENDERER.expression(row.c[column.name]) for row in (old, new)]
+        if column.family in _COMPARED_AS_BYTES:
+            sides = [f"CAST({side} AS BINARY)" for side in sides]
+        return " <=> ".join(sides)
+
+    pieces = _RENDERER.pieces(plan.target) | {
+        "new_key": _RENDERER.expression(dialect.row_key(plan.key, new)),
+        "old_key": _RENDERER.expression(dialect.row_key(plan.key, old)),
+        "is_unchanged": " AND ".join(map(is_unchanged, plan.counted)),
+    }
+    return [
+        *drop_triggers(plan.target),
+        *(
+            _RENDERER.statement(f"create_{event}_trigger", trigger=_qualified(name, plan.target), **pieces)
+            for event, name in zip(EVENTS, trigger_names(plan.target), strict=True)
+        ),
+    ]
+
+
+def drop_triggers(target: TriggerTarget) -> list[str]:
+    """Nothing is said where one is not there."""
+    names = trigger_names(target)
+    return [_RENDERER.statement("drop_trigger", trigger=_qualified(name, target)) for name in names]
+
+
+def describe_triggers(connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
+    """By name; an account without the right TRIGGER on the table sees none."""
+    rows = connection.execute(_DESCRIBE, {"names": trigger_names(target), "schema": target.schema})
+    return [FoundTrigger(name, definition) for name, definition in rows]
+
+
+@contextmanager
+def short_lock_wait(connection: Connection) -> Iterator[None]:
+    """For this session; put back at the end."""
+    before = connection.exec_driver_sql("SELECT @@SESSION.lock_wait_timeout").scalar_one()
+    connection.exec_driver_sql(f"SET SESSION lock_wait_timeout = {LOCK_WAIT_SECONDS}")
+    try:
+        yield
+    finally:
+        connection.exec_driver_sql(f"SET SESSION lock_wait_timeout = {int(before)}")
+
+
+def _qualified(name: str, target: TriggerTarget) -> str:
+    return _RENDERER.name(name, target.schema)

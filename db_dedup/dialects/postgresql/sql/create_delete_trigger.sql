@@ -1,0 +1,2 @@
+CREATE OR REPLACE TRIGGER {trigger} AFTER DELETE ON {table}
+FOR EACH ROW WHEN ({old_has_key}) EXECUTE FUNCTION {function}()

@@ -1,0 +1,2 @@
+CREATE OR REPLACE TRIGGER {trigger} AFTER INSERT ON {table}
+FOR EACH ROW WHEN ({new_has_key}) EXECUTE FUNCTION {function}()

@@ -1,0 +1,2 @@
+CREATE OR REPLACE TRIGGER {trigger} AFTER UPDATE ON {table}
+FOR EACH ROW WHEN ({has_changed}) EXECUTE FUNCTION {function}()

@@ -1,0 +1,1 @@
+ALTER TABLE {only}{table} ENABLE ALWAYS TRIGGER {trigger}

@@ -1,0 +1,139 @@
+"""The triggers on a table in PostgreSQL, and the function that they call."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection, FromClause, func, select, text
+from sqlalchemy.dialects import postgresql
+
+from db_dedup.dialects.base import Dialect
+from db_dedup.dialects.triggers import (
+    LOCK_WAIT_SECONDS,
+    FoundTrigger,
+    Renderer,
+    TriggerPlan,
+    TriggerTarget,
+    row_of_trigger,
+)
+from db_dedup.records import Family
+from db_dedup.schema.names import fit_name
+
+EVENTS: Final = ("insert", "update", "delete", "truncate")
+_LIMIT: Final = 63
+_SQL: Final = Path(__file__).with_name("sql")
+_RENDERER: Final = Renderer(postgresql.dialect(paramstyle="named"), _SQL)
+_FIND_TABLE: Final = text("SELECT CAST(to_regclass(:table) AS oid)")
+_DESCRIBE_FUNCTION: Final = text((_SQL / "describe_function.sql").read_text(encoding="utf-8"))
+_DESCRIBE_TRIGGERS: Final = text((_SQL / "describe_triggers.sql").read_text(encoding="utf-8"))
+_FAULTS: Final = {
+    "D": "is disabled",
+    "O": "does not fire in sessions that replicate",
+    "R": "fires only in sessions that replicate",
+}
+# Of a range or an array, say, the text depends on the session that writes.
+_PINS: Final = """
+SET timezone = 'UTC' SET datestyle = 'ISO, YMD' SET intervalstyle = 'iso_8601'
+SET bytea_output = 'hex' SET extra_float_digits = 1"""
+
+
+def trigger_names(target: TriggerTarget) -> list[str]:
+    """What our triggers on the table and their function are called."""
+    triggers = [target.trigger_name(event, _LIMIT, limit_counts_bytes=True) for event in EVENTS]
+    return [*triggers, _function_name(target)]
+
+
+def create_triggers(dialect: Dialect, plan: TriggerPlan) -> list[str]:
+    """Drop what is there under our names, and make the function and its triggers."""
+    new, old = row_of_trigger("NEW", plan), row_of_trigger("OLD", plan)
+    pieces = _pieces(plan.target) | {
+        "new_key": _RENDERER.expression(dialect.row_key(plan.key, new)),
+        "old_key": _RENDERER.expression(dialect.row_key(plan.key, old)),
+        # A column that stands in a condition cannot be dropped unnoticed, and the function rests on the key.
+        "new_has_key": _has_key(plan, new),
+        "old_has_key": _has_key(plan, old),
+        # Compares the bytes: json and point have no equality, and a collation may call different texts equal.
+        "has_changed": f"pg_catalog.record_image_ne({_record(plan, old)}, {_record(plan, new)})",
+        "settings": _PINS if any(c.family is Family.OTHER for c in plan.key) else "",
+    }
+    pieces["body"] = _dollar_quoted(_RENDERER.statement("function_body", **pieces))
+    statements = [_RENDERER.statement(job, **pieces) for job in ("drop_function", "create_function", "revoke_function")]
+    for event, trigger in _triggers(plan.target):
+        # A statement's trigger, unlike a row's, has no twins on the partitions to be enabled with it.
+        only = "ONLY " if event == "truncate" else ""
+        statements += [
+            _RENDERER.statement(f"create_{event}_trigger", trigger=trigger, **pieces),
+            _RENDERER.statement("enable_trigger", trigger=trigger, only=only, **pieces),
+        ]
+    return statements
+
+
+def drop_triggers(target: TriggerTarget) -> list[str]:
+    """With the function go the triggers that call it, also on a table that was renamed meanwhile."""
+    pieces = _pieces(target)
+    by_name = [_RENDERER.statement("drop_trigger", trigger=trigger, **pieces) for _, trigger in _triggers(target)]
+    return [_RENDERER.statement("drop_function", **pieces), *by_name]
+
+
+def describe_triggers(connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
+    """By name; twins on partitions only where they do not fire as they should."""
+    pieces = {
+        "schema": target.namespace.schema,
+        "function": _function_name(target),
+        "table": _RENDERER.name(target.table, target.schema),
+        "names": trigger_names(target),
+    }
+    relation = connection.scalar(_FIND_TABLE, {"table": pieces["table"]})
+    # The catalogue writes names with or without their schema, as the session would find them.
+    with _setting(connection, "search_path", "pg_catalog"):
+        functions = connection.execute(_DESCRIBE_FUNCTION, pieces).all()
+        triggers = connection.execute(_DESCRIBE_TRIGGERS, pieces | {"table": relation}).all()
+    return [
+        *(FoundTrigger(name, definition) for name, definition in functions),
+        *(FoundTrigger(name, definition, _FAULTS.get(enabled)) for name, definition, enabled in triggers),
+    ]
+
+
+@contextmanager
+def short_lock_wait(connection: Connection) -> Iterator[None]:
+    """For this transaction; put back unless it failed."""
+    with _setting(connection, "lock_timeout", f"{LOCK_WAIT_SECONDS}s"):
+        yield
+
+
+@contextmanager
+def _setting(connection: Connection, name: str, value: str) -> Iterator[None]:
+    before = connection.scalar(select(func.current_setting(name)))
+    connection.execute(select(func.set_config(name, value, True)))
+    yield
+    connection.execute(select(func.set_config(name, before, True)))
+
+
+def _pieces(target: TriggerTarget) -> dict[str, object]:
+    function = _RENDERER.name(_function_name(target), target.namespace.schema)
+    return _RENDERER.pieces(target) | {"function": function}
+
+
+def _function_name(target: TriggerTarget) -> str:
+    return fit_name(f"queue_{target.watched_name}_{target.table_id}", _LIMIT, limit_counts_bytes=True)
+
+
+def _triggers(target: TriggerTarget) -> list[tuple[str, str]]:
+    """Each event with the quoted name of its trigger."""
+    return [(event, _RENDERER.name(name)) for event, name in zip(EVENTS, trigger_names(target), strict=False)]
+
+
+def _has_key(plan: TriggerPlan, row: FromClause) -> str:
+    return " AND ".join(f"{_RENDERER.expression(row.c[c.name])} IS NOT NULL" for c in plan.key)
+
+
+def _record(plan: TriggerPlan, row: FromClause) -> str:
+    return f"ROW({', '.join(_RENDERER.expression(row.c[c.name]) for c in plan.counted)})"
+
+
+def _dollar_quoted(body: str) -> str:
+    """Between marks that do not stand in the body, whatever the columns are called."""
+    tag = next(tag for n in count() if (tag := f"$dedup{n or ''}$") not in body)
+    return f"{tag}\n{body}\n{tag}"

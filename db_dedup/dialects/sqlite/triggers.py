@@ -1,0 +1,75 @@
+"""The triggers on a table in SQLite.
+
+Not `UPDATE OF`: it looks at the names after SET, so that a generated column, and the key where it is called
+`rowid`, would change unseen.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, bindparam, collate, text
+from sqlalchemy.dialects import sqlite
+
+from db_dedup.dialects.base import Dialect
+from db_dedup.dialects.triggers import FoundTrigger, Renderer, TriggerPlan, TriggerTarget, row_of_trigger
+
+EVENTS: Final = ("insert", "update", "delete")
+_RENDERER: Final = Renderer(sqlite.dialect(paramstyle="named"), Path(__file__).with_name("sql"))
+_NOW: Final = "strftime('%Y-%m-%d %H:%M:%f', 'now') || '000'"
+_CATALOGUE: Final = text(
+    "SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger' AND name IN :names"
+).bindparams(bindparam("names", expanding=True))
+
+
+def trigger_names(target: TriggerTarget) -> list[str]:
+    """What our triggers on the table are called."""
+    return [target.trigger_name(event, None, limit_counts_bytes=False) for event in EVENTS]
+
+
+def create_triggers(dialect: Dialect, plan: TriggerPlan) -> list[str]:
+    """Drop what is there under our names, and make the triggers."""
+    new, old = row_of_trigger("NEW", plan), row_of_trigger("OLD", plan)
+    pieces = _RENDERER.pieces(plan.target) | {
+        "new_key": _RENDERER.expression(dialect.row_key(plan.key, new)),
+        "old_key": _RENDERER.expression(dialect.row_key(plan.key, old)),
+        "has_changed": " OR ".join(
+            f"{_as_stored(old.c[c.name])} IS NOT {_as_stored(new.c[c.name])}" for c in plan.counted
+        ),
+        "now": _NOW,
+    }
+    return [
+        *drop_triggers(plan.target),
+        *(
+            _RENDERER.statement(f"create_{event}_trigger", trigger=_qualified(name, plan.target), **pieces)
+            for event, name in zip(EVENTS, trigger_names(plan.target), strict=True)
+        ),
+    ]
+
+
+def drop_triggers(target: TriggerTarget) -> list[str]:
+    """Nothing is said where one is not there."""
+    names = trigger_names(target)
+    return [_RENDERER.statement("drop_trigger", trigger=_qualified(name, target)) for name in names]
+
+
+def describe_triggers(connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
+    """By name; SQLite keeps the statement that made them, and cannot disable one."""
+    rows = connection.execute(_CATALOGUE, {"names": trigger_names(target)})
+    return [FoundTrigger(name, f"{table}\n{sql}") for name, table, sql in rows]
+
+
+@contextmanager
+def short_lock_wait(connection: Connection) -> Iterator[None]:  # noqa: ARG001
+    """The session waits no longer than its busy timeout; the transaction has the right to write already."""
+    yield
+
+
+def _as_stored(value: ColumnElement[Any]) -> str:
+    """Compared byte by byte: a collation of the user's own may not be there in every program."""
+    return _RENDERER.expression(collate(value, "BINARY"))
+
+
+def _qualified(name: str, target: TriggerTarget) -> str:
+    return _RENDERER.name(name, target.schema)

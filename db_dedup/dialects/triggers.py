@@ -1,0 +1,139 @@
+"""What the triggers on a user's table are made from, whatever the database.
+
+They append to our table `change` and do nothing else. Operations are `I` (a row came), `U` (a column that counts
+has changed), `D` (a row went), `T` (the whole table was emptied) and `X`: a key that cannot be stored.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, FromClause, column, table
+from sqlalchemy.engine import Dialect
+from sqlalchemy.sql.elements import quoted_name
+from sqlalchemy.types import NullType
+
+from db_dedup.records import SourceColumn
+from db_dedup.schema.names import Namespace, object_name
+from db_dedup.schema.tables import our_tables
+from db_dedup.schema.types import MAX_KEY_LENGTH
+
+TRIGGER_VERSION: Final = 1
+"""Raised whenever the same plan makes other triggers."""
+
+
+LOCK_WAIT_SECONDS: Final = 5
+"""How long making triggers waits for a busy table, while later writers wait behind it."""
+
+
+@dataclass(frozen=True)
+class TriggerTarget:
+    """The table that triggers are on, and what their names are made of.
+
+    Attributes:
+        table: its name in the database.
+        schema: its schema; None for the default one.
+        table_id: its number among the watched tables, which the triggers write.
+        watched_name: what it is called in the settings.
+        namespace: where our table `change` is.
+    """
+
+    table: str
+    schema: str | None
+    table_id: int
+    watched_name: str
+    namespace: Namespace
+
+    def trigger_name(self, event: str, limit: int | None, *, limit_counts_bytes: bool) -> str:
+        """The name of the trigger on an event.
+
+        The number keeps the names of two tables apart where a database takes upper and lower case as one. On
+        PostgreSQL the schema of our tables stands for the prefix, so that two installations can watch one table.
+        """
+        prefix = self.namespace.prefix or f"{self.namespace.schema}_"
+        base = f"{self.watched_name}_{self.table_id}_{event}"
+        return object_name(Namespace(None, prefix), base, limit, limit_counts_bytes=limit_counts_bytes)
+
+
+@dataclass(frozen=True)
+class TriggerPlan:
+    """Everything that decides how the triggers on a table are made.
+
+    Attributes:
+        key: the columns that identify a row.
+        counted: those whose change counts, the key's among them, in the table's order.
+    """
+
+    target: TriggerTarget
+    key: tuple[SourceColumn, ...]
+    counted: tuple[SourceColumn, ...]
+
+    @cached_property
+    def digest(self) -> str:
+        """128 bits in hexadecimal digits: the same as long as the same triggers would be made."""
+        key = [(c.name, c.family, c.type_name) for c in self.key]
+        counted = [(c.name, c.family) for c in self.counted]
+        parts = repr((TRIGGER_VERSION, self.target, key, counted))
+        return hashlib.sha256(parts.encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class FoundTrigger:
+    """A trigger, or its function, as the database's catalogue tells it.
+
+    Attributes:
+        definition: all that decides what it does, in a form that does not depend on the session.
+        fault: why it does not fire as it should, although it is there; None where it does.
+    """
+
+    name: str
+    definition: str
+    fault: str | None = None
+
+
+class Renderer:
+    """Writes the pieces of a trigger in one dialect: names quoted, values written out, percent signs single.
+
+    Args:
+        dialect: of SQLAlchemy, with the parameter style "named".
+        folder: where the templates are.
+    """
+
+    def __init__(self, dialect: Dialect, folder: Path) -> None:
+        self._dialect = dialect
+        self._preparer = dialect.identifier_preparer
+        self._folder = folder
+
+    def statement(self, job: str, **pieces: object) -> str:
+        """The template `<job>.sql` with its gaps filled."""
+        return (self._folder / f"{job}.sql").read_text(encoding="utf-8").strip().format(**pieces)
+
+    def expression(self, expression: ColumnElement[Any]) -> str:
+        """SQL without parameters: triggers take none."""
+        return str(expression.compile(dialect=self._dialect, compile_kwargs={"literal_binds": True}))
+
+    def name(self, name: str, schema: str | None = None) -> str:
+        """A quoted name, behind its schema if it has one."""
+        quote = self._preparer.quote_identifier
+        return quote(name) if schema is None else f"{quote(schema)}.{quote(name)}"
+
+    def pieces(self, target: TriggerTarget) -> dict[str, object]:
+        """What every template of a table may use."""
+        change = our_tables(target.namespace).change
+        return {
+            "table": self.name(target.table, target.schema),
+            "change": self.name(str(change.name), target.namespace.schema),
+            "table_id": target.table_id,
+            "max_length": MAX_KEY_LENGTH,
+        }
+
+
+def row_of_trigger(which: str, plan: TriggerPlan) -> FromClause:
+    """`NEW` or `OLD` as a table, to make expressions from."""
+    columns = {c.name: c for c in (*plan.key, *plan.counted)}
+    return table(
+        quoted_name(which, quote=False),
+        *(column(quoted_name(name, quote=True), NullType()) for name in columns),
+    )

@@ -1,0 +1,90 @@
+"""Is the stored answer what a fresh full scan gives, and is what we made in the database as we made it?"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Connection
+
+from db_dedup.jobs.comparison import compare_answers, compare_rows
+from db_dedup.jobs.context import JobContext
+from db_dedup.jobs.rehearsal import Rehearsal, hottest_blocks, rehearse
+from db_dedup.jobs.table_view import TableView
+from db_dedup.records import AnswerDifferences, ScanPreview, Verification
+from db_dedup.schema import migrate
+from db_dedup.store.changes import count_waiting
+from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.watched_tables import StoredTable
+
+_HOTTEST = 5
+
+
+def verify(context: JobContext, stored: StoredTable) -> Verification:
+    """Compare what is stored with a fresh full scan by the stored settings. Nothing is written.
+
+    Where the database reads and writes at the same time, rows, answer and queue are of one moment; elsewhere
+    what the application writes meanwhile shows up as a difference.
+    """
+    store = FingerprintStore(context.dialect, context.tables, stored.id, stored.recipe or 0)
+    with _one_moment(context) as (snapshot, ours):
+        fresh = rehearse(context, snapshot).scanned
+        with _or_new(context, ours) as connection:
+            return Verification(
+                table=context.watched.name,
+                answer=compare_answers(connection, store, fresh),
+                rows=compare_rows(connection, store, fresh),
+                drift=tuple(_drift(context, connection, stored)),
+                waiting=count_waiting(connection, context.tables, stored.id),
+            )
+
+
+def preview(context: JobContext, stored: StoredTable | None) -> ScanPreview:
+    """What a scan by these settings would find, and how that differs from the stored answer."""
+    rehearsal = rehearse(context)
+    is_new = stored is None or stored.recipe_digest != context.watched.recipe_digest()
+    return ScanPreview(
+        report=rehearsal.report,
+        matching_seconds=rehearsal.matching_seconds,
+        hottest_blocks=hottest_blocks(rehearsal.scanned.table, _HOTTEST),
+        differences=_differences(context, stored, rehearsal),
+        is_new_recipe=is_new,
+    )
+
+
+def _differences(
+    context: JobContext, stored: StoredTable | None, rehearsal: Rehearsal
+) -> AnswerDifferences | None:
+    if stored is None or stored.recipe is None:
+        return None
+    store = FingerprintStore(context.dialect, context.tables, stored.id, stored.recipe)
+    with context.dialect.read_snapshot(context.engine) as connection:
+        return compare_answers(connection, store, rehearsal.scanned)
+
+
+@contextmanager
+def _one_moment(context: JobContext) -> Iterator[tuple[Connection | None, Connection | None]]:
+    """A snapshot of the user's rows, and of our tables; None for one that cannot be had without keeping
+    writers out."""
+    with context.source_dialect.read_snapshot(context.source_engine) as connection:
+        if context.source_dialect.reads_beside_writes(connection):
+            yield connection, None if context.is_apart else connection
+            return
+    yield None, None
+
+
+@contextmanager
+def _or_new(context: JobContext, connection: Connection | None) -> Iterator[Connection]:
+    if connection is not None:
+        yield connection
+        return
+    with context.dialect.read_snapshot(context.engine) as own:
+        yield own
+
+
+def _drift(context: JobContext, connection: Connection, stored: StoredTable) -> Iterator[str]:
+    for name in migrate.missing_names(connection, context.tables.namespace):
+        yield f"{name} is missing: `db-dedup upgrade` makes tables, `db-dedup uninstall` starts anew"
+    if not context.is_apart:
+        view = TableView(context.dialect, context.tables, context.source)
+        fault = view.fault(connection, stored)
+        if fault:
+            yield f"{fault}: `db-dedup scan {context.watched.name}` makes it anew"

@@ -1,0 +1,62 @@
+"""Which watched tables have triggers of ours, and the changes that these have queued."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, delete, select, update
+
+from db_dedup.config import WatchedTable
+from db_dedup.schema.tables import Tables
+from db_dedup.store import watched_tables
+from db_dedup.store.watched_tables import StoredTable
+
+
+@dataclass(frozen=True)
+class StoredAttachment:
+    """What is remembered of a table's triggers.
+
+    Attributes:
+        attached_at: UTC; every change since then is queued. None where the table is not attached.
+        trigger_digest: of how they were planned and what the database made of it; None while they are made.
+    """
+
+    attached_at: datetime | None
+    trigger_digest: str | None
+
+
+def read_attachment(connection: Connection, tables: Tables, table_id: int) -> StoredAttachment:
+    """What is remembered; of a table that is not watched, nothing."""
+    table = tables.watched_table
+    query = select(table.c.attached_at, table.c.trigger_digest).where(table.c.id == table_id)
+    row = connection.execute(query).one_or_none()
+    return StoredAttachment(None, None) if row is None else StoredAttachment(row[0], row[1])
+
+
+def store_attachment(
+    connection: Connection, tables: Tables, table_id: int, attachment: StoredAttachment
+) -> None:
+    """Remember it."""
+    table = tables.watched_table
+    connection.execute(
+        update(table)
+        .where(table.c.id == table_id)
+        .values(attached_at=attachment.attached_at, trigger_digest=attachment.trigger_digest)
+    )
+
+
+def add_unscanned(connection: Connection, tables: Tables, watched: WatchedTable) -> StoredTable:
+    """The stored row of a table without a finished scan, made if there is none, with these settings."""
+    stored = watched_tables.add_table(connection, tables, watched)
+    table = tables.watched_table
+    connection.execute(
+        update(table)
+        .where(table.c.id == stored.id, table.c.recipe.is_(None))
+        .values(definition=watched.model_dump_json(by_alias=True))
+    )
+    return stored
+
+
+def forget_changes(connection: Connection, tables: Tables, table_id: int) -> int:
+    """Empty the table's queue, and what was parked of it. Gives how many were queued."""
+    connection.execute(delete(tables.dead_change).where(tables.dead_change.c.table_id == table_id))
+    return connection.execute(delete(tables.change).where(tables.change.c.table_id == table_id)).rowcount
