@@ -16,7 +16,7 @@ BRUTE_ROWS = 200
 
 def run(data: Path | None) -> None:  # noqa: ARG001 - it needs none
     """Print times and ratios, uniform and with 5 % of the rows in one hot block."""
-    uniform = fingerprints(np.random.default_rng(1))
+    uniform = fingerprints(np.random.default_rng(1), ROWS, PLANTED)
     sort_seconds = median_seconds(lambda: np.sort(uniform), 9)
     brute = brute_force_seconds(uniform)
     print(f"{ROWS:,} random fingerprints, {PLANTED:,} pairs planted; np.sort {sort_seconds * 1e3:.1f} ms;")
@@ -34,15 +34,19 @@ def run(data: Path | None) -> None:  # noqa: ARG001 - it needs none
         )
 
 
-def fingerprints(rng: np.random.Generator) -> NDArray[np.uint64]:
-    """uint64[ROWS], random, with pairs planted that differ in one to eleven bits."""
-    values = rng.integers(0, 2**64, ROWS, dtype=np.uint64)
-    partners = rng.choice(ROWS - PLANTED, PLANTED, replace=False)
+def fingerprints(rng: np.random.Generator, rows: int, planted: int) -> NDArray[np.uint64]:
+    """uint64[rows], random, the last `planted` of them one to eleven bits from another one."""
+    values = rng.integers(0, 2**64, rows, dtype=np.uint64)
+    partners = rng.choice(rows - planted, planted, replace=False)
     for i, partner in enumerate(partners.tolist()):
-        bits = rng.choice(64, int(rng.integers(1, 12)), replace=False)
-        mask = sum(1 << int(bit) for bit in bits)
-        values[ROWS - PLANTED + i] = values[partner] ^ np.uint64(mask)
+        values[rows - planted + i] = values[partner] ^ random_mask(rng, 11)
     return values
+
+
+def random_mask(rng: np.random.Generator, most: int) -> np.uint64:
+    """One to `most` bits set."""
+    bits = rng.choice(64, int(rng.integers(1, most + 1)), replace=False)
+    return np.uint64(sum(1 << int(bit) for bit in bits))
 
 
 def with_hot_block(values: NDArray[np.uint64]) -> NDArray[np.uint64]:

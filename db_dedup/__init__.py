@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from db_dedup.app import Database, Deduplicator
+    from db_dedup.app import Database, Deduplicator, view_aside
     from db_dedup.config import Settings, Text, Value, WatchedTable
     from db_dedup.errors import DedupError
-    from db_dedup.records import DuplicatePair, GroupSummary, Match, ScanReport
+    from db_dedup.records import DuplicatePair, Explanation, GroupSummary, Match, ScanReport
     from db_dedup.schema.migrate import include_name
 
 _HOMES = {
@@ -20,6 +20,7 @@ _HOMES = {
     "Deduplicator": "db_dedup.app",
     "DedupError": "db_dedup.errors",
     "DuplicatePair": "db_dedup.records",
+    "Explanation": "db_dedup.records",
     "GroupSummary": "db_dedup.records",
     "Match": "db_dedup.records",
     "ScanReport": "db_dedup.records",
@@ -28,6 +29,7 @@ _HOMES = {
     "Value": "db_dedup.config",
     "WatchedTable": "db_dedup.config",
     "include_name": "db_dedup.schema.migrate",
+    "view_aside": "db_dedup.app",
 }
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "DedupError",
     "Deduplicator",
     "DuplicatePair",
+    "Explanation",
     "GroupSummary",
     "Match",
     "ScanReport",
@@ -43,6 +46,7 @@ __all__ = [
     "Value",
     "WatchedTable",
     "include_name",
+    "view_aside",
 ]
 
 

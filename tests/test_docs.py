@@ -27,14 +27,21 @@ from db_dedup.schema.views import FIXED_VIEWS
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "examples").glob("*.md")])
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+TRANSLATED = [ROOT / "README.md", DOCS / "quickstart.md"]
+CHINESE = ".zh-CN.md"
+COMMENTS = {"sh": r"\s*#.*$", "toml": r"\s*#.*$", "python": r"\s*#.*$", "sql": r"\s*--.*$"}
 
 RUN = {
     "README.md",
+    "README.zh-CN.md",
     "docs/quickstart.md",
+    "docs/quickstart.zh-CN.md",
     "docs/how-to/check-a-text.md",
     "docs/how-to/read-the-answer.md",
+    "docs/how-to/review-duplicates.md",
     "docs/how-to/use-from-python.md",
     "docs/reference/python.md",
 }
@@ -88,7 +95,7 @@ def test_commands_that_are_shown_exist(page: Path) -> None:
     for line in shown:
         name, *arguments = shlex.split(line, comments=True)
         options = {option for parameter in group.commands[name].params for option in parameter.opts}
-        assert {a for a in arguments if a.startswith("--")} <= options | {"--help"}, line
+        assert {a for a in arguments if a.startswith("--")} <= options | {"--help", "--"}, line
 
 
 def test_every_setting_is_documented_with_its_default() -> None:
@@ -177,6 +184,60 @@ def anchors(page: Path) -> set[str]:
     """What a heading is called in a link."""
     titles = re.findall(r"^#+ (.+)$", read(page), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-") for title in titles}
+
+
+def in_chinese(page: Path) -> Path:
+    return page.with_suffix(CHINESE)
+
+
+def code_without_comments(page: Path) -> list[tuple[str, str]]:
+    return [
+        (language, re.sub(COMMENTS.get(language, r"(?!)"), "", text, flags=re.MULTILINE))
+        for language, text in FENCE.findall(read(page))
+    ]
+
+
+def numbers(text: str) -> list[str]:
+    """Numbers of two digits or more: smaller ones may be written as words."""
+    return re.findall(r"\d[\d,.]*\d", text)
+
+
+def inline_code(page: Path) -> set[str]:
+    return set(re.findall(r"`([^`\n]+)`", FENCE.sub("", read(page))))
+
+
+def targets(page: Path) -> set[str]:
+    """What a page links to, whatever the language."""
+    return {target.replace(CHINESE, ".md") for target in re.findall(r"\]\(([^)]+)\)", read(page))}
+
+
+@pytest.mark.parametrize("page", TRANSLATED, ids=lambda page: page.stem)
+def test_both_languages_say_the_same(page: Path) -> None:
+    chinese = in_chinese(page)
+    assert code_without_comments(chinese) == code_without_comments(page)
+    assert set(numbers(read(chinese))) == set(numbers(read(page)))
+    rows, translated_rows = (re.findall(r"^\|.*\|$", read(p), re.MULTILINE) for p in (page, chinese))
+    assert [numbers(row) for row in translated_rows] == [numbers(row) for row in rows]
+    assert first_cells(read(chinese)) == first_cells(read(page))
+    levels, translated_levels = (re.findall(r"^#+ (?:\d\.)?", read(p), re.MULTILINE) for p in (page, chinese))
+    assert translated_levels == levels
+    assert targets(chinese) == targets(page)
+    assert inline_code(chinese) == inline_code(page)
+    assert chinese.name in read(page).split("\n## ")[0]
+    assert f"({page.name})" in read(chinese).split("\n## ")[0]
+
+
+def test_chinese_pages_link_to_chinese_ones() -> None:
+    for page in map(in_chinese, TRANSLATED):
+        for target in re.findall(r"\]\(([^)#]+\.md)\)", read(page).split("\n## ", 1)[1]):
+            linked = (page.parent / target).resolve()
+            assert linked not in TRANSLATED, target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_scripts_that_are_shown_exist(page: Path) -> None:
+    for script in re.findall(r"python (\S+\.py)", read(page)):
+        assert (ROOT / script).is_file(), script
 
 
 def test_every_page_can_be_reached() -> None:

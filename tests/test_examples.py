@@ -116,7 +116,7 @@ def largest(rows: Iterable[tuple[Any, ...]]) -> list[tuple[str, ...]]:
 
 
 def wanted_largest(groups: dict[str, set[str]]) -> list[tuple[str, ...]]:
-    first = sorted(groups, key=lambda key: (-len(groups[key]), int(key)))[:10]
+    first = sorted(groups, key=lambda key: (-len(groups[key]), key))[:10]
     found: list[tuple[str, ...]] = []
     for key in first:
         days = [BY_KEY[member].created_at.date() for member in groups[key]]

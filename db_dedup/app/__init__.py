@@ -2,5 +2,6 @@
 
 from db_dedup.app.database import Database
 from db_dedup.app.deduplicator import Deduplicator, open_deduplicator
+from db_dedup.app.view_aside import view_aside
 
-__all__ = ["Database", "Deduplicator", "open_deduplicator"]
+__all__ = ["Database", "Deduplicator", "open_deduplicator", "view_aside"]

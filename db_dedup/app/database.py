@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from sqlalchemy import URL, Connection, Engine
+from sqlalchemy import URL, Connection, Engine, inspect
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects import Dialect, dialect_for, open_engine
+from db_dedup.dialects.triggers import TriggerTarget
 from db_dedup.errors import SchemaMissingError
+from db_dedup.jobs.attachment import detach, trigger_target
 from db_dedup.records import TableStatus
 from db_dedup.schema import migrate
 from db_dedup.schema.tables import our_tables
@@ -97,21 +99,24 @@ class Database:
         with self.errors_told():
             views = self._table_views()
             with self.dialect.write_transaction(self.engine) as connection:
+                self._detach_all(connection)
                 for name in views:
                     connection.execute(DropView(name, self.namespace.schema))
                 migrate.downgrade(connection, self.namespace, revision)
 
     def uninstall(self) -> list[str]:
-        """Drop everything of ours. Gives the names of what is gone."""
+        """Drop everything of ours, triggers first. Gives the names of what is gone."""
         with self.errors_told():
             views = self._table_views()
             with self.dialect.write_transaction(self.engine) as connection:
-                return migrate.uninstall(connection, self.namespace, views)
+                triggers = self._detach_all(connection)
+                return sorted([*triggers, *migrate.uninstall(connection, self.namespace, views)])
 
     def installed_names(self) -> list[str]:
-        """The names of our tables and views that stand in the database."""
+        """The names of our tables, views and triggers that stand in the database."""
         with self.errors_told(), self.engine.connect() as connection:
-            return migrate.installed_names(connection, self.namespace, self._table_views())
+            relations = migrate.installed_names(connection, self.namespace, self._table_views())
+            return sorted([*self._triggers(connection), *relations])
 
     def suggest(self, names: Sequence[str] | None = None) -> list[Suggestion]:
         """Settings for the tables of these names (None: every table that has a key and a text)."""
@@ -162,6 +167,26 @@ class Database:
         cause = getattr(error, "orig", None)
         is_of_source = isinstance(cause, self.source_engine.dialect.loaded_dbapi.Error)
         return self.source_dialect if is_of_source else self.dialect
+
+    def _detach_all(self, connection: Connection) -> list[str]:
+        """Drop the triggers of all tables: left behind, they would break the user's writes."""
+        names = self._triggers(connection)
+        for target in self._attached(connection):
+            detach(connection, self.dialect, self.tables, target)
+        return names
+
+    def _triggers(self, connection: Connection) -> list[str]:
+        targets = self._attached(connection)
+        found = (self.dialect.describe_triggers(connection, target) for target in targets)
+        ours = {name for target in targets for name in self.dialect.trigger_names(target)}
+        return [trigger.name for triggers in found for trigger in triggers if trigger.name in ours]
+
+    def _attached(self, connection: Connection) -> list[TriggerTarget]:
+        watched = self.tables.watched_table
+        if not inspect(connection).has_table(watched.name, schema=watched.schema):
+            return []
+        stored = watched_tables.list_tables(connection, self.tables)
+        return [trigger_target(self.namespace, s.id, s.watched) for s in stored if s.attached_at]
 
     def _table_views(self) -> list[str]:
         with self.engine.connect() as connection:

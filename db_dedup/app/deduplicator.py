@@ -15,6 +15,13 @@ from db_dedup.engines.embedded.expansion import Expansion
 from db_dedup.engines.embedded.explanation import Explainer
 from db_dedup.engines.embedded.lookup import CheckResult, Lookup
 from db_dedup.errors import ConfigError, NotScannedError, RecipeDiffersError, UnknownNameError
+from db_dedup.jobs.attachment import (
+    Attachment,
+    AttachmentReport,
+    detach,
+    plan_triggers,
+    trigger_target,
+)
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.full_scan import FullScan
 from db_dedup.jobs.table_view import TableView
@@ -29,7 +36,9 @@ from db_dedup.records import (
     ScanReport,
     Verification,
 )
+from db_dedup.schema.views import printable
 from db_dedup.store import answers, watched_tables
+from db_dedup.store.attachments import add_unscanned
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.inspection import check_columns, inspect_table, resolve_key
 from db_dedup.store.source import Source
@@ -67,6 +76,7 @@ class Deduplicator:
         self.database = engine if isinstance(engine, Database) else Database(engine, store=store)
         self._progress = progress or NullProgress()
         self._prepared: tuple[StoredTable, Lookup] | None = None
+        self._prepared_explainer: tuple[StoredTable, Explainer] | None = None
         self._given: WatchedTable | None = None
         if isinstance(table, WatchedTable):
             self._given = table
@@ -143,10 +153,8 @@ class Deduplicator:
 
     def explain(self, key_a: str, key_b: str) -> Explanation:
         """Why two rows are a duplicate pair by the stored recipe, or why not, as their texts are now."""
-        with self.database.errors_told(), self.database.engine.connect() as connection:
-            stored = self._require_scanned(connection)
-            watched, source = self._source(connection, stored.watched)
-            return Explainer(watched, self._store(stored), source).explain(connection, key_a, key_b)
+        with self.database.errors_told(), self._connected(None) as (ours, theirs):
+            return self._explainer(ours).explain(ours, key_a, key_b, theirs)
 
     def pairs(self, expand: bool = False, limit: int | None = None) -> Iterator[DuplicatePair]:
         """The duplicate pairs; expanded, every pair of rows that the copies and abridged groups imply."""
@@ -189,6 +197,46 @@ class Deduplicator:
             _, source = self._source(connection, self._require_stored(connection).watched)
         return RowTexts(self.database, source)
 
+    def attach(self, dry_run: bool = False) -> list[str]:
+        """Make triggers on the table that queue its changes, or mend them.
+
+        Args:
+            dry_run: do nothing.
+
+        Returns:
+            The statements that were run, or would be; none where the triggers stand as they should.
+        """
+        self._refuse_apart()
+        database = self.database
+        with database.errors_told():
+            if dry_run:
+                with database.engine.connect() as connection:
+                    return self._attachment(connection).pending(connection)
+            with database.dialect.write_transaction(database.engine) as connection:
+                return self._attachment(connection, add=True).attach(connection)
+
+    def detach(self) -> int:
+        """Drop the triggers, also if the table is gone, and forget its queue. Gives how many were queued."""
+        self._refuse_apart()
+        database = self.database
+        with database.errors_told(), database.dialect.write_transaction(database.engine) as connection:
+            database.require_schema_on(connection)
+            stored = self._find_stored(connection)
+            target = trigger_target(database.namespace, stored.id, stored.watched)
+            return detach(connection, database.dialect, database.tables, target)
+
+    def trigger_state(self) -> AttachmentReport:
+        """Whether the triggers stand as they were made, and as the settings want them."""
+        self._refuse_apart()
+        with self.database.errors_told(), self.database.engine.connect() as connection:
+            return self._attachment(connection).state(connection)
+
+    def trigger_statements(self) -> list[str]:
+        """The DDL of this table's triggers, as `attach` would run it on a table that has none."""
+        self._refuse_apart()
+        with self.database.errors_told(), self.database.engine.connect() as connection:
+            return self._attachment(connection).statements
+
     def view_statements(self) -> list[str]:
         """The DDL of this table's view, as a scan would run it."""
         if self.database.is_apart:
@@ -197,8 +245,7 @@ class Deduplicator:
             stored = self._require_stored(connection)
             _, source = self._source(connection, self._given or stored.watched)
             view = TableView(self.database.dialect, self.database.tables, source)
-            dialect = self.database.engine.dialect
-            return [f"{str(s.compile(dialect=dialect)).strip()};" for s in view.statements(stored)]
+            return [f"{printable(s, connection.dialect)};" for s in view.statements(stored)]
 
     @contextmanager
     def _connected(self, given: Connection | Session | None) -> Iterator[tuple[Connection, Connection]]:
@@ -235,6 +282,38 @@ class Deduplicator:
             database.source_dialect,
             self._progress,
         )
+
+    def _attachment(self, connection: Connection, add: bool = False) -> Attachment:
+        """The triggers as the recipe that serves wants them; before the first scan, as the given settings."""
+        database = self.database
+        database.require_schema_on(connection)
+        stored = watched_tables.find_table(connection, database.tables, self.name)
+        if stored is not None and stored.recipe is not None:
+            watched = self._require_scanned(connection).watched
+        else:
+            watched = self._given or self._find_stored(connection).watched
+        watched, source = self._source(connection, watched)
+        # Planned before anything is stored: a table that cannot be attached leaves nothing behind.
+        plan = plan_triggers(database.namespace, stored.id if stored else 0, watched, source.table)
+        if add:
+            stored = add_unscanned(connection, database.tables, watched)
+            plan = plan_triggers(database.namespace, stored.id, watched, source.table)
+        return Attachment(database.dialect, database.tables, plan)
+
+    def _refuse_apart(self) -> None:
+        if self.database.is_apart:
+            raise ConfigError(
+                "our tables are in another database (store_url), where no trigger can tell us of changes: "
+                "run a scan from time to time"
+            )
+
+    def _explainer(self, connection: Connection) -> Explainer:
+        """Made once, and again when a scan has switched to another recipe."""
+        stored = self._require_scanned(connection)
+        if self._prepared_explainer is None or self._prepared_explainer[0] != stored:
+            watched, source = self._source(connection, stored.watched)
+            self._prepared_explainer = stored, Explainer(watched, self._store(stored), source)
+        return self._prepared_explainer[1]
 
     def _store(self, stored: StoredTable) -> FingerprintStore:
         return FingerprintStore(self.database.dialect, self.database.tables, stored.id, stored.recipe or 0)

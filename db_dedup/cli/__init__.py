@@ -8,8 +8,10 @@ import sys
 
 import typer
 
+from db_dedup.cli.attach import attach
 from db_dedup.cli.check import check
 from db_dedup.cli.demo import demo
+from db_dedup.cli.detach import detach
 from db_dedup.cli.explain import explain
 from db_dedup.cli.groups import groups
 from db_dedup.cli.init import init
@@ -30,7 +32,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, init, upgrade, scan, pairs, groups, explain, check, status, verify, sql, uninstall):
+for command in (
+    demo,
+    init,
+    upgrade,
+    scan,
+    pairs,
+    groups,
+    explain,
+    check,
+    attach,
+    detach,
+    status,
+    verify,
+    sql,
+    uninstall,
+):
     app.command()(command)
 
 

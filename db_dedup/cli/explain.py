@@ -7,9 +7,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from db_dedup.cli.marked_tokens import marked_tokens
 from db_dedup.cli.options import DEFAULT_CONFIG, AsJson, Config, StoreUrl, TableName, Url, open_table
 from db_dedup.cli.output import print_json
-from db_dedup.cli.marked_tokens import marked_tokens
 from db_dedup.cli.side_by_side import append_left, append_right, beside, has_colour, one_line
 from db_dedup.cli.texts import Full
 from db_dedup.records import ExplainedColumn, ExplainedRow, Explanation, RuleTest, Verdict

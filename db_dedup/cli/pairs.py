@@ -23,7 +23,9 @@ def pairs(
             help="Every pair of rows: copies written out, abridged groups searched again.",
         ),
     ] = False,
-    limit: Annotated[int | None, typer.Option(envvar="DB_DEDUP_LIMIT", min=1, help="Only so many.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(envvar="DB_DEDUP_LIMIT", min=1, help="Only the first so many.")
+    ] = None,
     texts: Texts = False,
     full: Full = False,
     form: FormatOption = Format.TABLE,

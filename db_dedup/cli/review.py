@@ -46,7 +46,7 @@ class Review:
         ]
         self._say(", ".join([f"Group {one_line(group.group_id)}: {group.size:,} rows", *flags]))
         first, *others = rows
-        equal = [row for row in others if row.text is not None and row.text == first.text]
+        equal = [row for row in others if row.text is not None and _look_alike(row.text, first.text)]
         for row in [row for row in others if row not in equal] or equal[:1]:
             left, right = f"row {first.row_key} (representative)", f"row {row.row_key}"
             self._print_rows(left, first.text, right, row.text)
@@ -70,6 +70,10 @@ class Review:
 
     def _say(self, line: str) -> None:
         self._console.print(Text(line), soft_wrap=True)
+
+
+def _look_alike(text: tuple[str, ...], other: RowText) -> bool:
+    return other is not None and all(one_line(a) == one_line(b) for a, b in zip(text, other, strict=True))
 
 
 def _plain(text: RowText, i: int) -> Text:

@@ -14,14 +14,18 @@ class Statement(StrEnum):
 
     UPGRADE = "upgrade"
     VIEW = "view"
+    TRIGGERS = "triggers"
 
 
 def sql(
     what: Annotated[
-        Statement, typer.Argument(help="upgrade: our tables; view: the view of one table's rows.")
+        Statement,
+        typer.Argument(
+            help="upgrade: our tables; view: the view of one table's rows; triggers: what attach makes."
+        ),
     ],
     table: Annotated[
-        str | None, typer.Argument(metavar="[TABLE]", help="The watched table, for view.")
+        str | None, typer.Argument(metavar="[TABLE]", help="The watched table, for view and triggers.")
     ] = None,
     config: Config = DEFAULT_CONFIG,
     url: Url = None,
@@ -33,7 +37,10 @@ def sql(
             typer.echo(database.upgrade_sql(), nl=False)
         return
     if table is None:
-        raise ConfigError("say which table: `db-dedup sql view TABLE`")
+        raise ConfigError(f"say which table: `db-dedup sql {what} TABLE`")
     with open_table(config, url, table, store=store_url) as dedup:
+        if what is Statement.TRIGGERS:
+            typer.echo(dedup.database.dialect.script(dedup.trigger_statements()), nl=False)
+            return
         for statement in dedup.view_statements():
             typer.echo(statement)

@@ -17,7 +17,7 @@ def uninstall(
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", envvar="DB_DEDUP_YES", help="Do not ask.")] = False,
 ) -> None:
-    """Drop every table and view of ours; the user's tables are not touched."""
+    """Drop every table, view and trigger of ours; the user's rows are not touched."""
     with open_database(config, url, store_url) as database:
         names = database.installed_names()
         if not names:
@@ -28,7 +28,9 @@ def uninstall(
         if dry_run:
             return
         if not yes:
-            question = f"Drop these {len(names)} tables and views? The answer is lost, no row of yours is."
+            question = (
+                f"Drop these {len(names)} tables, views and triggers? The answer is lost, no row of yours is."
+            )
             typer.confirm(question, abort=True, err=True)
         database.uninstall()
         say("db_dedup is no longer in this database")

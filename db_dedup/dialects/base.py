@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sqlalchemy import URL, ColumnElement, Connection, Engine, FromClause, Table, and_
+from sqlalchemy import URL, ColumnElement, Connection, Engine, FromClause, Select, Table, and_
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.batches import Rows
@@ -159,8 +159,14 @@ class Dialect(ABC):
     # Our tables
 
     @abstractmethod
-    def hamming(self, stored: ColumnElement[Any], fingerprint: int) -> ColumnElement[int] | None:
-        """Bits in which a stored fingerprint differs from an unsigned one; None where SQL has no count."""
+    def hamming(
+        self, stored: ColumnElement[Any], fingerprint: ColumnElement[int]
+    ) -> ColumnElement[int] | None:
+        """Bits in which two fingerprints differ, both as they are stored; None where SQL has no count."""
+
+    def in_one_process(self, query: Select[Any]) -> Select[Any]:
+        """The same query, never shared out to other processes: to start them takes longer than a look-up."""
+        return query
 
     @abstractmethod
     def bulk_insert(self, connection: Connection, table: Table, columns: Sequence[str], rows: Rows) -> None:

@@ -1,10 +1,11 @@
 """What the triggers on a user's table are made from, whatever the database.
 
-They append to our table `change` and do nothing else. Operations are `I` (a row came), `U` (a column that counts
-has changed), `D` (a row went), `T` (the whole table was emptied) and `X`: a key that cannot be stored.
+They append to our table `change` and do nothing else. Operations are `I` (a row came), `U` (a column that
+counts has changed), `D` (a row went), `T` (the whole table was emptied), `X` (a key that cannot be stored).
 """
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -49,8 +50,8 @@ class TriggerTarget:
     def trigger_name(self, event: str, limit: int | None, *, limit_counts_bytes: bool) -> str:
         """The name of the trigger on an event.
 
-        The number keeps the names of two tables apart where a database takes upper and lower case as one. On
-        PostgreSQL the schema of our tables stands for the prefix, so that two installations can watch one table.
+        The number keeps the names of two tables apart where a database takes upper and lower case as one.
+        On PostgreSQL the schema of our tables stands for the prefix: two installations can watch one table.
         """
         prefix = self.namespace.prefix or f"{self.namespace.schema}_"
         base = f"{self.watched_name}_{self.table_id}_{event}"
@@ -97,13 +98,14 @@ class Renderer:
     """Writes the pieces of a trigger in one dialect: names quoted, values written out, percent signs single.
 
     Args:
-        dialect: of SQLAlchemy, with the parameter style "named".
+        dialect: makes SQLAlchemy's dialect.
         folder: where the templates are.
     """
 
-    def __init__(self, dialect: Dialect, folder: Path) -> None:
-        self._dialect = dialect
-        self._preparer = dialect.identifier_preparer
+    def __init__(self, dialect: Callable[..., Dialect], folder: Path) -> None:
+        # In other styles of parameters a percent sign comes out doubled.
+        self._dialect = dialect(paramstyle="named")
+        self._preparer = self._dialect.identifier_preparer
         self._folder = folder
 
     def statement(self, job: str, **pieces: object) -> str:

@@ -5,7 +5,7 @@ are equal.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +19,8 @@ from db_dedup.flow.fingerprint import fingerprint_rows
 from db_dedup.flow.normalise import normalise_batch
 from db_dedup.flow.segment import Segmenter, make_segmenter
 from db_dedup.flow.stop_words import STOP_WORDS
+from db_dedup.records import SourceRow
+from db_dedup.store.fingerprints import RowFingerprint
 
 NOTHING_TO_SAY: Final = bytes(16)
 """Digest of a row without any feature: such rows are never copies of each other."""
@@ -115,6 +117,17 @@ class Fingerprinter:
             for i in range(0, len(texts), _BATCH_ROWS)
         ]
         return np.concatenate(parts) if parts else np.empty(0, np.uint64)
+
+
+def row_fingerprints(page: Sequence[SourceRow], done: FingerprintedRows) -> list[RowFingerprint]:
+    """What is to be stored of these rows."""
+    fingerprints: Iterator[tuple[int, bool]] = zip(
+        done.fingerprints.tolist(), done.has_fingerprint.tolist(), strict=True
+    )
+    return [
+        RowFingerprint(row.row_key, row.order_value, value if has else None, digest)
+        for row, (value, has), digest in zip(page, fingerprints, done.digests, strict=True)
+    ]
 
 
 def _stop_words(watched: WatchedTable) -> Sequence[str]:

@@ -100,8 +100,8 @@ class Attachment:
     def attach(self, connection: Connection) -> list[str]:
         """Make the triggers unless they stand as they should. Gives the statements that were run.
 
-        In a transaction of its own, which the caller commits; MySQL and MariaDB commit each statement. A table
-        whose triggers were made anew counts as attached from then on: changes before may have been missed.
+        In a transaction of its own, which the caller commits; MySQL and MariaDB commit each statement. Where
+        triggers were made, the table counts as attached from then on: changes before may have been missed.
 
         Raises:
             ConfigError: the triggers would have to write to another database.
@@ -118,6 +118,15 @@ class Attachment:
             self._store(connection, self._plan.digest + self._digest_of_found(connection))
         logger.info("triggers made", extra={"table": target.watched_name})
         return self.statements
+
+    def pending(self, connection: Connection) -> list[str]:
+        """The statements that `attach` would run.
+
+        Raises:
+            ConfigError: the triggers would have to write to another database.
+        """
+        self._refuse_other_database(connection)
+        return [] if self.state(connection).state is AttachmentState.INTACT else self.statements
 
     def follow_settings(self, connection: Connection) -> list[str]:
         """As `attach`, but only where the table is attached and its settings count other columns by now."""

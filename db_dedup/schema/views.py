@@ -10,6 +10,7 @@ from typing import Any, Final
 from sqlalchemy import (
     ColumnElement,
     CompoundSelect,
+    Dialect,
     FromClause,
     Select,
     TableClause,
@@ -156,6 +157,12 @@ def _create_view(element: CreateView, compiler: DDLCompiler, **_: Any) -> str:
 @compiles(DropView)
 def _drop_view(element: DropView, compiler: DDLCompiler, **_: Any) -> str:
     return f"DROP VIEW IF EXISTS {_view_name(element.view, compiler)}"
+
+
+def printable(statement: CreateView | DropView, dialect: Dialect) -> str:
+    """A statement as the driver sends it: for some it is compiled with its percent signs doubled."""
+    compiled = str(statement.compile(dialect=dialect)).strip()
+    return compiled % () if dialect.paramstyle in ("format", "pyformat") else compiled
 
 
 def _view_name(view: TableClause, compiler: DDLCompiler) -> str:

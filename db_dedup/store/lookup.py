@@ -2,10 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Select, literal, or_, select, union_all
+from sqlalchemy import (
+    BigInteger,
+    CompoundSelect,
+    Connection,
+    bindparam,
+    or_,
+    select,
+    type_coerce,
+    union_all,
+)
 
+from db_dedup.schema.types import to_signed, to_unsigned
 from db_dedup.store.fingerprints import FingerprintStore
 
 _IDS_A_QUERY = 1000
@@ -27,30 +38,6 @@ class StoredRow:
     group_key: str | None
 
 
-def near_query(
-    store: FingerprintStore, block_values: Sequence[Sequence[int]], fingerprint: int, radius: int
-) -> Select[Any]:
-    """Query for (id, fingerprint) of every row that shares a block value, once for each block it shares.
-
-    Args:
-        store: whose rows.
-        block_values: for each of the four blocks the values to look up.
-        fingerprint: unsigned 64 bits.
-        radius: bits; where the database cannot count them, the caller filters.
-    """
-    table = store.tables.fingerprint
-    hamming = store.dialect.hamming(table.c.fingerprint, fingerprint)
-    queries = []
-    for i, values in enumerate(block_values, 1):
-        if values:
-            query = select(table.c.id, table.c.fingerprint).where(
-                table.c[f"block_{i}"].in_(values), store.mine
-            )
-            queries.append(query if hamming is None else query.where(hamming <= literal(radius)))
-    found = union_all(*queries).subquery("found")
-    return select(found.c.id, found.c.fingerprint)
-
-
 def find_near(
     connection: Connection,
     store: FingerprintStore,
@@ -58,13 +45,43 @@ def find_near(
     fingerprint: int,
     radius: int,
 ) -> dict[int, int]:
-    """id -> distance in bits of every row within the radius that is no copy."""
+    """id -> distance in bits of every row within the radius that is no copy.
+
+    Args:
+        connection: leads to our tables.
+        store: whose rows.
+        block_values: for each of the four blocks the values to look up.
+        fingerprint: unsigned 64 bits.
+        radius: bits.
+    """
+    signed = to_signed(fingerprint)
+    blocks = tuple(i for i, values in enumerate(block_values, 1) if values)
+    parameters: dict[str, Any] = {f"values_{i}": block_values[i - 1] for i in blocks}
+    parameters |= {"fingerprint": signed, "radius": radius}
     near = {}
-    for row_id, stored in connection.execute(near_query(store, block_values, fingerprint, radius)):
-        distance = (stored ^ fingerprint).bit_count()
+    for row_id, stored in connection.execute(_near_query(store, blocks), parameters):
+        distance = to_unsigned(stored ^ signed).bit_count()
         if distance <= radius:
             near[row_id] = distance
     return near
+
+
+@lru_cache(maxsize=64)
+def _near_query(store: FingerprintStore, blocks: tuple[int, ...]) -> CompoundSelect[Any]:
+    """Query for (id, signed fingerprint) of every row that shares a block value, once for each it shares.
+
+    Kept, since building it takes longer than the look-up. Where the database cannot count bits, nothing is
+    asked about the radius.
+    """
+    table = store.tables.fingerprint
+    stored = type_coerce(table.c.fingerprint, BigInteger)
+    hamming = store.dialect.hamming(stored, bindparam("fingerprint", type_=BigInteger))
+    queries = []
+    for i in blocks:
+        has_value = table.c[f"block_{i}"].in_(bindparam(f"values_{i}", expanding=True))
+        query = store.dialect.in_one_process(select(table.c.id, stored).where(has_value, store.mine))
+        queries.append(query if hamming is None else query.where(hamming <= bindparam("radius")))
+    return union_all(*queries)
 
 
 def find_by_digest(connection: Connection, store: FingerprintStore, digest: bytes) -> list[int]:

@@ -16,6 +16,8 @@ _COMPLEMENT: Final = str.maketrans("0123456789", "9876543210")
 _NEGATIVE, _ZERO, _POSITIVE, _INFINITE, _NO_NUMBER = "0", "1", "2", "3", "9"
 
 TypedKey = tuple[tuple[int, Decimal | int, str], ...]
+Receipt = tuple[bool, str, TypedKey]
+"""When a row was received, as a value that sorts."""
 
 
 def order_text(value: Any, family: Family) -> str | None:
@@ -32,6 +34,11 @@ def order_text(value: Any, family: Family) -> str | None:
 def typed_key(row_key: str, families: Sequence[Family]) -> TypedKey:
     """A row key as a value that sorts: numbers by value, all else by code points. Never fails."""
     return tuple(map(_typed, _components(row_key, len(families)), families))
+
+
+def receipt(order_value: str | None, row_key: str, families: Sequence[Family]) -> Receipt:
+    """By the order column, NULL last, then by typed key."""
+    return order_value is None, order_value or "", typed_key(row_key, families)
 
 
 def _components(row_key: str, count: int) -> list[str]:

@@ -1,15 +1,20 @@
 """The pair table during a scan: only differences are written, so `found_at` stays true."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, and_, delete, or_, select
 
 from db_dedup.dialects.base import Dialect
+from db_dedup.dialects.batches import batches
 from db_dedup.schema.tables import Tables
 from db_dedup.store.fingerprints import FingerprintStore
+
+_IDS_A_QUERY = 1000
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,12 @@ class StoredPairs:
     distances: NDArray[np.int16]
     similarities: NDArray[np.float64]
 
+    def only(self, is_kept: NDArray[np.bool_]) -> "StoredPairs":
+        """Some of them."""
+        return StoredPairs(
+            self.id_a[is_kept], self.id_b[is_kept], self.distances[is_kept], self.similarities[is_kept]
+        )
+
 
 def read_pairs(connection: Connection, store: FingerprintStore) -> StoredPairs:
     """All stored pairs of a table under a recipe."""
@@ -37,7 +48,21 @@ def read_pairs(connection: Connection, store: FingerprintStore) -> StoredPairs:
         .join(fingerprint, fingerprint.c.id == pair.c.id_a)
         .where(store.mine)
     )
-    rows = connection.execute(query).all()
+    return _as_arrays(connection.execute(query).all())
+
+
+def read_pairs_of(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> StoredPairs:
+    """Every stored pair that one of these rows takes part in, once."""
+    pair = store.tables.pair
+    found: set[tuple[Any, ...]] = set()
+    for some in batches(ids, _IDS_A_QUERY):
+        for column in (pair.c.id_a, pair.c.id_b):
+            query = select(pair.c.id_a, pair.c.id_b, pair.c.distance, pair.c.similarity)
+            found.update(map(tuple, connection.execute(query.where(column.in_(some)))))
+    return _as_arrays(sorted(found, key=lambda row: (row[0], row[1])))
+
+
+def _as_arrays(rows: Sequence[Sequence[Any]]) -> StoredPairs:
     columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
     return StoredPairs(
         np.array(columns[0], np.int64),

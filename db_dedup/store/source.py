@@ -216,6 +216,10 @@ def _storable_key(row_key: str) -> str:
         raise RowKeyError(
             f"a row key is no valid UTF-8 text: {row_key[:40]!r}; mend it, or leave such rows out by `where`"
         )
+    if "\0" in row_key:  # SQLite's JSON functions end a text there
+        raise RowKeyError(
+            f"a row key holds a NUL character: {row_key[:40]!r}; mend it, or leave such rows out by `where`"
+        )
     return row_key
 
 

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from sqlalchemy import Engine, Row, text
 
-from db_dedup import Database, Deduplicator, Text
+from db_dedup import Database, DedupError, Deduplicator, Text
 from db_dedup.cli.demo import fill
 from db_dedup.sample import generate_petitions
 
@@ -39,7 +39,7 @@ class Answer:
 def main() -> None:
     """Ask the database that is named, or one that is made for it."""
     if len(sys.argv) > 1:
-        with closing(Database(sys.argv[1])) as database:
+        with closing(Database(sys.argv[1])) as database, database.errors_told():
             show(database.engine)
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -88,4 +88,7 @@ def show(engine: Engine) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except DedupError as error:
+        sys.exit(f"error: {error}")

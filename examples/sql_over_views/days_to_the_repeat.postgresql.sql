@@ -1,9 +1,13 @@
 -- How long after the first petition does a repeated one come?
-WITH repeated AS (
-    SELECT CAST(d.created_at AS date) - CAST(r.created_at AS date) AS days
-    FROM dedup.duplicates_of_petitions AS d
-    JOIN dedup.duplicates_of_petitions AS r ON r.group_id = d.group_id AND r.is_representative
-    WHERE NOT d.is_representative
+WITH first AS (
+    SELECT group_id, MAX(CASE WHEN is_representative THEN created_at END) AS received_at
+    FROM dedup.duplicates_of_petitions
+    GROUP BY group_id
+), repeated AS (
+    SELECT CAST(again.created_at AS date) - CAST(first.received_at AS date) AS days
+    FROM dedup.duplicates_of_petitions AS again
+    JOIN first ON first.group_id = again.group_id
+    WHERE NOT again.is_representative
 )
 SELECT
     CASE

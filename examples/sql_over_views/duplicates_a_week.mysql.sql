@@ -1,11 +1,18 @@
--- How many petitions of each week, by its Monday, repeat an earlier one? The last twelve weeks that had any petitions.
+-- How many petitions of each week, by its Monday, repeat an earlier one?
+-- The last twelve weeks that had any petitions.
 SELECT
-    DATE(p.created_at) - INTERVAL WEEKDAY(p.created_at) DAY AS week,
-    COUNT(*) AS petitions,
-    COUNT(CASE WHEN NOT d.is_representative THEN 1 END) AS repeats,
-    ROUND(100.0 * COUNT(CASE WHEN NOT d.is_representative THEN 1 END) / COUNT(*), 1) AS percent
-FROM petitions AS p
-LEFT JOIN dedup_duplicates_of_petitions AS d ON d.id = p.id
+    week,
+    SUM(petitions) AS petitions,
+    SUM(repeats) AS repeats,
+    ROUND(100.0 * SUM(repeats) / SUM(petitions), 1) AS percent
+FROM (
+    SELECT DATE(created_at) - INTERVAL WEEKDAY(created_at) DAY AS week, 1 AS petitions, 0 AS repeats
+    FROM petitions
+    UNION ALL
+    SELECT DATE(created_at) - INTERVAL WEEKDAY(created_at) DAY AS week, 0 AS petitions, 1 AS repeats
+    FROM dedup_duplicates_of_petitions
+    WHERE NOT is_representative
+) AS counted
 GROUP BY week
 ORDER BY week DESC
 LIMIT 12;

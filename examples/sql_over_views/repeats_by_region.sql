@@ -1,11 +1,19 @@
 -- What share of the petitions repeats an earlier one, by region?
 SELECT
-    COALESCE(p.region, '-') AS region,
-    COUNT(*) AS petitions,
-    COUNT(CASE WHEN NOT d.is_representative THEN 1 END) AS repeats,
-    ROUND(100.0 * COUNT(CASE WHEN NOT d.is_representative THEN 1 END) / COUNT(*), 1) AS percent
-FROM petitions AS p
-LEFT JOIN dedup_duplicates_of_petitions AS d ON d.id = p.id
-GROUP BY COALESCE(p.region, '-')
+    COALESCE(region, '-') AS region,
+    SUM(petitions) AS petitions,
+    SUM(repeats) AS repeats,
+    ROUND(100.0 * SUM(repeats) / SUM(petitions), 1) AS percent
+FROM (
+    SELECT region, COUNT(*) AS petitions, 0 AS repeats
+    FROM petitions
+    GROUP BY region
+    UNION ALL
+    SELECT region, 0 AS petitions, COUNT(*) AS repeats
+    FROM dedup_duplicates_of_petitions
+    WHERE NOT is_representative
+    GROUP BY region
+) AS counted
+GROUP BY counted.region
 ORDER BY repeats DESC, petitions DESC, region
 LIMIT 20;

@@ -16,6 +16,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     func,
+    literal,
     literal_column,
     select,
     text,
@@ -195,7 +196,7 @@ def test_hamming_distance(database: Database, stored_value: int) -> None:
     dialect = dialect_for(database.engine)
     column = literal_column(str(to_signed(stored_value)), BigInteger)
     for other in (0, 1, 2**63, 2**64 - 1, 0xFEDC_BA98_7654_3210, 3):
-        distance = dialect.hamming(column, other)
+        distance = dialect.hamming(column, literal(to_signed(other), BigInteger))
         if not dialect.capabilities.hamming_in_sql:
             assert distance is None
             continue
@@ -213,7 +214,7 @@ def test_hamming_distance_of_a_column(database: Database) -> None:
     table.create(database.engine)
     with dialect.write_transaction(database.engine) as connection:
         dialect.bulk_insert(connection, table, ("id", "fingerprint"), [(1, to_signed(2**63 + 5)), (2, None)])
-    distance = dialect.hamming(table.c.fingerprint, 4)
+    distance = dialect.hamming(table.c.fingerprint, literal(4))
     if distance is not None:
         with database.engine.connect() as connection:
             query = select(distance).order_by(table.c.id)

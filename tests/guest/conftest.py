@@ -13,7 +13,7 @@ from tests.servers import Database, Server, fresh_database, opened
 
 @pytest.fixture(scope="session")
 def sample() -> Sample:
-    return generate_petitions(150, seed=11, duplicate_share=0.5)
+    return generate_petitions(80, seed=11, duplicate_share=0.5)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from itertools import count
 from typing import Any, ClassVar
 
 from sqlalchemy import (
@@ -14,7 +15,6 @@ from sqlalchemy import (
     Integer,
     Table,
     func,
-    literal,
     text,
     type_coerce,
 )
@@ -26,7 +26,6 @@ from db_dedup.dialects.mysql import bulk, errors, keys, sessions, triggers
 from db_dedup.dialects.triggers import FoundTrigger, TriggerPlan, TriggerTarget
 from db_dedup.errors import DedupError
 from db_dedup.records import SourceColumn
-from db_dedup.schema.types import to_signed
 
 _NAMES = """
     SELECT column_name FROM information_schema.columns
@@ -110,10 +109,9 @@ class MySQLDialect(Dialect):
         rows = connection.execute(text(_COLLATIONS), {"table": table, "schema": schema})
         return {str(name): str(collation) for name, collation in rows}
 
-    def hamming(self, stored: ColumnElement[Any], fingerprint: int) -> ColumnElement[int]:
+    def hamming(self, stored: ColumnElement[Any], fingerprint: ColumnElement[int]) -> ColumnElement[int]:
         """With BIT_COUNT, which takes both sides as 64 plain bits."""
-        different = type_coerce(stored, BigInteger).op("^")(literal(to_signed(fingerprint), BigInteger))
-        return func.bit_count(different, type_=Integer)
+        return func.bit_count(type_coerce(stored, BigInteger).op("^")(fingerprint), type_=Integer)
 
     def bulk_insert(self, connection: Connection, table: Table, columns: Sequence[str], rows: Rows) -> None:
         """Many rows a statement."""
@@ -151,7 +149,8 @@ class MySQLDialect(Dialect):
 
     def script(self, statements: Sequence[str]) -> str:
         """With a delimiter that stands in none of them."""
-        return "".join(["DELIMITER //\n", *(f"{statement}//\n" for statement in statements), "DELIMITER ;\n"])
+        end = next("/" * n for n in count(2) if not any("/" * n in statement for statement in statements))
+        return "".join([f"DELIMITER {end}\n", *(f"{s}{end}\n" for s in statements), "DELIMITER ;\n"])
 
     def short_lock_wait(self, connection: Connection) -> AbstractContextManager[None]:
         """lock_wait_timeout."""

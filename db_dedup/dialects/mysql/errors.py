@@ -1,5 +1,6 @@
 """The error numbers of MySQL and MariaDB in words."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -10,14 +11,15 @@ from db_dedup.dialects.errors import first_line, without_values
 from db_dedup.errors import DatabaseError, DatabaseUnavailableError, DedupError
 
 _TERMINAL: Final[Mapping[int, str]] = {
-    1044: "no right to use this database: {message}",
+    1044: "no right to use this database: {message} (needed: a GRANT on one of its tables at least)",
     1045: "the server does not take this user and password: {message}",
     1049: "there is no such database on the server: {message}",
     1054: "a column is missing: {message}",
-    1142: "no right: {message}",
-    1143: "no right: {message}",
+    1142: "no right: {message}{needed}",
+    1143: "no right: {message}{needed}",
     1146: "a table is missing: {message}",
     1227: "no right: {message}",
+    1356: "a view shows what is gone, or its maker has lost a right; a scan makes ours again: {message}",
     1290: "the server is read-only",
     1370: "no right: {message}",
     1419: "no right to make triggers: SUPER, or log_bin_trust_function_creators = 1, is needed",
@@ -28,6 +30,11 @@ _TERMINAL: Final[Mapping[int, str]] = {
     1021: "the server's disk is full",
     1114: "the server's disk is full: {message}",
 }
+
+_DENIED: Final = re.compile(
+    r"([A-Z ,]+) command denied to user ('.*'@'.*?') for (?:table|column .* in table) '?(.+?)'?"
+)
+_RIGHT_TO_SEE: Final = ("ANY", "SHOW")
 
 _TRANSIENT: Final[Mapping[int, str]] = {
     1040: "the server has no free connection",
@@ -55,8 +62,17 @@ def translate_error(error: SQLAlchemyError) -> DedupError:
     if number in _TRANSIENT:
         return DatabaseUnavailableError(_TRANSIENT[number].format(message=message))
     if number in _TERMINAL:
-        return DatabaseError(_TERMINAL[number].format(message=message))
+        return DatabaseError(_TERMINAL[number].format(message=message, needed=_needed_grant(message)))
     return DatabaseError(f"MySQL refused (error {number}): {without_values(message)}")
+
+
+def _needed_grant(message: str) -> str:
+    """In brackets behind a space; "" where the message does not tell it."""
+    denied = _DENIED.fullmatch(message)
+    if denied is None:
+        return ""
+    rights, user, table = denied.groups()
+    return f" (needed: GRANT {'SELECT' if rights in _RIGHT_TO_SEE else rights} ON {table} TO {user})"
 
 
 def _parts(cause: BaseException) -> tuple[int, str]:

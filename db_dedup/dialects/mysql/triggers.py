@@ -22,7 +22,7 @@ from db_dedup.records import Family, SourceColumn
 EVENTS: Final = ("insert", "update", "delete")
 _LIMIT: Final = 64
 _SQL: Final = Path(__file__).with_name("sql")
-_RENDERER: Final = Renderer(mysql.dialect(paramstyle="named"), _SQL)
+_RENDERER: Final = Renderer(mysql.dialect, _SQL)
 _DESCRIBE: Final = text((_SQL / "describe_triggers.sql").read_text(encoding="utf-8")).bindparams(
     bindparam("names", expanding=True)
 )
@@ -48,7 +48,7 @@ def create_triggers(dialect: Dialect, plan: TriggerPlan) -> list[str]:
     pieces = _RENDERER.pieces(plan.target) | {
         "new_key": _RENDERER.expression(dialect.row_key(plan.key, new)),
         "old_key": _RENDERER.expression(dialect.row_key(plan.key, old)),
-        "is_unchanged": " AND ".join(map(is_unchanged, plan.counted)),
+        "is_unchanged": "\n    AND ".join(map(is_unchanged, plan.counted)),
     }
     return [
         *drop_triggers(plan.target),

@@ -12,10 +12,10 @@ from sqlalchemy import (
     Engine,
     FromClause,
     Integer,
+    Select,
     Table,
     cast,
     func,
-    literal,
     type_coerce,
 )
 from sqlalchemy.dialects.postgresql import BIT
@@ -27,7 +27,6 @@ from db_dedup.dialects.postgresql import bulk, errors, keys, sessions, triggers
 from db_dedup.dialects.triggers import FoundTrigger, TriggerPlan, TriggerTarget
 from db_dedup.errors import DedupError
 from db_dedup.records import SourceColumn
-from db_dedup.schema.types import to_signed
 
 
 class PostgreSQLDialect(Dialect):
@@ -90,10 +89,14 @@ class PostgreSQLDialect(Dialect):
         """Numbers, booleans and bytes as they are, all else as text."""
         return keys.readable(column, value)
 
-    def hamming(self, stored: ColumnElement[Any], fingerprint: int) -> ColumnElement[int]:
+    def hamming(self, stored: ColumnElement[Any], fingerprint: ColumnElement[int]) -> ColumnElement[int]:
         """With bit_count."""
-        different = type_coerce(stored, BigInteger).op("#")(literal(to_signed(fingerprint), BigInteger))
+        different = type_coerce(stored, BigInteger).op("#")(fingerprint)
         return func.bit_count(cast(different, BIT(64)), type_=Integer)
+
+    def in_one_process(self, query: Select[Any]) -> Select[Any]:
+        """By a condition, always true, that only the session's own process may judge."""
+        return query.where(func.pg_backend_pid() > 0)
 
     def bulk_insert(self, connection: Connection, table: Table, columns: Sequence[str], rows: Rows) -> None:
         """COPY."""

@@ -7,6 +7,7 @@ from sqlalchemy.exc import ProgrammingError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from db_dedup.dialects.errors import first_line, one_line
+from db_dedup.dialects.postgresql.rights import needed_grant
 from db_dedup.errors import ConfigError, DatabaseError, DatabaseUnavailableError, DedupError
 
 _TERMINAL: Final[Mapping[str, str]] = {
@@ -14,7 +15,7 @@ _TERMINAL: Final[Mapping[str, str]] = {
     "28P01": "the server does not take this user and password",
     "28000": "the server does not let this user in",
     "3D000": "there is no such database on the server",
-    "42501": "no right: {message}",
+    "42501": "no right: {message}{needed}",
     "42P01": "a table is missing: {message}",
     "42703": "a column is missing: {message}",
     "3F000": "a schema is missing: {message}",
@@ -55,21 +56,22 @@ def translate_error(error: SQLAlchemyError) -> DedupError:
     if cause is None:
         return DatabaseError(first_line(error))
     state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
-    if state is None and isinstance(error, ProgrammingError):
-        return ConfigError(f"the database URL has a part that the driver does not take: {one_line(cause)}")
     if state is None or state.startswith(_CONNECTION_CLASS):
-        return _connection_error(cause)
+        return _connection_error(error, cause)
     message = first_line(cause)
     if state in _TRANSIENT:
         return DatabaseUnavailableError(_TRANSIENT[state])
     if state in _TERMINAL:
-        return DatabaseError(_TERMINAL[state].format(message=message))
+        needed = needed_grant(message, getattr(error, "statement", None) or "")
+        return DatabaseError(_TERMINAL[state].format(message=message, needed=needed))
     shown = message if state.startswith(_SHOWN_CLASSES) else type(cause).__name__
     return DatabaseError(f"PostgreSQL refused (SQLSTATE {state}): {shown}")
 
 
-def _connection_error(cause: BaseException) -> DedupError:
+def _connection_error(error: SQLAlchemyError, cause: BaseException) -> DedupError:
     message = one_line(cause)
+    if isinstance(error, ProgrammingError):
+        return ConfigError(f"the database URL has a part that the driver does not take: {message}")
     if any(words in message for words in _REFUSED):
         return DatabaseError(f"cannot connect: {message}")
     return DatabaseUnavailableError(f"cannot connect: {message}")

@@ -24,7 +24,7 @@ from db_dedup.schema.names import fit_name
 EVENTS: Final = ("insert", "update", "delete", "truncate")
 _LIMIT: Final = 63
 _SQL: Final = Path(__file__).with_name("sql")
-_RENDERER: Final = Renderer(postgresql.dialect(paramstyle="named"), _SQL)
+_RENDERER: Final = Renderer(postgresql.dialect, _SQL)
 _FIND_TABLE: Final = text("SELECT CAST(to_regclass(:table) AS oid)")
 _DESCRIBE_FUNCTION: Final = text((_SQL / "describe_function.sql").read_text(encoding="utf-8"))
 _DESCRIBE_TRIGGERS: Final = text((_SQL / "describe_triggers.sql").read_text(encoding="utf-8"))
@@ -59,7 +59,9 @@ def create_triggers(dialect: Dialect, plan: TriggerPlan) -> list[str]:
         "settings": _PINS if any(c.family is Family.OTHER for c in plan.key) else "",
     }
     pieces["body"] = _dollar_quoted(_RENDERER.statement("function_body", **pieces))
-    statements = [_RENDERER.statement(job, **pieces) for job in ("drop_function", "create_function", "revoke_function")]
+    statements = [
+        _RENDERER.statement(job, **pieces) for job in ("drop_function", "create_function", "revoke_function")
+    ]
     for event, trigger in _triggers(plan.target):
         # A statement's trigger, unlike a row's, has no twins on the partitions to be enabled with it.
         only = "ONLY " if event == "truncate" else ""
@@ -73,7 +75,9 @@ def create_triggers(dialect: Dialect, plan: TriggerPlan) -> list[str]:
 def drop_triggers(target: TriggerTarget) -> list[str]:
     """With the function go the triggers that call it, also on a table that was renamed meanwhile."""
     pieces = _pieces(target)
-    by_name = [_RENDERER.statement("drop_trigger", trigger=trigger, **pieces) for _, trigger in _triggers(target)]
+    by_name = [
+        _RENDERER.statement("drop_trigger", trigger=trigger, **pieces) for _, trigger in _triggers(target)
+    ]
     return [_RENDERER.statement("drop_function", **pieces), *by_name]
 
 

@@ -81,7 +81,7 @@ class SQLiteDialect(Dialect):
         """As stored."""
         return value
 
-    def hamming(self, stored: ColumnElement[Any], fingerprint: int) -> None:  # noqa: ARG002
+    def hamming(self, stored: ColumnElement[Any], fingerprint: ColumnElement[int]) -> None:  # noqa: ARG002
         """SQLite has neither XOR nor a count of bits."""
         return
 

@@ -16,7 +16,7 @@ from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.triggers import FoundTrigger, Renderer, TriggerPlan, TriggerTarget, row_of_trigger
 
 EVENTS: Final = ("insert", "update", "delete")
-_RENDERER: Final = Renderer(sqlite.dialect(paramstyle="named"), Path(__file__).with_name("sql"))
+_RENDERER: Final = Renderer(sqlite.dialect, Path(__file__).with_name("sql"))
 _NOW: Final = "strftime('%Y-%m-%d %H:%M:%f', 'now') || '000'"
 _CATALOGUE: Final = text(
     "SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger' AND name IN :names"
@@ -31,12 +31,15 @@ def trigger_names(target: TriggerTarget) -> list[str]:
 def create_triggers(dialect: Dialect, plan: TriggerPlan) -> list[str]:
     """Drop what is there under our names, and make the triggers."""
     new, old = row_of_trigger("NEW", plan), row_of_trigger("OLD", plan)
+    new_key = _RENDERER.expression(dialect.row_key(plan.key, new))
+    old_key = _RENDERER.expression(dialect.row_key(plan.key, old))
+    values = [c.name for c in plan.counted if c not in plan.key]
+    changes = [f"{_as_stored(old.c[name])} IS NOT {_as_stored(new.c[name])}" for name in values]
     pieces = _RENDERER.pieces(plan.target) | {
-        "new_key": _RENDERER.expression(dialect.row_key(plan.key, new)),
-        "old_key": _RENDERER.expression(dialect.row_key(plan.key, old)),
-        "has_changed": " OR ".join(
-            f"{_as_stored(old.c[c.name])} IS NOT {_as_stored(new.c[c.name])}" for c in plan.counted
-        ),
+        "new_key": new_key,
+        "old_key": old_key,
+        # Of the key the text counts: 1 and 1.0 are equal, and different keys.
+        "has_changed": "\n    OR ".join([f"{old_key} IS NOT {new_key}", *changes]),
         "now": _NOW,
     }
     return [

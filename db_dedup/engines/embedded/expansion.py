@@ -15,14 +15,13 @@ from db_dedup.flow.features import concatenate_features
 from db_dedup.flow.similarity import similarities
 from db_dedup.records import DuplicatePair
 from db_dedup.store.fingerprints import FingerprintStore
-from db_dedup.store.ordering import typed_key
+from db_dedup.store.ordering import Receipt, receipt
 from db_dedup.store.source import Source
 
 _FETCH = 10_000
 _PAGE = 2_000
 
-_Place = tuple[bool, str, tuple[object, ...]]
-_Row = tuple[_Place, str]
+_Row = tuple[Receipt, str]
 """When a row was received, as a sort key, and its row key."""
 
 _Member = tuple[int, str, int]
@@ -83,8 +82,8 @@ class Expansion:
         for row_id, copy_of, key, order_value, fingerprint, group_id, is_abridged in connection.execute(
             query
         ):
-            place = (order_value is None, order_value or "", typed_key(key, self._families))
-            classes[row_id if copy_of is None else copy_of].append((place, key))
+            received = receipt(order_value, key, self._families)
+            classes[row_id if copy_of is None else copy_of].append((received, key))
             if is_abridged and copy_of is None:
                 abridged[group_id].append((row_id, key, fingerprint))
         return classes, abridged

@@ -27,8 +27,16 @@ class Explainer:
         self._rule = RuleApplier(watched)
         self._columns = ColumnExplainer(watched, self._rule.fingerprinter)
 
-    def explain(self, connection: Connection, key_a: str, key_b: str) -> Explanation:
+    def explain(
+        self, connection: Connection, key_a: str, key_b: str, source_connection: Connection | None = None
+    ) -> Explanation:
         """Compare two rows.
+
+        Args:
+            connection: leads to our tables.
+            key_a: of the one row.
+            key_b: of the other.
+            source_connection: leads to the user's rows; left out, the first one does.
 
         Raises:
             RowNotFoundError: the table has no such row.
@@ -38,7 +46,8 @@ class Explainer:
             raise ConfigError(f"both keys are {key_a!r}: name two rows")
         standing = find_standing(connection, self._store, [key_a, key_b])
         a, b = standing.get(key_a), standing.get(key_b)
-        row_a, row_b = self._read(connection, key_a, a), self._read(connection, key_b, b)
+        source = source_connection or connection
+        row_a, row_b = self._read(source, key_a, a), self._read(source, key_b, b)
         applied = self._rule.apply(row_a, row_b)
         link = self._find_link(connection, a, b)
         common_group = a if a and b and a.group_key == b.group_key is not None else None

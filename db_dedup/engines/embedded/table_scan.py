@@ -5,7 +5,8 @@ the caller's affair. Rows are then numbered in the order they were received, so 
 database gives the same representatives.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -17,7 +18,8 @@ from db_dedup.dialects.batches import batches
 from db_dedup.engines.embedded.fingerprint_process import FingerprintProcess
 from db_dedup.engines.embedded.matching import Matches, MatchRule, Table, match_table, rows_with_candidates
 from db_dedup.engines.embedded.spool import FeatureSpool
-from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter
+from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter, row_fingerprints
+from db_dedup.errors import RowKeyError
 from db_dedup.flow.features import NO_FEATURES
 from db_dedup.progress import Progress
 from db_dedup.records import Family, SourceRow
@@ -130,7 +132,7 @@ class TableScan:
             if old is not None and old.fingerprint is not None:
                 done.fingerprints[i], done.has_fingerprint[i] = old.fingerprint, True
         self._keep(page, done)
-        return _row_fingerprints(page, done)
+        return row_fingerprints(page, done)
 
     def match(self, progress: Progress, read_rows: ReadRows) -> ScannedTable:
         """Number the rows in the order they were received and find all duplicates.
@@ -138,7 +140,11 @@ class TableScan:
         Args:
             progress: told how far it is.
             read_rows: reads once more the rows that were not segmented and turn out to have a candidate.
+
+        Raises:
+            RowKeyError: two rows have the same key.
         """
+        _refuse_repeated(self._rows.row_keys)
         rows = _Joined.of(self._rows)
         while True:
             table, order = self._table(rows)
@@ -207,7 +213,7 @@ class TableScan:
         rows.places[found] = self._spooled(done)
         rows.is_gone[list(number_of.values())] = True
         has_changed = bool(number_of)
-        for i, row, new in zip(found, page, _row_fingerprints(page, done), strict=True):
+        for i, row, new in zip(found, page, row_fingerprints(page, done), strict=True):
             if (new.digest, new.order_value) != (rows.digests[i].tobytes(), rows.order_values[i]):
                 rows.put(i, new, self._within_number(row.within))
                 self.reread.append(new)
@@ -260,14 +266,11 @@ class _Joined:
         self.within[i] = within
 
 
-def _row_fingerprints(page: Sequence[SourceRow], done: FingerprintedRows) -> list[RowFingerprint]:
-    fingerprints: Iterator[tuple[int, bool]] = zip(
-        done.fingerprints.tolist(), done.has_fingerprint.tolist(), strict=True
-    )
-    return [
-        RowFingerprint(row.row_key, row.order_value, value if has else None, digest)
-        for row, (value, has), digest in zip(page, fingerprints, done.digests, strict=True)
-    ]
+def _refuse_repeated(row_keys: Sequence[str]) -> None:
+    if len(set(row_keys)) == len(row_keys):
+        return
+    repeated, _ = Counter(row_keys).most_common(1)[0]
+    raise RowKeyError(f"two rows have the same key {repeated[:40]!r}: name a unique key")
 
 
 def _joined(parts: list[NDArray[_Scalar]], kind: type[_Scalar]) -> NDArray[_Scalar]:

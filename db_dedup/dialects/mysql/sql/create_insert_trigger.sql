@@ -1,10 +1,13 @@
 CREATE TRIGGER {trigger} AFTER INSERT ON {table} FOR EACH ROW
-IF {new_key} IS NOT NULL THEN
-    INSERT INTO {change} (table_id, row_key, operation, queued_at)
-    VALUES (
-        {table_id},
-        LEFT({new_key}, {max_length}),
-        IF(CHAR_LENGTH({new_key}) > {max_length}, 'X', 'I'),
-        UTC_TIMESTAMP(6)
-    );
-END IF
+BEGIN
+    DECLARE key_text LONGTEXT CHARACTER SET utf8mb4 DEFAULT {new_key};
+    IF key_text IS NOT NULL THEN
+        INSERT INTO {change} (table_id, row_key, operation, queued_at)
+        VALUES (
+            {table_id},
+            LEFT(key_text, {max_length}),
+            IF(CHAR_LENGTH(key_text) > {max_length}, 'X', 'I'),
+            UTC_TIMESTAMP(6)
+        );
+    END IF;
+END

@@ -1,22 +1,17 @@
 CREATE TRIGGER {trigger} AFTER UPDATE ON {table}
-WHEN {old_key} IS NOT {new_key} OR {has_changed}
+WHEN {has_changed}
 BEGIN
     INSERT INTO {change} (table_id, row_key, operation, queued_at)
     SELECT
         {table_id},
-        substr({old_key}, 1, {max_length}),
-        CASE WHEN length({old_key}) > {max_length} THEN 'X' ELSE 'D' END,
+        substr(row_key, 1, {max_length}),
+        CASE WHEN length(row_key) > {max_length} THEN 'X' ELSE operation END,
         {now}
-    WHERE {old_key} IS NOT NULL AND {old_key} IS NOT {new_key};
-    INSERT INTO {change} (table_id, row_key, operation, queued_at)
-    SELECT
-        {table_id},
-        substr({new_key}, 1, {max_length}),
-        CASE
-            WHEN length({new_key}) > {max_length} THEN 'X'
-            WHEN {old_key} IS {new_key} THEN 'U'
-            ELSE 'I'
-        END,
-        {now}
-    WHERE {new_key} IS NOT NULL;
+    FROM (
+        SELECT {old_key} AS row_key, 'D' AS operation
+        WHERE {old_key} IS NOT {new_key}
+        UNION ALL
+        SELECT {new_key}, CASE WHEN {old_key} IS {new_key} THEN 'U' ELSE 'I' END
+    )
+    WHERE row_key IS NOT NULL;
 END

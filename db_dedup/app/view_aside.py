@@ -1,0 +1,109 @@
+"""Our view of a table out of the way, while the host application changes that table."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from db_dedup.app.database import Database
+from db_dedup.config import WatchedTable
+from db_dedup.errors import DedupError, UnknownNameError
+from db_dedup.jobs.table_view import TableView
+from db_dedup.records import SourceTable
+from db_dedup.schema import migrate
+from db_dedup.schema.views import DropView
+from db_dedup.store import watched_tables
+from db_dedup.store.inspection import check_columns, inspect_table
+from db_dedup.store.source import Source
+from db_dedup.store.watched_tables import StoredTable
+
+
+@contextmanager
+def view_aside(
+    bind: Connection | Engine | None, table: str, *, schema: str = "dedup", prefix: str = "dedup_"
+) -> Iterator[None]:
+    """Drop `duplicates_of_<table>`, let the block change the table, make the view anew from what it is then.
+
+    On a connection all of it is part of the caller's transaction, which stays theirs to commit or roll back;
+    MySQL and MariaDB commit each such statement by themselves. Nothing happens where the database has no
+    tables of ours, or the table no view. A warning tells of a column that our settings still name.
+
+    Args:
+        bind: `op.get_bind()` in a migration of Alembic; or an engine; None (offline) only warns.
+        table: its name in the database, or the one it is watched under.
+        schema: of our tables, where the database has schemas.
+        prefix: of their names, where it has none.
+    """
+    if bind is None:
+        warnings.warn(f"without a connection the view of {table!r} stays as it is", stacklevel=3)
+        yield
+        return
+    database = Database(bind.engine, schema, prefix)
+    with _transaction(database, bind) as connection:
+        views = _drop_views(database, connection, table)
+    try:
+        yield
+    except BaseException:
+        # Where the transaction is broken its rollback brings the view back.
+        with suppress(SQLAlchemyError, DedupError), _transaction(database, bind) as connection:
+            _make_views(database, connection, views)
+        raise
+    with _transaction(database, bind) as connection:
+        faults = _make_views(database, connection, views)
+    for fault in faults:
+        warnings.warn(fault, stacklevel=3)
+
+
+def _transaction(database: Database, bind: Connection | Engine) -> AbstractContextManager[Connection]:
+    """The caller's, if they handed a connection."""
+    if isinstance(bind, Connection):
+        return nullcontext(bind)
+    return database.dialect.write_transaction(bind)
+
+
+def _drop_views(database: Database, connection: Connection, table: str) -> list[StoredTable]:
+    """Drop the views of a table; one can be watched under several names."""
+    if migrate.current_revision(connection, database.namespace) is None:
+        return []
+    database.require_schema_on(connection)
+    found = watched_tables.list_tables(connection, database.tables)
+    dropped = [s for s in found if s.view_name and table in (s.watched.table_name, s.watched.name)]
+    for stored in dropped:
+        connection.execute(DropView(str(stored.view_name), database.namespace.schema))
+    return dropped
+
+
+def _make_views(database: Database, connection: Connection, views: list[StoredTable]) -> list[str]:
+    """Make the views; gives what does not fit any more, a line each."""
+    return [fault for stored in views if (fault := _make_view(database, connection, stored))]
+
+
+def _make_view(database: Database, connection: Connection, stored: StoredTable) -> str | None:
+    watched, fault = stored.watched, None
+    advice = f"change its settings, then run `db-dedup scan {watched.name}`, which fails until then"
+    try:
+        table = inspect_table(connection, watched.table_name, watched.schema_name)
+        try:
+            check_columns(watched, table)
+        except UnknownNameError as error:
+            fault = f"{watched.name!r} is watched with an {error}: {advice}"
+        source = Source(database.dialect, table, _remaining(watched, table))
+    except UnknownNameError as error:
+        watched_tables.set_view(connection, database.tables, stored.id, None, None)
+        return f"{watched.name!r} has no view any more, {error}: {advice}"
+    TableView(database.dialect, database.tables, source).refresh(connection, stored)
+    return fault
+
+
+def _remaining(watched: WatchedTable, table: SourceTable) -> WatchedTable:
+    """The settings as far as the table still has their columns; without its key there is no view."""
+    left = {column.name for column in table.columns}
+    return watched.model_copy(
+        update={
+            "columns": {name: column for name, column in watched.columns.items() if name in left},
+            "order": watched.order if watched.order in left else None,
+            "within": tuple(part for part in watched.within if part.column in left),
+        }
+    )

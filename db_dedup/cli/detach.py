@@ -1,0 +1,13 @@
+"""`db-dedup detach`: no trigger of ours on a table any more."""
+
+from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, TableName, Url, open_table
+from db_dedup.cli.terminal import say
+
+
+def detach(
+    table: TableName, config: Config = DEFAULT_CONFIG, url: Url = None, store_url: StoreUrl = None
+) -> None:
+    """Drop our triggers on TABLE and forget its queue; the answer stays as it is."""
+    with open_table(config, url, table, store=store_url) as dedup:
+        forgotten = dedup.detach()
+    say(f"{table} is detached: it has no trigger of ours, {forgotten:,} queued changes are forgotten")

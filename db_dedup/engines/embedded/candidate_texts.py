@@ -1,0 +1,112 @@
+"""The texts of candidates, read again where the similarity or `within` asks for them."""
+
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+import numpy as np
+from sqlalchemy import Connection
+
+from db_dedup.config import WatchedTable
+from db_dedup.dialects.batches import batches
+from db_dedup.engines.embedded.table_scan import MEASURE_OF
+from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter
+from db_dedup.flow.features import NO_FEATURES, Features, concatenate_features
+from db_dedup.flow.similarity import similarities
+from db_dedup.records import SourceRow
+from db_dedup.store.source import Source
+
+_ROWS_A_BATCH = 1000
+
+
+class Stored(Protocol):
+    """What must be known of a row whose text is wanted."""
+
+    @property
+    def id(self) -> int: ...  # noqa: D102
+
+    @property
+    def row_key(self) -> str: ...  # noqa: D102
+
+    @property
+    def digest(self) -> bytes: ...  # noqa: D102
+
+
+class CandidateTexts:
+    """Features of rows by id, as far as they were needed.
+
+    Attributes:
+        stale: row keys of rows whose text is no longer what is stored; they confirm nothing.
+    """
+
+    def __init__(self, watched: WatchedTable, source: Source, fingerprinter: Fingerprinter) -> None:
+        self._source, self._fingerprinter = source, fingerprinter
+        self._measure = MEASURE_OF[watched.rule.similarity]
+        self._threshold = watched.rule.threshold
+        self.is_needed = self._measure is not None or bool(watched.within)
+        self.stale: set[str] = set()
+        self._place_of: dict[int, int] = {}
+        self._within: list[str | None] = []
+        self._parts: list[Features] = []
+
+    def add(self, ids: Sequence[int | None], rows: Sequence[SourceRow], done: FingerprintedRows) -> None:
+        """Keep the features of rows that were read for another reason; one without an id is of no interest."""
+        if not self.is_needed:
+            return
+        first = len(self._within)
+        for i, row_id in enumerate(ids):
+            if row_id is not None and not done.is_known[i]:
+                self._place_of[row_id] = first + i
+        self._within += [row.within for row in rows]
+        self._parts.append(done.features)
+
+    def read(self, connection: Connection, rows: Collection[Stored]) -> None:
+        """Have the features of these rows; one that has changed or is gone becomes stale."""
+        if not self.is_needed:
+            return
+        wanted = [row for row in rows if row.id not in self._place_of and row.row_key not in self.stale]
+        for batch in batches(wanted, _ROWS_A_BATCH):
+            stored = {row.row_key: row for row in batch}
+            found = list(self._source.read_rows(connection, list(stored)))
+            done = self._fingerprinter.fingerprint([r.values for r in found], [r.within for r in found])
+            fresh = [stored.pop(r.row_key) for r in found]
+            self.add([row.id for row in fresh], found, done)
+            self.stale |= set(stored)
+            for row, digest in zip(fresh, done.digests, strict=True):
+                if row.digest != digest:
+                    self.stale.add(row.row_key)
+                    del self._place_of[row.id]
+
+    def features(self) -> Features:
+        """The features of all rows that were read."""
+        return concatenate_features(self._parts) if self._parts else NO_FEATURES
+
+    def place(self, row_id: int) -> int | None:
+        """Where a row's features stand; None where it is stale."""
+        return self._place_of.get(row_id)
+
+    def within(self, place: int) -> str | None:
+        """What the row at this place must agree in with a duplicate."""
+        return self._within[place]
+
+    def confirm(self, left: Sequence[int], right: Sequence[int]) -> list[tuple[bool, float | None]]:
+        """For each two rows whether they are duplicates, and their similarity where it is asked for."""
+        if not self.is_needed:
+            return [(True, None)] * len(left)
+        judged = [i for i, pair in enumerate(zip(left, right, strict=True)) if self._may_agree(*pair)]
+        scores: list[float | None] = [None] * len(judged)
+        if self._measure is not None and judged:
+            features = concatenate_features(self._parts)
+            a, b = (np.array([self._place_of[side[i]] for i in judged], np.int32) for side in (left, right))
+            scores = similarities(
+                self._measure, features.starts, features.hashes, features.weights, a, b
+            ).tolist()
+        result: list[tuple[bool, float | None]] = [(False, None)] * len(left)
+        for i, score in zip(judged, scores, strict=True):
+            result[i] = (score is None or score >= self._threshold, score)
+        return result
+
+    def _may_agree(self, a: int, b: int) -> bool:
+        place_a, place_b = self._place_of.get(a), self._place_of.get(b)
+        if place_a is None or place_b is None:
+            return False
+        return self._within[place_a] == self._within[place_b]

@@ -1,0 +1,305 @@
+"""Incremental processing of some changed rows: what a full scan would find now, worked out around them alone.
+
+Copies, pairs and groups of the rows that changed are made anew, and of the rows they touch; nothing else is
+read or written. All of it happens in the caller's transaction, which must keep every other matcher of the
+table out: of two that ran at once, neither would see the other's rows.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+import numpy as np
+from sqlalchemy import Connection
+
+from db_dedup.config import WatchedTable
+from db_dedup.engines.embedded.candidate_texts import CandidateTexts
+from db_dedup.engines.embedded.group_match import match_rows
+from db_dedup.engines.embedded.neighbourhood import Neighbourhood
+from db_dedup.engines.embedded.regrouping import Group, Head, regroup
+from db_dedup.engines.fingerprinter import NOTHING_TO_SAY, Fingerprinter, row_fingerprints
+from db_dedup.flow.candidates import block_values
+from db_dedup.flow.fingerprint_index import FingerprintIndex
+from db_dedup.store import neighbours
+from db_dedup.store.fingerprints import FingerprintStore, RowFingerprint
+from db_dedup.store.lookup import find_near
+from db_dedup.store.neighbours import AnswerRow
+from db_dedup.store.ordering import Receipt, receipt
+from db_dedup.store.pairs import StoredPairs, read_pairs_of, replace_pairs
+from db_dedup.store.source import Source
+
+
+class Increment:
+    """Applies changes of one table under one recipe.
+
+    Attributes:
+        index: all fingerprints in memory, kept up to date; without it each search asks the database.
+    """
+
+    def __init__(
+        self,
+        watched: WatchedTable,
+        store: FingerprintStore,
+        source: Source,
+        fingerprinter: Fingerprinter,
+        index: FingerprintIndex | None = None,
+    ) -> None:
+        self.watched, self.store, self.source = watched, store, source
+        self.fingerprinter = fingerprinter
+        self.families = [column.family for column in source.key_columns]
+        self.index = index
+
+    def apply(self, connection: Connection, row_keys: Sequence[str], now: datetime) -> set[str]:
+        """Make the answer that of the rows as they are now.
+
+        Args:
+            connection: in a transaction that holds the table.
+            row_keys: of the rows that may have changed; one that is not there is deleted.
+            now: when the pairs were found.
+
+        Returns:
+            Row keys of rows that were met on the way and are not stored as they are now.
+        """
+        batch = _Batch(self, connection, now)
+        batch.run(sorted(set(row_keys)))
+        return batch.texts.stale
+
+
+class _Batch:
+    """One batch of changes, on its way through."""
+
+    def __init__(self, increment: "Increment", connection: Connection, now: datetime) -> None:
+        self._increment, self._connection, self._now = increment, connection, now
+        self._store, self._index = increment.store, increment.index
+        self._watched = increment.watched
+        self._rows = Neighbourhood()
+        self._searched: set[int] = set()
+        self._no_heads: set[int] = set()
+        self._left_groups: set[int] = set()
+        self._abridged: dict[int, bool] = {}
+        self._is_broken = False
+        self.texts = CandidateTexts(increment.watched, increment.source, increment.fingerprinter)
+
+    def run(self, row_keys: Sequence[str]) -> None:
+        """Fingerprints, then copies, then pairs, then groups."""
+        leaving, coming = self._read(row_keys)
+        if not leaving and not coming:
+            return
+        self._load_classes(leaving, coming)
+        self._note_abridged_groups(leaving)
+        self._link_copies(self._write_rows(leaving, coming))
+        self._search()
+        self._load_groups()
+        groups = self._match_anew() if self._is_broken else self._regroup()
+        self._write_groups(groups)
+
+    # Fingerprints
+
+    def _read(self, row_keys: Sequence[str]) -> tuple[list[AnswerRow], list[RowFingerprint]]:
+        """(stored rows that are gone or no longer as stored, rows as they are now that are not stored so)."""
+        increment, connection = self._increment, self._connection
+        stored = {row.row_key: row for row in neighbours.rows_of_keys(connection, self._store, row_keys)}
+        page = list(increment.source.read_rows(connection, row_keys))
+        known = [stored[row.row_key].digest if row.row_key in stored else None for row in page]
+        done = increment.fingerprinter.fingerprint(
+            [row.values for row in page], [row.within for row in page], known
+        )
+        for i in np.flatnonzero(done.is_known).tolist():
+            before = stored[page[i].row_key].fingerprint
+            done.fingerprints[i], done.has_fingerprint[i] = before or 0, before is not None
+        self._page, self._done = page, done
+        coming = []
+        for row in row_fingerprints(page, done):
+            old = stored.pop(row.row_key, None)
+            if old is None or old[2:5] != row[1:]:
+                coming.append(row)
+            if old is not None and old[2:5] != row[1:]:
+                stored[row.row_key] = old
+        return list(stored.values()), coming
+
+    def _write_rows(self, leaving: Sequence[AnswerRow], coming: Sequence[RowFingerprint]) -> set[int]:
+        """Write what the rows have become; gives the ids of those that are there now."""
+        store, connection = self._store, self._connection
+        id_of = {row.row_key: row.id for row in leaving}
+        staying = {row.row_key for row in coming} & id_of.keys()
+        gone = [row.id for row in leaving if row.row_key not in staying]
+        self._no_heads |= {row.id for row in leaving}
+        if self._index is not None:
+            for row in leaving:
+                self._index.remove(row.id)
+        store.delete_rows(connection, gone)
+        for row_id in gone:
+            self._rows.forget(row_id)
+        store.update_rows(connection, [(id_of[r.row_key], r) for r in coming if r.row_key in staying])
+        store.insert_rows(connection, [row for row in coming if row.row_key not in staying])
+        arrived = neighbours.rows_of_keys(connection, store, [row.row_key for row in coming])
+        self._rows.load_anew(arrived)
+        number_of = {row.row_key: row.id for row in arrived}
+        self.texts.add([number_of.get(row.row_key) for row in self._page], self._page, self._done)
+        return {row.id for row in arrived}
+
+    # Copies
+
+    def _load_classes(self, leaving: Sequence[AnswerRow], coming: Sequence[RowFingerprint]) -> None:
+        """The heads of all classes concerned; where a class gets another head, all of its rows."""
+        first: dict[bytes, Receipt] = {}
+        for row in coming:
+            received = self._received(row)
+            first[row.digest] = min(received, first.get(row.digest, received))
+        digests = {*first, *(row.digest for row in leaving)} - {NOTHING_TO_SAY}
+        heads = neighbours.heads_of(self._connection, self._store, list(digests))
+        self._rows.load([*heads, *leaving])
+        left = {row.id for row in leaving}
+        split = [
+            head.digest
+            for head in heads
+            if head.id in left or (head.digest in first and first[head.digest] < self._received(head))
+        ]
+        self._rows.load(neighbours.classes_of(self._connection, self._store, split))
+
+    def _note_abridged_groups(self, leaving: Sequence[AnswerRow]) -> None:
+        """An abridged group holds no more pairs than connect it: without one of its rows it must be matched
+        anew."""
+        self._left_groups = {row.group_id for row in self._rows if row.group_id is not None}
+        firsts = neighbours.rows_of_ids(self._connection, self._store, sorted(self._left_groups))
+        self._abridged = {row.id: bool(row.is_loose) for row in firsts if row.is_abridged}
+        self._is_broken = any(row.copy_of is None and row.group_id in self._abridged for row in leaving)
+
+    def _link_copies(self, arrived: Collection[int]) -> None:
+        """Every loaded class gets its first-received row as its head."""
+        classes: dict[bytes, list[AnswerRow]] = defaultdict(list)
+        for row in self._rows:
+            if row.digest != NOTHING_TO_SAY:
+                classes[row.digest].append(row)
+            else:
+                self._make_head(row, arrived)
+        for members in classes.values():
+            head, *copies = sorted(members, key=self._received)
+            self._make_head(head, arrived)
+            for row in copies:
+                if row.copy_of is None and row.id not in arrived:
+                    self._no_heads.add(row.id)
+                    self._is_broken |= row.group_id in self._abridged
+                    if self._index is not None:
+                        self._index.remove(row.id)
+                self._rows.link(row.id, head.id)
+        neighbours.write_links(self._connection, self._store, self._rows.new_links(), self._now)
+
+    def _make_head(self, row: AnswerRow, arrived: Collection[int]) -> None:
+        if row.copy_of is None and row.id not in arrived:
+            return
+        self._rows.link(row.id, None)
+        self._no_heads.discard(row.id)
+        self._searched.add(row.id)
+        if self._index is not None and row.fingerprint is not None:
+            self._index.put(row.id, row.fingerprint)
+
+    # Pairs
+
+    def _search(self) -> None:
+        """Search and confirm the pairs of every head that is new or has changed."""
+        asked = [self._rows[i] for i in sorted(self._searched) if self._rows[i].fingerprint is not None]
+        left, right, distances = self._find_near(asked)
+        partners = neighbours.rows_of_ids(
+            self._connection, self._store, sorted({i for i in right if i not in self._rows})
+        )
+        self._rows.load(partners)
+        self.texts.read(self._connection, [self._rows[i] for i in {*left, *right}])
+        found: dict[tuple[int, int], tuple[int, float | None]] = {}
+        verdicts = self.texts.confirm(left, right)
+        for a, b, distance, (is_duplicate, score) in zip(left, right, distances, verdicts, strict=True):
+            if is_duplicate:
+                found[self._oriented(a, b)] = (distance, score)
+        old = read_pairs_of(self._connection, self._store, sorted(self._searched | self._no_heads))
+        replace_pairs(self._connection, self._store, old, _stored_pairs(found), self._now)
+
+    def _find_near(self, asked: Sequence[AnswerRow]) -> tuple[list[int], list[int], list[int]]:
+        """(head, other head within the radius, distance in bits), each two rows once."""
+        radius = self._watched.rule.radius
+        hits: list[tuple[int, int, int]] = []
+        if self._index is not None:
+            values = np.array([row.fingerprint for row in asked], np.uint64)
+            which, ids, distances = self._index.find_near(values, radius)
+            hits = [(asked[q].id, i, d) for q, i, d in zip(which.tolist(), ids.tolist(), distances.tolist())]
+        else:
+            for row in asked:
+                value = row.fingerprint or 0
+                near = find_near(self._connection, self._store, block_values(value, radius), value, radius)
+                hits += [(row.id, i, d) for i, d in near.items()]
+        is_asked = {row.id for row in asked}
+        hits = [(a, b, d) for a, b, d in hits if a != b and (b not in is_asked or a < b)]
+        return [h[0] for h in hits], [h[1] for h in hits], [h[2] for h in hits]
+
+    def _oriented(self, a: int, b: int) -> tuple[int, int]:
+        is_first = self._received(self._rows[a]) < self._received(self._rows[b])
+        return (a, b) if is_first else (b, a)
+
+    # Groups
+
+    def _load_groups(self) -> None:
+        """Every other head of the groups that the rows of this batch are or were in."""
+        groups = self._left_groups | {row.group_id for row in self._rows if row.group_id is not None}
+        heads = neighbours.heads_in_groups(self._connection, self._store, sorted(groups))
+        self._rows.load(heads)
+        self._abridged |= {row.id: bool(row.is_loose) for row in heads if row.is_abridged}
+
+    def _heads(self) -> list[AnswerRow]:
+        return [row for row in self._rows if row.copy_of is None]
+
+    def _regroup(self) -> list[Group]:
+        heads = self._heads()
+        pairs = read_pairs_of(self._connection, self._store, [row.id for row in heads])
+        ids = list(zip(pairs.id_a.tolist(), pairs.id_b.tolist(), strict=True))
+        has_copies = neighbours.with_copies(self._connection, self._store, [row.id for row in heads])
+        groups = regroup(
+            [Head(row.id, self._received(row), row.group_id, row.id in has_copies) for row in heads],
+            ids,
+            self._searched,
+            self._abridged,
+            self._watched.abridge_above,
+        )
+        surplus = {pair for group in groups for pair in group.surplus}
+        if surplus:
+            is_kept = np.array([pair not in surplus for pair in ids], np.bool_)
+            replace_pairs(self._connection, self._store, pairs, pairs.only(is_kept), self._now)
+        return groups
+
+    def _match_anew(self) -> list[Group]:
+        """Match all loaded heads as a full scan would, from their texts."""
+        heads = sorted(self._heads(), key=self._received)
+        ids = [row.id for row in heads]
+        self.texts.read(self._connection, heads)
+        groups, pairs = match_rows(self._watched, heads, self.texts)
+        old = read_pairs_of(self._connection, self._store, ids)
+        replace_pairs(self._connection, self._store, old, pairs, self._now)
+        has_copies = neighbours.with_copies(self._connection, self._store, ids)
+        grouped = {member for group in groups for member in group.members}
+        alone = [Group(i, [i], False, False, []) for i in ids if i in has_copies and i not in grouped]
+        return [*groups, *alone]
+
+    def _write_groups(self, groups: Sequence[Group]) -> None:
+        group_of = {member: group.representative for group in groups for member in group.members}
+        heads = self._heads()
+        moved = [row.id for row in heads if row.group_id != group_of.get(row.id)]
+        for row in heads:
+            self._rows.put_in_group(row.id, group_of.get(row.id))
+        for group in groups:
+            first = group.representative
+            self._rows.put_in_group(first, first, group.is_loose, group.is_abridged)
+        self._rows.load(neighbours.copies_of(self._connection, self._store, moved))
+        for row in list(self._rows):
+            if row.copy_of is not None:
+                self._rows.put_in_group(row.id, group_of.get(row.copy_of))
+        neighbours.write_groups(self._connection, self._store, self._rows.new_groups())
+
+    def _received(self, row: AnswerRow | RowFingerprint) -> Receipt:
+        return receipt(row.order_value, row.row_key, self._increment.families)
+
+
+def _stored_pairs(found: dict[tuple[int, int], tuple[int, float | None]]) -> StoredPairs:
+    return StoredPairs(
+        np.array([a for a, _ in found], np.int64),
+        np.array([b for _, b in found], np.int64),
+        np.array([distance for distance, _ in found.values()], np.int16),
+        np.array([score for _, score in found.values()], np.float64),
+    )

@@ -1,0 +1,137 @@
+"""Step 5 for rows that come one after another: the fingerprints of a table in memory, indexed by block.
+
+The same search as the look-up in the database, for when many rows have changed: rows of the base stand in
+buckets by each of their four blocks, later ones in a short list that every search compares in full, until
+they are worth sorting in.
+"""
+
+from typing import Final
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from db_dedup.flow._bucket_join import bucket_rows, popcount
+from db_dedup.flow.candidates import BLOCK_SHIFTS, block_radii, flip_masks
+
+_LATER_AT_MOST: Final = 8192
+
+_GONE: Final = -1
+
+Near = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+"""(position of the asked fingerprint, id found, distance in bits), one row a hit."""
+
+
+class FingerprintIndex:
+    """Ids and fingerprints of rows; a few can be put in or taken out at a time."""
+
+    def __init__(self, ids: NDArray[np.int64], values: NDArray[np.uint64]) -> None:
+        """Sort rows into buckets.
+
+        Args:
+            ids: int64[n], distinct and not negative.
+            values: uint64[n], their fingerprints.
+        """
+        self._later: dict[int, int] = {}
+        self._build(ids, values)
+
+    def __len__(self) -> int:
+        """How many rows it holds."""
+        return self._count + len(self._later)
+
+    def put(self, row_id: int, value: int) -> None:
+        """Add a row, or give it another fingerprint."""
+        self.remove(row_id)
+        self._later[row_id] = value
+        if len(self._later) > _LATER_AT_MOST:
+            is_there = self._ids != _GONE
+            ids = np.concatenate([self._ids[is_there], np.fromiter(self._later, np.int64)])
+            later = np.fromiter(self._later.values(), np.uint64)
+            self._later = {}
+            self._build(ids, np.concatenate([self._values[is_there], later]))
+
+    def remove(self, row_id: int) -> None:
+        """Take a row out, if it is there."""
+        self._later.pop(row_id, None)
+        place = int(np.searchsorted(self._sorted_ids, row_id))
+        if place < self._sorted_ids.size and self._sorted_ids[place] == row_id:
+            row = self._order[place]
+            self._count -= int(self._ids[row] != _GONE)
+            self._ids[row] = _GONE
+
+    def find_near(self, asked: NDArray[np.uint64], radius: int) -> Near:
+        """Every row within `radius` bits (0 to 11) of each asked fingerprint, itself included."""
+        parts = [
+            _search_base(
+                asked,
+                self._buckets,
+                self._ids,
+                radius,
+                np.array(block_radii(radius), np.int64),
+                flip_masks(max(block_radii(radius))),
+            )
+        ]
+        if self._later:
+            ids = np.fromiter(self._later, np.int64)
+            values = np.fromiter(self._later.values(), np.uint64)
+            distances = np.bitwise_count(asked[:, None] ^ values[None, :]).astype(np.int64)
+            which, found = np.nonzero(distances <= radius)
+            parts.append((which, ids[found], distances[which, found]))
+        which, ids, distances = (np.concatenate([part[i] for part in parts]) for i in range(3))
+        return which, ids, distances
+
+    def _build(self, ids: NDArray[np.int64], values: NDArray[np.uint64]) -> None:
+        self._ids, self._values = ids.copy(), values
+        self._count = ids.size
+        self._order = np.argsort(ids)
+        self._sorted_ids = ids[self._order]
+        everyone = np.arange(ids.size, dtype=np.int32)
+        self._buckets = tuple(bucket_rows(values, everyone, shift) for shift in BLOCK_SHIFTS)
+
+
+@nb.njit(cache=True, nogil=True)
+def _search_base(asked, buckets, ids, radius, radii, masks):  # type: ignore[no-untyped-def]
+    size, found = 1024, 0
+    which, hits, distances = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    for q in range(asked.size):
+        for block in range(4):
+            if radii[block] < 0:
+                continue
+            shift = np.uint64(48 - 16 * block)
+            values, rows, starts = buckets[block]
+            own = np.int64((asked[q] >> shift) & np.uint64(0xFFFF))
+            for mask in masks:
+                if popcount(np.uint64(mask)) > np.uint64(radii[block]):
+                    break  # fewest bits first
+                bucket = own ^ mask
+                for place in range(starts[bucket], starts[bucket + 1]):
+                    difference = values[place] ^ asked[q]
+                    distance = popcount(difference)
+                    if distance > np.uint64(radius) or _found_before(difference, block, radii):
+                        continue
+                    if ids[rows[place]] < 0:
+                        continue
+                    if found == size:
+                        size *= 2
+                        which, hits = _resized(which, size), _resized(hits, size)
+                        distances = _resized(distances, size)
+                    which[found], hits[found], distances[found] = q, ids[rows[place]], distance
+                    found += 1
+    return which[:found].copy(), hits[:found].copy(), distances[:found].copy()
+
+
+@nb.njit(cache=True, nogil=True)
+def _found_before(difference, block, radii):  # type: ignore[no-untyped-def]
+    """Whether an earlier block has led to this pair already."""
+    for earlier in range(block):
+        bits = (difference >> np.uint64(48 - 16 * earlier)) & np.uint64(0xFFFF)
+        if radii[earlier] >= 0 and popcount(bits) <= np.uint64(radii[earlier]):
+            return True
+    return False
+
+
+@nb.njit(cache=True, nogil=True)
+def _resized(array, size):  # type: ignore[no-untyped-def]
+    bigger = np.empty(size, array.dtype)
+    bigger[: array.size] = array
+    return bigger

@@ -1,0 +1,122 @@
+"""The rows around a change, as they are stored: for the worker, which rewrites no more than it must."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, Select, func, select
+
+from db_dedup.dialects.batches import batches
+from db_dedup.store.fingerprints import FingerprintStore
+
+_IDS_A_QUERY = 1000
+
+
+class AnswerRow(NamedTuple):
+    """A stored row and where it stands in the answer; ids are those of the fingerprint table."""
+
+    id: int
+    row_key: str
+    order_value: str | None
+    fingerprint: int | None
+    digest: bytes
+    copy_of: int | None
+    group_id: int | None
+    is_loose: bool | None
+    is_abridged: bool | None
+
+
+def rows_of_keys(connection: Connection, store: FingerprintStore, row_keys: Sequence[str]) -> list[AnswerRow]:
+    """The rows of these keys."""
+    return list(_rows(connection, store, store.tables.fingerprint.c.row_key, row_keys))
+
+
+def rows_of_ids(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> list[AnswerRow]:
+    """The rows of these ids."""
+    return list(_rows(connection, store, store.tables.fingerprint.c.id, ids))
+
+
+def classes_of(connection: Connection, store: FingerprintStore, digests: Sequence[bytes]) -> list[AnswerRow]:
+    """Every row with one of these digests."""
+    return list(_rows(connection, store, store.tables.fingerprint.c.digest, digests))
+
+
+def heads_of(connection: Connection, store: FingerprintStore, digests: Sequence[bytes]) -> list[AnswerRow]:
+    """Of the rows with one of these digests those that are no copies."""
+    c = store.tables.fingerprint.c
+    return list(_rows(connection, store, c.digest, digests, c.copy_of.is_(None)))
+
+
+def copies_of(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> list[AnswerRow]:
+    """Every copy of one of these rows."""
+    return list(_rows(connection, store, store.tables.fingerprint.c.copy_of, ids))
+
+
+def heads_in_groups(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> list[AnswerRow]:
+    """The rows of these groups that are no copies."""
+    c = store.tables.fingerprint.c
+    return list(_rows(connection, store, c.group_id, ids, c.copy_of.is_(None)))
+
+
+def with_copies(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> set[int]:
+    """Which of these rows have copies."""
+    copy_of = store.tables.fingerprint.c.copy_of
+    found: set[int] = set()
+    for some in batches(ids, _IDS_A_QUERY):
+        found.update(connection.execute(select(copy_of).where(copy_of.in_(some)).distinct()).scalars())
+    return found
+
+
+def write_links(
+    connection: Connection,
+    store: FingerprintStore,
+    links: Sequence[tuple[int, int | None]],
+    now: datetime,
+) -> None:
+    """Write (id, id of the row it copies or None)."""
+    rows = ((row_id, copy_of, None if copy_of is None else now) for row_id, copy_of in links)
+    store.dialect.bulk_update(connection, store.tables.fingerprint, "id", ("copy_of", "found_at"), rows)
+
+
+def write_groups(
+    connection: Connection,
+    store: FingerprintStore,
+    rows: Sequence[tuple[int, int | None, bool | None, bool | None]],
+) -> None:
+    """Write (id, group, is_loose, is_abridged); the flags stand at representatives alone."""
+    columns = ("group_id", "is_loose", "is_abridged")
+    store.dialect.bulk_update(connection, store.tables.fingerprint, "id", columns, rows)
+
+
+def count_rows(connection: Connection, store: FingerprintStore) -> int:
+    """How many rows are stored."""
+    query = select(func.count()).select_from(store.tables.fingerprint).where(store.mine)
+    return int(connection.execute(query).scalar_one())
+
+
+def _rows(
+    connection: Connection,
+    store: FingerprintStore,
+    column: ColumnElement[Any],
+    values: Sequence[Any],
+    *conditions: ColumnElement[bool],
+) -> Iterator[AnswerRow]:
+    for some in batches(values, _IDS_A_QUERY):
+        query = _select(store).where(store.mine, column.in_(some), *conditions)
+        for row in connection.execute(query).all():
+            yield AnswerRow._make((*row[:4], bytes(row[4]), *row[5:]))
+
+
+def _select(store: FingerprintStore) -> Select[Any]:
+    c = store.tables.fingerprint.c
+    return select(
+        c.id,
+        c.row_key,
+        c.order_value,
+        c.fingerprint,
+        c.digest,
+        c.copy_of,
+        c.group_id,
+        c.is_loose,
+        c.is_abridged,
+    )

@@ -1,0 +1,262 @@
+"""An explanation says what the scan says, of every pair and of what is none."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, delete, insert, text, update
+
+from db_dedup import Deduplicator, Text, Value
+from db_dedup.cli.demo import petitions
+from db_dedup.errors import ConfigError, RowNotFoundError
+from db_dedup.records import Explanation, Verdict
+from db_dedup.sample import Sample, generate_petitions
+from tests.scan.conftest import fill_database, watch
+from tests.servers import Database
+
+LONG = "小区的电梯已经停运三天，老人下楼买菜十分困难，物业说没有维修资金，请尽快督促修好电梯并给居民一个答复"
+
+
+@pytest.fixture(scope="module")
+def sample() -> Sample:
+    return generate_petitions(200, seed=3, duplicate_share=0.4)
+
+
+def scanned(engine: Engine, sample: Sample, **options: Any) -> Deduplicator:
+    fill_database(engine, sample)
+    dedup = watch(engine, **options)
+    dedup.scan()
+    return dedup
+
+
+def add(engine: Engine, key: int, content: str, **values: Any) -> None:
+    first = {"title": "", "created_at": generate_petitions(10).petitions[0].created_at}
+    with engine.begin() as connection:
+        connection.execute(insert(petitions), [{**first, "id": key, "content": content, **values}])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"preset": "strict"},
+        {"similarity": "char_jaccard", "threshold": 0.3},
+        {"similarity": "overlap", "within": "region"},
+        {"similarity": "cosine", "term_frequency": "log", "segmenter": "chars:2", "stop_words": "drop"},
+    ],
+)
+def test_it_says_what_the_scan_says(
+    sqlite_database: Database, sample: Sample, options: dict[str, object]
+) -> None:
+    dedup = scanned(sqlite_database.engine, sample, **options)
+    found = {(p.key_a, p.key_b): p for p in dedup.pairs(expand=True)}
+    assert len(found) > 20
+    for (a, b), pair in list(found.items())[:30]:
+        explained = dedup.explain(b, a)
+        assert explained.verdict in (Verdict.COPIES, Verdict.DUPLICATE_PAIR)
+        assert explained.distance == pair.distance
+        measure = options.get("similarity", "word_jaccard")
+        if pair.similarity is not None:
+            assert explained.similarities[str(measure)] == pytest.approx(pair.similarity)
+        assert explained.agrees
+        assert explained.in_same_group
+        check_shares(explained)
+    keys = [str(petition.id) for petition in sample.petitions[:12]]
+    for a, b in combinations(keys, 2):
+        if (a, b) not in found and (b, a) not in found:
+            explained = dedup.explain(a, b)
+            assert explained.verdict is Verdict.NO_PAIR
+            assert not all(test.passed for test in (*explained.proposers, *explained.tests))
+            assert explained.agrees
+            assert explained.stored is None
+            check_shares(explained)
+
+
+def check_shares(explained: Explanation) -> None:
+    bits = [column.differing_bits for column in explained.columns]
+    assert explained.distance is not None
+    assert sum(bit for bit in bits if bit is not None) == pytest.approx(explained.distance)
+    fingerprints = [int(row.fingerprint or "", 16) for row in (explained.row_a, explained.row_b)]
+    assert (fingerprints[0] ^ fingerprints[1]).bit_count() == explained.distance
+
+
+def test_every_kind_of_database_is_asked_the_same(database: Database, sample: Sample) -> None:
+    fill_database(database.engine, sample)
+    for key in (901, 902):
+        add(database.engine, key, LONG)
+    dedup = watch(database.engine)
+    dedup.scan()
+    pair = next(pair for pair in list(dedup.pairs()) if pair.distance)
+    explained = dedup.explain(pair.key_a, pair.key_b)
+    assert explained.stored is not None
+    assert (explained.stored.kind, explained.stored.distance) == ("pair", pair.distance)
+    assert explained.stored.found_at is not None
+    assert explained.agrees
+    explained = dedup.explain("902", "901")
+    assert explained.verdict is Verdict.COPIES
+    assert explained.row_a.copy_of == "901"
+    for missing in ("999999", "x", "", "9" * 40, "1.5", '["1"]', "1 "):
+        with pytest.raises(RowNotFoundError, match="is not there"):
+            dedup.explain(pair.key_a, missing)
+
+
+def test_tokens_are_marked_as_the_similarity_counts_them(sqlite_database: Database) -> None:
+    sample = generate_petitions(10)
+    fill_database(sqlite_database.engine, sample)
+    add(sqlite_database.engine, 901, "请修好Ａ３区的电梯，谢谢", title="停运", region="城东区")
+    add(sqlite_database.engine, 902, "电梯 停运 了，请修好", title="", region="城西区")
+    columns = {"title": Text(weight=3), "content": Text(), "region": Value()}
+    dedup = Deduplicator(sqlite_database.engine, "petitions", columns, stop_word_list=["了"])
+    dedup.upgrade()
+    dedup.scan()
+    explained = dedup.explain("901", "902")
+    title, content, region = explained.columns
+    assert [(c.name, c.kind, c.weight) for c in explained.columns] == [
+        ("title", "text", 3), ("content", "text", 1), ("region", "value", 2)
+    ]  # fmt: skip
+    assert content.value_a == "请修好Ａ３区的电梯，谢谢"
+    assert content.text_a == "请修好a3区的电梯,谢谢"
+    marks = {token.text: token.mark for token in content.tokens_a}
+    assert (marks["电梯"], marks["谢谢"], marks[","]) == ("shared", "differs", "ignored")
+    # A word counts wherever it stands: in the title of the one, in the content of the other.
+    assert {token.text: token.mark for token in title.tokens_a} == {"停运": "shared"}
+    marks = {token.text: token.mark for token in content.tokens_b}
+    assert (marks["停运"], marks["了"], marks[" "]) == ("shared", "ignored", "ignored")
+    assert title.tokens_b == ()
+    assert [token.mark for token in (*region.tokens_a, *region.tokens_b)] == ["differs", "differs"]
+    shared, all_words = words(explained, "shared"), words(explained, "shared", "differs")
+    assert explained.similarities["word_jaccard"] == len(shared) / len(all_words)
+
+
+def words(explained: Explanation, *marks: str) -> set[tuple[str, str]]:
+    """The different features of both rows; a value carries its column's name."""
+    return {
+        (column.name if column.kind == "value" else "", token.text)
+        for column in explained.columns
+        for token in (*column.tokens_a, *column.tokens_b)
+        if token.mark in marks
+    }
+
+
+def test_what_has_changed_since_the_scan_is_said(sqlite_database: Database, sample: Sample) -> None:
+    engine = sqlite_database.engine
+    dedup = scanned(engine, sample)
+    pair = next(pair for pair in list(dedup.pairs()) if pair.distance)
+    with engine.begin() as connection:
+        values = {"title": "完全不同", "content": "今天天气很好，公园里的人很多，大家都在散步聊天"}
+        connection.execute(update(petitions).where(petitions.c.id == int(pair.key_b)).values(values))
+    explained = dedup.explain(pair.key_a, pair.key_b)
+    assert (explained.row_a.state, explained.row_b.state) == ("unchanged", "changed")
+    assert explained.verdict is Verdict.NO_PAIR
+    assert explained.stored is not None
+    assert not explained.agrees
+    assert explained.in_same_group
+
+    with engine.begin() as connection:
+        connection.execute(delete(petitions).where(petitions.c.id == int(pair.key_b)))
+    with pytest.raises(RowNotFoundError, match="is gone"):
+        dedup.explain(pair.key_a, pair.key_b)
+
+    add(engine, 901, LONG)
+    add(engine, 902, LONG + "。谢谢")
+    explained = dedup.explain("901", "902")
+    assert (explained.row_a.state, explained.row_b.state) == ("new", "new")
+    assert explained.verdict is Verdict.DUPLICATE_PAIR
+    assert not explained.agrees
+
+
+def test_rows_of_one_group_that_are_no_pair(sqlite_database: Database, sample: Sample) -> None:
+    dedup = scanned(sqlite_database.engine, sample)
+    pairs = {frozenset((p.key_a, p.key_b)) for p in dedup.pairs(expand=True)}
+    apart = next(
+        (a, b)
+        for group in dedup.groups()
+        for a, b in combinations(dedup.members(group.group_id), 2)
+        if frozenset((a, b)) not in pairs
+    )
+    explained = dedup.explain(*apart)
+    assert explained.verdict is Verdict.NO_PAIR
+    assert explained.in_same_group
+    assert explained.row_a.group_id == explained.row_b.group_id is not None
+
+
+def test_an_abridged_group_need_not_keep_the_pair(sqlite_database: Database) -> None:
+    engine = sqlite_database.engine
+    fill_database(engine, generate_petitions(10))
+    for i in range(6):
+        add(engine, 900 + i, LONG + "，盼复"[:i] + "甲乙丙"[: max(0, i - 3)])
+    dedup = watch(engine, abridge_above=3)
+    dedup.scan()
+    kept = {frozenset((p.key_a, p.key_b)) for p in dedup.pairs()}
+    missing = next(
+        (p.key_a, p.key_b) for p in dedup.pairs(expand=True) if frozenset((p.key_a, p.key_b)) not in kept
+    )
+    explained = dedup.explain(*missing)
+    assert explained.verdict is Verdict.DUPLICATE_PAIR
+    assert explained.is_abridged
+    assert explained.agrees
+    assert explained.stored is None
+
+
+def test_too_little_text_and_copies_of_it(sqlite_database: Database) -> None:
+    engine = sqlite_database.engine
+    fill_database(engine, generate_petitions(10))
+    for key, content in ((901, "停水"), (902, "停水"), (903, "停电"), (904, ""), (905, "")):
+        add(engine, key, content)
+    dedup = watch(engine)
+    dedup.scan()
+    copies = dedup.explain("902", "901")
+    assert (copies.verdict, copies.distance) == (Verdict.COPIES, 0)
+    assert copies.row_a.copy_of == "901"
+    assert copies.stored is not None
+    assert copies.stored.kind == "copies"
+    assert copies.agrees
+    for a, b in (("901", "903"), ("904", "905"), ("901", "1")):
+        short = dedup.explain(a, b)
+        assert (short.verdict, short.distance) == (Verdict.TOO_LITTLE_TEXT, None)
+        assert [column.differing_bits for column in short.columns] == [None, None]
+        assert short.agrees
+    assert dedup.explain("904", "905").row_a.features == 0
+
+
+def test_within_decides_too(sqlite_database: Database) -> None:
+    engine = sqlite_database.engine
+    fill_database(engine, generate_petitions(10))
+    add(engine, 901, LONG, region="城东区")
+    add(engine, 902, LONG, region="城西区")
+    dedup = watch(engine, within=["region", {"column": "created_at", "by": "year"}])
+    dedup.scan()
+    explained = dedup.explain("901", "902")
+    assert explained.verdict is Verdict.NO_PAIR
+    assert [(test.name, test.passed) for test in explained.tests] == [
+        ("within", False), ("word_jaccard", True)
+    ]  # fmt: skip
+    assert explained.row_a.within[0] == "城东区"
+    assert len(explained.row_a.within) == 2
+
+
+def test_composite_keys_are_json_arrays(database: Database) -> None:
+    with database.engine.begin() as connection:
+        connection.execute(
+            text("CREATE TABLE letters (office VARCHAR(20), no INT, body TEXT, PRIMARY KEY (office, no))")
+        )
+        for office, body in (("东", LONG), ("西", LONG + "。谢谢")):
+            connection.execute(text("INSERT INTO letters VALUES (:o, 7, :b)"), {"o": office, "b": body})
+    dedup = Deduplicator(database.engine, "letters", {"body": 1})
+    dedup.upgrade()
+    dedup.scan()
+    explained = dedup.explain('["东","7"]', '["西","7"]')
+    assert explained.verdict is Verdict.DUPLICATE_PAIR
+    assert explained.agrees
+    for missing in ("7", '["东"', '["东"]', '["东","8"]', '["东","x"]', json.dumps({"a": 1}), "[" * 5000):
+        with pytest.raises(RowNotFoundError):
+            dedup.explain('["东","7"]', missing)
+
+
+def test_a_row_with_itself_is_refused(sqlite_database: Database, sample: Sample) -> None:
+    dedup = scanned(sqlite_database.engine, sample)
+    with pytest.raises(ConfigError, match="name two rows"):
+        dedup.explain("1", "1")

@@ -1,0 +1,231 @@
+"""The grants of docs/reference/grants.md: with them every command works, without any one of them some does not."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, create_engine, make_url, text
+from sqlalchemy.exc import DBAPIError
+from typer.main import get_command
+
+from db_dedup import Database as OurDatabase
+from db_dedup.cli import app
+from db_dedup.errors import DedupError
+from db_dedup.sample import Sample
+from tests.cli.conftest import TABLE_SETTINGS, run, view
+from tests.scan.conftest import fill_database
+from tests.servers import Database
+
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "grants.md").read_text(encoding="utf-8")
+TITLES = {"postgresql": "PostgreSQL", "mariadb": "MariaDB and MySQL"}
+ACCOUNTS = ("owner", "scanner", "attacher", "clerk", "reader")
+GRANT = re.compile(r"GRANT (?P<rights>[A-Z, ]+) ON (?P<object>.+) TO (?P<account>\w+)")
+VIEWS = ("duplicate_pairs", "duplicate_groups", "duplicate_members", "duplicates_of_petitions")
+RECORD = json.dumps({"title": "关于停水", "content": "小区停水三天没有人管，请尽快处理"})
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+def commands_of(account: str) -> list[str]:
+    (cell,) = re.findall(rf"^\| `dedup_{account}` \| (.+) \|$", PAGE, flags=re.MULTILINE)
+    return re.findall(r"`([\w-]+)`", cell)
+
+
+ARGUMENTS: Mapping[str, list[list[str]]] = {
+    "upgrade": [["upgrade"]],
+    "uninstall": [["uninstall", "--yes"]],
+    "scan": [["scan", "petitions"]],
+    "pairs": [["pairs", "petitions"], ["pairs", "petitions", "--expand"]],
+    "explain": [["explain", "petitions", "79", "80"]],
+    "sql": [["sql", "upgrade"], ["sql", "view", "petitions"]],
+    "status": [["status"]],
+}
+
+
+def blocks(kind: str) -> dict[str, list[str]]:
+    """account -> its statements, as the page has them."""
+    section = dict(part.split("\n", 1) for part in re.split(r"^## ", PAGE, flags=re.MULTILINE))[TITLES[kind]]
+    found = re.findall(r"^### The (\w+)$.*?^```sql\n(.*?)^```$", section, flags=re.MULTILINE | re.DOTALL)
+    return {account: [line.rstrip(";") for line in sql.splitlines()] for account, sql in found}
+
+
+@dataclass(frozen=True)
+class Office:
+    """A server's administrator, and the accounts of the page."""
+
+    database: Database
+    statements: Mapping[str, list[str]]
+
+    def grant(self, account: str) -> None:
+        self.do(*self.statements[account])
+
+    def do(self, *statements: str) -> None:
+        name = make_url(self.database.url).database or ""
+        with self.database.engine.begin() as connection:
+            for statement in statements:
+                connection.execute(text(statement.replace("office", name)))
+
+    def url(self, account: str) -> str:
+        url = make_url(self.database.url).set(username=f"dedup_{account}", password=None)
+        return url.render_as_string(hide_password=False)
+
+    def faults(self, account: str) -> list[str]:
+        """What goes wrong when the account does all its work."""
+        url = json.dumps(self.url(account))
+        Path("dedup.toml").write_text(f"[database]\nurl = {url}\n{TABLE_SETTINGS.format(settings='')}")
+        found = []
+        for command in commands_of(account):
+            for arguments in ARGUMENTS.get(command, [[command, "petitions"]]):
+                result = run(*arguments, stdin=RECORD)
+                if result.exit_code != 0:
+                    found.append(f"{' '.join(arguments)}: {result.error or result}")
+                elif command == "attach":
+                    found += self.faults_of_writing()
+        return found
+
+    def faults_of_writing(self) -> list[str]:
+        """What the user's own writes meet: a trigger works by the rights of who made it."""
+        ours = OurDatabase(self.database.engine)
+        try:
+            with ours.errors_told():
+                self.do("UPDATE petitions SET content = CONCAT(content, '又') WHERE id = 80")
+        except DedupError as error:
+            return [f"a write: {error}"]
+        return []
+
+    def forget_all(self) -> None:
+        """As if nothing had been scanned."""
+        for table in ("pair", "fingerprint", "scan", "watched_table"):
+            self.do(f"DELETE FROM {view(self.database, table)}")
+
+    def drop_accounts(self) -> None:
+        with self.database.engine.begin() as connection:
+            for account in (*(f"dedup_{account}" for account in ACCOUNTS), "petitions_owner"):
+                _drop(connection, account)
+
+    def disturb(self, sample: Sample, round_: int) -> None:
+        """Change the table so that the next scan has everything to do: rows and pairs come, change and go."""
+        first, second, third = (p.id for p in sample.petitions[round_ * 3 : round_ * 3 + 3])
+        some = "一大早就有人在楼下放音乐跳舞，老人休息不好，请管一管。"
+        self.do(
+            f"DELETE FROM petitions WHERE id = {first}",
+            f"UPDATE petitions SET content = '{some}第{round_}次反映。' WHERE id = {second}",
+            f"UPDATE petitions SET content = '{some}第{round_}次反映了。' WHERE id = {third}",
+            f"DROP VIEW IF EXISTS {view(self.database, 'duplicates_of_petitions')}",
+        )
+
+
+def _drop(connection: Connection, account: str) -> None:
+    if connection.dialect.name == "postgresql":
+        if connection.scalar(text("SELECT 1 FROM pg_roles WHERE rolname = :name"), {"name": account}):
+            connection.execute(text(f"DROP OWNED BY {account} CASCADE"))
+            connection.execute(text(f"DROP ROLE {account}"))
+    else:
+        connection.execute(text(f"DROP USER IF EXISTS {account}"))
+
+
+@pytest.fixture(params=["postgresql", "mariadb"])
+def office(request: pytest.FixtureRequest, sample: Sample) -> Iterator[Office]:
+    """Petitions and the owner's account; nothing of ours yet."""
+    database: Database = request.getfixturevalue(f"{request.param}_database")
+    fill_database(database.engine, sample)
+    office = Office(database, blocks(request.param))
+    office.drop_accounts()
+    if request.param == "postgresql":
+        office.do("CREATE ROLE petitions_owner", "ALTER TABLE petitions OWNER TO petitions_owner")
+    office.grant("owner")
+    yield office
+    office.drop_accounts()
+
+
+@pytest.fixture
+def scanned(office: Office) -> Office:
+    """Our tables made by the owner, a scan by the scanner."""
+    _upgrade(office)
+    for account in ACCOUNTS[1:]:
+        office.grant(account)
+    assert office.faults("scanner") == []
+    return office
+
+
+def _upgrade(office: Office) -> None:
+    ours = OurDatabase(office.url("owner"))
+    ours.upgrade()
+    ours.close()
+
+
+def test_every_command_has_an_account() -> None:
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    with_url = {name for name, c in commands.items() if any("--url" in p.opts for p in c.params)}
+    assert with_url - {"init"} == {name for account in ACCOUNTS for name in commands_of(account)}
+
+
+def test_with_the_grants_every_command_works(scanned: Office, sample: Sample) -> None:
+    assert scanned.faults("clerk") == []
+    scanned.disturb(sample, 0)
+    assert scanned.faults("scanner") == []
+    assert scanned.faults("clerk") == []
+    assert _read_views(scanned) == []
+    assert scanned.faults("owner") == []
+    with pytest.raises(DBAPIError), scanned.database.engine.connect() as connection:
+        connection.execute(text(f"SELECT * FROM {view(scanned.database, 'pair')}"))
+
+
+def test_the_reader_sees_nothing_but_the_views(scanned: Office) -> None:
+    for table in ("fingerprint", "pair", "watched_table"):
+        (fault,) = _read(scanned, view(scanned.database, table))
+        assert table in fault
+    assert _read(scanned, "petitions") != []
+
+
+def _read_views(office: Office) -> list[str]:
+    return [fault for name in VIEWS for fault in _read(office, view(office.database, name))]
+
+
+def _read(office: Office, name: str) -> list[str]:
+    engine = create_engine(office.url("reader"))
+    try:
+        with engine.connect() as connection:
+            connection.execute(text(f"SELECT * FROM {name}")).all()
+    except DBAPIError as error:
+        return [str(error.orig)]
+    finally:
+        engine.dispose()
+    return []
+
+
+def units(statements: list[str]) -> list[tuple[str, str, str, str]]:
+    """(right, object, account, statement), one for each right that the statements grant."""
+    grants = [GRANT.fullmatch(statement) for statement in statements]
+    return [
+        (right, g["object"], g["account"], g[0])
+        for g in grants
+        if g
+        for right in g["rights"].split(", ")
+        if right != "CREATE" or "SCHEMA" in g["object"]  # elsewhere it is there for the grant's own sake
+    ]
+
+
+@pytest.mark.parametrize("account", ["scanner", "attacher", "clerk"])
+def test_without_any_one_of_them_a_command_names_it(scanned: Office, sample: Sample, account: str) -> None:
+    needless, unclear = [], []
+    for number, (right, thing, user, statement) in enumerate(units(scanned.statements[account])):
+        if account == "scanner":
+            scanned.disturb(sample, number)
+        scanned.do(f"REVOKE {right} ON {thing} FROM {user}")
+        faults = scanned.faults(account)
+        if account == "scanner" and not faults:
+            scanned.forget_all()
+            faults = scanned.faults(account)
+        scanned.do(statement)
+        if not faults:
+            needless.append((right, thing))
+        name = thing.removeprefix("SEQUENCE ").removeprefix("SCHEMA ").rpartition(".")[2]
+        named = rf"GRANT [A-Z, ]*\b{right}\b.*\b{name}\b|{name} is missing|a write: .* {name}\b"
+        if faults and not any(re.search(named, fault) for fault in faults):
+            unclear.append((right, thing, faults[0]))
+    assert needless == []
+    assert unclear == []

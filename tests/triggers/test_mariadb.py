@@ -1,0 +1,200 @@
+"""What MariaDB and MySQL do to rows in ways of their own, and what the triggers see of it."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from db_dedup import Deduplicator
+from db_dedup.errors import ConfigError
+from db_dedup.jobs.attachment import AttachmentState
+from tests.dialects.tables import run
+from tests.servers import Database
+from tests.triggers.conftest import attached, changes, petitions, queued_by, values_of
+
+INSERT = "INSERT INTO petitions VALUES (1, 'a', 'x', '1', 'new'), (2, 'b', 'x', '2', 'new')"
+
+
+@pytest.fixture
+def database(mariadb_database: Database) -> Database:
+    return mariadb_database
+
+
+def test_insert_in_all_its_forms(database: Database) -> None:
+    dedup = petitions(database, INSERT)
+    rows = "petitions VALUES (2, 'z', 'x', '2', 'new'), (3, 'c', 'x', '3', 'new')"
+    assert queued_by(dedup, database, f"INSERT IGNORE INTO {rows}") == [("3", "I")]
+    update = f"INSERT INTO {rows} ON DUPLICATE KEY UPDATE body = VALUES(body)"
+    assert queued_by(dedup, database, update) == [("2", "U")]
+    assert queued_by(dedup, database, f"REPLACE INTO {rows}") == [
+        ("2", "D"),
+        ("2", "I"),
+        ("3", "D"),
+        ("3", "I"),
+    ]
+
+
+def test_replace_that_displaces_another_row(database: Database) -> None:
+    dedup = petitions(database, INSERT, "CREATE UNIQUE INDEX one ON petitions (received)")
+    displacing = "REPLACE INTO petitions VALUES (9, 'z', 'x', '2', 'new')"
+    assert queued_by(dedup, database, displacing) == [("2", "D"), ("9", "I")]
+
+
+def test_not_seen_cascades(database: Database) -> None:
+    """The engine writes the rows below the triggers; a scan finds out."""
+    run(
+        database,
+        "CREATE TABLE offices (name varchar(20) PRIMARY KEY)",
+        "INSERT INTO offices VALUES ('x'), ('y')",
+    )
+    foreign = "ALTER TABLE petitions ADD FOREIGN KEY (region) REFERENCES offices (name) "
+    dedup = petitions(
+        database, INSERT, foreign + "ON DELETE CASCADE ON UPDATE CASCADE", columns={"region": 1}
+    )
+    assert queued_by(dedup, database, "UPDATE offices SET name = 'z' WHERE name = 'x'") == []
+    assert queued_by(dedup, database, "DELETE FROM offices WHERE name = 'z'") == []
+    assert dedup.scan().rows == 0
+
+
+def test_not_seen_truncate(database: Database) -> None:
+    dedup = petitions(database, INSERT)
+    assert queued_by(dedup, database, "TRUNCATE petitions") == []
+    assert dedup.scan().rows == 0
+
+
+def test_not_seen_partitions(database: Database) -> None:
+    run(
+        database,
+        "CREATE TABLE petitions (id int PRIMARY KEY, body text) PARTITION BY RANGE (id) "
+        "(PARTITION low VALUES LESS THAN (10), PARTITION high VALUES LESS THAN MAXVALUE)",
+        "INSERT INTO petitions VALUES (1, 'a'), (11, 'b')",
+    )
+    dedup = attached(database)
+    assert queued_by(dedup, database, "UPDATE petitions SET body = 'c'") == [("1", "U"), ("11", "U")]
+    for what in ("TRUNCATE PARTITION low", "DROP PARTITION high"):
+        assert queued_by(dedup, database, f"ALTER TABLE petitions {what}") == [], what
+    assert dedup.scan().rows == 0
+
+
+def test_a_column_dropped_or_renamed_beneath_us_stops_the_user(database: Database) -> None:
+    """Nothing in MariaDB says so before; the documentation does. Detaching sets the table free."""
+    dedup = petitions(database)
+    run(database, "ALTER TABLE petitions RENAME COLUMN body TO content")
+    with pytest.raises(Exception, match="Unknown column"):
+        run(
+            database,
+            "INSERT INTO petitions VALUES (1, 'a', 'x', '1', 'new')",
+            "UPDATE petitions SET content = 'b'",
+        )
+    Deduplicator(database.engine, "petitions").detach()
+    run(database, "UPDATE petitions SET content = 'b'")
+    assert changes(dedup) == []
+
+
+def test_columns_of_other_kinds(database: Database) -> None:
+    kinds = {
+        "json": ('{"a": 1}', '{"a": 2}'),
+        "enum('a', 'A ', 'b') COLLATE utf8mb4_bin": ("a", "b"),
+        "varbinary(20)": ("a", "A"),
+        "timestamp NULL": ("2024-01-01 00:00:00", "2024-01-01 00:00:01"),
+        "bit(8)": ("a", "b"),
+        "varchar(20) CHARACTER SET latin1": ("ae", "æ"),
+        "varchar(20) CHARACTER SET gbk": ("信", "访"),
+        "date": ("2024-02-28", "2024-02-29"),
+    }
+    columns = ", ".join(f"c{i} {kind}" for i, kind in enumerate(kinds))
+    run(
+        database,
+        f"CREATE TABLE records (id int PRIMARY KEY, {columns}, place point, "
+        f"upper_c0 varchar(20) AS (UPPER(c0)) VIRTUAL, other int)",
+    )
+    watched = [*(f"c{i}" for i in range(len(kinds))), "place"]
+    dedup = attached(database, "records", columns={name: {"kind": "value"} for name in watched})
+    with database.engine.begin() as connection:
+        connection.execute(text("INSERT INTO records (id, place) VALUES (1, POINT(1, 2))"))
+    assert queued_by(dedup, database, "UPDATE records SET other = 2, place = POINT(1, 2)") == []
+    assert queued_by(dedup, database, "UPDATE records SET place = POINT(1, 3)") == [("1", "U")]
+    for i, values in enumerate(kinds.values()):
+        for value in values:
+            assert queued_by(dedup, database, f"UPDATE records SET c{i} = '{value}'") == [("1", "U")], value
+            assert queued_by(dedup, database, f"UPDATE records SET c{i} = '{value}'") == [], value
+
+
+def test_generated_columns(database: Database) -> None:
+    for kind in ("VIRTUAL", "STORED"):
+        run(
+            database,
+            f"CREATE TABLE {kind} (id int PRIMARY KEY, name varchar(9), big varchar(9) AS (UPPER(name)) {kind})",
+        )
+        dedup = attached(database, kind, columns={"big": 1})
+        written = queued_by(dedup, database, f"INSERT INTO {kind} (id, name) VALUES (1, 'a')")
+        assert written == [("1", "I")]
+        assert queued_by(dedup, database, f"UPDATE {kind} SET name = 'A'") == []
+        assert queued_by(dedup, database, f"UPDATE {kind} SET name = 'b'") == [("1", "U")]
+
+
+def test_an_application_without_rights_on_ours(database: Database) -> None:
+    dedup = petitions(database)
+    name = database.engine.url.database
+    run(
+        database,
+        f"CREATE USER {name}@localhost",
+        f"GRANT INSERT, UPDATE, SELECT ON petitions TO {name}@localhost",
+    )
+    engine = create_engine(database.engine.url.set(username=name))
+    with engine.begin() as connection:
+        connection.execute(text(INSERT))
+    engine.dispose()
+    assert changes(dedup) == [("1", "I"), ("2", "I")]
+    run(database, f"DROP USER {name}@localhost")
+
+
+def test_the_user_s_lock_wait_is_put_back(database: Database) -> None:
+    run(database, "CREATE TABLE petitions (id int PRIMARY KEY, body text)")
+    dedup = Deduplicator(database.engine, "petitions", {"body": 1})
+    dedup.upgrade()
+    with dedup.database.dialect.write_transaction(database.engine) as connection:
+        connection.execute(text("SET SESSION lock_wait_timeout = 77"))
+        dedup._attachment(connection, add=True).attach(connection)
+        assert connection.scalar(text("SELECT @@SESSION.lock_wait_timeout")) == 77
+
+
+def test_a_half_made_attachment_is_found_and_mended(database: Database) -> None:
+    """Each statement commits: what broke off stands."""
+    run(database, "CREATE TABLE petitions (id int PRIMARY KEY, body text)")
+    dedup = Deduplicator(database.engine, "petitions", {"body": 1})
+    dedup.upgrade()
+    run(database, "CREATE TABLE other (id int)")
+    run(database, "CREATE TRIGGER dedup_petitions_1_delete AFTER DELETE ON other FOR EACH ROW SET @seen = 1")
+    dedup.attach()
+    assert dedup.trigger_state().state is AttachmentState.INTACT
+    with database.engine.begin() as connection:
+        attachment = dedup._attachment(connection)
+        attachment.statements = [*attachment.statements[:-1], "CREATE TRIGGER"]
+        run(database, "DROP TRIGGER dedup_petitions_1_insert")
+        with pytest.raises(Exception, match="syntax"):
+            attachment.attach(connection)
+    assert dedup.trigger_state().state is AttachmentState.MISSING
+    assert "dedup_petitions_1_insert" in dedup.database.installed_names()
+    dedup.attach()
+    assert dedup.trigger_state().state is AttachmentState.INTACT
+
+
+def test_a_table_in_another_database(database: Database) -> None:
+    other = f"{database.engine.url.database}_x"
+    run(
+        database,
+        f"CREATE DATABASE {other}",
+        f"CREATE TABLE {other}.petitions (id int PRIMARY KEY, body text)",
+    )
+    try:
+        dedup = Deduplicator(database.engine, "petitions", {"body": 1}, schema=other)
+        dedup.upgrade()
+        for dry_run in (True, False):
+            with pytest.raises(ConfigError, match="another database"):
+                dedup.attach(dry_run=dry_run)
+        assert values_of(
+            database, "SELECT COUNT(*) FROM dedup_watched_table WHERE attached_at IS NOT NULL"
+        ) == [0]
+    finally:
+        run(database, f"DROP DATABASE {other}")

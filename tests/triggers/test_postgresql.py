@@ -1,0 +1,370 @@
+"""What PostgreSQL does to rows in ways of its own, and what the triggers see of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import create_engine, text
+
+from db_dedup import Database as DedupDatabase
+from db_dedup import Deduplicator
+from db_dedup.errors import ConfigError
+from db_dedup.jobs.attachment import AttachmentState
+from tests.dialects.tables import run
+from tests.servers import Database
+from tests.triggers.conftest import attached, changes, petitions, queued_by, values_of
+
+INSERT = "INSERT INTO petitions VALUES (1, 'a', 'x', '1', 'new'), (2, 'b', 'x', '2', 'new')"
+PARTITIONED = (
+    "CREATE TABLE petitions (id integer, region text, body text, PRIMARY KEY (id, region)) "
+    + "PARTITION BY LIST (region)",
+    "CREATE TABLE north PARTITION OF petitions FOR VALUES IN ('n')",
+    "CREATE TABLE south PARTITION OF petitions FOR VALUES IN ('s')",
+)
+
+
+@pytest.fixture
+def database(postgresql_database: Database) -> Database:
+    return postgresql_database
+
+
+def test_partitions(database: Database) -> None:
+    run(database, *PARTITIONED)
+    dedup = attached(database)
+    north, south = '["1","n"]', '["1","s"]'
+    assert queued_by(dedup, database, "INSERT INTO petitions VALUES (1, 'n', 'a')") == [(north, "I")]
+    assert queued_by(dedup, database, "UPDATE north SET body = 'b'") == [(north, "U")]
+    moved = queued_by(dedup, database, "UPDATE petitions SET region = 's'")
+    assert moved == [(north, "D"), (south, "I")]
+    assert queued_by(dedup, database, "DELETE FROM south") == [(south, "D")]
+    assert queued_by(dedup, database, "INSERT INTO south VALUES (1, 's', 'c')") == [(south, "I")]
+    assert queued_by(dedup, database, "TRUNCATE petitions") == [("", "T")]
+
+
+def test_partitions_that_come_later(database: Database) -> None:
+    run(database, *PARTITIONED, "CREATE TABLE west (id integer NOT NULL, region text NOT NULL, body text)")
+    dedup = attached(database)
+    run(
+        database,
+        "CREATE TABLE east PARTITION OF petitions FOR VALUES IN ('e')",
+        "ALTER TABLE petitions ATTACH PARTITION west FOR VALUES IN ('w')",
+    )
+    assert dedup.trigger_state().state is AttachmentState.INTACT
+    replicating = ("INSERT INTO east VALUES (1, 'e', 'a')", "INSERT INTO west VALUES (1, 'w', 'a')")
+    with database.engine.begin() as connection:
+        for statement in ("SET LOCAL session_replication_role = replica", *replicating):
+            connection.execute(text(statement))
+    assert changes(dedup) == [('["1","e"]', "I"), ('["1","w"]', "I")]
+    run(database, "ALTER TABLE petitions DETACH PARTITION west")
+    assert queued_by(dedup, database, "UPDATE west SET body = 'b'", "DROP TABLE west") == []
+    assert dedup.trigger_state().state is AttachmentState.INTACT
+    dedup.detach()
+    assert queued_by(dedup, database, "UPDATE east SET body = 'b'") == []
+
+
+def test_not_seen_of_partitions(database: Database) -> None:
+    """Whole partitions come and go without a row being written; a scan finds out."""
+    run(
+        database,
+        *PARTITIONED,
+        "CREATE TABLE west (id integer NOT NULL, region text NOT NULL, body text)",
+        "INSERT INTO west VALUES (1, 'w', 'a')",
+    )
+    dedup = attached(database)
+    run(database, "INSERT INTO petitions VALUES (1, 'n', 'a'), (2, 's', 'b')")
+    for statement in (
+        "ALTER TABLE petitions ATTACH PARTITION west FOR VALUES IN ('w')",
+        "TRUNCATE south",
+        "ALTER TABLE petitions DETACH PARTITION north",
+        "DROP TABLE south",
+    ):
+        assert queued_by(dedup, database, statement) == [], statement
+    assert dedup.scan().rows == 1
+
+
+def test_one_disabled_partition_is_found(database: Database) -> None:
+    run(database, *PARTITIONED)
+    dedup = attached(database)
+    run(database, "ALTER TABLE north DISABLE TRIGGER dedup_petitions_1_update")
+    found = dedup.trigger_state()
+    assert found.state is AttachmentState.DISABLED
+    assert found.differences == ("trigger dedup_petitions_1_update on public.north is disabled",)
+    dedup.attach()
+    assert dedup.trigger_state().state is AttachmentState.INTACT
+    run(database, "INSERT INTO north VALUES (1, 'n', 'a')")
+    assert queued_by(dedup, database, "UPDATE north SET body = 'b'") == [('["1","n"]', "U")]
+
+
+def test_truncate_in_all_its_forms(database: Database) -> None:
+    run(database, "CREATE TABLE regions (name varchar(20) PRIMARY KEY)", "INSERT INTO regions VALUES ('x')")
+    dedup = petitions(database, INSERT, "ALTER TABLE petitions ADD FOREIGN KEY (region) REFERENCES regions")
+    for statement in ("TRUNCATE petitions RESTART IDENTITY", "TRUNCATE regions CASCADE"):
+        assert queued_by(dedup, database, statement) == [("", "T")], statement
+
+
+def test_copy(database: Database) -> None:
+    dedup = petitions(database)
+    with (
+        psycopg.connect(database.url.replace("+psycopg", "")) as connection,
+        connection.cursor() as cursor,
+        cursor.copy("COPY petitions FROM STDIN") as copy,
+    ):
+        for i in range(1000):
+            copy.write_row((i, "信", None, None, "new"))
+    assert len(changes(dedup)) == 1000
+
+
+def test_on_conflict(database: Database) -> None:
+    dedup = petitions(database, INSERT)
+    insert = "INSERT INTO petitions VALUES (2, '{}', 'x', '2', 'new'), (3, 'c', 'x', '3', 'new') ON CONFLICT "
+    assert queued_by(dedup, database, insert.format("z") + "DO NOTHING") == [("3", "I")]
+    take = "(id) DO UPDATE SET body = EXCLUDED.body"
+    assert queued_by(dedup, database, insert.format("z") + take) == [("2", "U")]
+    assert queued_by(dedup, database, insert.format("z") + take) == []
+
+
+def test_merge(database: Database) -> None:
+    if int(values_of(database, "SHOW server_version_num")[0]) < 150000:
+        pytest.skip("MERGE came with PostgreSQL 15")
+    dedup = petitions(database, INSERT)
+    merge = (
+        "MERGE INTO petitions AS p "
+        "USING (VALUES (1, 'z'), (2, 'gone'), (5, 'e')) AS v (id, body) ON p.id = v.id "
+        "WHEN MATCHED AND v.body = 'gone' THEN DELETE "
+        "WHEN MATCHED THEN UPDATE SET body = v.body "
+        "WHEN NOT MATCHED THEN INSERT (id, body) VALUES (v.id, v.body)"
+    )
+    assert queued_by(dedup, database, merge) == [("1", "U"), ("2", "D"), ("5", "I")]
+
+
+def test_cascades(database: Database) -> None:
+    dedup = petitions(database, INSERT)
+    run(
+        database,
+        "CREATE TABLE offices (name varchar(20) PRIMARY KEY)",
+        "INSERT INTO offices VALUES ('x'), ('y')",
+        "UPDATE petitions SET region = 'y' WHERE id = 2",
+        "ALTER TABLE petitions ADD FOREIGN KEY (region) REFERENCES offices "
+        "ON DELETE CASCADE ON UPDATE CASCADE",
+    )
+    watched = attached(database, "by_region", table="petitions", columns={"region": 1})
+    both = queued_by(watched, database, "UPDATE offices SET name = 'z' WHERE name = 'y'")
+    assert both == [("2", "U")]
+    assert queued_by(dedup, database, "DELETE FROM offices WHERE name = 'x'") == [("1", "D"), ("1", "D")]
+
+
+@pytest.fixture
+def clerk(database: Database) -> Any:
+    """An application's role: no rights in our schema, not even to look into it."""
+    run(database, "CREATE ROLE dedup_clerk LOGIN")
+    yield "dedup_clerk"
+    run(database, "DROP OWNED BY dedup_clerk", "DROP ROLE dedup_clerk")
+
+
+def test_an_application_without_rights_on_ours(database: Database, clerk: str) -> None:
+    dedup = petitions(database)
+    run(database, f"GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON petitions TO {clerk}")
+    engine = create_engine(database.url.replace("postgres@", f"{clerk}@"))
+    with engine.begin() as connection:
+        # A table of the clerk's own must not catch what is meant for ours.
+        connection.execute(text("CREATE TEMPORARY TABLE change (table_id int, row_key text)"))
+        connection.execute(text(INSERT))
+        connection.execute(text("UPDATE petitions SET body = 'z', id = id + 5"))
+        connection.execute(text("TRUNCATE petitions"))
+    assert changes(dedup) == [
+        ("", "T"), ("1", "D"), ("1", "I"), ("2", "D"), ("2", "I"), ("6", "I"), ("7", "I"),
+    ]  # fmt: skip
+    with pytest.raises(Exception, match="permission denied"), engine.begin() as connection:
+        connection.execute(text("SELECT dedup.queue_petitions_1()"))
+    engine.dispose()
+
+
+def test_only_we_may_use_the_function(database: Database, clerk: str) -> None:
+    """Or else anybody could queue what never happened."""
+    petitions(database)
+    run(database, f"GRANT USAGE ON SCHEMA dedup TO {clerk}", f"GRANT CREATE ON SCHEMA public TO {clerk}")
+    engine = create_engine(database.url.replace("postgres@", f"{clerk}@"))
+    trigger = "CREATE TRIGGER t AFTER INSERT ON own FOR EACH ROW EXECUTE FUNCTION dedup.queue_petitions_1()"
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE own (id int)"))
+    with engine.connect() as connection, pytest.raises(Exception, match="permission denied"):
+        connection.execute(text(trigger))
+    engine.dispose()
+
+
+def test_sessions_that_replicate(database: Database) -> None:
+    dedup = petitions(database)
+    with database.engine.begin() as connection:
+        connection.execute(text("SET LOCAL session_replication_role = replica"))
+        for statement in (
+            INSERT,
+            "UPDATE petitions SET body = 'z'",
+            "DELETE FROM petitions",
+            "TRUNCATE petitions",
+        ):
+            connection.execute(text(statement))
+    assert [operation for _, operation in changes(dedup)] == ["T", "D", "I", "U", "D", "I", "U"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after", "same"),
+    [
+        ("json", '{"a": 1}', '{"a": 2}', '{"a": 1}'),
+        ("jsonb", '{"a": 1}', '{"a": 2}', '{ "a" : 1 }'),
+        ("xml", "<a>1</a>", "<a>2</a>", "<a>1</a>"),
+        ("point", "(1,2)", "(1,3)", "(1,2)"),
+        ("box", "(0,0),(2,2)", "(0,0),(1,4)", "(2,2),(0,0)"),  # = compares their areas
+        ("text[]", "{a,b}", "{a,c}", "{a,b}"),
+        ("tsvector", "a b", "a c", "a b"),
+        ("bytea", "\\x00ff", "\\x00fe", "\\x00ff"),
+    ],
+)
+def test_columns_without_a_usable_equality(
+    database: Database, kind: str, before: str, after: str, same: str
+) -> None:
+    run(
+        database,
+        f"CREATE TABLE records (id integer PRIMARY KEY, data {kind}, other integer)",
+        f"INSERT INTO records VALUES (1, '{before}', 1)",
+    )
+    dedup = attached(database, "records", columns={"data": {"kind": "value"}})
+    update = "UPDATE records SET data = '{}'"
+    assert queued_by(dedup, database, "UPDATE records SET other = 2") == []
+    assert queued_by(dedup, database, update.format(same)) == []
+    assert queued_by(dedup, database, update.format(after)) == [("1", "U")]
+    assert queued_by(dedup, database, "UPDATE records SET data = NULL") == [("1", "U")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("tstzrange", "[2024-01-01 00:00+00,2024-01-02 00:00+00)"),
+        ("timestamptz", "2024-02-29 23:30+00"),
+        ("bytea", "a"),
+    ],
+)
+def test_keys_whose_text_depends_on_the_session(database: Database, kind: str, value: str) -> None:
+    run(database, f"CREATE TABLE records (id {kind} PRIMARY KEY, body text)")
+    dedup = attached(database, "records")
+    with database.engine.begin() as connection:
+        for setting in ("timezone = 'Asia/Tokyo'", "datestyle = 'German'", "bytea_output = 'escape'"):
+            connection.execute(text(f"SET LOCAL {setting}"))
+        connection.execute(text(f"INSERT INTO records VALUES ('{value}', 'a')"))
+        assert connection.scalar(text("SHOW timezone")) == "Asia/Tokyo"
+    dedup.scan()
+    scanned = values_of(database, "SELECT row_key FROM dedup.fingerprint")
+    if kind != "tstzrange":  # the engine of the test, which scans, writes ranges in its own time zone
+        assert changes(dedup) == [(key, "I") for key in scanned]
+    else:
+        assert changes(dedup) == [('["2024-01-01 00:00:00+00","2024-01-02 00:00:00+00")', "I")]
+
+
+def test_disabled_triggers_are_found_and_mended(database: Database) -> None:
+    dedup = petitions(database)
+    for how, state, words in (
+        ("DISABLE TRIGGER dedup_petitions_1_truncate", AttachmentState.DISABLED, "truncate is disabled"),
+        ("DISABLE TRIGGER ALL", AttachmentState.DISABLED, "delete is disabled"),
+        ("ENABLE TRIGGER dedup_petitions_1_insert", AttachmentState.DISABLED, "does not fire in sessions"),
+        (
+            "ENABLE REPLICA TRIGGER dedup_petitions_1_insert",
+            AttachmentState.DISABLED,
+            "fires only in sessions",
+        ),
+    ):
+        run(database, f"ALTER TABLE petitions {how}")
+        found = dedup.trigger_state()
+        assert found.state is state, how
+        assert words in found.differences[0], how
+        dedup.attach()
+        assert dedup.trigger_state().state is AttachmentState.INTACT
+    assert queued_by(dedup, database, INSERT) == [("1", "I"), ("2", "I")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER FUNCTION dedup.queue_petitions_1() SECURITY INVOKER",
+        "ALTER FUNCTION dedup.queue_petitions_1() RESET ALL",
+        "GRANT EXECUTE ON FUNCTION dedup.queue_petitions_1() TO PUBLIC",
+        "CREATE OR REPLACE FUNCTION dedup.queue_petitions_1() RETURNS trigger LANGUAGE plpgsql "
+        + "AS 'BEGIN RETURN NULL; END'",
+    ],
+)
+def test_an_altered_function_is_found_and_mended(database: Database, change: str) -> None:
+    dedup = petitions(database)
+    run(database, change)
+    assert dedup.trigger_state().state is AttachmentState.ALTERED
+    dedup.attach()
+    assert dedup.trigger_state().state is AttachmentState.INTACT
+    assert queued_by(dedup, database, INSERT) == [("1", "I"), ("2", "I")]
+
+
+def test_what_the_catalogue_says_does_not_depend_on_the_session(database: Database) -> None:
+    dedup = petitions(database)
+    with database.engine.begin() as connection:
+        for path in ("dedup, public", "public", "pg_catalog, dedup, public"):
+            connection.execute(text(f"SET LOCAL search_path = {path}"))
+            assert dedup._attachment(connection).state(connection).state is AttachmentState.INTACT, path
+            assert connection.scalar(text("SHOW search_path")) == path
+
+
+def test_a_column_that_counts_cannot_be_dropped_unnoticed(database: Database) -> None:
+    dedup = petitions(database, INSERT)
+    for column in ("id", "body"):
+        with pytest.raises(Exception, match="depend"):
+            run(database, f"ALTER TABLE petitions DROP COLUMN {column}")
+    run(database, "ALTER TABLE petitions DROP COLUMN status", "ALTER TABLE petitions DROP COLUMN id CASCADE")
+    with pytest.raises(ConfigError, match="no primary key"):
+        dedup.attach()
+    run(database, "INSERT INTO petitions VALUES ('a', 'x', '1')", "UPDATE petitions SET body = 'z'")
+
+
+def test_a_renamed_column_does_not_stop_the_user(database: Database) -> None:
+    dedup = petitions(database, INSERT, "ALTER TABLE petitions RENAME body TO words", columns={"words": 1})
+    run(database, "ALTER TABLE petitions RENAME words TO content")
+    assert queued_by(dedup, database, "UPDATE petitions SET content = 'z' WHERE id = 1") == [("1", "U")]
+    run(database, "ALTER TABLE petitions RENAME id TO number")
+    writes = ("UPDATE petitions SET content = 'y' WHERE number = 1", "DELETE FROM petitions WHERE number = 1")
+    assert queued_by(dedup, database, *writes) == [("", "X"), ("", "X")]
+
+
+def test_two_installations_watch_one_table(database: Database) -> None:
+    first = petitions(database)
+    second = Deduplicator(DedupDatabase(database.engine, schema="trial"), "petitions", {"body": 1})
+    second.upgrade()
+    second.attach()
+    run(database, INSERT)
+    assert changes(first) == changes(second) == [("1", "I"), ("2", "I")]
+    second.database.uninstall()
+    assert first.trigger_state().state is AttachmentState.INTACT
+    assert queued_by(first, database, "DELETE FROM petitions WHERE id = 1") == [("1", "D")]
+
+
+def test_a_dump_of_the_catalogue_makes_the_triggers_again(database: Database) -> None:
+    """As a restored backup does: what the catalogue writes must be readable."""
+    dedup = petitions(database)
+    (definition,) = values_of(
+        database, "SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE tgname = 'dedup_petitions_1_update'"
+    )
+    run(
+        database,
+        "DROP TRIGGER dedup_petitions_1_update ON petitions",
+        definition,
+        "ALTER TABLE petitions ENABLE ALWAYS TRIGGER dedup_petitions_1_update",
+    )
+    assert dedup.trigger_state().state is AttachmentState.INTACT
+
+
+def test_a_table_in_another_schema(database: Database) -> None:
+    run(
+        database,
+        'CREATE SCHEMA "the office"',
+        'CREATE TABLE "the office".petitions (id integer PRIMARY KEY, body text)',
+    )
+    dedup = attached(database, "petitions", schema="the office")
+    assert queued_by(dedup, database, "INSERT INTO \"the office\".petitions VALUES (1, 'a')") == [("1", "I")]
+    assert dedup.trigger_state().state is AttachmentState.INTACT
+    dedup.detach()
+    assert values_of(database, "SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal") == [0]
