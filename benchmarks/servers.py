@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 
 from tests.servers import Server, ServerUnavailableError, fresh_database, start_mariadb, start_postgresql
 
@@ -42,7 +42,7 @@ def _mariadb() -> Iterator[str]:
 
 
 @contextmanager
-def _on(server: Server, *settings: object) -> Iterator[str]:
+def _on(server: Server, *settings: TextClause) -> Iterator[str]:
     try:
         with fresh_database(server) as database:
             with database.engine.connect() as connection:

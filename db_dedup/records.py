@@ -241,6 +241,7 @@ class TableStatus:
     last_scan_started: datetime | None
     last_scan_finished: datetime | None
     last_scan_state: str | None
+    last_scan_error: str | None
 
 
 @dataclass(frozen=True)
@@ -259,14 +260,18 @@ class AnswerDifferences:
         pairs_gained: pairs and links of copies that are not stored.
         pairs_lost: stored ones that would go.
         pairs_changed: stored ones, as they would be: with another distance or similarity.
-        groups_merged: groups of the fresh answer that take in more than one stored group or row.
-        groups_split: stored groups that would fall apart or lose rows.
-        groups_changed: groups of either answer that the other does not have just so.
+        groups_gained: groups of the fresh answer none of whose rows is in a stored group.
+        groups_lost: stored groups none of whose rows would be in a group.
+        groups_merged: groups of the fresh answer with rows of several stored groups, or of one and of none.
+        groups_split: stored groups whose rows would be in several groups, or some of them in none.
+        groups_changed: groups of either answer that the other does not have just so, all these included.
     """
 
     pairs_gained: Difference[DuplicatePair]
     pairs_lost: Difference[DuplicatePair]
     pairs_changed: Difference[DuplicatePair]
+    groups_gained: Difference[str]
+    groups_lost: Difference[str]
     groups_merged: Difference[str]
     groups_split: Difference[str]
     groups_changed: Difference[str]
@@ -294,7 +299,7 @@ class ScanPreview:
     Attributes:
         report: what it would find.
         matching_seconds: the part of its time that went into the search; the rest was reading and segmenting.
-        hottest_blocks: the block values that most fingerprints share.
+        hottest_blocks: the block values that most rows share, copies aside.
         differences: from the stored answer, None where there is none yet.
         is_new_recipe: the settings ask for other fingerprints than those stored: a scan builds them beside.
     """

@@ -10,18 +10,14 @@ from sqlalchemy.orm import Session
 
 from db_dedup.app.database import Database
 from db_dedup.app.row_texts import RowTexts
+from db_dedup.app.table_triggers import TableTriggers
 from db_dedup.config import Settings, WatchedTable, watched_table
 from db_dedup.engines.embedded.expansion import Expansion
 from db_dedup.engines.embedded.explanation import Explainer
 from db_dedup.engines.embedded.lookup import CheckResult, Lookup
 from db_dedup.errors import ConfigError, NotScannedError, RecipeDiffersError, UnknownNameError
-from db_dedup.jobs.attachment import (
-    Attachment,
-    AttachmentReport,
-    detach,
-    plan_triggers,
-    trigger_target,
-)
+from db_dedup.jobs.attachment import AttachmentReport
+from db_dedup.jobs.change_worker import BATCH_CHANGES, TableWorker, WorkerTable
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.full_scan import FullScan
 from db_dedup.jobs.table_view import TableView
@@ -34,11 +30,11 @@ from db_dedup.records import (
     Match,
     ScanPreview,
     ScanReport,
+    SourceTable,
     Verification,
 )
 from db_dedup.schema.views import printable
-from db_dedup.store import answers, watched_tables
-from db_dedup.store.attachments import add_unscanned
+from db_dedup.store import answers, changes, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.inspection import check_columns, inspect_table, resolve_key
 from db_dedup.store.source import Source
@@ -110,6 +106,8 @@ class Deduplicator:
                     TableView(database.dialect, database.tables, source).refresh(
                         connection, self._find_stored(connection)
                     )
+                with database.dialect.write_transaction(database.engine) as connection:
+                    self._triggers().attachment(connection).follow_settings(connection)
         return report
 
     def preview(self) -> ScanPreview:
@@ -131,6 +129,38 @@ class Deduplicator:
                 stored = self._require_stored(connection)
                 context = self._context(*self._source(connection, stored.watched))
             return verify(context, stored)
+
+    def worker(self, batch_changes: int = BATCH_CHANGES) -> TableWorker:
+        """What handles the changes that the triggers queue, by the stored recipe.
+
+        Raises:
+            RecipeDiffersError: the given settings are others.
+        """
+        database = self.database
+        with database.errors_told(), database.engine.connect() as connection:
+            database.require_schema_on(connection)
+            stored = self._find_stored(connection)
+            if stored.recipe is not None:
+                self._require_scanned(connection)
+        return TableWorker(
+            WorkerTable(
+                self.name,
+                database.engine,
+                database.dialect,
+                database.tables,
+                lambda connection, stored: self._context(*self._source(connection, stored.watched)),
+                self.scan,
+            ),
+            batch_changes,
+        )
+
+    def retry(self) -> int:
+        """Queue the changes that were given up once more. Gives how many they were."""
+        database = self.database
+        with database.errors_told(), database.dialect.write_transaction(database.engine) as connection:
+            database.require_schema_on(connection)
+            table_id = self._find_stored(connection).id
+            return changes.retry_dead(connection, database.dialect, database.tables, table_id)
 
     def check(
         self, record: Mapping[str, object], connection: Connection | Session | None = None
@@ -206,36 +236,19 @@ class Deduplicator:
         Returns:
             The statements that were run, or would be; none where the triggers stand as they should.
         """
-        self._refuse_apart()
-        database = self.database
-        with database.errors_told():
-            if dry_run:
-                with database.engine.connect() as connection:
-                    return self._attachment(connection).pending(connection)
-            with database.dialect.write_transaction(database.engine) as connection:
-                return self._attachment(connection, add=True).attach(connection)
+        return self._triggers().attach(dry_run)
 
     def detach(self) -> int:
         """Drop the triggers, also if the table is gone, and forget its queue. Gives how many were queued."""
-        self._refuse_apart()
-        database = self.database
-        with database.errors_told(), database.dialect.write_transaction(database.engine) as connection:
-            database.require_schema_on(connection)
-            stored = self._find_stored(connection)
-            target = trigger_target(database.namespace, stored.id, stored.watched)
-            return detach(connection, database.dialect, database.tables, target)
+        return self._triggers().detach(self._find_stored)
 
     def trigger_state(self) -> AttachmentReport:
         """Whether the triggers stand as they were made, and as the settings want them."""
-        self._refuse_apart()
-        with self.database.errors_told(), self.database.engine.connect() as connection:
-            return self._attachment(connection).state(connection)
+        return self._triggers().state()
 
     def trigger_statements(self) -> list[str]:
         """The DDL of this table's triggers, as `attach` would run it on a table that has none."""
-        self._refuse_apart()
-        with self.database.errors_told(), self.database.engine.connect() as connection:
-            return self._attachment(connection).statements
+        return self._triggers().statements()
 
     def view_statements(self) -> list[str]:
         """The DDL of this table's view, as a scan would run it."""
@@ -283,29 +296,18 @@ class Deduplicator:
             self._progress,
         )
 
-    def _attachment(self, connection: Connection, add: bool = False) -> Attachment:
-        """The triggers as the recipe that serves wants them; before the first scan, as the given settings."""
-        database = self.database
-        database.require_schema_on(connection)
-        stored = watched_tables.find_table(connection, database.tables, self.name)
+    def _triggers(self) -> TableTriggers:
+        return TableTriggers(self.database, self._to_attach)
+
+    def _to_attach(self, connection: Connection) -> tuple[StoredTable | None, WatchedTable, SourceTable]:
+        """The recipe that serves decides; before the first scan, the given settings."""
+        stored = watched_tables.find_table(connection, self.database.tables, self.name)
         if stored is not None and stored.recipe is not None:
             watched = self._require_scanned(connection).watched
         else:
             watched = self._given or self._find_stored(connection).watched
         watched, source = self._source(connection, watched)
-        # Planned before anything is stored: a table that cannot be attached leaves nothing behind.
-        plan = plan_triggers(database.namespace, stored.id if stored else 0, watched, source.table)
-        if add:
-            stored = add_unscanned(connection, database.tables, watched)
-            plan = plan_triggers(database.namespace, stored.id, watched, source.table)
-        return Attachment(database.dialect, database.tables, plan)
-
-    def _refuse_apart(self) -> None:
-        if self.database.is_apart:
-            raise ConfigError(
-                "our tables are in another database (store_url), where no trigger can tell us of changes: "
-                "run a scan from time to time"
-            )
+        return stored, watched, source.table
 
     def _explainer(self, connection: Connection) -> Explainer:
         """Made once, and again when a scan has switched to another recipe."""

@@ -16,6 +16,7 @@ from db_dedup.cli.explain import explain
 from db_dedup.cli.groups import groups
 from db_dedup.cli.init import init
 from db_dedup.cli.pairs import pairs
+from db_dedup.cli.retry import retry
 from db_dedup.cli.scan import scan
 from db_dedup.cli.sql import sql
 from db_dedup.cli.status import status
@@ -23,6 +24,7 @@ from db_dedup.cli.terminal import say
 from db_dedup.cli.uninstall import uninstall
 from db_dedup.cli.upgrade import upgrade
 from db_dedup.cli.verify import verify
+from db_dedup.cli.worker import worker
 from db_dedup.errors import DedupError
 
 app = typer.Typer(
@@ -43,6 +45,8 @@ for command in (
     check,
     attach,
     detach,
+    worker,
+    retry,
     status,
     verify,
     sql,

@@ -20,9 +20,11 @@ def tell_differences(found: AnswerDifferences) -> None:
         rows = ((p.key_a, p.key_b, p.distance, p.similarity) for p in pairs.samples)
         _tell(f"pairs {what}", pairs, _PAIR_COLUMNS, rows)
     for what, groups in (
+        ("gained", found.groups_gained),
+        ("lost", found.groups_lost),
         ("that merge or take in rows", found.groups_merged),
         ("that split or lose rows", found.groups_split),
-        ("that are not the same in both answers", found.groups_changed),
+        ("not the same in both answers, these included", found.groups_changed),
     ):
         _tell(f"groups {what}", groups, ("group_id",), ((key,) for key in groups.samples))
 

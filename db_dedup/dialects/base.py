@@ -186,6 +186,22 @@ class Dialect(ABC):
     def refresh_statistics(self, engine: Engine, table: Table) -> None:
         """Tell the planner what one of our tables holds now; in a transaction of its own."""
 
+    @abstractmethod
+    def take_changes(
+        self, connection: Connection, queue: Table, table_id: int, limit: int, row_key: str | None
+    ) -> list[tuple[str, str]]:
+        """Delete the oldest changes of a table and give (row key, operation) of each.
+
+        Those that another transaction has just written or holds are passed over, never waited for.
+
+        Args:
+            connection: in a transaction at READ COMMITTED.
+            queue: our table of changes.
+            table_id: the watched table's number.
+            limit: how many at most.
+            row_key: only those of this row; None for all.
+        """
+
     # Triggers on the user's tables
 
     @abstractmethod

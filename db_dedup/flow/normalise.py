@@ -6,6 +6,7 @@ three bits were pairs of masks.
 """
 
 import re
+import sys
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -24,12 +25,15 @@ _CROSSES = re.compile(r"(?<![a-z0-9])x{2,}(?![a-z0-9])")
 # Digits may repeat and mean it (10000 is not 100); anything else says no more after the third time.
 _REPEATED = re.compile(r"([^\d\s])\1{3,}")
 
+_BLANKS = re.compile(r"[^\S\n]+")
 _RETWEETED_BY = re.compile(r"(?:[^\S\n]*\bretweeted by [^\n]*)$", re.MULTILINE)
 _REPOST = re.compile(r"(?://|\bvia|\brt|回复|转发)?[^\S\n]*@[\w\-.·]+[^\S\n]*:?")
-_BARE_RT = re.compile(r"^[^\S\n]*rt\b[^\S\n]*:?|转发微博|轉發微博", re.MULTILINE)
+_BARE_RT = re.compile(r"^(?:[^\S\n]*rt\b[^\S\n]*:?)+|转发微博|轉發微博", re.MULTILINE)
 
 # One unusual character sends its whole line through the slow road, one long run its whole batch.
 _BATCH_LINES = 256
+# Composition takes time with the square of a run of marks; Unicode's stream-safe format allows as many.
+_MARKS_IN_A_ROW: Final = 30
 _PLANE = 1 << 16
 
 
@@ -87,6 +91,15 @@ def _may_combine(character: str) -> bool:
     return unicodedata.category(character) in ("Mn", "Mc", "Me")
 
 
+@cache
+def _excess_marks() -> re.Pattern[str]:
+    """A run of combining marks, its first part apart from what is too much."""
+    marks = [c for c in map(chr, range(sys.maxunicode + 1)) if unicodedata.combining(c)]
+    marks += "\u0344\u0f73\u0f75\u0f81"  # each of which becomes two
+    anything = "[" + "".join(marks) + "]"
+    return re.compile(f"({anything}{{{_MARKS_IN_A_ROW}}}){anything}+")
+
+
 def _fold_lines(lines: list[str]) -> str:
     """The folded lines, joined by newlines."""
     table, is_unusual = _fold_table()
@@ -97,7 +110,7 @@ def _fold_lines(lines: list[str]) -> str:
         return table[in_plane].tobytes().decode("utf-32-le", "surrogatepass")
     ends = np.flatnonzero(codes == ord("\n"))
     for line in np.unique(np.searchsorted(ends, np.flatnonzero(unusual))).tolist():
-        lines[line] = _INVISIBLE.sub("", fold(lines[line]))
+        lines[line] = _INVISIBLE.sub("", fold(_excess_marks().sub(r"\1", lines[line])))
     codes = _code_points("\n".join(lines))
     # Folding twice changes nothing, so the lines of the slow road may pass through the table as well.
     in_plane = np.minimum(codes, _PLANE - 1)
@@ -128,8 +141,9 @@ def _has_run_of_four(text: str) -> bool:
 
 
 def _strip_reposts(text: str) -> str:
-    text = _RETWEETED_BY.sub("", text)
-    return _until_stable(lambda t: _BARE_RT.sub(" ", _REPOST.sub(" ", t)), text)
+    # Long runs of blanks would be looked through again from each of them.
+    text = _RETWEETED_BY.sub("", _BLANKS.sub(" ", text))
+    return _until_stable(lambda t: _BARE_RT.sub(" ", _BLANKS.sub(" ", _REPOST.sub(" ", t))), text)
 
 
 def _until_stable(change: Callable[[str], str], text: str) -> str:

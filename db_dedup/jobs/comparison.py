@@ -1,6 +1,6 @@
 """How a fresh answer differs from the stored one: for `verify`, and for the preview of a scan."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeVar
@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from db_dedup.engines.embedded.table_scan import ScannedTable
 from db_dedup.records import AnswerDifferences, Difference, DuplicatePair
 from db_dedup.store.fingerprints import FingerprintStore, RowFingerprint
-from db_dedup.store.pairs import read_pairs
+from db_dedup.store.pairs import StoredPairs, read_pairs
 
 _T = TypeVar("_T")
 
@@ -20,7 +20,9 @@ SAMPLES: Final = 10
 """How many examples of each difference are shown."""
 
 _NONE = -1
-_PAIR = np.dtype([("a", np.int64), ("b", np.int64), ("d", np.int16), ("s", np.float64)])
+_PAIR = np.dtype(
+    [("a", np.int64), ("b", np.int64), ("is_link", np.bool_), ("d", np.int16), ("s", np.float64)]
+)
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class _Answer:
     """An answer on n rows, whose numbers both answers share.
 
     Attributes:
-        pairs: _PAIR[p], the links of copies included (distance 0, similarity 1), sorted.
+        pairs: _PAIR[p], those in abridged groups aside that are no links of copies.
         group_of: int64[n], the number of the group's representative, -1 outside any group.
         flags: int64[n, 2], is_loose and is_abridged at representatives, else 0.
     """
@@ -36,6 +38,14 @@ class _Answer:
     pairs: NDArray[np.void]
     group_of: NDArray[np.int64]
     flags: NDArray[np.int64]
+
+    @property
+    def in_abridged(self) -> NDArray[np.bool_]:
+        """bool[n]: the rows of abridged groups."""
+        inside = np.zeros(self.group_of.size, np.bool_)
+        is_grouped = self.group_of != _NONE
+        inside[is_grouped] = self.flags[self.group_of[is_grouped], 1] != 0
+        return inside
 
 
 def compare_answers(
@@ -46,24 +56,19 @@ def compare_answers(
     Pairs inside a group that is abridged in both answers are not compared: which of them are stored depends
     on the history.
     """
-    numbers = _Numbers(connection, store, scanned)
-    old, new = _stored_answer(connection, store, numbers), _fresh_answer(scanned, len(numbers.row_keys))
-    is_abridged = _in_abridged(old) & _in_abridged(new)
-    old_pairs, new_pairs = (
-        answer.pairs[~(is_abridged[answer.pairs["a"]] & is_abridged[answer.pairs["b"]])]
-        for answer in (old, new)
-    )
-    keys = ["a", "b"]
-    is_kept = np.isin(new_pairs[keys], old_pairs[keys])
-    gained, kept = new_pairs[~is_kept], new_pairs[is_kept]
-    lost, changed = old_pairs[~np.isin(old_pairs[keys], new_pairs[keys])], kept[~np.isin(kept, old_pairs)]
+    stored = _Stored(connection, store, scanned)
+    keys = stored.row_keys
+    old, new = stored.answer(), _fresh_answer(scanned, len(keys))
+    gained, lost, changed = _differing_pairs(old, new)
     return AnswerDifferences(
-        pairs_gained=_difference(map(numbers.pair, gained)),
-        pairs_lost=_difference(map(numbers.pair, lost)),
-        pairs_changed=_difference(map(numbers.pair, changed)),
-        groups_merged=_difference(_merged(old, new, numbers.row_keys)),
-        groups_split=_difference(_merged(new, old, numbers.row_keys)),
-        groups_changed=_difference(_changed(old, new, numbers.row_keys)),
+        pairs_gained=_difference(_named(pair, keys) for pair in gained),
+        pairs_lost=_difference(_named(pair, keys) for pair in lost),
+        pairs_changed=_difference(_named(pair, keys) for pair in changed),
+        groups_gained=_difference(keys[i] for i in _gained(old, new)),
+        groups_lost=_difference(keys[i] for i in _gained(new, old)),
+        groups_merged=_difference(keys[i] for i in _merged(old, new)),
+        groups_split=_difference(keys[i] for i in _merged(new, old)),
+        groups_changed=_difference(keys[i] for i in _changed(old, new)),
     )
 
 
@@ -79,52 +84,53 @@ def compare_rows(connection: Connection, store: FingerprintStore, scanned: Scann
     return _difference(iter([*differing, *stored]))
 
 
-class _Numbers:
-    """One number for each row of either answer; those of the scan come first, in their order."""
+class _Stored:
+    """The stored answer, each row under one number: those of the scan first, in their order, then those that
+    only our tables know.
+
+    Attributes:
+        row_keys: by number; an id that no stored row has is told as such.
+    """
 
     def __init__(self, connection: Connection, store: FingerprintStore, scanned: ScannedTable) -> None:
-        number_of = {row_key: i for i, row_key in enumerate(scanned.row_keys)}
+        self._pairs, self._rows = read_pairs(connection, store), store.read_answer(connection)
         self.row_keys = list(scanned.row_keys)
-        self._ids, numbers = [], []
+        number_of = {row_key: i for i, row_key in enumerate(self.row_keys)}
+        ids, numbers = [], []
         for row_key, row_id in store.read_ids(connection).items():
             if row_key not in number_of:
                 number_of[row_key] = len(self.row_keys)
                 self.row_keys.append(row_key)
-            self._ids.append(row_id)
+            ids.append(row_id)
             numbers.append(number_of[row_key])
-        order = np.argsort(np.array(self._ids, np.int64))
-        self._sorted_ids = np.array(self._ids, np.int64)[order]
-        self._numbers = np.array(numbers, np.int64)[order]
+        mentioned = np.concatenate([self._pairs.id_a, self._pairs.id_b, self._rows[:, :3].ravel()])
+        unknown = np.setdiff1d(mentioned[mentioned != _NONE], np.array(ids, np.int64)).tolist()
+        numbers += range(len(self.row_keys), len(self.row_keys) + len(unknown))
+        self.row_keys += [f"(no row has the id {row_id})" for row_id in unknown]
+        self._ids = np.array(ids + unknown, np.int64)
+        order = np.argsort(self._ids)
+        self._ids, self._numbers = self._ids[order], np.array(numbers, np.int64)[order]
 
-    def of_ids(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The numbers of these stored ids; -1 stays."""
+    def answer(self) -> _Answer:
+        """The answer by numbers."""
+        rows, originals, groups = (self._numbers_of(self._rows[:, i]) for i in (0, 1, 2))
+        count = len(self.row_keys)
+        group_of, flags = np.full(count, _NONE, np.int64), np.zeros((count, 2), np.int64)
+        group_of[rows] = groups
+        flags[rows] = self._rows[:, 3:] == 1
+        found = self._pairs
+        pairs = StoredPairs(
+            self._numbers_of(found.id_a), self._numbers_of(found.id_b), found.distances, found.similarities
+        )
+        is_copy = originals != _NONE
+        return _Answer(_with_links(pairs, originals[is_copy], rows[is_copy]), group_of, flags)
+
+    def _numbers_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The numbers of stored ids; -1 stays."""
         found = np.full(ids.size, _NONE, np.int64)
         is_set = ids != _NONE
-        found[is_set] = self._numbers[np.searchsorted(self._sorted_ids, ids[is_set])]
+        found[is_set] = self._numbers[np.searchsorted(self._ids, ids[is_set])]
         return found
-
-    def pair(self, pair: np.void) -> DuplicatePair:
-        similarity = float(pair["s"])
-        return DuplicatePair(
-            self.row_keys[int(pair["a"])],
-            self.row_keys[int(pair["b"])],
-            int(pair["d"]),
-            None if similarity < 0 else similarity,
-        )
-
-
-def _stored_answer(connection: Connection, store: FingerprintStore, numbers: _Numbers) -> _Answer:
-    stored, answer = read_pairs(connection, store), store.read_answer(connection)
-    rows, originals, groups = (numbers.of_ids(answer[:, i]) for i in (0, 1, 2))
-    is_copy = originals != _NONE
-    count = len(numbers.row_keys)
-    group_of, flags = np.full(count, _NONE, np.int64), np.zeros((count, 2), np.int64)
-    group_of[rows] = groups
-    flags[rows] = answer[:, 3:] == 1
-    pairs = _pairs(
-        numbers.of_ids(stored.id_a), numbers.of_ids(stored.id_b), stored.distances, stored.similarities
-    )
-    return _Answer(_with_links(pairs, rows[is_copy], originals[is_copy]), group_of, flags)
 
 
 def _fresh_answer(scanned: ScannedTable, count: int) -> _Answer:
@@ -135,56 +141,96 @@ def _fresh_answer(scanned: ScannedTable, count: int) -> _Answer:
     first = rows[matches.group_of == rows]
     flags[first, 0], flags[first, 1] = matches.is_loose[first], matches.is_abridged[first]
     found = matches.pairs
-    pairs = _pairs(
+    pairs = StoredPairs(
         found.left.astype(np.int64), found.right.astype(np.int64), found.distances, found.similarities
     )
     copies = np.flatnonzero(matches.copy_of != _NONE)
-    return _Answer(_with_links(pairs, copies, matches.copy_of[copies].astype(np.int64)), group_of, flags)
-
-
-def _pairs(
-    a: NDArray[np.int64],
-    b: NDArray[np.int64],
-    distances: NDArray[np.int16],
-    similarities: NDArray[np.float64],
-) -> NDArray[np.void]:
-    pairs = np.empty(a.size, _PAIR)
-    pairs["a"], pairs["b"], pairs["d"] = a, b, distances
-    pairs["s"] = np.nan_to_num(similarities, nan=-1.0)  # NaN equals nothing, not even itself
-    return pairs
+    return _Answer(_with_links(pairs, matches.copy_of[copies].astype(np.int64), copies), group_of, flags)
 
 
 def _with_links(
-    pairs: NDArray[np.void], copies: NDArray[np.int64], originals: NDArray[np.int64]
+    pairs: StoredPairs, originals: NDArray[np.int64], copies: NDArray[np.int64]
 ) -> NDArray[np.void]:
-    links = _pairs(originals, copies, np.zeros(copies.size, np.int16), np.ones(copies.size))
-    return np.sort(np.concatenate([pairs, links]), order=["a", "b"])
+    """The pairs, by numbers, and a link from each copied row to its copy."""
+    records = np.empty(pairs.id_a.size + copies.size, _PAIR)
+    records["a"] = np.concatenate([pairs.id_a, originals])
+    records["b"] = np.concatenate([pairs.id_b, copies])
+    records["is_link"] = np.arange(records.size) >= pairs.id_a.size
+    records["d"] = np.concatenate([pairs.distances, np.zeros(copies.size, np.int16)])
+    # NaN equals nothing, not even itself
+    records["s"] = np.concatenate([np.nan_to_num(pairs.similarities, nan=-1.0), np.ones(copies.size)])
+    return records
 
 
-def _in_abridged(answer: _Answer) -> NDArray[np.bool_]:
-    inside = np.zeros(answer.group_of.size, np.bool_)
-    is_grouped = answer.group_of != _NONE
-    inside[is_grouped] = answer.flags[answer.group_of[is_grouped], 1] != 0
-    return inside
+def _differing_pairs(
+    old: _Answer, new: _Answer
+) -> tuple[NDArray[np.void], NDArray[np.void], NDArray[np.void]]:
+    """(gained, lost, changed) pairs and links, by numbers; changed ones as they are in the new answer."""
+    is_left_out = old.in_abridged & new.in_abridged
+    before, after = (_compared(answer.pairs, is_left_out) for answer in (old, new))
+    keys_before, keys_after = (_pair_keys(pairs, old.group_of.size) for pairs in (before, after))
+    _, i, j = np.intersect1d(keys_before, keys_after, assume_unique=True, return_indices=True)
+    differs = (before["d"][i] != after["d"][j]) | (before["s"][i] != after["s"][j])
+    return (
+        np.sort(after[~np.isin(keys_after, keys_before)], order=["a", "b"]),
+        np.sort(before[~np.isin(keys_before, keys_after)], order=["a", "b"]),
+        np.sort(after[j[differs]], order=["a", "b"]),
+    )
 
 
-def _merged(old: _Answer, new: _Answer, row_keys: Sequence[str]) -> Iterator[str]:
-    """Representatives of the new groups whose rows were in several groups, or in a group and alone."""
+def _compared(pairs: NDArray[np.void], is_left_out: NDArray[np.bool_]) -> NDArray[np.void]:
+    kept: NDArray[np.void] = pairs[pairs["is_link"] | ~(is_left_out[pairs["a"]] & is_left_out[pairs["b"]])]
+    return kept
+
+
+def _pair_keys(pairs: NDArray[np.void], count: int) -> NDArray[np.int64]:
+    """One number for each pair; a link is apart from a pair of the same rows."""
+    keys: NDArray[np.int64] = (pairs["a"] * count + pairs["b"]) * 2 + pairs["is_link"]
+    return keys
+
+
+def _gained(old: _Answer, new: _Answer) -> list[int]:
+    """Representatives of the new groups none of whose rows was in a group."""
+    groups = np.unique(new.group_of[new.group_of != _NONE])
+    found: list[int] = groups[~_holds_grouped(old, new)[groups]].tolist()
+    return found
+
+
+def _merged(old: _Answer, new: _Answer) -> list[int]:
+    """Representatives of the new groups whose rows were in several groups, or in a group and in none."""
+    count = old.group_of.size
     is_grouped = new.group_of != _NONE
-    was_in = np.where(old.group_of == _NONE, np.arange(old.group_of.size), old.group_of)
-    both = np.unique(np.stack([new.group_of[is_grouped], was_in[is_grouped]], axis=1), axis=0)
-    groups, counts = np.unique(both[:, 0], return_counts=True)
-    had_group = np.zeros(old.group_of.size, np.bool_)
-    had_group[new.group_of[is_grouped & (old.group_of != _NONE)]] = True
-    return (row_keys[g] for g in groups[(counts > 1) & had_group[groups]].tolist())
+    # A row outside every group is a part of its own.
+    was_in = np.where(old.group_of == _NONE, np.arange(count), old.group_of)
+    parts = np.unique(new.group_of[is_grouped] * count + was_in[is_grouped])
+    groups, part_counts = np.unique(parts // max(count, 1), return_counts=True)
+    found: list[int] = groups[(part_counts > 1) & _holds_grouped(old, new)[groups]].tolist()
+    return found
 
 
-def _changed(old: _Answer, new: _Answer, row_keys: Sequence[str]) -> Iterator[str]:
+def _holds_grouped(old: _Answer, new: _Answer) -> NDArray[np.bool_]:
+    """bool[n]: True at representatives of new groups in which some row was in a group."""
+    holds = np.zeros(old.group_of.size, np.bool_)
+    holds[new.group_of[(new.group_of != _NONE) & (old.group_of != _NONE)]] = True
+    return holds
+
+
+def _changed(old: _Answer, new: _Answer) -> list[int]:
     """Representatives, in either answer, of groups that are not the same in members and flags."""
     moved = old.group_of != new.group_of
     differing = {*old.group_of[moved].tolist(), *new.group_of[moved].tolist()} - {_NONE}
     differing |= set(np.flatnonzero(np.any(old.flags != new.flags, axis=1)).tolist())
-    return (row_keys[g] for g in sorted(differing))
+    return sorted(differing)
+
+
+def _named(pair: np.void, row_keys: list[str]) -> DuplicatePair:
+    similarity = float(pair["s"])
+    return DuplicatePair(
+        row_keys[int(pair["a"])],
+        row_keys[int(pair["b"])],
+        int(pair["d"]),
+        None if similarity < 0 else similarity,
+    )
 
 
 def _fresh_rows(scanned: ScannedTable) -> Iterator[RowFingerprint]:

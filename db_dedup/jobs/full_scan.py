@@ -5,11 +5,14 @@ yet, fingerprints are written as they come, beside those that do; under the one 
 kept back until the switch, so that fingerprints and answer never tell different stories.
 """
 
+import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
+from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.engines.embedded.table_scan import ScannedTable
 from db_dedup.errors import DedupError, ScanRunningError
@@ -20,6 +23,8 @@ from db_dedup.jobs.reading import FindStored, TableReading, is_stored, nothing_s
 from db_dedup.records import ScanReport
 from db_dedup.store import scans, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore, RowFingerprint, StoredFingerprint
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,8 @@ class FullScan:
                 scanned = reading.match()
                 seconds = time.monotonic() - started
                 report = report_of(self._context, reading, scanned, seconds)
-                self._switch(run, [*kept_back, *reading.scan.reread], scanned, report)
+                kept_back |= _by_key(reading.scan.reread)
+                self._switch(run, list(kept_back.values()), scanned, report)
         except BaseException as error:
             self._give_up(run, error)
             raise
@@ -64,14 +70,14 @@ class FullScan:
 
     def _begin(self) -> _Run:
         owner = new_owner()
+        with self._engine.connect() as connection:
+            # Without a lock: the one at work may be in the middle of its long switch.
+            self._refuse(watched_tables.lease_holder(connection, self._tables, self._watched.name))
         with self._dialect.write_transaction(self._engine) as connection:
+            table_id = watched_tables.add_table(connection, self._tables, self._watched).id
+            self._refuse(watched_tables.take_lease(connection, self._tables, table_id, owner))
+            # Read again: the scan whose end the lease may have waited for could have changed it.
             stored = watched_tables.add_table(connection, self._tables, self._watched)
-            holder = watched_tables.take_lease(connection, self._tables, stored.id, owner)
-            if holder is not None:
-                raise ScanRunningError(
-                    f"a scan of {self._watched.name!r} is at work (host:process {holder}); "
-                    f"if it died, its lease ends within {watched_tables.LEASE.seconds} seconds"
-                )
             digest = self._watched.recipe_digest()
             serves = stored.recipe_digest == digest
             recipe = stored.recipe if serves else None
@@ -82,16 +88,24 @@ class FullScan:
         lease = Lease(self._engine, self._dialect, self._tables, stored.id, owner)
         return _Run(store, scan_id, lease, serves)
 
-    def _read(self, run: _Run, reading: TableReading) -> list[RowFingerprint]:
-        """Fingerprint all rows; gives those whose new state is not written yet."""
-        kept_back: list[RowFingerprint] = []
-        for rows, stored in reading.pages(self._stored_finder(run), reuse=not self._afresh):
-            if run.serves:
-                kept_back += [row for row in rows if not is_stored(row, stored)]
-                continue
-            with self._dialect.write_transaction(self._engine) as connection:
-                run.lease.fence(connection)
-                run.store.put_rows(connection, rows, stored)
+    def _refuse(self, holder: str | None) -> None:
+        if holder is not None:
+            raise ScanRunningError(
+                f"a scan of {self._watched.name!r} is at work (host:process {holder}); "
+                f"if it died, its lease ends within {watched_tables.LEASE.seconds} seconds"
+            )
+
+    def _read(self, run: _Run, reading: TableReading) -> dict[str, RowFingerprint]:
+        """Fingerprint all rows; gives those whose new state is not written yet, by row key."""
+        kept_back: dict[str, RowFingerprint] = {}
+        with closing(reading.pages(self._stored_finder(run), reuse=not self._afresh)) as pages:
+            for rows, stored in pages:
+                if run.serves:
+                    kept_back |= _by_key(row for row in rows if not is_stored(row, stored))
+                    continue
+                with self._dialect.write_transaction(self._engine) as connection:
+                    run.lease.fence(connection)
+                    run.store.put_rows(connection, rows, stored)
         return kept_back
 
     def _stored_finder(self, run: _Run) -> FindStored:
@@ -121,19 +135,35 @@ class FullScan:
             )
             scans.finish_scan(connection, self._tables, run.scan_id, report)
             run.lease.drop(connection)
-        for table in (self._tables.fingerprint, self._tables.pair):
-            self._dialect.refresh_statistics(self._engine, table)
+        self._refresh_statistics()
         self._progress.finish()
+
+    def _refresh_statistics(self) -> None:
+        """Only the speed of look-ups hangs on it: the scan is done, whatever becomes of this."""
+        try:
+            for table in (self._tables.fingerprint, self._tables.pair):
+                self._dialect.refresh_statistics(self._engine, table)
+        except SQLAlchemyError as error:
+            logger.warning("statistics not refreshed: %s", self._dialect.translate_error(error))
 
     def _give_up(self, run: _Run, error: BaseException) -> None:
         """Leave a word of what happened, if the database still listens; the lease ends by itself if not."""
-        reason = str(error) if isinstance(error, DedupError) else type(error).__name__
         try:
+            reason = self._reason(error)
             with self._dialect.write_transaction(self._engine) as connection:
                 scans.fail_scan(connection, self._tables, run.scan_id, reason)
                 run.lease.drop(connection)
         except Exception as second:  # the first error is the one to report
             error.add_note(f"the scan could not be marked as failed: {type(second).__name__}")
+
+    def _reason(self, error: BaseException) -> str:
+        if isinstance(error, SQLAlchemyError):
+            error = self._dialect.translate_error(error)
+        return str(error) if isinstance(error, DedupError) else type(error).__name__
+
+
+def _by_key(rows: Iterable[RowFingerprint]) -> dict[str, RowFingerprint]:
+    return {row.row_key: row for row in rows}
 
 
 def report_of(

@@ -1,9 +1,9 @@
 """Read a whole table and fingerprint it, page after page: what every job over all rows begins with."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from types import TracebackType
 from typing import Self
 
@@ -18,6 +18,9 @@ from db_dedup.records import SourceRow
 from db_dedup.store.fingerprints import RowFingerprint, StoredFingerprint
 
 _ROWS_WORTH_A_PROCESS = 20_000
+
+Page = tuple[list[RowFingerprint], Mapping[str, StoredFingerprint]]
+"""Rows as they are now, and what is stored of them."""
 
 FindStored = Callable[[Sequence[str]], Mapping[str, StoredFingerprint]]
 """Looks up what is stored of the rows of these keys."""
@@ -51,6 +54,9 @@ class TableReading:
         with ExitStack() as resources:
             spool = FeatureSpool(keep_weights=self._watched.rule.similarity == "cosine")
             resources.enter_context(spool)
+            self._thread = ThreadPoolExecutor(max_workers=1)
+            # After the process has ended, so that the page at work there is waited for no longer.
+            resources.callback(self._thread.shutdown, cancel_futures=True)
             families = [column.family for column in self._source.key_columns]
             self.scan = TableScan(self._watched, families, spool, self._fingerprinter(resources))
             self._resources = resources.pop_all()
@@ -62,11 +68,9 @@ class TableReading:
         """End the process and remove the temporary files."""
         self._resources.close()
 
-    def pages(
-        self, find_stored: FindStored, *, reuse: bool = True
-    ) -> Iterator[tuple[list[RowFingerprint], Mapping[str, StoredFingerprint]]]:
+    def pages(self, find_stored: FindStored, *, reuse: bool = True) -> Generator[Page, None, None]:
         """Each page of rows with what is stored of them: one page is read and another handled by the caller
-        while a thread waits for the fingerprints of the one between.
+        while a thread waits for the fingerprints of the one between. Close it if it is not read to its end.
 
         Args:
             find_stored: looks up what is stored of a page.
@@ -74,10 +78,10 @@ class TableReading:
         """
         self._progress.start("fingerprints", self._total)
         before: tuple[Future[list[RowFingerprint]], Mapping[str, StoredFingerprint]] | None = None
-        with ThreadPoolExecutor(max_workers=1) as thread:
-            for page in self._read_pages():
+        with closing(self._read_pages()) as pages:
+            for page in pages:
                 stored = find_stored([row.row_key for row in page])
-                current = thread.submit(self.scan.add_page, page, stored if reuse else {}), stored
+                current = self._thread.submit(self.scan.add_page, page, stored if reuse else {}), stored
                 if before is not None:
                     yield self._done(before[0]), before[1]
                 before = current
@@ -94,7 +98,7 @@ class TableReading:
         self._progress.advance(len(rows))
         return rows
 
-    def _read_pages(self) -> Iterator[list[SourceRow]]:
+    def _read_pages(self) -> Generator[list[SourceRow], None, None]:
         if self._snapshot is not None:
             return self._source.read_pages(self._snapshot)
         return self._source.pages(self._engine)

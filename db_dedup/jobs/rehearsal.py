@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from db_dedup.engines.embedded.matching import Table
+from db_dedup.engines.embedded.matching import NO_ROW
 from db_dedup.engines.embedded.table_scan import ScannedTable
 from db_dedup.flow.candidates import BLOCK_SHIFTS
 from db_dedup.jobs.context import JobContext
@@ -45,9 +45,10 @@ def rehearse(context: JobContext, snapshot: Connection | None = None) -> Rehears
     return Rehearsal(scanned, report, round(end - read, 3))
 
 
-def hottest_blocks(table: Table, count: int) -> tuple[HotBlock, ...]:
+def hottest_blocks(scanned: ScannedTable, count: int) -> tuple[HotBlock, ...]:
     """The block values that most rows share, copies aside."""
-    values = np.unique(table.fingerprints[table.has_fingerprint])
+    table, is_copy = scanned.table, scanned.matches.copy_of != NO_ROW
+    values = table.fingerprints[table.has_fingerprint & ~is_copy]
     found = [
         HotBlock(block, value, rows)
         for block, shift in enumerate(BLOCK_SHIFTS, 1)

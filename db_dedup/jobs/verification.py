@@ -44,7 +44,7 @@ def preview(context: JobContext, stored: StoredTable | None) -> ScanPreview:
     return ScanPreview(
         report=rehearsal.report,
         matching_seconds=rehearsal.matching_seconds,
-        hottest_blocks=hottest_blocks(rehearsal.scanned.table, _HOTTEST),
+        hottest_blocks=hottest_blocks(rehearsal.scanned, _HOTTEST),
         differences=_differences(context, stored, rehearsal),
         is_new_recipe=is_new,
     )

@@ -1,11 +1,149 @@
-"""The queue of changes that triggers append to."""
+"""The queue of changes that triggers append to, and the changes that could not be handled."""
 
-from sqlalchemy import Connection, func, select
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final, NamedTuple
 
+from sqlalchemy import Connection, delete, func, insert, literal, select
+
+from db_dedup.dialects.base import Dialect
 from db_dedup.schema.tables import Tables
+from db_dedup.store.clock import utc_now
+from db_dedup.store.fingerprints import FingerprintStore
+
+INSERTED: Final = "I"
+UPDATED: Final = "U"
+DELETED: Final = "D"
+TRUNCATED: Final = "T"
+KEY_TOO_LONG: Final = "X"
+
+_LONGEST_ERROR: Final = 500
 
 
-def count_waiting(connection: Connection, tables: Tables, table_id: int) -> int:
-    """How many changes of a table nobody has handled yet."""
-    query = select(func.count()).select_from(tables.change).where(tables.change.c.table_id == table_id)
+class Change(NamedTuple):
+    """One entry of the queue; the row is read again when it is handled, so that the operation is a hint."""
+
+    row_key: str
+    operation: str
+
+
+class DeadChange(NamedTuple):
+    """A change that was given up."""
+
+    row_key: str
+    operation: str
+    attempts: int
+    error: str
+    failed_at: datetime
+
+
+def take_changes(
+    connection: Connection,
+    dialect: Dialect,
+    tables: Tables,
+    table_id: int,
+    limit: int,
+    row_key: str | None = None,
+) -> list[Change]:
+    """Take some changes out of the queue, the oldest first; they are back if the transaction fails.
+
+    Changes that other transactions hold are passed over. A row must be read after its change was taken: what
+    was committed with the change is then seen.
+
+    Args:
+        connection: in a transaction at READ COMMITTED.
+        dialect: of our database.
+        tables: ours.
+        table_id: the watched table's number.
+        limit: how many at most.
+        row_key: only those of this row.
+    """
+    taken = dialect.take_changes(connection, tables.change, table_id, limit, row_key)
+    return [Change(*change) for change in taken]
+
+
+def append_changes(
+    connection: Connection, dialect: Dialect, tables: Tables, table_id: int, changes: Iterable[Change]
+) -> None:
+    """Put changes into the queue, as a trigger would."""
+    now = utc_now()
+    columns = ("table_id", "row_key", "operation", "queued_at")
+    dialect.bulk_insert(connection, tables.change, columns, ((table_id, *c, now) for c in changes))
+
+
+def append_stored_rows(connection: Connection, store: FingerprintStore) -> None:
+    """Queue every row that is stored: which of them are still there is seen when they are handled."""
+    change, row = store.tables.change, store.tables.fingerprint
+    stored = select(literal(store.table_id), row.c.row_key, literal(DELETED), literal(utc_now())).where(
+        store.mine
+    )
+    columns = ["table_id", "row_key", "operation", "queued_at"]
+    connection.execute(insert(change).from_select(columns, stored))
+
+
+def count_waiting(
+    connection: Connection, tables: Tables, table_id: int, since: datetime | None = None
+) -> int:
+    """How many changes of a table nobody has handled yet; only those queued from some time (UTC) on."""
+    change = tables.change
+    query = select(func.count()).select_from(change).where(change.c.table_id == table_id)
+    if since is not None:
+        query = query.where(change.c.queued_at >= since)
     return int(connection.execute(query).scalar_one())
+
+
+def waiting_keys(connection: Connection, tables: Tables, table_id: int, limit: int) -> list[str]:
+    """Row keys of the oldest changes, each once."""
+    change = tables.change
+    query = (
+        select(change.c.row_key)
+        .where(change.c.table_id == table_id)
+        .order_by(change.c.queued_at)
+        .limit(limit)
+    )
+    return list(dict.fromkeys(connection.execute(query).scalars()))
+
+
+def park(
+    connection: Connection, tables: Tables, table_id: int, change: Change, attempts: int, error: str
+) -> None:
+    """Give a change up: it stands among the dead ones until it is retried."""
+    dead = tables.dead_change
+    connection.execute(delete(dead).where(dead.c.table_id == table_id, dead.c.row_key == change.row_key))
+    connection.execute(
+        insert(dead).values(
+            table_id=table_id,
+            row_key=change.row_key,
+            operation=change.operation,
+            attempts=attempts,
+            error=error[:_LONGEST_ERROR],
+            failed_at=utc_now(),
+        )
+    )
+
+
+def read_dead(connection: Connection, tables: Tables, table_id: int) -> list[DeadChange]:
+    """The changes that were given up, the latest first."""
+    dead = tables.dead_change
+    query = (
+        select(dead.c.row_key, dead.c.operation, dead.c.attempts, dead.c.error, dead.c.failed_at)
+        .where(dead.c.table_id == table_id)
+        .order_by(dead.c.failed_at.desc(), dead.c.row_key)
+    )
+    return [DeadChange(*row) for row in connection.execute(query)]
+
+
+def retry_dead(connection: Connection, dialect: Dialect, tables: Tables, table_id: int) -> int:
+    """Queue the changes that were given up once more. Gives how many they were."""
+    dead = read_dead(connection, tables, table_id)
+    changes = (Change(change.row_key, UPDATED) for change in dead)
+    append_changes(connection, dialect, tables, table_id, changes)
+    connection.execute(delete(tables.dead_change).where(tables.dead_change.c.table_id == table_id))
+    return len(dead)
+
+
+def forget_dead(connection: Connection, tables: Tables, table_id: int, row_keys: list[str]) -> None:
+    """Rows that were handled after all are no longer dead."""
+    dead = tables.dead_change
+    if row_keys:
+        connection.execute(delete(dead).where(dead.c.table_id == table_id, dead.c.row_key.in_(row_keys)))

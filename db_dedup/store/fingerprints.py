@@ -121,6 +121,16 @@ class FingerprintStore:
         rows = connection.execute(select(table.c.row_key, table.c.id).where(self.mine)).all()
         return {row_key: row_id for row_key, row_id in rows}  # noqa: C416 - rows are no plain tuples
 
+    def read_heads(self, connection: Connection) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+        """(int64[n], uint64[n]): ids and fingerprints of the rows that take part in pairs."""
+        c = self.tables.fingerprint.c
+        query = select(c.id, c.fingerprint).where(self.mine, c.copy_of.is_(None), c.fingerprint.is_not(None))
+        rows = connection.execute(query).all()
+        return (
+            np.fromiter((row[0] for row in rows), np.int64, len(rows)),
+            np.fromiter((row[1] for row in rows), np.uint64, len(rows)),
+        )
+
     def read_answer(self, connection: Connection) -> NDArray[np.int64]:
         """int64[n, 5] of the rows in some group: id, copy_of, group_id, is_loose, is_abridged; NULL is -1."""
         table = self.tables.fingerprint

@@ -1,7 +1,7 @@
 """The record of full scans: when each began, how it ended, what it found."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, func, insert, select, update
@@ -11,6 +11,18 @@ from db_dedup.schema.tables import Tables
 from db_dedup.store.clock import utc_now
 
 RUNNING, FINISHED, FAILED = "running", "finished", "failed"
+DIED = "the process ended without a word"
+
+
+@dataclass(frozen=True)
+class ScanRecord:
+    """What is written of a scan."""
+
+    state: str
+    owner: str
+    started_at: datetime
+    finished_at: datetime | None
+    error: str | None
 
 
 def recipe_to_build(connection: Connection, tables: Tables, table_id: int, recipe_digest: str) -> int:
@@ -26,8 +38,14 @@ def recipe_to_build(connection: Connection, tables: Tables, table_id: int, recip
     last = connection.execute(query).one_or_none()
     if last is not None and last.recipe_digest == recipe_digest:
         return int(last.recipe)
-    highest = connection.execute(select(func.max(table.c.recipe)).where(table.c.table_id == table_id))
-    return (highest.scalar_one() or 0) + 1
+    # The record alone would not do: somebody may have emptied it.
+    watched, fingerprint = tables.watched_table, tables.fingerprint
+    used = (
+        select(func.max(table.c.recipe)).where(table.c.table_id == table_id),
+        select(func.max(fingerprint.c.recipe)).where(fingerprint.c.table_id == table_id),
+        select(watched.c.recipe).where(watched.c.id == table_id),
+    )
+    return max(connection.execute(query).scalar_one() or 0 for query in used) + 1
 
 
 def begin_scan(
@@ -38,7 +56,7 @@ def begin_scan(
     connection.execute(
         update(table)
         .where(table.c.table_id == table_id, table.c.state == RUNNING)
-        .values(state=FAILED, finished_at=utc_now(), error="the process ended without a word")
+        .values(state=FAILED, finished_at=utc_now(), error=DIED)
     )
     result = connection.execute(
         insert(table).values(
@@ -66,24 +84,44 @@ def finish_scan(connection: Connection, tables: Tables, scan_id: int, report: Sc
 
 
 def fail_scan(connection: Connection, tables: Tables, scan_id: int, error: str) -> None:
-    """Write that a scan ended early, and why."""
+    """Write that a scan ended early, and why; nothing where it had finished before."""
     connection.execute(
         update(tables.scan)
-        .where(tables.scan.c.id == scan_id)
+        .where(tables.scan.c.id == scan_id, tables.scan.c.state != FINISHED)
         .values(state=FAILED, finished_at=utc_now(), error=error)
     )
 
 
-def last_scan(
-    connection: Connection, tables: Tables, table_id: int
-) -> tuple[datetime, datetime | None, str] | None:
-    """(started_at, finished_at, state) of the latest scan."""
+@dataclass(frozen=True)
+class FinishedScan:
+    """The latest scan that found an answer: when it began (UTC), how many rows there were, how long it took."""
+
+    started_at: datetime
+    rows: int
+    seconds: float
+
+
+def last_finished(connection: Connection, tables: Tables, table_id: int) -> FinishedScan | None:
+    """The latest scan of a table that came to its end."""
     table = tables.scan
     query = (
-        select(table.c.started_at, table.c.finished_at, table.c.state)
+        select(table.c.started_at, table.c.row_count, table.c.report)
+        .where(table.c.table_id == table_id, table.c.state == FINISHED)
+        .order_by(table.c.id.desc())
+        .limit(1)
+    )
+    row = connection.execute(query).one_or_none()
+    return None if row is None else FinishedScan(row[0], int(row[1]), float(json.loads(row[2])["seconds"]))
+
+
+def last_scan(connection: Connection, tables: Tables, table_id: int) -> ScanRecord | None:
+    """The latest scan of a table."""
+    table = tables.scan
+    query = (
+        select(table.c.state, table.c.owner, table.c.started_at, table.c.finished_at, table.c.error)
         .where(table.c.table_id == table_id)
         .order_by(table.c.id.desc())
         .limit(1)
     )
     row = connection.execute(query).one_or_none()
-    return None if row is None else (row[0], row[1], row[2])
+    return None if row is None else ScanRecord(*row)

@@ -1,7 +1,7 @@
 """The user's rows: read in pages, never written, never sorted by OFFSET."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
@@ -97,7 +97,7 @@ class Source:
         """How many rows there are to read."""
         return self._count(connection, true())
 
-    def pages(self, engine: Engine, page_size: int = PAGE_SIZE) -> Iterator[list[SourceRow]]:
+    def pages(self, engine: Engine, page_size: int = PAGE_SIZE) -> Generator[list[SourceRow], None, None]:
         """Every row once, in pages; writes of ours may go on between two of them."""
         with self._dialect.read_snapshot(engine) as connection:
             if self._dialect.reads_beside_writes(connection):
@@ -105,7 +105,9 @@ class Source:
                 return
         yield from self.read_keyset_pages(lambda: self._dialect.read_snapshot(engine), page_size)
 
-    def read_pages(self, connection: Connection, page_size: int = PAGE_SIZE) -> Iterator[list[SourceRow]]:
+    def read_pages(
+        self, connection: Connection, page_size: int = PAGE_SIZE
+    ) -> Generator[list[SourceRow], None, None]:
         """Every row once, in one streaming pass, in the order in which the database gives them."""
         options = {"stream_results": True, "yield_per": page_size}
         with connection.execute(self._query(), execution_options=options) as result:

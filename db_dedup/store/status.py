@@ -1,13 +1,15 @@
 """Where each watched table stands, counted from our tables."""
 
+from dataclasses import replace
+
 from sqlalchemy import Connection, func, select
 
 from db_dedup.dialects.base import Dialect
 from db_dedup.records import TableStatus
 from db_dedup.schema.tables import Tables
 from db_dedup.store.fingerprints import FingerprintStore
-from db_dedup.store.scans import last_scan
-from db_dedup.store.watched_tables import StoredTable, list_tables
+from db_dedup.store.scans import DIED, FAILED, RUNNING, ScanRecord, last_scan
+from db_dedup.store.watched_tables import StoredTable, lease_holder, list_tables
 
 
 def read_status(connection: Connection, dialect: Dialect, tables: Tables) -> list[TableStatus]:
@@ -29,7 +31,7 @@ def _status(connection: Connection, dialect: Dialect, tables: Tables, stored: St
     pairs = connection.execute(
         select(func.count()).select_from(pair).join(row, row.c.id == pair.c.id_a).where(store.mine)
     ).scalar_one()
-    scan = last_scan(connection, tables, stored.id)
+    scan = _last_scan(connection, tables, stored)
     rows, fingerprints, copies, groups = (int(c) for c in counts)
     return TableStatus(
         table=stored.watched.name,
@@ -40,7 +42,17 @@ def _status(connection: Connection, dialect: Dialect, tables: Tables, stored: St
         copies=copies,
         pairs=int(pairs),
         groups=groups,
-        last_scan_started=scan[0] if scan else None,
-        last_scan_finished=scan[1] if scan else None,
-        last_scan_state=scan[2] if scan else None,
+        last_scan_started=scan.started_at if scan else None,
+        last_scan_finished=scan.finished_at if scan else None,
+        last_scan_state=scan.state if scan else None,
+        last_scan_error=scan.error if scan else None,
     )
+
+
+def _last_scan(connection: Connection, tables: Tables, stored: StoredTable) -> ScanRecord | None:
+    """The latest scan; one that holds its lease no more has died, though nobody has written it down yet."""
+    scan = last_scan(connection, tables, stored.id)
+    if scan is None or scan.state != RUNNING:
+        return scan
+    is_alive = lease_holder(connection, tables, stored.watched.name) == scan.owner
+    return scan if is_alive else replace(scan, state=FAILED, error=DIED)

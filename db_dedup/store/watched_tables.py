@@ -1,10 +1,12 @@
 """The tables we watch: their stored recipe, which one serves, and the lease of the scan at work."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
 
 from db_dedup.config import WatchedTable
 from db_dedup.schema.tables import Tables
@@ -49,15 +51,38 @@ def list_tables(connection: Connection, tables: Tables) -> list[StoredTable]:
     return [_stored(row) for row in connection.execute(select(table).order_by(table.c.name))]
 
 
+def lock_table(connection: Connection, tables: Tables, name: str) -> tuple[StoredTable | None, str | None]:
+    """Keep every other matcher of the table out until the transaction ends.
+
+    Returns:
+        (what is stored of the table, who scans it right now or None).
+    """
+    table = tables.watched_table
+    row = connection.execute(select(table).where(table.c.name == name).with_for_update()).one_or_none()
+    if row is None:
+        return None, None
+    is_scanned = row.lease_until is not None and row.lease_until >= utc_now()
+    return _stored(row), row.lease_owner if is_scanned else None
+
+
+def count_answer(connection: Connection, tables: Tables, table_id: int) -> None:
+    """The answer has changed: whoever keeps some of it in memory must read it again."""
+    table = tables.watched_table
+    connection.execute(
+        update(table).where(table.c.id == table_id).values(answer_version=table.c.answer_version + 1)
+    )
+
+
 def add_table(connection: Connection, tables: Tables, watched: WatchedTable) -> StoredTable:
     """The stored row of a table, made if there is none."""
     stored = find_table(connection, tables, watched.name)
     if stored is None:
-        connection.execute(
-            insert(tables.watched_table).values(name=watched.name, definition=_definition(watched))
-        )
+        new = insert(tables.watched_table).values(name=watched.name, definition=_definition(watched))
+        # Of two first scans at once the second waits here for the first one's row, and then finds it.
+        with suppress(IntegrityError), connection.begin_nested():
+            connection.execute(new)
         stored = find_table(connection, tables, watched.name)
-        assert stored is not None  # noqa: S101 - it was written in this transaction
+        assert stored is not None  # noqa: S101 - it is there now, whoever wrote it
     return stored
 
 
@@ -88,24 +113,32 @@ def set_view(
     )
 
 
+def lease_holder(connection: Connection, tables: Tables, name: str) -> str | None:
+    """Who holds the lease on a table, if it has not ended. Waits for nobody."""
+    table = tables.watched_table
+    return connection.execute(
+        select(table.c.lease_owner).where(table.c.name == name, table.c.lease_until >= utc_now())
+    ).scalar_one_or_none()
+
+
 def take_lease(connection: Connection, tables: Tables, table_id: int, owner: str) -> str | None:
     """Become the one scan of this table. Returns None, or who holds it."""
     table = tables.watched_table
-    now = utc_now()
-    taken = connection.execute(
-        update(table)
-        .where(
-            table.c.id == table_id,
-            or_(table.c.lease_until.is_(None), table.c.lease_until < now, table.c.lease_owner == owner),
+    while True:
+        now = utc_now()
+        taken = connection.execute(
+            update(table)
+            .where(
+                table.c.id == table_id,
+                or_(table.c.lease_until.is_(None), table.c.lease_until < now, table.c.lease_owner == owner),
+            )
+            .values(lease_owner=owner, lease_until=now + LEASE)
         )
-        .values(lease_owner=owner, lease_until=now + LEASE)
-    )
-    if taken.rowcount == 1:
-        return None
-    holder = connection.execute(
-        select(table.c.lease_owner).where(table.c.id == table_id)
-    ).scalar_one_or_none()
-    return str(holder)
+        if taken.rowcount == 1:
+            return None
+        holder = connection.execute(select(table.c.lease_owner).where(table.c.id == table_id)).scalar_one()
+        if holder is not None:  # else it was dropped between the two statements
+            return str(holder)
 
 
 def renew_lease(connection: Connection, tables: Tables, table_id: int, owner: str) -> bool:

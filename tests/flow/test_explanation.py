@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -41,9 +39,10 @@ def sums_of(columns: list[Column]) -> NDArray[np.int64]:
 
 def fingerprint_of(columns: list[Column]) -> int:
     """As the fingerprint is made: the columns' features merged, their weights added."""
-    merged = reduce(
-        lambda into, found: into | {h: into.get(h, 0) + weight for h, weight in found.items()}, columns, {}
-    )
+    merged: Column = {}
+    for found in columns:
+        for value, weight in found.items():
+            merged[value] = merged.get(value, 0) + weight
     one = features(merged)
     return int(fingerprint_rows(one.starts, one.hashes, one.weights)[0])
 

@@ -152,7 +152,7 @@ def test_settings_of_a_table_that_is_not_attached_are_not_followed(sqlite_databa
     dedup.upgrade()
     dedup.scan()
     with sqlite_database.engine.begin() as connection:
-        assert dedup._attachment(connection).follow_settings(connection) == []
+        assert dedup._triggers().attachment(connection).follow_settings(connection) == []
     assert triggers(sqlite_database) == []
 
 

@@ -124,7 +124,8 @@ def test_generated_columns(database: Database) -> None:
     for kind in ("VIRTUAL", "STORED"):
         run(
             database,
-            f"CREATE TABLE {kind} (id int PRIMARY KEY, name varchar(9), big varchar(9) AS (UPPER(name)) {kind})",
+            f"CREATE TABLE {kind} (id int PRIMARY KEY, name varchar(9), "
+            f"big varchar(9) AS (UPPER(name)) {kind})",
         )
         dedup = attached(database, kind, columns={"big": 1})
         written = queued_by(dedup, database, f"INSERT INTO {kind} (id, name) VALUES (1, 'a')")
@@ -155,7 +156,7 @@ def test_the_user_s_lock_wait_is_put_back(database: Database) -> None:
     dedup.upgrade()
     with dedup.database.dialect.write_transaction(database.engine) as connection:
         connection.execute(text("SET SESSION lock_wait_timeout = 77"))
-        dedup._attachment(connection, add=True).attach(connection)
+        dedup._triggers().attachment(connection, add=True).attach(connection)
         assert connection.scalar(text("SELECT @@SESSION.lock_wait_timeout")) == 77
 
 
@@ -169,7 +170,7 @@ def test_a_half_made_attachment_is_found_and_mended(database: Database) -> None:
     dedup.attach()
     assert dedup.trigger_state().state is AttachmentState.INTACT
     with database.engine.begin() as connection:
-        attachment = dedup._attachment(connection)
+        attachment = dedup._triggers().attachment(connection)
         attachment.statements = [*attachment.statements[:-1], "CREATE TRIGGER"]
         run(database, "DROP TRIGGER dedup_petitions_1_insert")
         with pytest.raises(Exception, match="syntax"):

@@ -17,9 +17,13 @@ from tests.servers import Database
 from tests.triggers.conftest import attached, changes, petitions, queued_by, values_of
 
 INSERT = "INSERT INTO petitions VALUES (1, 'a', 'x', '1', 'new'), (2, 'b', 'x', '2', 'new')"
+OTHER_BODY = (
+    "CREATE OR REPLACE FUNCTION dedup.queue_petitions_1() RETURNS trigger LANGUAGE plpgsql "
+    "AS 'BEGIN RETURN NULL; END'"
+)
+COLUMNS = "id integer, region text, body text, PRIMARY KEY (id, region)"
 PARTITIONED = (
-    "CREATE TABLE petitions (id integer, region text, body text, PRIMARY KEY (id, region)) "
-    + "PARTITION BY LIST (region)",
+    f"CREATE TABLE petitions ({COLUMNS}) PARTITION BY LIST (region)",
     "CREATE TABLE north PARTITION OF petitions FOR VALUES IN ('n')",
     "CREATE TABLE south PARTITION OF petitions FOR VALUES IN ('s')",
 )
@@ -288,8 +292,8 @@ def test_disabled_triggers_are_found_and_mended(database: Database) -> None:
         "ALTER FUNCTION dedup.queue_petitions_1() SECURITY INVOKER",
         "ALTER FUNCTION dedup.queue_petitions_1() RESET ALL",
         "GRANT EXECUTE ON FUNCTION dedup.queue_petitions_1() TO PUBLIC",
-        "CREATE OR REPLACE FUNCTION dedup.queue_petitions_1() RETURNS trigger LANGUAGE plpgsql "
-        + "AS 'BEGIN RETURN NULL; END'",
+        "ALTER FUNCTION dedup.queue_petitions_1() SET search_path = public",
+        OTHER_BODY,
     ],
 )
 def test_an_altered_function_is_found_and_mended(database: Database, change: str) -> None:
@@ -306,7 +310,9 @@ def test_what_the_catalogue_says_does_not_depend_on_the_session(database: Databa
     with database.engine.begin() as connection:
         for path in ("dedup, public", "public", "pg_catalog, dedup, public"):
             connection.execute(text(f"SET LOCAL search_path = {path}"))
-            assert dedup._attachment(connection).state(connection).state is AttachmentState.INTACT, path
+            assert (
+                dedup._triggers().attachment(connection).state(connection).state is AttachmentState.INTACT
+            ), path
             assert connection.scalar(text("SHOW search_path")) == path
 
 

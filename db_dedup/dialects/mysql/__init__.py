@@ -22,7 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.base import Capabilities, Dialect
 from db_dedup.dialects.batches import Rows
-from db_dedup.dialects.mysql import bulk, errors, keys, sessions, triggers
+from db_dedup.dialects.mysql import bulk, changes, errors, keys, sessions, triggers
 from db_dedup.dialects.triggers import FoundTrigger, TriggerPlan, TriggerTarget
 from db_dedup.errors import DedupError
 from db_dedup.records import SourceColumn
@@ -130,6 +130,12 @@ class MySQLDialect(Dialect):
     def refresh_statistics(self, engine: Engine, table: Table) -> None:
         """ANALYZE TABLE."""
         bulk.refresh_statistics(engine, table)
+
+    def take_changes(
+        self, connection: Connection, queue: Table, table_id: int, limit: int, row_key: str | None
+    ) -> list[tuple[str, str]]:
+        """A locking read, then a DELETE that finds exactly these in the index."""
+        return changes.take_changes(connection, queue, table_id, limit, row_key)
 
     def trigger_names(self, target: TriggerTarget) -> list[str]:
         """The three triggers."""

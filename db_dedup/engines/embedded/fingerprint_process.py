@@ -4,8 +4,8 @@ In one process they do not: all but the inside of a cut happens under the interp
 this very module, reads pages from its standard input, answers on its standard output, and ends with either.
 """
 
+import os
 import pickle
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -22,8 +22,12 @@ class FingerprintProcess:
     """Does what a `Fingerprinter` does, elsewhere; one page at a time."""
 
     def __init__(self, watched: WatchedTable) -> None:
+        # In a session of its own: a terminal's Ctrl-C is for the scan, which ends us.
         self._process = subprocess.Popen(  # noqa: S603 - this interpreter, this module
-            [sys.executable, "-m", __spec__.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-m", __spec__.name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
         )
         assert self._process.stdin is not None  # noqa: S101 - both are pipes
         assert self._process.stdout is not None  # noqa: S101
@@ -40,13 +44,17 @@ class FingerprintProcess:
         """As `Fingerprinter.fingerprint`.
 
         Raises:
+            ConfigError: as the fingerprinter's own.
             DedupError: the process has ended.
         """
         try:
-            self._send((rows, within, known))
+            with suppress(BrokenPipeError):  # it may have said why before it ended
+                self._send((rows, within, known))
             answer = pickle.load(self._answers)  # noqa: S301 - our own process wrote it
-        except (BrokenPipeError, EOFError):
+        except EOFError:
             raise DedupError(f"the fingerprinting process ended with code {self._process.wait()}") from None
+        if isinstance(answer, DedupError):
+            raise answer
         assert isinstance(answer, FingerprintedRows)  # noqa: S101 - nothing else is sent
         return answer
 
@@ -71,17 +79,24 @@ class FingerprintProcess:
 
 def serve(questions: IO[bytes], answers: IO[bytes]) -> None:
     """Answer until the questions end."""
-    fingerprinter = Fingerprinter(WatchedTable.model_validate_json(pickle.load(questions)))  # noqa: S301
-    while True:
-        try:
+    try:
+        fingerprinter = Fingerprinter(WatchedTable.model_validate_json(pickle.load(questions)))  # noqa: S301
+        while True:
             question = pickle.load(questions)  # noqa: S301 - the process that started us wrote it
-        except EOFError:
-            return
-        pickle.dump(fingerprinter.fingerprint(*question), answers, pickle.HIGHEST_PROTOCOL)
-        answers.flush()
+            _give(fingerprinter.fingerprint(*question), answers)
+    except (EOFError, pickle.UnpicklingError):  # whoever asked is gone, maybe in the middle of a question
+        return
+    except DedupError as error:
+        _give(error, answers)
+
+
+def _give(answer: object, answers: IO[bytes]) -> None:
+    pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
+    answers.flush()
 
 
 if __name__ == "__main__":
-    # Ctrl-C is for the scan, which ends us.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    serve(sys.stdin.buffer, sys.stdout.buffer)
+    try:
+        serve(sys.stdin.buffer, sys.stdout.buffer)
+    except BrokenPipeError:
+        os._exit(1)  # nobody is left to answer, or to complain to

@@ -1,0 +1,15 @@
+"""What taking from the queue of changes has in common in all databases."""
+
+from typing import Any
+
+from sqlalchemy import Select, Table, select
+
+
+def oldest_changes(
+    queue: Table, columns: list[Any], table_id: int, limit: int, row_key: str | None
+) -> Select[Any]:
+    """Some columns of a table's oldest changes, locked; those that others hold are passed over."""
+    query = select(*columns).select_from(queue).where(queue.c.table_id == table_id)
+    if row_key is not None:
+        query = query.where(queue.c.row_key == row_key)
+    return query.order_by(queue.c.queued_at).limit(limit).with_for_update(skip_locked=True)
