@@ -4,7 +4,7 @@ import argparse
 from importlib import import_module
 from pathlib import Path
 
-WITHOUT_DATA = ("candidates", "equal_rows")
+WITHOUT_DATA = ("candidates", "equal_rows", "lookups", "indexes", "scan_times")
 WITH_DATA = ("petitions", "databases", "law")
 
 

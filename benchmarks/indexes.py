@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Index, MetaData, Table, UniqueConstraint, text
 
-from benchmarks.servers import each_database
+from benchmarks.servers import DATABASES, each_database
 from db_dedup.app import Database
 from db_dedup.schema.names import Namespace
 from db_dedup.schema.tables import our_tables
@@ -40,14 +40,19 @@ class Cost:
     seconds: float
 
 
-def run(data: Path | None, rows: int = ROWS, runs: int = RUNS) -> None:  # noqa: ARG001 - it needs none
+def run(
+    data: Path | None,  # noqa: ARG001 - it needs none
+    rows: int = ROWS,
+    runs: int = RUNS,
+    databases: Sequence[str] = DATABASES,
+) -> None:
     """Print bytes a row and microseconds a row, with all indexes and without each of them."""
     print(
         f"bulk insert of {rows:,} rows, one in ten a copy and one in five in a group, with all indexes against "
         f"without one of them\n(itself: without all of them but a primary key); medians of {runs} runs in turn"
     )
     print(f"{'':<11} {'table':<11} {'':<20} {'bytes a row':>11} {'us a row':>9} {'% of the time':>14}")
-    for name, url in each_database():
+    for name, url in each_database(databases):
         with closing(Database(url, create=True)) as database:
             for table, columns, make_rows in contents(rows):
                 costs = measure(database, table, columns, make_rows, runs)

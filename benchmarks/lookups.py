@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, bindparam, func, insert, select, text
 
 from benchmarks.candidates import fingerprints, random_mask
-from benchmarks.servers import each_database
+from benchmarks.servers import DATABASES, each_database
 from db_dedup import Deduplicator, Text
 from db_dedup.app import Database
 from db_dedup.cli.demo import petitions
@@ -47,7 +47,11 @@ class Sizes:
     checks: int = 300
 
 
-def run(data: Path | None, sizes: Sizes = Sizes()) -> None:  # noqa: ARG001, B008 - no data; frozen
+def run(
+    data: Path | None,  # noqa: ARG001 - it needs none
+    sizes: Sizes = Sizes(),
+    databases: Sequence[str] = DATABASES,
+) -> None:
     """Print p50 and p99 for each database."""
     stored, asked = split_sample(sizes)
     print(
@@ -58,7 +62,7 @@ def run(data: Path | None, sizes: Sizes = Sizes()) -> None:  # noqa: ARG001, B00
         "primary key: SELECT of one fingerprint by id, after each of them on the same connection"
     )
     print(f"{'':<11} {'':<10} {'found':>7} {'p50 us':>9} {'p99 us':>9} {'x primary key':>14}")
-    for name, url in each_database():
+    for name, url in each_database(databases):
         with closing(Database(url, create=True)) as database:
             start = perf_counter()
             dedup, store = fill(database, stored, sizes)

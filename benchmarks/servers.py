@@ -9,11 +9,13 @@ from sqlalchemy import TextClause, text
 
 from tests.servers import Server, ServerUnavailableError, fresh_database, start_mariadb, start_postgresql
 
-# As an administrator would: with InnoDB's 128 MB, a million fingerprints and their indexes are read from disk.
+DATABASES = ("SQLite", "PostgreSQL", "MariaDB")
+
+# As an administrator would: with InnoDB's 128 MB, a million fingerprints and their indexes come from disk.
 _BUFFER_POOL = text(f"SET GLOBAL innodb_buffer_pool_size = {1 << 30}")
 
 
-def each_database(names: Sequence[str] = ("SQLite", "PostgreSQL", "MariaDB")) -> Iterator[tuple[str, str]]:
+def each_database(names: Sequence[str] = DATABASES) -> Iterator[tuple[str, str]]:
     """(name, URL) of an empty database of each kind in turn; says so where there is no server for one."""
     for name in names:
         try:

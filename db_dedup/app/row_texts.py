@@ -19,7 +19,7 @@ class RowTexts:
         self._source = source
 
     def read(self, row_keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Row key -> the texts of its columns as they are now, "" for NULL; rows that are gone are missing."""
+        """Row key -> texts of its columns as they are now, "" for NULL; a row that is gone is missing."""
         database = self._database
         with database.errors_told(), database.source_engine.connect() as connection:
             return {row.row_key: row.values for row in self._source.read_rows(connection, row_keys)}

@@ -109,12 +109,19 @@ def _fold_lines(lines: list[str]) -> str:
     if not unusual.any():
         return table[in_plane].tobytes().decode("utf-32-le", "surrogatepass")
     ends = np.flatnonzero(codes == ord("\n"))
+    may_have_excess = _longest_run(unusual) > _MARKS_IN_A_ROW
     for line in np.unique(np.searchsorted(ends, np.flatnonzero(unusual))).tolist():
-        lines[line] = _INVISIBLE.sub("", fold(_excess_marks().sub(r"\1", lines[line])))
+        text = _excess_marks().sub(r"\1", lines[line]) if may_have_excess else lines[line]
+        lines[line] = _INVISIBLE.sub("", fold(text))
     codes = _code_points("\n".join(lines))
     # Folding twice changes nothing, so the lines of the slow road may pass through the table as well.
     in_plane = np.minimum(codes, _PLANE - 1)
     return np.where(codes < _PLANE, table[in_plane], codes).tobytes().decode("utf-32-le", "surrogatepass")
+
+
+def _longest_run(flags: NDArray[np.bool_]) -> int:
+    """How many in a row are True."""
+    return int(np.max(np.diff(np.flatnonzero(~flags), prepend=-1, append=flags.size))) - 1
 
 
 def _code_points(text: str) -> NDArray[np.uint32]:

@@ -41,7 +41,7 @@ def _write_groups(
     differs = np.any(before != new, axis=1)
     is_new_link = (new[:, 1] != _NONE) & (before[:, 1] != new[:, 1])
     is_link_gone = (new[:, 1] == _NONE) & (before[:, 1] != _NONE)
-    columns = ("copy_of", "group_id", "is_loose", "is_abridged")
+    columns = ("copy_of", "group_id", "is_loose", "is_abridged", "group_size")
     for chosen, found_at in ((is_new_link, now), (is_link_gone, None)):
         rows = [(*_plain(row), found_at) for row in new[chosen].tolist()]
         store.dialect.bulk_update(connection, store.tables.fingerprint, "id", (*columns, "found_at"), rows)
@@ -52,9 +52,9 @@ def _write_groups(
 
 
 def _answer(ids: NDArray[np.int64], scanned: ScannedTable) -> NDArray[np.int64]:
-    """int64[n, 5] as `FingerprintStore.read_answer` gives it, for all rows, ascending by id."""
+    """int64[n, 6] as `FingerprintStore.read_answer` gives it, for all rows, ascending by id."""
     matches = scanned.matches
-    answer = np.full((ids.size, 5), _NONE, np.int64)
+    answer = np.full((ids.size, 6), _NONE, np.int64)
     answer[:, 0] = ids
     for column, rows in ((1, matches.copy_of), (2, matches.group_of)):
         is_set = rows >= 0
@@ -62,12 +62,14 @@ def _answer(ids: NDArray[np.int64], scanned: ScannedTable) -> NDArray[np.int64]:
     is_representative = matches.group_of == np.arange(ids.size)
     answer[is_representative, 3] = matches.is_loose[is_representative]
     answer[is_representative, 4] = matches.is_abridged[is_representative]
+    sizes = np.bincount(matches.group_of[matches.group_of != _NONE], minlength=ids.size)
+    answer[is_representative, 5] = sizes[is_representative]
     return answer[np.argsort(ids)]
 
 
 def _aligned(old: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int64]:
     """The old answer for these ascending ids, NULL where there was none."""
-    aligned = np.full((ids.size, 5), _NONE, np.int64)
+    aligned = np.full((ids.size, 6), _NONE, np.int64)
     aligned[:, 0] = ids
     aligned[np.searchsorted(ids, old[:, 0])] = old
     return aligned
@@ -75,11 +77,12 @@ def _aligned(old: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int64
 
 def _plain(row: list[int]) -> tuple[int | bool | None, ...]:
     """A row of an answer as the database takes it."""
-    row_id, copy_of, group_id, is_loose, is_abridged = row
+    row_id, copy_of, group_id, is_loose, is_abridged, size = row
     return (
         row_id,
         None if copy_of == _NONE else copy_of,
         None if group_id == _NONE else group_id,
         None if is_loose == _NONE else bool(is_loose),
         None if is_abridged == _NONE else bool(is_abridged),
+        None if size == _NONE else size,
     )

@@ -32,7 +32,7 @@ class _Answer:
     Attributes:
         pairs: _PAIR[p], those in abridged groups aside that are no links of copies.
         group_of: int64[n], the number of the group's representative, -1 outside any group.
-        flags: int64[n, 2], is_loose and is_abridged at representatives, else 0.
+        flags: int64[n, 3], is_loose, is_abridged and the size at representatives, else 0.
     """
 
     pairs: NDArray[np.void]
@@ -115,9 +115,9 @@ class _Stored:
         """The answer by numbers."""
         rows, originals, groups = (self._numbers_of(self._rows[:, i]) for i in (0, 1, 2))
         count = len(self.row_keys)
-        group_of, flags = np.full(count, _NONE, np.int64), np.zeros((count, 2), np.int64)
+        group_of, flags = np.full(count, _NONE, np.int64), np.zeros((count, 3), np.int64)
         group_of[rows] = groups
-        flags[rows] = self._rows[:, 3:] == 1
+        flags[rows] = np.maximum(self._rows[:, 3:], 0)
         found = self._pairs
         pairs = StoredPairs(
             self._numbers_of(found.id_a), self._numbers_of(found.id_b), found.distances, found.similarities
@@ -135,11 +135,12 @@ class _Stored:
 
 def _fresh_answer(scanned: ScannedTable, count: int) -> _Answer:
     matches = scanned.matches
-    group_of, flags = np.full(count, _NONE, np.int64), np.zeros((count, 2), np.int64)
+    group_of, flags = np.full(count, _NONE, np.int64), np.zeros((count, 3), np.int64)
     rows = np.arange(matches.group_of.size)
     group_of[: rows.size] = matches.group_of
     first = rows[matches.group_of == rows]
-    flags[first, 0], flags[first, 1] = matches.is_loose[first], matches.is_abridged[first]
+    sizes = np.bincount(matches.group_of[matches.group_of != _NONE], minlength=rows.size)
+    flags[first] = np.stack([matches.is_loose[first], matches.is_abridged[first], sizes[first]], axis=1)
     found = matches.pairs
     pairs = StoredPairs(
         found.left.astype(np.int64), found.right.astype(np.int64), found.distances, found.similarities

@@ -85,7 +85,7 @@ class FullScan:
                 recipe = scans.recipe_to_build(connection, self._tables, stored.id, digest)
             store = FingerprintStore(self._dialect, self._tables, stored.id, recipe)
             scan_id = scans.begin_scan(connection, self._tables, stored.id, recipe, digest, owner)
-        lease = Lease(self._engine, self._dialect, self._tables, stored.id, owner)
+        lease = Lease(self._engine, self._dialect, self._tables, stored, owner)
         return _Run(store, scan_id, lease, serves)
 
     def _refuse(self, holder: str | None) -> None:

@@ -14,6 +14,7 @@ from db_dedup.dialects.base import Dialect
 from db_dedup.errors import ScanRunningError
 from db_dedup.schema.tables import Tables
 from db_dedup.store import watched_tables
+from db_dedup.store.watched_tables import StoredTable
 
 logger = logging.getLogger(__name__)
 
@@ -30,12 +31,14 @@ class Lease:
 
     The thread keeps it through long reads and long computing. Every write asks for it again in its own
     transaction (`fence`): a process that stood still for longer than the lease cannot write into the answer
-    of the scan that has taken over.
+    of the scan, or over the changes of the worker, that has been at work since.
     """
 
-    def __init__(self, engine: Engine, dialect: Dialect, tables: Tables, table_id: int, owner: str) -> None:
+    def __init__(
+        self, engine: Engine, dialect: Dialect, tables: Tables, stored: StoredTable, owner: str
+    ) -> None:
         self._engine, self._dialect, self._tables = engine, dialect, tables
-        self._table_id, self._owner = table_id, owner
+        self._stored, self._owner = stored, owner
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="db-dedup-lease", daemon=True)
 
@@ -45,12 +48,18 @@ class Lease:
         Raises:
             ScanRunningError: it is lost.
         """
-        if not watched_tables.renew_lease(connection, self._tables, self._table_id, self._owner):
-            raise ScanRunningError("this scan stood still for so long that another one has taken over")
+        stored = self._stored
+        is_held = watched_tables.renew_lease(
+            connection, self._tables, stored.id, self._owner, stored.answer_version
+        )
+        if not is_held:
+            raise ScanRunningError(
+                "this scan stood still for so long that another scan or the worker has taken over: scan again"
+            )
 
     def drop(self, connection: Connection) -> None:
         """Let the next scan begin as soon as this transaction ends."""
-        watched_tables.drop_lease(connection, self._tables, self._table_id, self._owner)
+        watched_tables.drop_lease(connection, self._tables, self._stored.id, self._owner)
 
     def __enter__(self) -> Self:
         """Start the heartbeat, unless nobody else can reach the database anyway."""

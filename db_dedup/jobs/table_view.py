@@ -67,9 +67,8 @@ class TableView:
         return hashlib.sha256(f"{statement}\n{made}".encode()).hexdigest()
 
     def _query(self, table_id: int) -> Select[tuple[object, ...]]:
-        member, first, sibling = (self._tables.fingerprint.alias(n) for n in ("member", "first", "sibling"))
+        member, first = (self._tables.fingerprint.alias(n) for n in ("member", "first"))
         watched = self._tables.watched_table.alias("watched")
-        size = select(func.count()).where(sibling.c.group_id == member.c.group_id).scalar_subquery()
         columns = self._source.table.columns
         own = table(
             quoted_name(self._source.table.name, quote=None),
@@ -79,7 +78,7 @@ class TableView:
         return (
             select(
                 first.c.row_key.label("group_id"),
-                size.label("group_size"),
+                first.c.group_size.label("group_size"),
                 (member.c.id == member.c.group_id).label("is_representative"),
                 *(own.c[c.name].label(new) for c, new in zip(columns, self._column_names(), strict=True)),
             )

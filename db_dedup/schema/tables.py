@@ -103,6 +103,7 @@ def _fingerprint(metadata: MetaData, names: Namespace) -> Table:
         Column("group_id", RowId),
         Column("is_loose", Boolean),
         Column("is_abridged", Boolean),
+        Column("group_size", Integer),
         Column("found_at", Timestamp),
         *(
             Column(f"block_{i}", Integer, Computed(block_expression(shift), persisted=True))

@@ -70,23 +70,20 @@ def duplicate_pairs(tables: Tables) -> AnySelect:
 
 
 def duplicate_groups(tables: Tables) -> AnySelect:
-    """Each group once, with its size (copies included) and the flags of its representative."""
-    watched = tables.watched_table.alias("watched")
-    first, member = tables.fingerprint.alias("first"), tables.fingerprint.alias("member")
+    """Each group once, as its representative knows it: with its size (copies included) and its flags."""
+    watched, first = tables.watched_table.alias("watched"), tables.fingerprint.alias("first")
     return (
         select(
             watched.c.name.label("table_name"),
             first.c.row_key.label("group_id"),
-            func.count().label("size"),
+            first.c.group_size.label("size"),
             first.c.row_key.label("representative_key"),
             func.coalesce(first.c.is_loose, false()).label("is_loose"),
             func.coalesce(first.c.is_abridged, false()).label("is_abridged"),
         )
-        .select_from(member)
-        .join(first, first.c.id == member.c.group_id)
+        .select_from(first)
         .join(watched, _serves(first, watched))
-        .where(first.c.group_id > 0, member.c.group_id > 0)
-        .group_by(watched.c.name, first.c.id, first.c.row_key, first.c.is_loose, first.c.is_abridged)
+        .where(first.c.group_id > 0, first.c.group_id == first.c.id)
     )
 
 

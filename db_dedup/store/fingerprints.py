@@ -132,14 +132,15 @@ class FingerprintStore:
         )
 
     def read_answer(self, connection: Connection) -> NDArray[np.int64]:
-        """int64[n, 5] of the rows in some group: id, copy_of, group_id, is_loose, is_abridged; NULL is -1."""
+        """int64[n, 6] of the rows in some group: id, copy_of, group_id, is_loose, is_abridged, group_size; NULL
+        is -1."""
         table = self.tables.fingerprint
-        flags = (table.c.is_loose, table.c.is_abridged)
+        flags = (table.c.is_loose, table.c.is_abridged, table.c.group_size)
         query = select(table.c.id, table.c.copy_of, table.c.group_id, *flags).where(
             self.mine, or_(table.c.copy_of.is_not(None), table.c.group_id.is_not(None))
         )
         rows = [[-1 if v is None else int(v) for v in row] for row in connection.execute(query)]
-        return np.array(rows, np.int64).reshape(-1, 5)
+        return np.array(rows, np.int64).reshape(-1, 6)
 
     def delete_rows(self, connection: Connection, ids: Sequence[int]) -> None:
         """Forget rows that are no longer in the user's table."""

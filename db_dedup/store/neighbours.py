@@ -24,6 +24,7 @@ class AnswerRow(NamedTuple):
     group_id: int | None
     is_loose: bool | None
     is_abridged: bool | None
+    group_size: int | None
 
 
 def rows_of_keys(connection: Connection, store: FingerprintStore, row_keys: Sequence[str]) -> list[AnswerRow]:
@@ -94,6 +95,23 @@ def count_rows(connection: Connection, store: FingerprintStore) -> int:
     return int(connection.execute(query).scalar_one())
 
 
+def group_sizes(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> dict[int, int]:
+    """How many rows each of these groups has, copies included."""
+    group_id = store.tables.fingerprint.c.group_id
+    found: dict[int, int] = {}
+    for some in batches(ids, _IDS_A_QUERY):
+        query = select(group_id, func.count()).where(group_id.in_(some)).group_by(group_id)
+        found |= {group: int(size) for group, size in connection.execute(query)}
+    return found
+
+
+def write_sizes(
+    connection: Connection, store: FingerprintStore, sizes: Sequence[tuple[int, int | None]]
+) -> None:
+    """Write (id of a representative, the size of its group); None for a row that is none any more."""
+    store.dialect.bulk_update(connection, store.tables.fingerprint, "id", ("group_size",), sizes)
+
+
 def _rows(
     connection: Connection,
     store: FingerprintStore,
@@ -119,4 +137,5 @@ def _select(store: FingerprintStore) -> Select[Any]:
         c.group_id,
         c.is_loose,
         c.is_abridged,
+        c.group_size,
     )

@@ -141,12 +141,17 @@ def take_lease(connection: Connection, tables: Tables, table_id: int, owner: str
             return str(holder)
 
 
-def renew_lease(connection: Connection, tables: Tables, table_id: int, owner: str) -> bool:
-    """Say that the scan is alive. False where it has lost its lease."""
+def renew_lease(
+    connection: Connection, tables: Tables, table_id: int, owner: str, answer_version: int
+) -> bool:
+    """Say that the scan is alive. False where it has lost its lease, or where the answer is no longer of the
+    version that it found: its lease had ended, and somebody else has been at work."""
     table = tables.watched_table
     renewed = connection.execute(
         update(table)
-        .where(table.c.id == table_id, table.c.lease_owner == owner)
+        .where(
+            table.c.id == table_id, table.c.lease_owner == owner, table.c.answer_version == answer_version
+        )
         .values(lease_until=utc_now() + LEASE)
     )
     return renewed.rowcount == 1

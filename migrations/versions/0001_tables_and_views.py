@@ -100,6 +100,7 @@ def _create_fingerprint(op: Operations, names: Namespace) -> sa.Table:
         sa.Column("group_id", RowId),
         sa.Column("is_loose", sa.Boolean),
         sa.Column("is_abridged", sa.Boolean),
+        sa.Column("group_size", sa.Integer),
         sa.Column("found_at", Timestamp),
         *(sa.Column(name, sa.Integer, sa.Computed(sql, persisted=True)) for name, sql in blocks.items()),
         sa.UniqueConstraint("row_key", "table_id", "recipe", name=names.name("fingerprint_row_key")),
@@ -205,22 +206,19 @@ def _duplicate_pairs(watched_table: sa.Table, fingerprint: sa.Table, pair_table:
 
 
 def _duplicate_groups(watched_table: sa.Table, fingerprint: sa.Table) -> AnySelect:
-    watched = watched_table.alias("watched")
-    first, member = fingerprint.alias("first"), fingerprint.alias("member")
+    watched, first = watched_table.alias("watched"), fingerprint.alias("first")
     return (
         sa.select(
             watched.c.name.label("table_name"),
             first.c.row_key.label("group_id"),
-            sa.func.count().label("size"),
+            first.c.group_size.label("size"),
             first.c.row_key.label("representative_key"),
             sa.func.coalesce(first.c.is_loose, sa.false()).label("is_loose"),
             sa.func.coalesce(first.c.is_abridged, sa.false()).label("is_abridged"),
         )
-        .select_from(member)
-        .join(first, first.c.id == member.c.group_id)
+        .select_from(first)
         .join(watched, _serves(first, watched))
-        .where(first.c.group_id > 0, member.c.group_id > 0)
-        .group_by(watched.c.name, first.c.id, first.c.row_key, first.c.is_loose, first.c.is_abridged)
+        .where(first.c.group_id > 0, first.c.group_id == first.c.id)
     )
 
 

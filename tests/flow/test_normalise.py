@@ -46,6 +46,25 @@ def shortened(character: str, length: int) -> str:
     return character * (length if character.isdecimal() or character.isspace() else min(length, 3))
 
 
+@pytest.mark.parametrize("marks", ["\u0301\u0323", "\u0344", "\U0001d165\u0301", "\u0f71\u0f72"])
+@pytest.mark.parametrize("normaliser", NORMALISERS)
+def test_marks_without_end_are_cut(marks: str, normaliser: str) -> None:
+    """Composing them takes time with the square of their number."""
+    [text, neighbour] = normalise_batch(["停水a" + marks * 1_000_000 + "三天", "é😀"], normaliser)
+    assert text.startswith("停水")
+    assert text.endswith("三天")
+    assert len(text) < 70
+    assert neighbour == "é😀"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("rt " * 500_000, ""), ("@a " * 500_000, ""), (" \u3000" * 500_000 + "@", "@")]
+)
+def test_a_tweet_of_nothing_but_forms(text: str, expected: str) -> None:
+    """One pass over it, not one for each of them."""
+    assert normalise_batch([text], "tweet") == [expected]
+
+
 @given(st.lists(texts, max_size=8))
 @example(["\u0301e", "e", "\u0301", "e\u0301"])
 @example(["\u1161\u11a8", "\u1100", "\u1161", "\u1100\u1161", "\uac00\u11a8"])

@@ -1,4 +1,4 @@
-"""The grants of docs/reference/grants.md: with them every command works, without any one of them some does not."""
+"""The grants of docs/reference/grants.md: with them all commands work, without any of them some does not."""
 
 import json
 import re

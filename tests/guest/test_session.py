@@ -28,23 +28,34 @@ ODD_SETTINGS = {
         "SET LOCAL lock_timeout = '7s'", "SET bytea_output = 'escape'", "SET extra_float_digits = 0",
     ],
     "mariadb": [
-        "SET SESSION time_zone = '-03:30'", "SET SESSION sql_mode = 'ANSI_QUOTES'",
+        "SET SESSION time_zone = '-03:30'", "SET SESSION sql_mode = 'ALLOW_INVALID_DATES'",
         "SET SESSION innodb_lock_wait_timeout = 7", "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci",
     ],
 }  # fmt: skip
+_CHANGING = "'timestamp', 'rand_seed1', 'rand_seed2', 'last_gtid', 'pseudo_thread_id'"
 STATE = {
-    "sqlite": ["PRAGMA cache_size", "PRAGMA foreign_keys", "PRAGMA journal_mode", "PRAGMA query_only",
-               "PRAGMA busy_timeout", "SELECT name FROM sqlite_temp_schema", "SELECT changes()"],
-    # All settings but those of the statement itself, who is asked, and the transaction.
-    "postgresql": ["SELECT name, setting FROM pg_settings ORDER BY 1", "SELECT pg_backend_pid()",
-                   "SELECT pg_current_xact_id()::text", "SELECT count(*) FROM pg_prepared_statements WHERE from_sql",
-                   "SELECT relname FROM pg_class WHERE relpersistence = 't'",
-                   "SELECT locktype, mode FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory'"],
-    "mariadb": ["SHOW SESSION VARIABLES WHERE Variable_name NOT IN ('timestamp', 'rand_seed1', 'rand_seed2', "
-                "'last_gtid', 'pseudo_thread_id')", "SELECT CONNECTION_ID()", "SELECT DATABASE()",
-                "SELECT trx_id, trx_isolation_level FROM information_schema.innodb_trx "
-                "WHERE trx_mysql_thread_id = CONNECTION_ID()"],
-}  # fmt: skip
+    "sqlite": [
+        "PRAGMA cache_size",
+        "PRAGMA foreign_keys",
+        "PRAGMA journal_mode",
+        "PRAGMA query_only",
+        "PRAGMA busy_timeout",
+        "SELECT name FROM sqlite_temp_schema",
+        "SELECT changes()",
+    ],
+    "postgresql": [
+        "SELECT name, setting FROM pg_settings ORDER BY 1",
+        "SELECT pg_backend_pid()",
+        "SELECT pg_current_xact_id()::text",
+        "SELECT relname FROM pg_class WHERE relpersistence = 't'",
+        "SELECT mode FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory'",
+    ],
+    "mariadb": [
+        f"SHOW SESSION VARIABLES WHERE Variable_name NOT IN ({_CHANGING})",
+        "SELECT CONNECTION_ID(), DATABASE()",
+        "SELECT trx_id FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = CONNECTION_ID()",
+    ],
+}
 ISOLATION = {"sqlite": "SERIALIZABLE", "postgresql": "SERIALIZABLE", "mariadb": "REPEATABLE READ"}
 
 

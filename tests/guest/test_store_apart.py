@@ -123,3 +123,36 @@ def test_what_a_driver_says_is_told_by_its_own_dialect(
     dedup = watch(postgresql_database.engine, store=sqlite_store.engine, where="no_such_column > 1")
     with pytest.raises(Exception, match="a column is missing"):
         dedup.scan()
+
+
+def test_our_tables_in_another_database_of_the_same_server(
+    mariadb_database: servers.Database, mariadb_store: servers.Database, in_one: Any, sample: Sample
+) -> None:
+    """One URL, that of our database; the view is there, and nothing is in the user's."""
+    fill_database(mariadb_database.engine, sample)
+    before = look_at(mariadb_database)
+    office = mariadb_database.engine.url.database
+    options = {"schema": office, "order": "created_at", "abridge_above": 3}
+    dedup = Deduplicator(mariadb_store.engine, "petitions", COLUMNS, **options)
+    dedup.upgrade()
+    dedup.scan()
+    assert all_found(dedup) == in_one
+    with mariadb_store.engine.connect() as connection:
+        query = text("SELECT COUNT(*) FROM dedup_duplicates_of_petitions WHERE title <> ''")
+        assert connection.scalar(query) == sum(group.size for group in dedup.groups())
+    dedup.database.uninstall()
+    assert look_at(mariadb_database) == before
+    with mariadb_store.engine.connect() as connection:
+        assert everything(connection) == set()
+
+
+def test_our_schema_may_have_any_name(postgresql_database: servers.Database, sample: Sample) -> None:
+    fill_database(postgresql_database.engine, sample)
+    before = look_at(postgresql_database)
+    dedup = Deduplicator(Database(postgresql_database.engine, "elsewhere"), "petitions", COLUMNS)
+    dedup.upgrade()
+    dedup.scan()
+    with postgresql_database.engine.connect() as connection:
+        assert connection.scalar(text("SELECT COUNT(*) FROM elsewhere.duplicates_of_petitions"))
+    dedup.database.uninstall()
+    assert look_at(postgresql_database) == before

@@ -14,7 +14,9 @@ from tests.guest.readers import account, reader_of
 from tests.scan.conftest import fill_database
 from tests.servers import Database
 
-SOURCE_SECRET, STORE_SECRET = "quelle-1", "lager-2"  # noqa: S105
+SOURCE_SECRET, STORE_SECRET = "quelle-1", "lager-2"
+COMMANDS = ("upgrade", "scan petitions", "status", "groups petitions", "init --dry-run", "uninstall --dry-run",
+            "sql upgrade", "sql view petitions")  # fmt: skip
 pytestmark = pytest.mark.usefixtures("folder")
 
 
@@ -92,22 +94,23 @@ def test_no_password_comes_out(
     """Neither in what commands print, nor in what they say when either database refuses."""
     fill_database(postgresql_database.engine, sample)
     with reader_of(postgresql_database, SOURCE_SECRET) as url, account(mariadb_store, STORE_SECRET) as store:
-        said = []
         write(url, store)
-        for words in (["upgrade"], ["scan", "petitions"], ["status"], ["groups", "petitions"], ["init", "--dry-run"],
-                      ["uninstall", "--dry-run"], ["sql", "upgrade"], ["sql", "view", "petitions"]):  # fmt: skip
-            said.append(run(*words))
+        said = [run(*words.split()) for words in COMMANDS]
         assert [r.exit_code for r in said[:4]] == [0] * 4
-        for broken_url, broken_store in (
-            (url, store.replace("unix_socket=", "unix_socket=no-such-")), (url.replace("/dedup_test", "/no_such"), store),
-            (url, store + "&wrong=1"), (url + "&wrong=1", store), (url, store.replace("mariadb+", "maria+")),
-            (url, store.replace(STORE_SECRET, STORE_SECRET + "x")), (url, f"{store}&passwd={STORE_SECRET}&wrong=1"),
-        ):  # fmt: skip
-            write(broken_url, broken_store)
+        for broken in (
+            (url, store.replace("unix_socket=", "unix_socket=no-such-")),
+            (url.replace("/dedup_test", "/no_such"), store),
+            (url, store + "&wrong=1"),
+            (url + "&wrong=1", store),
+            (url, store.replace("mariadb+", "maria+")),
+            (url, store.replace(STORE_SECRET, STORE_SECRET + "x")),
+            (url, f"{store}&passwd={STORE_SECRET}&wrong=1"),
+        ):
+            write(*broken)
             result = run("scan", "petitions")
             assert result.error is not None, result
             said.append(result)
     for result in said:
-        words = f"{result.stdout}{result.stderr}{result.error!r}{result.error}"
-        assert SOURCE_SECRET not in words
-        assert STORE_SECRET not in words
+        told = f"{result.stdout}{result.stderr}{result.error!r}{result.error}"
+        assert SOURCE_SECRET not in told
+        assert STORE_SECRET not in told

@@ -23,7 +23,7 @@ WATCHED: list[dict[str, Any]] = [
 
 
 def row(id_: int, table_id: int, recipe: int, key: str, **more: Any) -> dict[str, Any]:
-    nothing = {"copy_of": None, "group_id": None, "is_loose": None, "is_abridged": None, "found_at": None}
+    nothing = dict.fromkeys(("copy_of", "group_id", "is_loose", "is_abridged", "group_size", "found_at"))
     return (
         {"id": id_, "table_id": table_id, "recipe": recipe, "row_key": key, "digest": bytes(16)}
         | nothing

@@ -291,6 +291,15 @@ class _Batch:
             if row.copy_of is not None:
                 self._rows.put_in_group(row.id, group_of.get(row.copy_of))
         neighbours.write_groups(self._connection, self._store, self._rows.new_groups())
+        self._write_sizes([group.representative for group in groups])
+
+    def _write_sizes(self, representatives: Sequence[int]) -> None:
+        sizes = neighbours.group_sizes(self._connection, self._store, representatives)
+        neighbours.write_sizes(
+            self._connection,
+            self._store,
+            [(row.id, sizes.get(row.id)) for row in self._rows if row.group_size != sizes.get(row.id)],
+        )
 
     def _received(self, row: AnswerRow | RowFingerprint) -> Receipt:
         return receipt(row.order_value, row.row_key, self._increment.families)

@@ -1,0 +1,65 @@
+"""The benchmarks run, small and on SQLite: what they print for the record is up to them."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks import indexes, lookups, scan_times
+from benchmarks.__main__ import WITH_DATA, WITHOUT_DATA
+from benchmarks.plot import log_log_svg
+
+SQLITE = ("SQLite",)
+
+
+def test_each_benchmark_can_be_run_by_its_name() -> None:
+    for name in (*WITHOUT_DATA, *WITH_DATA):
+        assert callable(import_module(f"benchmarks.{name}").run)
+
+
+def test_lookups_find_what_was_planted_and_only_that(capsys: pytest.CaptureFixture[str]) -> None:
+    lookups.run(None, lookups.Sizes(2_000, petitions=300, planted=100, lookups=40, checks=10), SQLITE)
+    found = re.findall(r"^SQLite +(radius \d+|check) +(\d+)/(\d+)", capsys.readouterr().out, re.MULTILINE)
+    assert [(what, asked) for what, _, asked in found] == [
+        ("radius 3", "40"), ("radius 7", "40"), ("radius 11", "40"), ("check", "10"),
+    ]  # fmt: skip
+    assert [hits for _, hits, _ in found[:3]] == ["20"] * 3
+
+
+def test_every_index_of_ours_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    indexes.run(None, 2_000, 1, SQLITE)
+    printed = re.findall(
+        r"^SQLite +(\w+) +(itself|in all|\w+) +(-?\d+)", capsys.readouterr().out, re.MULTILINE
+    )
+    sizes = {(table, what): int(size) for table, what, size in printed}
+    assert {table for table, _ in sizes} == {"fingerprint", "pair", "change"}
+    assert {f"fingerprint_block_{i}" for i in range(1, 5)} < {what for _, what in sizes}
+    for table in ("fingerprint", "pair", "change"):
+        assert all(size > 0 for (which, _), size in sizes.items() if which == table)
+        parts = sum(size for (which, what), size in sizes.items() if which == table and what != "in all")
+        assert abs(parts - sizes[table, "in all"]) < 10
+
+
+def test_scan_times_are_printed_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plot = tmp_path / "plot.svg"
+    scan_times.run(None, (100, 200), SQLITE, plot)
+    lines = re.findall(r"^ +(\d+) SQLite +(scan|rescan)", capsys.readouterr().out, re.MULTILINE)
+    assert lines == [("100", "scan"), ("100", "rescan"), ("200", "scan"), ("200", "rescan")]
+    texts = [element.text for element in ElementTree.parse(plot).iter() if element.tag.endswith("text")]
+    assert {"SQLite, scan", "SQLite, rescan"} < set(texts)
+
+
+def test_a_sample_of_several_parts_has_one_row_to_a_key() -> None:
+    ids = [petition.id for number in range(3) for petition in scan_times.make_part(number, 50)]
+    assert sorted(ids) == list(range(1, 151))
+
+
+def test_a_plot_puts_a_straight_line_where_it_belongs() -> None:
+    svg = ElementTree.fromstring(log_log_svg({"a & b": {10: 1.0, 1000: 100.0}}, "t", "x", "y"))
+    line = next(element for element in svg.iter() if element.tag.endswith("polyline"))
+    (x1, y1), (x2, y2) = (map(float, point.split(",")) for point in line.get("points", "").split())
+    assert (x1, y1, x2, y2) == (70.0, 390.0, 530.0, 20.0)
