@@ -48,8 +48,8 @@ def run(
 ) -> None:
     """Print bytes a row and microseconds a row, with all indexes and without each of them."""
     print(
-        f"bulk insert of {rows:,} rows, one in ten a copy and one in five in a group, with all indexes against "
-        f"without one of them\n(itself: without all of them but a primary key); medians of {runs} runs in turn"
+        f"bulk insert of {rows:,} rows, one in ten a copy, one in five in a group: with all indexes against\n"
+        f"without one of them (itself: without any but a primary key); medians of {runs} runs in turn"
     )
     print(f"{'':<11} {'table':<11} {'':<20} {'bytes a row':>11} {'us a row':>9} {'% of the time':>14}")
     for name, url in each_database(databases):

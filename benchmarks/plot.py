@@ -8,6 +8,11 @@ WIDTH, HEIGHT = 720, 440
 LEFT, RIGHT, TOP, BOTTOM = 70, 190, 20, 50
 COLOURS = ("#0b6fa4", "#c1440e", "#3a7d34", "#7b4ea3", "#8a6d00", "#444444")
 
+_OPENING = (
+    f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+    'font-family="sans-serif" font-size="13" fill="#333333">'
+)
+
 Lines = Mapping[str, Mapping[int, float]]
 """Name of a line -> x -> y, all above 0."""
 
@@ -16,8 +21,7 @@ def log_log_svg(lines: Lines, title: str, x_title: str, y_title: str) -> str:
     """The plot: decades as grid, each line named at its right end, those of an odd place dashed."""
     plot = _Plot(lines)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        'font-family="sans-serif" font-size="13" fill="#333333">',
+        _OPENING,
         f"<title>{escape(title)}</title>",
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
         *plot.grid(),

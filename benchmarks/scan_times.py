@@ -25,6 +25,7 @@ DATABASES = ("SQLite", "PostgreSQL")
 PLOT = Path(__file__).parent.parent / "docs" / "explanation" / "scan-time.svg"
 
 _MOST_AT_ONCE = 100_000
+_NAMES = tuple(petitions.columns.keys())
 _PHASES = {
     "fingerprints": ("fingerprints",),
     "texts again": ("texts of candidates",),
@@ -127,7 +128,7 @@ def write(engine: Engine, rows: Iterator[Sequence[object]]) -> None:
     dialect = Database(engine).dialect
     with dialect.write_transaction(engine) as connection:
         petitions.create(connection)
-        dialect.bulk_insert(connection, petitions, petitions.columns.keys(), rows)
+        dialect.bulk_insert(connection, petitions, _NAMES, rows)
 
 
 def tell(name: str, kind: str, report: ScanReport, timer: PhaseTimer) -> None:
@@ -141,4 +142,4 @@ def tell(name: str, kind: str, report: ScanReport, timer: PhaseTimer) -> None:
 
 
 def _values(petition: Petition) -> tuple[object, ...]:
-    return tuple(getattr(petition, name) for name in petitions.columns.keys())
+    return tuple(getattr(petition, name) for name in _NAMES)

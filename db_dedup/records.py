@@ -5,7 +5,6 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Generic, Literal, TypeVar
 
-
 _T = TypeVar("_T")
 
 

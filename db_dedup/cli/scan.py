@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from db_dedup.cli.differences import tell_differences
-from db_dedup.cli.options import DEFAULT_CONFIG, AsJson, Config, TableName, Url, open_table
+from db_dedup.cli.options import DEFAULT_CONFIG, AsJson, Config, StoreUrl, TableName, Url, open_table
 from db_dedup.cli.output import print_json, print_table
 from db_dedup.cli.terminal import TerminalProgress, say
 from db_dedup.errors import ConfigError
@@ -17,6 +17,7 @@ def scan(
     table: TableName,
     config: Config = DEFAULT_CONFIG,
     url: Url = None,
+    store_url: StoreUrl = None,
     preview: Annotated[
         bool,
         typer.Option(
@@ -46,7 +47,7 @@ def scan(
     """Find every duplicate of TABLE and switch the views to the new answer."""
     if (preview or dry_run) and afresh:
         raise ConfigError("--preview and --dry-run always read everything afresh: leave --afresh out")
-    with TerminalProgress() as progress, open_table(config, url, table, progress) as dedup:
+    with TerminalProgress() as progress, open_table(config, url, table, progress, store_url) as dedup:
         try:
             if preview or dry_run:
                 found = dedup.preview()

@@ -6,7 +6,18 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sqlalchemy import URL, ColumnElement, Connection, Engine, FromClause, Select, Table, and_
+from sqlalchemy import (
+    URL,
+    ColumnElement,
+    Connection,
+    Engine,
+    FromClause,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    inspect,
+)
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.batches import Rows
@@ -164,6 +175,10 @@ class Dialect(ABC):
     ) -> ColumnElement[int] | None:
         """Bits in which two fingerprints differ, both as they are stored; None where SQL has no count."""
 
+    def is_one_of(self, column: ColumnElement[int], parameter: str) -> ColumnElement[bool]:
+        """Whether an integer column has one of the values of a parameter, which is a list."""
+        return column.in_(bindparam(parameter, expanding=True))
+
     def in_one_process(self, query: Select[Any]) -> Select[Any]:
         """The same query, never shared out to other processes: to start them takes longer than a look-up."""
         return query
@@ -185,6 +200,10 @@ class Dialect(ABC):
     @abstractmethod
     def refresh_statistics(self, engine: Engine, table: Table) -> None:
         """Tell the planner what one of our tables holds now; in a transaction of its own."""
+
+    def view_definition(self, connection: Connection, name: str, schema: str | None) -> str:
+        """What the database has made of a view, in words that do not depend on the session's settings."""
+        return str(inspect(connection).get_view_definition(name, schema))
 
     @abstractmethod
     def take_changes(

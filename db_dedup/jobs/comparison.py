@@ -30,7 +30,7 @@ class _Answer:
     """An answer on n rows, whose numbers both answers share.
 
     Attributes:
-        pairs: _PAIR[p], those in abridged groups aside that are no links of copies.
+        pairs: _PAIR[p], the links of copies among them.
         group_of: int64[n], the number of the group's representative, -1 outside any group.
         flags: int64[n, 3], is_loose, is_abridged and the size at representatives, else 0.
     """

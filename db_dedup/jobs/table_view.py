@@ -2,7 +2,7 @@
 
 import hashlib
 
-from sqlalchemy import Connection, Select, column, func, inspect, select, table
+from sqlalchemy import Connection, Select, column, inspect, select, table
 from sqlalchemy.sql.elements import quoted_name
 
 from db_dedup.dialects.base import Dialect
@@ -62,7 +62,7 @@ class TableView:
 
     def _digest(self, connection: Connection, create: CreateView, name: str) -> str:
         """Of the statement that makes the view and of what the database makes of it."""
-        made = inspect(connection).get_view_definition(name, self._tables.namespace.schema)
+        made = self._dialect.view_definition(connection, name, self._tables.namespace.schema)
         statement = create.compile(dialect=connection.dialect)
         return hashlib.sha256(f"{statement}\n{made}".encode()).hexdigest()
 

@@ -3,14 +3,17 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, func, select
 
+from db_dedup.errors import SchemaMissingError
+from db_dedup.jobs.attachment import Attachment, plan_triggers
 from db_dedup.jobs.comparison import compare_answers, compare_rows
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.rehearsal import Rehearsal, hottest_blocks, rehearse
 from db_dedup.jobs.table_view import TableView
 from db_dedup.records import AnswerDifferences, ScanPreview, Verification
 from db_dedup.schema import migrate
+from db_dedup.schema.views import FIXED_VIEWS, fixed_view
 from db_dedup.store.changes import count_waiting
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.watched_tables import StoredTable
@@ -23,7 +26,11 @@ def verify(context: JobContext, stored: StoredTable) -> Verification:
 
     Where the database reads and writes at the same time, rows, answer and queue are of one moment; elsewhere
     what the application writes meanwhile shows up as a difference.
+
+    Raises:
+        SchemaMissingError: one of our tables is not there, so that there is nothing to compare with.
     """
+    _require_tables(context)
     store = FingerprintStore(context.dialect, context.tables, stored.id, stored.recipe or 0)
     with _one_moment(context) as (snapshot, ours):
         fresh = rehearse(context, snapshot).scanned
@@ -80,11 +87,43 @@ def _or_new(context: JobContext, connection: Connection | None) -> Iterator[Conn
         yield own
 
 
+def _require_tables(context: JobContext) -> None:
+    with context.engine.connect() as connection:
+        missing = migrate.missing_tables(connection, context.tables.namespace)
+    if missing:
+        raise SchemaMissingError(
+            f"{', '.join(missing)} is missing: `db-dedup uninstall`, then `db-dedup upgrade` and "
+            f"`db-dedup scan {context.watched.name}` start anew"
+        )
+
+
 def _drift(context: JobContext, connection: Connection, stored: StoredTable) -> Iterator[str]:
-    for name in migrate.missing_names(connection, context.tables.namespace):
-        yield f"{name} is missing: `db-dedup upgrade` makes tables, `db-dedup uninstall` starts anew"
-    if not context.is_apart:
-        view = TableView(context.dialect, context.tables, context.source)
-        fault = view.fault(connection, stored)
-        if fault:
-            yield f"{fault}: `db-dedup scan {context.watched.name}` makes it anew"
+    """A sentence for each thing that is not as we made it, with what mends it."""
+    yield from _fixed_view_faults(context, connection)
+    if context.is_apart:
+        return
+    fault = TableView(context.dialect, context.tables, context.source).fault(connection, stored)
+    if fault:
+        yield f"{fault}: `db-dedup scan {context.watched.name}` makes it anew"
+    if stored.attached_at is not None:
+        plan = plan_triggers(context.tables.namespace, stored.id, context.watched, context.source.table)
+        for difference in Attachment(context.dialect, context.tables, plan).state(connection).differences:
+            yield f"{difference}: `db-dedup attach {context.watched.name}` makes them anew"
+
+
+def _fixed_view_faults(context: JobContext, connection: Connection) -> Iterator[str]:
+    namespace = context.tables.namespace
+    missing = migrate.missing_views(connection, namespace)
+    for base, query in FIXED_VIEWS.items():
+        name = namespace.name(base)
+        if name in missing:
+            yield f"the view {name} is missing: `db-dedup upgrade` makes it anew"
+            continue
+        shown, wanted = (
+            connection.scalar(
+                select(func.count()).select_from(rows).where(rows.c.table_name == context.watched.name)
+            )
+            for rows in (fixed_view(namespace, base), query(context.tables).subquery())
+        )
+        if shown != wanted:
+            yield f"the view {name} is not as it was made: drop it, and `db-dedup upgrade` makes it anew"

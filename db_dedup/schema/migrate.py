@@ -23,7 +23,7 @@ from db_dedup.schema.locks import COMMITS_DDL, schema_lock
 from db_dedup.schema.names import Namespace, view_name
 from db_dedup.schema.revisions import BASE, head_revision, steps_down, steps_up
 from db_dedup.schema.tables import our_tables
-from db_dedup.schema.views import FIXED_VIEWS, DropView
+from db_dedup.schema.views import FIXED_VIEWS, CreateView, DropView
 
 __all__ = [
     "current_revision",
@@ -42,7 +42,8 @@ _DIALECTS: Final = ("mariadb", "mysql", "postgresql", "sqlite")
 
 
 def upgrade(connection: Connection, namespace: Namespace, progress: Progress | None = None) -> None:
-    """Make or update our schema, tables and fixed views; nothing is done where they are up to date.
+    """Make or update our schema, tables and fixed views; nothing is done where they are up to date, but for
+    a view that somebody has dropped.
 
     Runs in the connection's transaction, which the caller commits; MySQL and MariaDB commit at once. Of two
     upgrades at a time one waits for the other.
@@ -66,6 +67,7 @@ def upgrade(connection: Connection, namespace: Namespace, progress: Progress | N
         steps = steps_up(current)
         progress.start("upgrade", len(steps))
         _run(_online(connection, namespace, steps, progress), namespace)
+        _restore_views(connection, namespace)
         progress.finish()
 
 
@@ -164,11 +166,16 @@ def installed_names(
     return sorted(ours & _relations(connection, namespace))
 
 
-def missing_names(connection: Connection, namespace: Namespace) -> list[str]:
-    """The names of our tables and fixed views that should be there and are not."""
+def missing_tables(connection: Connection, namespace: Namespace) -> list[str]:
+    """The names of our tables that should be there and are not."""
     tables = our_tables(namespace).metadata.tables.values()
-    wanted = {str(table.name) for table in tables} | {namespace.name(base) for base in FIXED_VIEWS}
-    return sorted(wanted - _relations(connection, namespace))
+    return sorted({str(table.name) for table in tables} - _relations(connection, namespace))
+
+
+def missing_views(connection: Connection, namespace: Namespace) -> list[str]:
+    """The names of the fixed views that should be there and are not; `upgrade` makes them."""
+    there = _relations(connection, namespace)
+    return [name for name in map(namespace.name, FIXED_VIEWS) if name not in there]
 
 
 def include_name(namespace: Namespace) -> IncludeName:
@@ -227,6 +234,15 @@ def _is_installed(connection: Connection, namespace: Namespace) -> bool:
 def _relations(connection: Connection, namespace: Namespace) -> set[str]:
     inspector = inspect(connection)
     return {*inspector.get_table_names(namespace.schema), *inspector.get_view_names(namespace.schema)}
+
+
+def _restore_views(connection: Connection, namespace: Namespace) -> None:
+    missing = missing_views(connection, namespace)
+    for base, query in FIXED_VIEWS.items():
+        if namespace.name(base) in missing:
+            connection.execute(
+                CreateView(namespace.name(base), namespace.schema, query(our_tables(namespace)))
+            )
 
 
 def _drop_tables(connection: Connection, namespace: Namespace) -> None:

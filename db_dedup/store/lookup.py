@@ -78,7 +78,7 @@ def _near_query(store: FingerprintStore, blocks: tuple[int, ...]) -> CompoundSel
     hamming = store.dialect.hamming(stored, bindparam("fingerprint", type_=BigInteger))
     queries = []
     for i in blocks:
-        has_value = table.c[f"block_{i}"].in_(bindparam(f"values_{i}", expanding=True))
+        has_value = store.dialect.is_one_of(table.c[f"block_{i}"], f"values_{i}")
         query = store.dialect.in_one_process(select(table.c.id, stored).where(has_value, store.mine))
         queries.append(query if hamming is None else query.where(hamming <= bindparam("radius")))
     return union_all(*queries)

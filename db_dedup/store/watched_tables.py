@@ -149,9 +149,7 @@ def renew_lease(
     table = tables.watched_table
     renewed = connection.execute(
         update(table)
-        .where(
-            table.c.id == table_id, table.c.lease_owner == owner, table.c.answer_version == answer_version
-        )
+        .where(table.c.id == table_id, table.c.lease_owner == owner, table.c.answer_version == answer_version)
         .values(lease_until=utc_now() + LEASE)
     )
     return renewed.rowcount == 1

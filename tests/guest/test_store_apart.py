@@ -132,8 +132,9 @@ def test_our_tables_in_another_database_of_the_same_server(
     fill_database(mariadb_database.engine, sample)
     before = look_at(mariadb_database)
     office = mariadb_database.engine.url.database
-    options = {"schema": office, "order": "created_at", "abridge_above": 3}
-    dedup = Deduplicator(mariadb_store.engine, "petitions", COLUMNS, **options)
+    dedup = Deduplicator(
+        mariadb_store.engine, "petitions", COLUMNS, schema=office, order="created_at", abridge_above=3
+    )
     dedup.upgrade()
     dedup.scan()
     assert all_found(dedup) == in_one

@@ -32,19 +32,19 @@ def row(id_: int, table_id: int, recipe: int, key: str, **more: Any) -> dict[str
 
 
 FINGERPRINTS = [
-    row(1, 1, 2, "A", group_id=1, is_loose=True, is_abridged=False),
+    row(1, 1, 2, "A", group_id=1, is_loose=True, is_abridged=False, group_size=3),
     row(2, 1, 2, "B", group_id=1),
     row(3, 1, 2, "C", group_id=1, copy_of=1, found_at=LINKED_AT),
     row(4, 1, 2, "D"),
     # The recipe that served before.
-    row(5, 1, 1, "A", group_id=5),
+    row(5, 1, 1, "A", group_id=5, group_size=3),
     row(6, 1, 1, "B", group_id=5),
     row(7, 1, 1, "C", group_id=5, copy_of=5, found_at=LINKED_AT),
     # Copies alone make a group; another table may use the same keys.
-    row(8, 2, 1, "A", group_id=8),
+    row(8, 2, 1, "A", group_id=8, group_size=2),
     row(9, 2, 1, "甲 ", group_id=8, copy_of=8, found_at=LINKED_AT),
     # A first scan that has not finished.
-    row(10, 3, 1, "A", group_id=10),
+    row(10, 3, 1, "A", group_id=10, group_size=2),
     row(11, 3, 1, "B", group_id=10),
 ]
 PAIRS: list[dict[str, Any]] = [

@@ -27,8 +27,8 @@ Row = dict[str, str | None]
 Write = tuple[str, Any, Any]
 Queued = tuple[str, str]
 
-keys = st.tuples(st.integers(-1, 1), st.sampled_from(["a", 'x"1', "信"]))
-values = st.sampled_from([None, "", "a", "A", "a ", "ä", "信访", "'", "%s:x"])
+keys = st.tuples(st.integers(-1, 0), st.sampled_from(["a", 'x"1', "信"]))
+values = st.sampled_from([None, "a", "A", "a ", "ä", "信'%s:x"])
 rows = st.fixed_dictionaries({"body": values, "region": values, "status": values})
 some_columns = st.dictionaries(st.sampled_from(["body", "region", "status"]), values, min_size=1)
 writes = st.one_of(

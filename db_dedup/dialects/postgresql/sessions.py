@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any, Final
 
-from sqlalchemy import URL, Connection, Engine, event
+from sqlalchemy import URL, Connection, Engine, event, func, select
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
 from db_dedup.dialects.connecting import refuse_options
@@ -43,19 +43,29 @@ def prepare_engine(engine: Engine) -> None:
 def read_snapshot(engine: Engine) -> Iterator[Connection]:
     """REPEATABLE READ, READ ONLY."""
     with engine.connect() as connection:
-        connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        connection.execution_options(isolation_level="REPEATABLE READ")
         with connection.begin() as transaction:
+            connection.exec_driver_sql("SET TRANSACTION READ ONLY")
             yield connection
             transaction.rollback()
 
 
 @contextmanager
 def write_transaction(engine: Engine) -> Iterator[Connection]:
-    """READ COMMITTED."""
+    """READ COMMITTED; it may write unless the server, or the user's own setting, says that nobody may."""
     with engine.connect() as connection:
-        connection.execution_options(isolation_level="READ COMMITTED", postgresql_readonly=False)
+        connection.execution_options(isolation_level="READ COMMITTED")
         with connection.begin():
             yield connection
+
+
+@contextmanager
+def setting(connection: Connection, name: str, value: str) -> Iterator[None]:
+    """Another value for this transaction; put back unless it failed."""
+    before = connection.scalar(select(func.current_setting(name)))
+    connection.execute(select(func.set_config(name, value, True)))
+    yield
+    connection.execute(select(func.set_config(name, before, True)))
 
 
 def _set_up(connection: DBAPIConnection, _record: object) -> None:

@@ -6,10 +6,11 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, FromClause, func, select, text
+from sqlalchemy import Connection, FromClause, text
 from sqlalchemy.dialects import postgresql
 
 from db_dedup.dialects.base import Dialect
+from db_dedup.dialects.postgresql.sessions import setting
 from db_dedup.dialects.triggers import (
     LOCK_WAIT_SECONDS,
     FoundTrigger,
@@ -91,7 +92,7 @@ def describe_triggers(connection: Connection, target: TriggerTarget) -> list[Fou
     }
     relation = connection.scalar(_FIND_TABLE, {"table": pieces["table"]})
     # The catalogue writes names with or without their schema, as the session would find them.
-    with _setting(connection, "search_path", "pg_catalog"):
+    with setting(connection, "search_path", "pg_catalog"):
         functions = connection.execute(_DESCRIBE_FUNCTION, pieces).all()
         triggers = connection.execute(_DESCRIBE_TRIGGERS, pieces | {"table": relation}).all()
     return [
@@ -103,16 +104,8 @@ def describe_triggers(connection: Connection, target: TriggerTarget) -> list[Fou
 @contextmanager
 def short_lock_wait(connection: Connection) -> Iterator[None]:
     """For this transaction; put back unless it failed."""
-    with _setting(connection, "lock_timeout", f"{LOCK_WAIT_SECONDS}s"):
+    with setting(connection, "lock_timeout", f"{LOCK_WAIT_SECONDS}s"):
         yield
-
-
-@contextmanager
-def _setting(connection: Connection, name: str, value: str) -> Iterator[None]:
-    before = connection.scalar(select(func.current_setting(name)))
-    connection.execute(select(func.set_config(name, value, True)))
-    yield
-    connection.execute(select(func.set_config(name, before, True)))
 
 
 def _pieces(target: TriggerTarget) -> dict[str, object]:

@@ -1,0 +1,132 @@
+"""Scans that are stopped at a point of the test's choice, and what stands in our tables before and after."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from db_dedup import Deduplicator
+from db_dedup.config import Settings
+from db_dedup.sample import Sample, generate_petitions
+from db_dedup.store import clock, watched_tables
+from tests.cli.conftest import folder, petitions, sqlite_petitions, write_settings
+from tests.interrupted.child import WITH_A_PROCESS
+from tests.servers import Database
+
+__all__ = ["folder", "petitions", "sqlite_petitions"]
+
+ROOT = Path(__file__).parent.parent.parent
+SECONDS = 120
+"""Patience with a busy machine; nothing waits for it to pass."""
+
+CHANGED_RECIPE = 'term_frequency = "log"'
+
+
+@pytest.fixture(scope="session")
+def sample() -> Sample:
+    return generate_petitions(90, seed=21, duplicate_share=0.4)
+
+
+class StoppedScan:
+    """A scan in a process of its own that stands at a point."""
+
+    def __init__(self, point: str, with_a_process: bool = False) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), **({WITH_A_PROCESS: "1"} if with_a_process else {})}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.interrupted.child", point, "scan", "petitions"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+        )
+        assert self.process.stdout is not None
+        reached = self.process.stdout.readline()
+        if reached != b"here\n":
+            raise AssertionError(self.end())
+
+    def send(self, signal_number: int) -> None:
+        self.process.send_signal(signal_number)
+
+    def end(self) -> tuple[int, str]:
+        """Exit code and stderr, once the process and whatever it has started are gone; it goes on before."""
+        _, stderr = self.process.communicate(b"\n", timeout=SECONDS)
+        return self.process.returncode, stderr.decode()
+
+
+@contextmanager
+def stopped_at(point: str, with_a_process: bool = False) -> Iterator[StoppedScan]:
+    scan = StoppedScan(point, with_a_process)
+    try:
+        yield scan
+    finally:
+        scan.process.kill()
+        scan.process.communicate(timeout=SECONDS)
+
+
+@pytest.fixture
+def let_leases_end(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A function: from its call on it is more than a lease later than it was."""
+
+    def later() -> None:
+        ahead = watched_tables.LEASE + timedelta(seconds=1)
+        monkeypatch.setattr(watched_tables, "utc_now", lambda: clock.utc_now() + ahead)
+
+    return later
+
+
+def by_settings(database: Database) -> Deduplicator:
+    """The petitions, as the settings file in the current folder says."""
+    return Deduplicator(database.engine, Settings.from_file(Path("dedup.toml")).watched("petitions"))
+
+
+def change_recipe(database: Database, settings: str = CHANGED_RECIPE) -> Deduplicator:
+    write_settings(database, settings)
+    return by_settings(database)
+
+
+def dump(dedup: Deduplicator, *without: str) -> dict[str, list[tuple[Any, ...]]]:
+    """Everything in our tables; of the watched tables all but who is at work and how often somebody was."""
+    tables = dedup.database.tables
+    volatile = {"lease_owner", "lease_until", "answer_version"}
+    with dedup.database.engine.connect() as connection:
+        return {
+            name: sorted(
+                (
+                    tuple(row)
+                    for row in connection.execute(select(*(c for c in table.columns if c.name not in volatile)))
+                ),
+                key=repr,
+            )
+            for name in ("watched_table", "fingerprint", "pair", "change", "dead_change", "scan")
+            if name not in without
+            for table in [getattr(tables, name)]
+        }
+
+
+def stored_keys(dedup: Deduplicator, recipe: int) -> set[str]:
+    row = dedup.database.tables.fingerprint
+    with dedup.database.engine.connect() as connection:
+        return set(connection.execute(select(row.c.row_key).where(row.c.recipe == recipe)).scalars())
+
+
+def keys_with_candidates(dedup: Deduplicator, radius: int = 11) -> set[str]:
+    """Every row, copies aside, that is within the radius of another one, by brute force."""
+    row, watched = dedup.database.tables.fingerprint, dedup.database.tables.watched_table
+    with dedup.database.engine.connect() as connection:
+        heads = connection.execute(
+            select(row.c.row_key, row.c.fingerprint)
+            .join(watched, (watched.c.id == row.c.table_id) & (watched.c.recipe == row.c.recipe))
+            .where(row.c.copy_of.is_(None), row.c.fingerprint.is_not(None))
+        ).all()
+    near = [pair for pair in combinations(heads, 2) if (pair[0][1] ^ pair[1][1]).bit_count() <= radius]
+    return {key for pair in near for key, _ in pair}

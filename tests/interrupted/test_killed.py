@@ -1,0 +1,153 @@
+"""A scan that is killed in the middle: nothing is lost, nothing is shown too early, little is done again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Callable
+
+import pytest
+
+from db_dedup import Deduplicator
+from db_dedup.cli.demo import petitions as petitions_table
+from db_dedup.config import watched_table
+from db_dedup.errors import NotScannedError, ScanRunningError
+from db_dedup.sample import Sample
+from db_dedup.store.scans import DIED
+from sqlalchemy import delete, update
+from tests.interrupted.conftest import (
+    by_settings,
+    change_recipe,
+    dump,
+    keys_with_candidates,
+    stopped_at,
+    stored_keys,
+)
+from tests.scan.conftest import answer
+from tests.scan.reference import brute_force
+from tests.servers import Database
+
+COLUMNS = {"title": 1, "content": 1}
+
+
+def kill_at(point: str, dedup: Deduplicator) -> None:
+    """Kill a scan there; it is told as at work while its lease lasts."""
+    with stopped_at(point) as scan:
+        scan.send(signal.SIGKILL)
+        assert scan.end() == (-signal.SIGKILL, "")
+        with pytest.raises(ScanRunningError, match=f"{socket.gethostname()}:{scan.process.pid}:"):
+            dedup.scan()
+    assert status_of(dedup) == ("running", None)
+
+
+def status_of(dedup: Deduplicator) -> tuple[str | None, str | None]:
+    (entry,) = dedup.database.status()
+    return entry.last_scan_state, entry.last_scan_error
+
+
+@pytest.mark.parametrize("point", ["reading", "writing a page", "between pages", "matching", "switching"])
+def test_a_first_scan_is_taken_up_where_it_was_killed(
+    petitions: Database, sample: Sample, point: str, let_leases_end: Callable[[], None]
+) -> None:
+    dedup = by_settings(petitions)
+    dedup.upgrade()
+    kill_at(point, dedup)
+    with pytest.raises(NotScannedError):
+        dedup.groups()
+    kept = stored_keys(dedup, 1)
+    assert len(kept) == {"reading": 20, "writing a page": 20, "between pages": 40}.get(point, 90)
+    let_leases_end()
+    assert status_of(dedup) == ("failed", DIED)
+    report = dedup.scan()
+    assert answer(dedup)[0] == brute_force(
+        sample.petitions, watched_table("petitions", {"columns": COLUMNS})
+    )
+    assert report.segmented == 90 - len(kept) + len(kept & keys_with_candidates(dedup))
+    assert stored_keys(dedup, 1) == {str(p.id) for p in sample.petitions}
+    assert status_of(dedup) == ("finished", None)
+
+
+@pytest.mark.parametrize("point", ["reading", "between pages", "matching", "switching"])
+def test_a_changed_recipe_is_taken_up_where_it_was_killed(
+    petitions: Database, sample: Sample, point: str, let_leases_end: Callable[[], None]
+) -> None:
+    before = by_settings(petitions)
+    before.upgrade()
+    before.scan()
+    shown, stored = answer(before), dump(before, "scan")
+    dedup = change_recipe(petitions)
+    kill_at(point, dedup)
+    assert answer(before) == shown
+    kept = stored_keys(dedup, 2)
+    old_rows = [row for row in dump(before)["fingerprint"] if row[2] == 1]
+    assert old_rows == stored["fingerprint"]
+    let_leases_end()
+    report = dedup.scan()
+    watched = watched_table("petitions", {"columns": COLUMNS, "term_frequency": "log"})
+    assert answer(dedup)[0] == brute_force(sample.petitions, watched)
+    assert report.segmented == 90 - len(kept) + len(kept & keys_with_candidates(dedup))
+    assert stored_keys(dedup, 1) == set()
+
+
+@pytest.mark.parametrize("point", ["reading", "matching", "switching"])
+def test_a_killed_rescan_has_changed_nothing(
+    petitions: Database, sample: Sample, point: str, let_leases_end: Callable[[], None]
+) -> None:
+    dedup = by_settings(petitions)
+    dedup.upgrade()
+    dedup.scan()
+    shown, stored = answer(dedup), dump(dedup, "scan")
+    ids = sorted(p.id for p in sample.petitions)
+    with petitions.engine.begin() as connection:
+        connection.execute(delete(petitions_table).where(petitions_table.c.id.in_(ids[::7])))
+        connection.execute(
+            update(petitions_table).where(petitions_table.c.id.in_(ids[1::7])).values(content="换成了别的内容")
+        )
+    kill_at(point, dedup)
+    assert answer(dedup) == shown
+    assert dump(dedup, "scan") == stored
+    let_leases_end()
+    dedup.scan()
+    assert dedup.verify().is_right
+    assert answer(dedup) != shown
+
+
+def test_killed_right_after_the_switch_the_answer_is_the_new_one(
+    petitions: Database, sample: Sample
+) -> None:
+    dedup = by_settings(petitions)
+    dedup.upgrade()
+    with stopped_at("switched") as scan:
+        scan.send(signal.SIGKILL)
+        scan.end()
+    assert status_of(dedup) == ("finished", None)
+    wanted = brute_force(sample.petitions, watched_table("petitions", {"columns": COLUMNS}))
+    assert answer(dedup)[0] == wanted
+    dedup.scan()  # nobody holds the table; the view of its rows is made
+
+
+def test_another_recipe_takes_nothing_from_a_killed_one(
+    petitions: Database, sample: Sample, let_leases_end: Callable[[], None]
+) -> None:
+    """Both recipes give every row the same digest, and other fingerprints."""
+    dedup = by_settings(petitions)
+    dedup.upgrade()
+    kill_at("matching", dedup)
+    digests = {row[3]: row[6] for row in dump(dedup)["fingerprint"]}
+    let_leases_end()
+    other = change_recipe(petitions)
+    report = other.scan()
+    assert report.segmented == 90
+    assert {row[3]: row[6] for row in dump(other)["fingerprint"]} == digests
+    watched = watched_table("petitions", {"columns": COLUMNS, "term_frequency": "log"})
+    assert answer(other)[0] == brute_force(sample.petitions, watched)
+    assert other.verify().is_right
+
+
+def test_a_killed_scan_leaves_no_process_behind(sqlite_petitions: Database) -> None:
+    by_settings(sqlite_petitions).upgrade()
+    with stopped_at("matching", with_a_process=True) as scan:
+        os.kill(scan.process.pid, signal.SIGKILL)
+        # Its standard error ends when the last process that holds it does.
+        assert scan.end() == (-signal.SIGKILL, "")
