@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
 
@@ -104,16 +105,17 @@ def warm_up(url: str) -> None:
 
 def write_sample(engine: Engine, rows: int) -> None:
     """Make the petitions; many of them in parts, each of another seed, that know nothing of each other."""
-    part = min(rows, _MOST_AT_ONCE)
-    with ProcessPoolExecutor() as processes:
-        parts = processes.map(make_part, range(rows // part), [part] * (rows // part))
+    sizes = [min(_MOST_AT_ONCE, rows - first) for first in range(0, rows, _MOST_AT_ONCE)]
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as processes:
+        each = processes.map if len(sizes) > 1 else map
+        parts: Iterator[list[Petition]] = each(make_part, range(len(sizes)), sizes)
         write(engine, (_values(petition) for found in parts for petition in found))
 
 
 def make_part(number: int, size: int) -> list[Petition]:
     """Petitions whose ids follow those of the part before."""
     found = generate_petitions(size, seed=number + 1).petitions
-    return [replace(petition, id=petition.id + number * size) for petition in found]
+    return [replace(petition, id=petition.id + number * _MOST_AT_ONCE) for petition in found]
 
 
 def copy(sample: Engine, target: Engine) -> None:

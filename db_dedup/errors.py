@@ -53,6 +53,10 @@ class DatabaseUnavailableError(DatabaseError):
     is_transient = True
 
 
+class TemporaryFolderError(DedupError):
+    """What a scan keeps aside on disk cannot be written there."""
+
+
 class SchemaMissingError(DedupError):
     """Our tables are not there, or older than this program."""
 

@@ -106,8 +106,7 @@ class Deduplicator:
                     TableView(database.dialect, database.tables, source).refresh(
                         connection, self._find_stored(connection)
                     )
-                with database.dialect.write_transaction(database.engine) as connection:
-                    self._triggers().attachment(connection).follow_settings(connection)
+                self._triggers().follow_settings()
         return report
 
     def preview(self) -> ScanPreview:
@@ -140,8 +139,10 @@ class Deduplicator:
         with database.errors_told(), database.engine.connect() as connection:
             database.require_schema_on(connection)
             stored = self._find_stored(connection)
-            if stored.recipe is not None:
-                self._require_scanned(connection)
+            if self._given is not None and not _same_settings(self._given, stored.watched):
+                raise self._settings_differ()
+        # Whoever scans by other settings while the worker runs must not have them undone by it.
+        as_stored = Deduplicator(database, self.name, progress=self._progress)
         return TableWorker(
             WorkerTable(
                 self.name,
@@ -149,7 +150,7 @@ class Deduplicator:
                 database.dialect,
                 database.tables,
                 lambda connection, stored: self._context(*self._source(connection, stored.watched)),
-                self.scan,
+                as_stored.scan,
             ),
             batch_changes,
         )
@@ -356,11 +357,14 @@ class Deduplicator:
         """As `_require_stored`, and the given settings are those that the scan was made with."""
         stored = self._require_stored(connection)
         if self._given is not None and not _same_settings(self._given, stored.watched):
-            raise RecipeDiffersError(
-                f"the settings of {self.name!r} differ from those it was scanned with: "
-                f"run `db-dedup scan {self.name}`"
-            )
+            raise self._settings_differ()
         return stored
+
+    def _settings_differ(self) -> RecipeDiffersError:
+        return RecipeDiffersError(
+            f"the settings of {self.name!r} differ from those it was scanned with: "
+            f"run `db-dedup scan {self.name}`"
+        )
 
 
 def open_deduplicator(

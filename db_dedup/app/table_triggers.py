@@ -41,6 +41,15 @@ class TableTriggers:
             with database.dialect.write_transaction(database.engine) as connection:
                 return self.attachment(connection, add=True).attach(connection)
 
+    def follow_settings(self) -> list[str]:
+        """Make them anew where the table, which may be a view, is attached and other columns count by now."""
+        database = self._database
+        with database.errors_told(), database.dialect.write_transaction(database.engine) as connection:
+            stored, _, _ = self._resolve(connection)
+            if stored is None or stored.attached_at is None:
+                return []
+            return self.attachment(connection).follow_settings(connection)
+
     def detach(self, find_stored: Callable[[Connection], StoredTable]) -> int:
         """Drop the triggers and forget the queue; how many changes were in it."""
         database = self._database

@@ -14,8 +14,8 @@ from db_dedup.progress import Progress
 
 DEFAULT_CONFIG: Final = Path("dedup.toml")
 _LOST: Final = (
-    "our tables are in another database: the table gets no view of its rows with their groups and can have no "
-    "triggers, and a check inside a transaction of yours does not see our tables in it"
+    "our tables are in another database: the table gets no view of its rows with their groups and can "
+    "have no triggers, and a check inside a transaction of yours does not see our tables in it"
 )
 
 Config = Annotated[

@@ -38,6 +38,7 @@ class Capabilities:
         name_limit_counts_bytes: that limit counts UTF-8 bytes rather than characters.
         snapshot_beside_writes: a long read and our own writes go on at the same time.
         hamming_in_sql: the database can count the bits in which two fingerprints differ.
+        one_writer: while we write, nobody else can.
     """
 
     has_schemas: bool
@@ -45,6 +46,7 @@ class Capabilities:
     name_limit_counts_bytes: bool
     snapshot_beside_writes: bool
     hamming_in_sql: bool
+    one_writer: bool = False
 
 
 class Dialect(ABC):
@@ -175,8 +177,8 @@ class Dialect(ABC):
     ) -> ColumnElement[int] | None:
         """Bits in which two fingerprints differ, both as they are stored; None where SQL has no count."""
 
-    def is_one_of(self, column: ColumnElement[int], parameter: str) -> ColumnElement[bool]:
-        """Whether an integer column has one of the values of a parameter, which is a list."""
+    def is_one_of(self, column: ColumnElement[Any], parameter: str) -> ColumnElement[bool]:
+        """Whether a column of ours has one of the values of a parameter, which is a list."""
         return column.in_(bindparam(parameter, expanding=True))
 
     def in_one_process(self, query: Select[Any]) -> Select[Any]:

@@ -1,4 +1,4 @@
-"""The three fixed views, as selects over our tables, and the DDL that makes and drops a view.
+"""The four fixed views, as selects over our tables, and the DDL that makes and drops a view.
 
 Of two fingerprints only one is tied to the watched table: were both, a planner without statistics might join
 all its rows with all its rows. Ids are positive, so `> 0` says "not NULL" as a range, for which any planner
@@ -12,6 +12,7 @@ from sqlalchemy import (
     CompoundSelect,
     Dialect,
     FromClause,
+    ScalarSelect,
     Select,
     TableClause,
     and_,
@@ -105,10 +106,30 @@ def duplicate_members(tables: Tables) -> AnySelect:
     )
 
 
+def queue_lag(tables: Tables) -> AnySelect:
+    """Each watched table once, with how far its answer lags behind: zeros where nothing waits."""
+    watched = tables.watched_table.alias("watched")
+    change, dead, scan = tables.change, tables.dead_change, tables.scan
+
+    def of_table(query: Select[Any], of: FromClause) -> ScalarSelect[Any]:
+        return query.select_from(of).where(of.c.table_id == watched.c.id).scalar_subquery()
+
+    finished = select(func.max(scan.c.finished_at)).where(scan.c.state == "finished")
+    return select(
+        watched.c.name.label("table_name"),
+        of_table(select(func.count()), change).label("waiting"),
+        of_table(select(func.min(change.c.queued_at)), change).label("oldest_at"),
+        of_table(select(func.count()), dead).label("dead"),
+        watched.c.attached_at.label("attached_at"),
+        of_table(finished, scan).label("last_scan_at"),
+    )
+
+
 FIXED_VIEWS: Final = {
     "duplicate_pairs": duplicate_pairs,
     "duplicate_groups": duplicate_groups,
     "duplicate_members": duplicate_members,
+    "queue_lag": queue_lag,
 }
 """What each fixed view selects, by its name before the prefix."""
 

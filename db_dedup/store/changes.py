@@ -7,17 +7,24 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, delete, func, insert, literal, select
 
 from db_dedup.dialects.base import Dialect
+from db_dedup.dialects.batches import batches
+from db_dedup.records import DeadChange
 from db_dedup.schema.tables import Tables
+from db_dedup.schema.types import MAX_KEY_LENGTH
 from db_dedup.store.clock import utc_now
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.values import is_encodable
 
 INSERTED: Final = "I"
 UPDATED: Final = "U"
 DELETED: Final = "D"
 TRUNCATED: Final = "T"
 KEY_TOO_LONG: Final = "X"
+SEARCH_AGAIN: Final = "S"
+"""Ours alone: pairs of this row were left out, so they are searched even if the row is as it is stored."""
 
 _LONGEST_ERROR: Final = 500
+_KEYS_A_QUERY: Final = 1000
 
 
 class Change(NamedTuple):
@@ -26,15 +33,16 @@ class Change(NamedTuple):
     row_key: str
     operation: str
 
-
-class DeadChange(NamedTuple):
-    """A change that was given up."""
-
-    row_key: str
-    operation: str
-    attempts: int
-    error: str
-    failed_at: datetime
+    @property
+    def fault(self) -> str | None:
+        """Why no row can be found by this entry, if so."""
+        if self.operation == KEY_TOO_LONG:
+            return "the row's key cannot be read: it is too long, or a key column was renamed"
+        if not is_encodable(self.row_key):
+            return "the row's key is no valid UTF-8 text"
+        if "\0" in self.row_key:
+            return "the row's key holds a NUL character"
+        return None
 
 
 def take_changes(
@@ -82,14 +90,26 @@ def append_stored_rows(connection: Connection, store: FingerprintStore) -> None:
 
 
 def count_waiting(
-    connection: Connection, tables: Tables, table_id: int, since: datetime | None = None
+    connection: Connection,
+    tables: Tables,
+    table_id: int,
+    since: datetime | None = None,
+    at_most: int | None = None,
 ) -> int:
-    """How many changes of a table nobody has handled yet; only those queued from some time (UTC) on."""
+    """How many changes of a table nobody has handled yet.
+
+    Args:
+        connection: leads to our tables.
+        tables: ours.
+        table_id: the watched table's number.
+        since: count only those queued from this time (UTC) on.
+        at_most: stop counting there.
+    """
     change = tables.change
-    query = select(func.count()).select_from(change).where(change.c.table_id == table_id)
+    query = select(literal(1)).select_from(change).where(change.c.table_id == table_id).limit(at_most)
     if since is not None:
         query = query.where(change.c.queued_at >= since)
-    return int(connection.execute(query).scalar_one())
+    return int(connection.execute(select(func.count()).select_from(query.subquery())).scalar_one())
 
 
 def waiting_keys(connection: Connection, tables: Tables, table_id: int, limit: int) -> list[str]:
@@ -109,11 +129,12 @@ def park(
 ) -> None:
     """Give a change up: it stands among the dead ones until it is retried."""
     dead = tables.dead_change
-    connection.execute(delete(dead).where(dead.c.table_id == table_id, dead.c.row_key == change.row_key))
+    row_key = change.row_key.encode("utf-8", "backslashreplace").decode()[:MAX_KEY_LENGTH]
+    connection.execute(delete(dead).where(dead.c.table_id == table_id, dead.c.row_key == row_key))
     connection.execute(
         insert(dead).values(
             table_id=table_id,
-            row_key=change.row_key,
+            row_key=row_key,
             operation=change.operation,
             attempts=attempts,
             error=error[:_LONGEST_ERROR],
@@ -122,13 +143,16 @@ def park(
     )
 
 
-def read_dead(connection: Connection, tables: Tables, table_id: int) -> list[DeadChange]:
-    """The changes that were given up, the latest first."""
+def read_dead(
+    connection: Connection, tables: Tables, table_id: int, limit: int | None = None
+) -> list[DeadChange]:
+    """The changes that were given up, the latest first; at most so many."""
     dead = tables.dead_change
     query = (
         select(dead.c.row_key, dead.c.operation, dead.c.attempts, dead.c.error, dead.c.failed_at)
         .where(dead.c.table_id == table_id)
         .order_by(dead.c.failed_at.desc(), dead.c.row_key)
+        .limit(limit)
     )
     return [DeadChange(*row) for row in connection.execute(query)]
 
@@ -136,8 +160,12 @@ def read_dead(connection: Connection, tables: Tables, table_id: int) -> list[Dea
 def retry_dead(connection: Connection, dialect: Dialect, tables: Tables, table_id: int) -> int:
     """Queue the changes that were given up once more. Gives how many they were."""
     dead = read_dead(connection, tables, table_id)
-    changes = (Change(change.row_key, UPDATED) for change in dead)
-    append_changes(connection, dialect, tables, table_id, changes)
+    # What had the row as a candidate while it was dead has left out a pair with it.
+    again = (
+        Change(c.row_key, c.operation if c.operation in (KEY_TOO_LONG, TRUNCATED) else SEARCH_AGAIN)
+        for c in dead
+    )
+    append_changes(connection, dialect, tables, table_id, again)
     connection.execute(delete(tables.dead_change).where(tables.dead_change.c.table_id == table_id))
     return len(dead)
 
@@ -145,5 +173,5 @@ def retry_dead(connection: Connection, dialect: Dialect, tables: Tables, table_i
 def forget_dead(connection: Connection, tables: Tables, table_id: int, row_keys: list[str]) -> None:
     """Rows that were handled after all are no longer dead."""
     dead = tables.dead_change
-    if row_keys:
-        connection.execute(delete(dead).where(dead.c.table_id == table_id, dead.c.row_key.in_(row_keys)))
+    for some in batches(row_keys, _KEYS_A_QUERY):
+        connection.execute(delete(dead).where(dead.c.table_id == table_id, dead.c.row_key.in_(some)))

@@ -62,9 +62,10 @@ def heads_in_groups(connection: Connection, store: FingerprintStore, ids: Sequen
 def with_copies(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> set[int]:
     """Which of these rows have copies."""
     copy_of = store.tables.fingerprint.c.copy_of
+    query = select(copy_of).where(store.dialect.is_one_of(copy_of, "ids")).distinct()
     found: set[int] = set()
     for some in batches(ids, _IDS_A_QUERY):
-        found.update(connection.execute(select(copy_of).where(copy_of.in_(some)).distinct()).scalars())
+        found.update(connection.execute(query, {"ids": some}).scalars())
     return found
 
 
@@ -98,10 +99,11 @@ def count_rows(connection: Connection, store: FingerprintStore) -> int:
 def group_sizes(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> dict[int, int]:
     """How many rows each of these groups has, copies included."""
     group_id = store.tables.fingerprint.c.group_id
+    is_asked = store.dialect.is_one_of(group_id, "ids")
+    query = select(group_id, func.count()).where(is_asked).group_by(group_id)
     found: dict[int, int] = {}
     for some in batches(ids, _IDS_A_QUERY):
-        query = select(group_id, func.count()).where(group_id.in_(some)).group_by(group_id)
-        found |= {group: int(size) for group, size in connection.execute(query)}
+        found |= {group: int(size) for group, size in connection.execute(query, {"ids": some})}
     return found
 
 
@@ -119,9 +121,9 @@ def _rows(
     values: Sequence[Any],
     *conditions: ColumnElement[bool],
 ) -> Iterator[AnswerRow]:
+    query = _select(store).where(store.mine, store.dialect.is_one_of(column, "values"), *conditions)
     for some in batches(values, _IDS_A_QUERY):
-        query = _select(store).where(store.mine, column.in_(some), *conditions)
-        for row in connection.execute(query).all():
+        for row in connection.execute(query, {"values": some}).all():
             yield AnswerRow._make((*row[:4], bytes(row[4]), *row[5:]))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, and_, delete, or_, select
+from sqlalchemy import Connection, bindparam, delete, select
 
 from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.batches import batches
@@ -15,6 +15,7 @@ from db_dedup.schema.tables import Tables
 from db_dedup.store.fingerprints import FingerprintStore
 
 _IDS_A_QUERY = 1000
+_PAIRS_A_CALL = 10_000
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,12 @@ def read_pairs(connection: Connection, store: FingerprintStore) -> StoredPairs:
 def read_pairs_of(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> StoredPairs:
     """Every stored pair that one of these rows takes part in, once."""
     pair = store.tables.pair
+    query = select(pair.c.id_a, pair.c.id_b, pair.c.distance, pair.c.similarity)
+    by_either = [query.where(store.dialect.is_one_of(column, "ids")) for column in (pair.c.id_a, pair.c.id_b)]
     found: set[tuple[Any, ...]] = set()
     for some in batches(ids, _IDS_A_QUERY):
-        for column in (pair.c.id_a, pair.c.id_b):
-            query = select(pair.c.id_a, pair.c.id_b, pair.c.distance, pair.c.similarity)
-            found.update(map(tuple, connection.execute(query.where(column.in_(some)))))
+        for by_one in by_either:
+            found.update(map(tuple, connection.execute(by_one, {"ids": some})))
     return _as_arrays(sorted(found, key=lambda row: (row[0], row[1])))
 
 
@@ -96,11 +98,9 @@ def _delete_pairs(
     connection: Connection, tables: Tables, id_a: NDArray[np.int64], id_b: NDArray[np.int64]
 ) -> None:
     pair = tables.pair
-    for first in range(0, id_a.size, 500):
-        some = slice(first, first + 500)
-        wanted = zip(id_a[some].tolist(), id_b[some].tolist(), strict=True)
-        is_one_of_them = or_(*(and_(pair.c.id_a == a, pair.c.id_b == b) for a, b in wanted))
-        connection.execute(delete(pair).where(is_one_of_them))
+    by_ids = delete(pair).where(pair.c.id_a == bindparam("a"), pair.c.id_b == bindparam("b"))
+    for some in batches(zip(id_a.tolist(), id_b.tolist(), strict=True), _PAIRS_A_CALL):
+        connection.execute(by_ids, [{"a": a, "b": b} for a, b in some])
 
 
 def _insert_pairs(

@@ -6,23 +6,12 @@ from datetime import datetime
 
 from sqlalchemy import Connection, func, insert, select, update
 
-from db_dedup.records import ScanReport
+from db_dedup.records import PastScan, ScanReport
 from db_dedup.schema.tables import Tables
 from db_dedup.store.clock import utc_now
 
 RUNNING, FINISHED, FAILED = "running", "finished", "failed"
 DIED = "the process ended without a word"
-
-
-@dataclass(frozen=True)
-class ScanRecord:
-    """What is written of a scan."""
-
-    state: str
-    owner: str
-    started_at: datetime
-    finished_at: datetime | None
-    error: str | None
 
 
 def recipe_to_build(connection: Connection, tables: Tables, table_id: int, recipe_digest: str) -> int:
@@ -114,14 +103,41 @@ def last_finished(connection: Connection, tables: Tables, table_id: int) -> Fini
     return None if row is None else FinishedScan(row[0], int(row[1]), float(json.loads(row[2])["seconds"]))
 
 
-def last_scan(connection: Connection, tables: Tables, table_id: int) -> ScanRecord | None:
-    """The latest scan of a table."""
+def past_scans(
+    connection: Connection, tables: Tables, table_id: int, scanner: str | None, limit: int
+) -> list[PastScan]:
+    """The scans of a table, the latest first.
+
+    Args:
+        connection: to our tables.
+        tables: ours.
+        table_id: the watched table's number.
+        scanner: who holds its lease; a scan of anybody else has died, though nobody has written it down yet.
+        limit: how many at most.
+    """
     table = tables.scan
+    columns = ("owner", "state", "started_at", "finished_at", "report", "error")
     query = (
-        select(table.c.state, table.c.owner, table.c.started_at, table.c.finished_at, table.c.error)
+        select(*(table.c[name] for name in columns))
         .where(table.c.table_id == table_id)
         .order_by(table.c.id.desc())
-        .limit(1)
+        .limit(limit)
     )
-    row = connection.execute(query).one_or_none()
-    return None if row is None else ScanRecord(*row)
+    return [_past_scan(*row, scanner) for row in connection.execute(query)]
+
+
+def _past_scan(
+    owner: str,
+    state: str,
+    started_at: datetime,
+    finished_at: datetime | None,
+    report: str | None,
+    error: str | None,
+    scanner: str | None,
+) -> PastScan:
+    if state == RUNNING and owner != scanner:
+        state, error = FAILED, DIED
+    found = json.loads(report) if report else {}
+    names = ("rows", "pairs_gained", "pairs_lost", "groups_changed")
+    seconds = ((finished_at or utc_now()) - started_at).total_seconds()
+    return PastScan(started_at, finished_at, state, round(seconds, 3), *map(found.get, names), error)

@@ -1,58 +1,120 @@
 """Where each watched table stands, counted from our tables."""
 
-from dataclasses import replace
+from typing import Final
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import ColumnElement, Connection, case, func, select
 
 from db_dedup.dialects.base import Dialect
-from db_dedup.records import TableStatus
-from db_dedup.schema.tables import Tables
+from db_dedup.records import HotBlock, TableStatus
+from db_dedup.schema.tables import BLOCK_SHIFTS, Tables
+from db_dedup.store.changes import read_dead
 from db_dedup.store.fingerprints import FingerprintStore
-from db_dedup.store.scans import DIED, FAILED, RUNNING, ScanRecord, last_scan
+from db_dedup.store.lag import Lag, read_lag
+from db_dedup.store.scans import past_scans
 from db_dedup.store.watched_tables import StoredTable, lease_holder, list_tables
+
+UNKNOWN: Final = "unknown"
+
+_SIZES: Final = {"2": (2, 2), "3-5": (3, 5), "6-20": (6, 20), "21-100": (21, 100), "101+": (101, None)}
+_LATEST_SCANS: Final = 5
+_LATEST_DEAD: Final = 10
+_HOTTEST: Final = 3
 
 
 def read_status(connection: Connection, dialect: Dialect, tables: Tables) -> list[TableStatus]:
-    """One entry for each watched table, by name."""
-    return [_status(connection, dialect, tables, stored) for stored in list_tables(connection, tables)]
+    """One entry for each watched table, by name. How its triggers stand is not known here."""
+    lags = read_lag(connection, tables)
+    return [
+        _status(connection, FingerprintStore(dialect, tables, stored.id, stored.recipe or 0), stored, lag)
+        for stored in list_tables(connection, tables)
+        if (lag := lags.get(stored.watched.name))
+    ]
 
 
-def _status(connection: Connection, dialect: Dialect, tables: Tables, stored: StoredTable) -> TableStatus:
-    row, pair = tables.fingerprint, tables.pair
-    store = FingerprintStore(dialect, tables, stored.id, stored.recipe or 0)
-    counts = connection.execute(
-        select(
-            func.count(),
-            func.count(row.c.fingerprint),
-            func.count(row.c.copy_of),
-            func.count(func.distinct(row.c.group_id)),
-        ).where(store.mine)
-    ).one()
-    pairs = connection.execute(
-        select(func.count()).select_from(pair).join(row, row.c.id == pair.c.id_a).where(store.mine)
-    ).scalar_one()
-    scan = _last_scan(connection, tables, stored)
-    rows, fingerprints, copies, groups = (int(c) for c in counts)
+def _status(connection: Connection, store: FingerprintStore, stored: StoredTable, lag: Lag) -> TableStatus:
+    tables, name = store.tables, stored.watched.name
+    counts = _counts(connection, store)
+    rows, fingerprints = counts["rows"], counts["fingerprints"]
+    scanner = lease_holder(connection, tables, name)
+    scans = past_scans(connection, tables, stored.id, scanner, _LATEST_SCANS)
+    last = scans[0] if scans else None
     return TableStatus(
-        table=stored.watched.name,
+        table=name,
         is_scanned=stored.recipe is not None,
         rows=rows,
         fingerprints=fingerprints,
         too_little_text=rows - fingerprints,
-        copies=copies,
-        pairs=int(pairs),
-        groups=groups,
-        last_scan_started=scan.started_at if scan else None,
-        last_scan_finished=scan.finished_at if scan else None,
-        last_scan_state=scan.state if scan else None,
-        last_scan_error=scan.error if scan else None,
+        too_little_share=round((rows - fingerprints) / rows, 4) if rows else 0.0,
+        copies=counts["copies"],
+        pairs=_count_pairs(connection, store),
+        groups=counts["groups"],
+        grouped_rows=counts["grouped_rows"],
+        group_sizes={label: counts[label] for label in _SIZES},
+        largest_group=counts["largest_group"],
+        loose_groups=counts["loose_groups"],
+        abridged_groups=counts["abridged_groups"],
+        hot_blocks=hot_blocks(connection, store, _HOTTEST),
+        queue_length=lag.waiting,
+        queue_age_seconds=lag.age_seconds,
+        dead_changes=lag.dead,
+        latest_dead=tuple(read_dead(connection, tables, stored.id, _LATEST_DEAD)),
+        attached_at=stored.attached_at,
+        triggers=UNKNOWN,
+        trigger_faults=(),
+        answer_version=stored.answer_version,
+        last_scan_started=last.started_at if last else None,
+        last_scan_finished=last.finished_at if last else None,
+        last_scan_state=last.state if last else None,
+        last_scan_error=last.error if last else None,
+        scans=tuple(scans),
     )
 
 
-def _last_scan(connection: Connection, tables: Tables, stored: StoredTable) -> ScanRecord | None:
-    """The latest scan; one that holds its lease no more has died, though nobody has written it down yet."""
-    scan = last_scan(connection, tables, stored.id)
-    if scan is None or scan.state != RUNNING:
-        return scan
-    is_alive = lease_holder(connection, tables, stored.watched.name) == scan.owner
-    return scan if is_alive else replace(scan, state=FAILED, error=DIED)
+def _counts(connection: Connection, store: FingerprintStore) -> dict[str, int]:
+    """All that one pass over the fingerprints tells; a group stands at its representative."""
+    row = store.tables.fingerprint
+    size = row.c.group_size
+    wanted = {
+        "rows": func.count(),
+        "fingerprints": func.count(row.c.fingerprint),
+        "copies": func.count(row.c.copy_of),
+        "groups": func.count(size),
+        "grouped_rows": func.coalesce(func.sum(size), 0),
+        "largest_group": func.coalesce(func.max(size), 0),
+        "loose_groups": _count_where(row.c.is_loose),
+        "abridged_groups": _count_where(row.c.is_abridged),
+    }
+    for label, (smallest, largest) in _SIZES.items():
+        wanted[label] = _count_where(size >= smallest if largest is None else size.between(smallest, largest))
+    query = select(*(count.label(name) for name, count in wanted.items())).where(store.mine)
+    return {name: int(count) for name, count in connection.execute(query).one()._mapping.items()}
+
+
+def _count_where(condition: ColumnElement[bool]) -> ColumnElement[int]:
+    return func.count(case((condition, 1)))
+
+
+def _count_pairs(connection: Connection, store: FingerprintStore) -> int:
+    pair, row = store.tables.pair, store.tables.fingerprint
+    query = select(func.count()).select_from(pair).join(row, row.c.id == pair.c.id_a).where(store.mine)
+    return int(connection.execute(query).scalar_one())
+
+
+def hot_blocks(connection: Connection, store: FingerprintStore, count: int) -> tuple[HotBlock, ...]:
+    """The block values that most rows share, the hottest first; each block column is counted by its index."""
+    found = [hot for block in range(1, len(BLOCK_SHIFTS) + 1) for hot in _hottest(connection, store, block, count)]
+    return tuple(sorted(found, key=lambda hot: (-hot.rows, hot.block, hot.value))[:count])
+
+
+def _hottest(connection: Connection, store: FingerprintStore, block: int, count: int) -> list[HotBlock]:
+    value = store.tables.fingerprint.c[f"block_{block}"]
+    query = (
+        select(value, func.count())
+        # As a range, so that any planner takes the index that begins with this block.
+        .where(store.mine, value >= 0)
+        .group_by(value)
+        .having(func.count() > 1)
+        .order_by(func.count().desc(), value)
+        .limit(count)
+    )
+    return [HotBlock(block, int(shared), int(rows)) for shared, rows in connection.execute(query)]

@@ -1,4 +1,4 @@
-"""The first tables and the three fixed views.
+"""The first tables and the four fixed views.
 
 Written out, not taken from db_dedup.schema: a later change of tables or views must not change what this made.
 """
@@ -19,7 +19,7 @@ branch_labels = None
 depends_on = None
 
 _TABLES = ("watched_table", "fingerprint", "pair", "change", "dead_change", "scan")
-_VIEWS = ("duplicate_pairs", "duplicate_groups", "duplicate_members")
+_VIEWS = ("duplicate_pairs", "duplicate_groups", "duplicate_members", "queue_lag")
 _BLOCK_SHIFTS = {"block_1": 48, "block_2": 32, "block_3": 16, "block_4": 0}
 
 
@@ -27,13 +27,14 @@ def upgrade(op: Operations, namespace: Namespace) -> None:
     watched_table = _create_watched_table(op, namespace)
     fingerprint = _create_fingerprint(op, namespace)
     pair = _create_pair(op, namespace)
-    _create_change(op, namespace)
-    _create_dead_change(op, namespace)
-    _create_scan(op, namespace)
+    change = _create_change(op, namespace)
+    dead_change = _create_dead_change(op, namespace)
+    scan = _create_scan(op, namespace)
     views = (
         _duplicate_pairs(watched_table, fingerprint, pair),
         _duplicate_groups(watched_table, fingerprint),
         _duplicate_members(watched_table, fingerprint),
+        _queue_lag(watched_table, change, dead_change, scan),
     )
     for base, query in zip(_VIEWS, views, strict=True):
         op.execute(CreateView(namespace.name(base), namespace.schema, query))
@@ -236,6 +237,24 @@ def _duplicate_members(watched_table: sa.Table, fingerprint: sa.Table) -> AnySel
         .join(first, first.c.id == member.c.group_id)
         .join(watched, _serves(first, watched))
         .where(first.c.group_id > 0, member.c.group_id > 0)
+    )
+
+
+def _queue_lag(watched_table: sa.Table, change: sa.Table, dead_change: sa.Table, scan: sa.Table) -> AnySelect:
+    watched = watched_table.alias("watched")
+    waiting = sa.select(sa.func.count()).select_from(change).where(change.c.table_id == watched.c.id)
+    oldest = sa.select(sa.func.min(change.c.queued_at)).where(change.c.table_id == watched.c.id)
+    dead = sa.select(sa.func.count()).select_from(dead_change).where(dead_change.c.table_id == watched.c.id)
+    last_scan = sa.select(sa.func.max(scan.c.finished_at)).where(
+        scan.c.state == "finished", scan.c.table_id == watched.c.id
+    )
+    return sa.select(
+        watched.c.name.label("table_name"),
+        waiting.scalar_subquery().label("waiting"),
+        oldest.scalar_subquery().label("oldest_at"),
+        dead.scalar_subquery().label("dead"),
+        watched.c.attached_at.label("attached_at"),
+        last_scan.scalar_subquery().label("last_scan_at"),
     )
 
 

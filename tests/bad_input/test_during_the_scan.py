@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Engine, NullPool, create_engine, event, text
 
 from db_dedup import Deduplicator
 from db_dedup.errors import DatabaseError, DatabaseUnavailableError, DedupError
@@ -47,15 +47,14 @@ def elsewhere(database: Database, *statements: str) -> Callable[[], None]:
     """Somebody else at work; in PostgreSQL and MariaDB they do not wait for a scan's snapshot."""
 
     def act() -> None:
-        engine = create_engine(database.url)
+        engine = create_engine(database.url, poolclass=NullPool)
         with engine.begin() as connection:
             if database.name == "postgresql":
-                connection.execute(text("SET lock_timeout = 1000"))
+                connection.execute(text("SET lock_timeout = 100"))
             if database.name == "mariadb":
                 connection.execute(text("SET lock_wait_timeout = 1"))
             for statement in statements:
                 connection.execute(text(statement))
-        engine.dispose()
 
     return act
 
@@ -68,26 +67,27 @@ def rescan(database: Database) -> tuple[Any, Any, Any]:
 
 
 CHANGES = {
-    "rows are inserted": ["INSERT INTO petitions VALUES (5, 'x', 'new', NULL), (995, 'x', 'new', NULL)"],
-    "rows are deleted": ["DELETE FROM petitions WHERE id > 300", "DELETE FROM petitions WHERE id < 100"],
-    "rows are updated": [f"UPDATE petitions SET body = '{OTHER}' WHERE id > 200 OR id < 100"],
-    "keys are changed": ["UPDATE petitions SET id = id + 5 WHERE id > 200 OR id < 100"],
-    "all rows go": ["DELETE FROM petitions"],
+    "INSERT INTO petitions VALUES (5, 'x', 'new', NULL), (995, 'x', 'new', NULL)": True,
+    "DELETE FROM petitions WHERE id > 300 OR id < 100": False,
+    f"UPDATE petitions SET body = '{OTHER}' WHERE id > 200 OR id < 100": True,
+    f"UPDATE petitions SET body = '{SAME}' WHERE id > 200 OR id < 100": False,
+    "UPDATE petitions SET id = id + 5 WHERE id > 200 OR id < 100": False,
+    "DELETE FROM petitions": True,
 }
+"""What somebody does, and whether it is in the first scan."""
 
 
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize(("change", "is_first"), CHANGES.items())
 def test_rows_change_between_two_pages(letters: Database, change: str, is_first: bool) -> None:
     """The scan ends well; the next one gives what a fresh scan gives."""
     if not is_first:
         watched(letters).scan()
-    watcher = Watcher(elsewhere(letters, *CHANGES[change]), after=20)
+    watcher = Watcher(elsewhere(letters, change), after=20)
     dedup = watched(letters, watcher)
     report = dedup.scan()
     assert watcher.has_acted
-    if letters.name != "sqlite":
-        assert report.rows == ROWS  # a snapshot
+    if letters.name != "sqlite" and is_first:
+        assert report.rows == ROWS  # a snapshot; a rescan reads some rows once more, later
     for pair in dedup.pairs():
         assert pair.key_a != pair.key_b
     after = rescan(letters)
@@ -157,19 +157,15 @@ def test_a_table_that_is_being_read_cannot_be_dropped(name: str, request: pytest
 
 
 @pytest.mark.parametrize("change", ["a watched column is dropped", "the table is dropped"])
-@pytest.mark.parametrize("step", ["matching", "writing the answer"])
+@pytest.mark.parametrize("step", ["pairs", "writing the answer"])
 def test_the_table_changes_after_it_was_read(letters: Database, change: str, step: str) -> None:
     """The fingerprints are there; what cannot be made any more is the view of the rows."""
-    watcher = Watcher(elsewhere(letters, *GONE[change]), step=_step(step))
+    watcher = Watcher(elsewhere(letters, *GONE[change]), step=step)
     dedup = watched(letters, watcher)
     line = _one_line_or_none(dedup.scan)
     assert watcher.has_acted
     assert line is None or any(name in line for name in ("petitions", "title"))
     assert line is None or "烧烤" not in line
-
-
-def _step(name: str) -> str:
-    return {"matching": "candidates"}.get(name, name)
 
 
 def _one_line_or_none(action: Callable[[], object]) -> str | None:
@@ -181,37 +177,36 @@ def _one_line_or_none(action: Callable[[], object]) -> str | None:
     return None
 
 
-KILL = {
-    "postgresql": "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-    "WHERE datname = current_database() AND pid <> pg_backend_pid()",
-}
+TERMINATE_OTHERS = text("""
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()
+""")
+OTHERS_OF_MARIADB = text("""
+    SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()
+""")
 
 
 def kill_all(database: Database) -> Callable[[], None]:
     """The server ends every session of this database but the one that asks."""
 
     def act() -> None:
-        engine = create_engine(database.url, isolation_level="AUTOCOMMIT")
+        engine = create_engine(database.url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
         with engine.connect() as connection:
             if database.name == "postgresql":
-                connection.execute(text(KILL["postgresql"]))
+                connection.execute(TERMINATE_OTHERS)
             else:
-                found = connection.execute(
-                    text(
-                        "SELECT id FROM information_schema.processlist "
-                        "WHERE db = DATABASE() AND id <> CONNECTION_ID()"
-                    )
-                )
-                for (thread,) in found.all():
+                for (thread,) in connection.execute(OTHERS_OF_MARIADB).all():
                     connection.execute(text(f"KILL {int(thread)}"))
-        engine.dispose()
+        database.engine.dispose()  # a user's own engine does not ask whether its connections live
 
     return act
 
 
 @pytest.mark.parametrize("name", ["postgresql", "mariadb"])
-@pytest.mark.parametrize("is_first", [True, False])
-@pytest.mark.parametrize(("step", "after"), [("fingerprints", 0), ("fingerprints", 20), ("candidates", 0)])
+@pytest.mark.parametrize(
+    ("step", "after", "is_first"),
+    [("fingerprints", 0, True), ("fingerprints", 20, True), ("fingerprints", 20, False), ("pairs", 0, False)],
+)
 def test_the_server_ends_the_connection(
     name: str, step: str, after: int, is_first: bool, request: pytest.FixtureRequest
 ) -> None:
@@ -251,8 +246,6 @@ def test_the_server_ends_the_connection_in_the_middle_of_the_switch(
     name: str, request: pytest.FixtureRequest
 ) -> None:
     """The switch is one transaction: all of it or nothing."""
-    from sqlalchemy import event  # noqa: PLC0415
-
     letters = _letters_in(request.getfixturevalue(f"{name}_database"))
     dedup = watched(letters)
     dedup.scan()

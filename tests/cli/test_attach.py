@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from tests.cli.conftest import fail, rows, succeed, view
+from tests.cli.conftest import fail, rows, run, succeed, view
 from tests.servers import Database
 
 
@@ -111,6 +111,20 @@ def test_a_changed_file_is_told_to_scan_first() -> None:
     file = Path("dedup.toml")
     file.write_text(file.read_text(encoding="utf-8") + "region = 1\n", encoding="utf-8")
     assert "db-dedup scan petitions" in str(fail("attach", "petitions"))
+
+
+def test_verify_tells_of_a_trigger_that_is_gone(petitions: Database) -> None:
+    for command in (["upgrade"], ["attach", "petitions"], ["scan", "petitions"]):
+        succeed(*command)
+    assert run("verify", "petitions").exit_code == 0
+    table = " ON petitions" if petitions.name == "postgresql" else ""
+    with petitions.engine.begin() as connection:
+        connection.execute(text(f"DROP TRIGGER dedup_petitions_1_update{table}"))
+    found = run("verify", "petitions")
+    assert found.exit_code == 1
+    assert "dedup_petitions_1_update is missing: `db-dedup attach petitions`" in found.stderr
+    succeed("attach", "petitions")
+    assert run("verify", "petitions").exit_code == 0
 
 
 def test_an_unknown_table(scanned: Database) -> None:

@@ -18,6 +18,8 @@ DENIED = "permission denied for "
         ("table fingerprint", "COPY dedup.fingerprint (a) FROM STDIN", "INSERT ON dedup.fingerprint"),
         ("table scan", "UPDATE dedup.scan SET a = 1 WHERE b = 2", "SELECT, UPDATE ON dedup.scan"),
         ("table pair", "DELETE FROM dedup.pair WHERE a IN (SELECT 1 FROM dedup.x)", "SELECT, DELETE ON dedup.pair"),
+        ("table change", "DELETE FROM d.change USING (SELECT 1 FROM d.change FOR UPDATE SKIP LOCKED) AS a",
+         "SELECT, UPDATE, DELETE ON d.change"),
         ("table x", "DELETE FROM dedup.pair WHERE a IN (SELECT 1 FROM dedup.x)", "SELECT ON dedup.x"),
         ("table own", "CREATE VIEW dedup.v AS SELECT 1 FROM own", "SELECT ON own"),
         ("schema dedup", "SELECT 1 FROM dedup.pair", "USAGE ON SCHEMA dedup"),

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+import signal
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,15 +17,16 @@ from db_dedup import Deduplicator
 from db_dedup.cli import app
 from db_dedup.errors import DedupError
 from db_dedup.sample import Sample
+from db_dedup.schema.views import FIXED_VIEWS
 from tests.cli.conftest import TABLE_SETTINGS, run, view
-from tests.scan.conftest import fill_database
+from tests.scan.conftest import COLUMNS, fill_database
 from tests.servers import Database
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "grants.md").read_text(encoding="utf-8")
 TITLES = {"postgresql": "PostgreSQL", "mariadb": "MariaDB and MySQL"}
-ACCOUNTS = ("owner", "scanner", "attacher", "worker", "clerk", "reader")
+ACCOUNTS = ("owner", "scanner", "attacher", "clerk", "reader")
 GRANT = re.compile(r"GRANT (?P<rights>[A-Z, ]+) ON (?P<object>.+) TO (?P<account>\w+)")
-VIEWS = ("duplicate_pairs", "duplicate_groups", "duplicate_members", "duplicates_of_petitions")
+VIEWS = (*FIXED_VIEWS, "duplicates_of_petitions")
 RECORD = json.dumps({"title": "关于停水", "content": "小区停水三天没有人管，请尽快处理"})
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -40,7 +42,7 @@ ARGUMENTS: Mapping[str, list[list[str]]] = {
     "uninstall": [["uninstall", "--yes"]],
     "scan": [["scan", "petitions"]],
     "pairs": [["pairs", "petitions"], ["pairs", "petitions", "--expand"]],
-    "explain": [["explain", "petitions", "79", "80"]],
+    "explain": [["explain", "petitions", "76", "77"]],
     "sql": [["sql", "upgrade"], ["sql", "view", "petitions"]],
     "status": [["status"]],
     "worker": [["worker", "petitions", "--drain"]],
@@ -78,11 +80,11 @@ class Office:
         """What goes wrong when the account does all its work."""
         return list(self.work(account))
 
-    def work(self, account: str) -> Iterator[str]:
-        """Do all the work of an account; gives each fault."""
+    def work(self, account: str, commands: Sequence[str] = ()) -> Iterator[str]:
+        """Do all the work of an account, or these commands; gives each fault."""
         url = json.dumps(self.url(account))
         Path("dedup.toml").write_text(f"[database]\nurl = {url}\n{TABLE_SETTINGS.format(settings='')}")
-        for command in commands_of(account):
+        for command in commands or commands_of(account):
             for arguments in ARGUMENTS.get(command, [[command, "petitions"]]):
                 if command == "worker":
                     self.give_up_a_change()
@@ -103,11 +105,13 @@ class Office:
         return []
 
     def give_up_a_change(self) -> None:
-        """Queue one that no worker can handle."""
+        """Queue some, and one that no worker can handle."""
         change, watched = view(self.database, "change"), view(self.database, "watched_table")
         self.do(
+            "UPDATE petitions SET content = CONCAT(content, '再') WHERE id = 78",
+            "UPDATE petitions SET id = id + 1000 WHERE id IN (SELECT id FROM (SELECT MAX(id) AS id FROM petitions) AS a)",
             f"INSERT INTO {change} (table_id, row_key, operation, queued_at) "
-            f"SELECT id, 'much too long', 'X', CURRENT_TIMESTAMP FROM {watched}"
+            f"SELECT id, 'much too long', 'X', CURRENT_TIMESTAMP FROM {watched}",
         )
 
     def forget_all(self) -> None:
@@ -123,7 +127,7 @@ class Office:
 
     def disturb(self, sample: Sample, round_: int) -> None:
         """Change the table so that the next scan has everything to do: rows and pairs come, change and go."""
-        first, second, third = (p.id for p in sample.petitions[round_ * 3 : round_ * 3 + 3])
+        first, second, third = (p.id for p in sample.petitions[round_ * 3 % 75 :][:3])
         some = "一大早就有人在楼下放音乐跳舞，老人休息不好，请管一管。"
         self.do(
             f"DELETE FROM petitions WHERE id = {first}",
@@ -140,6 +144,15 @@ def _drop(connection: Connection, account: str) -> None:
             connection.execute(text(f"DROP ROLE {account}"))
     else:
         connection.execute(text(f"DROP USER IF EXISTS {account}"))
+
+
+@pytest.fixture(autouse=True)
+def signals() -> Iterator[None]:
+    """`worker` answers to signals in its own way."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(params=["postgresql", "mariadb"])
@@ -162,7 +175,10 @@ def scanned(office: Office) -> Office:
     _upgrade(office)
     for account in ACCOUNTS[1:]:
         office.grant(account)
-    assert office.faults("scanner") == []
+    ours = OurDatabase(office.url("scanner"))
+    Deduplicator(ours, "petitions", COLUMNS, order="created_at").scan()
+    ours.close()
+    attach(office)
     return office
 
 
@@ -180,10 +196,7 @@ def test_every_command_has_an_account() -> None:
 
 def test_with_the_grants_every_command_works(scanned: Office, sample: Sample) -> None:
     assert scanned.faults("clerk") == []
-    attach(scanned)
     scanned.disturb(sample, 0)
-    assert scanned.faults("worker") == []
-    scanned.disturb(sample, 1)
     assert scanned.faults("scanner") == []
     assert scanned.faults("clerk") == []
     assert _read_views(scanned) == []
@@ -221,6 +234,15 @@ def attach(office: Office) -> None:
     ours.close()
 
 
+def fault_of_first_scan(office: Office) -> str | None:
+    """What a scan of a table that was never scanned meets."""
+    ours = OurDatabase(office.url("attacher"))
+    Deduplicator(ours, "petitions").detach()
+    ours.close()
+    office.forget_all()
+    return next(office.work("scanner", ["scan"]), None)
+
+
 def units(statements: list[str]) -> list[tuple[str, str, str, str]]:
     """(right, object, account, statement), one for each right that the statements grant."""
     grants = [GRANT.fullmatch(statement) for statement in statements]
@@ -233,26 +255,27 @@ def units(statements: list[str]) -> list[tuple[str, str, str, str]]:
     ]
 
 
-@pytest.mark.parametrize("account", ["scanner", "attacher", "worker", "clerk"])
+@pytest.mark.parametrize("account", ["scanner", "attacher", "clerk"])
 def test_without_any_one_of_them_a_command_names_it(scanned: Office, sample: Sample, account: str) -> None:
+    if account == "attacher":
+        assert scanned.faults(account) == []
     needless, unclear = [], []
-    if account == "worker":
-        attach(scanned)
     for number, (right, thing, user, statement) in enumerate(units(scanned.statements[account])):
-        if account in ("scanner", "worker"):
+        if account == "scanner":
             scanned.disturb(sample, number)
         scanned.do(f"REVOKE {right} ON {thing} FROM {user}")
         fault = next(scanned.work(account), None)
         if account == "scanner" and not fault:
-            scanned.forget_all()
-            fault = next(scanned.work(account), None)
+            fault = fault_of_first_scan(scanned)
         scanned.do(statement)
+        if account == "scanner":
+            assert list(scanned.work(account, ["scan"])) == []
+            attach(scanned)
         if not fault:
             needless.append((right, thing))
         name = thing.removeprefix("SEQUENCE ").removeprefix("SCHEMA ").rpartition(".")[2]
-        named = rf"GRANT [A-Z, ]*\b{right}\b.*\b{name}\b|{name} is missing|a write: .* {name}\b"
+        named = rf"GRANT [A-Z, ]*\b{right}\b.*\b{name}\b|{name}\w* is missing|a write: .* {name}\b"
         if fault and not re.search(named, fault):
             unclear.append((right, thing, fault))
-    print("NEEDLESS", needless); print("UNCLEAR", unclear)
     assert needless == []
     assert unclear == []

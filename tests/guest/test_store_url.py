@@ -25,7 +25,9 @@ COMMANDS = (
     "sql upgrade",
     "sql view petitions",
 )
-WITH_FLAG = ("upgrade", "uninstall", "pairs", "groups", "explain", "check", "status", "sql")
+WITH_FLAG = (
+    "upgrade", "uninstall", "scan", "verify", "pairs", "groups", "explain", "check", "status", "sql",
+)  # fmt: skip
 pytestmark = pytest.mark.usefixtures("folder")
 
 
@@ -68,6 +70,8 @@ def test_every_command_works_and_the_scan_says_what_is_lost(source: str) -> None
     pairs = succeed("pairs", "petitions", "--format", "json").json()
     expanded = succeed("pairs", "petitions", "--expand", "--format", "json").json()
     assert len(expanded) >= len(pairs) > 0
+    succeed("verify", "petitions")
+    succeed("explain", "petitions", pairs[0]["key_a"], pairs[0]["key_b"])
     groups = succeed("groups", "petitions", "--format", "json").json()
     assert succeed("status", "--json").json()[0]["groups"] == len(groups) > 0
     record = json.dumps({"title": "关于停水", "content": "小区停水三天没有人管，请尽快处理"})

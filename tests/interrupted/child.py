@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from functools import partialmethod
 from itertools import count
 from typing import Any
 
@@ -51,7 +52,8 @@ def after(owner: Any, name: str, nth: int = 1) -> None:
 
 
 def stop() -> None:
-    print("here", flush=True)
+    sys.stdout.write("here\n")
+    sys.stdout.flush()
     sys.stdin.readline()
 
 
@@ -67,10 +69,10 @@ POINTS: dict[str, Callable[[], None]] = {
 
 def run() -> None:
     point = sys.argv.pop(1)
-    pages = Source.pages
-    Source.pages = lambda source, engine: pages(source, engine, ROWS_A_PAGE)  # type: ignore[method-assign]
+    changed: Any = Source
+    changed.pages = partialmethod(Source.pages, page_size=ROWS_A_PAGE)
     if os.environ.get(WITH_A_PROCESS):
-        reading._ROWS_WORTH_A_PROCESS = 1  # type: ignore[misc]
+        reading._ROWS_WORTH_A_PROCESS = 1
     POINTS[point]()
     main()
 

@@ -29,7 +29,15 @@ ROOT = Path(__file__).parent.parent.parent
 SECONDS = 120
 """Patience with a busy machine; nothing waits for it to pass."""
 
+VOLATILE = {"lease_owner", "lease_until", "answer_version"}
 CHANGED_RECIPE = 'term_frequency = "log"'
+
+
+def at_points(*points: str, on_servers: tuple[str, ...]) -> pytest.MarkDecorator:
+    """The test at each point in SQLite, and at those where the server has a part on the servers, too."""
+    cases = [("sqlite", point) for point in points]
+    cases += [(name, point) for name in ("postgresql", "mariadb") for point in on_servers]
+    return pytest.mark.parametrize(("database", "point"), cases, indirect=["database"])
 
 
 @pytest.fixture(scope="session")
@@ -41,13 +49,17 @@ class StoppedScan:
     """A scan in a process of its own that stands at a point."""
 
     def __init__(self, point: str, with_a_process: bool = False) -> None:
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), **({WITH_A_PROCESS: "1"} if with_a_process else {})}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            **({WITH_A_PROCESS: "1"} if with_a_process else {}),
+        }
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.interrupted.child", point, "scan", "petitions"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=environment,
+            env={**os.environ, **own},
         )
         assert self.process.stdout is not None
         reached = self.process.stdout.readline()
@@ -97,20 +109,13 @@ def change_recipe(database: Database, settings: str = CHANGED_RECIPE) -> Dedupli
 def dump(dedup: Deduplicator, *without: str) -> dict[str, list[tuple[Any, ...]]]:
     """Everything in our tables; of the watched tables all but who is at work and how often somebody was."""
     tables = dedup.database.tables
-    volatile = {"lease_owner", "lease_until", "answer_version"}
+    wanted = {"watched_table", "fingerprint", "pair", "change", "dead_change", "scan"}.difference(without)
+    found = {}
     with dedup.database.engine.connect() as connection:
-        return {
-            name: sorted(
-                (
-                    tuple(row)
-                    for row in connection.execute(select(*(c for c in table.columns if c.name not in volatile)))
-                ),
-                key=repr,
-            )
-            for name in ("watched_table", "fingerprint", "pair", "change", "dead_change", "scan")
-            if name not in without
-            for table in [getattr(tables, name)]
-        }
+        for name in wanted:
+            columns = [c for c in getattr(tables, name).columns if c.name not in VOLATILE]
+            found[name] = sorted(map(tuple, connection.execute(select(*columns))), key=repr)
+    return found
 
 
 def stored_keys(dedup: Deduplicator, recipe: int) -> set[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from db_dedup.config import watched_table
 from db_dedup.sample import Sample
-from tests.interrupted.conftest import by_settings, change_recipe, dump, stopped_at
+from tests.interrupted.conftest import at_points, by_settings, change_recipe, dump, stopped_at
 from tests.scan.conftest import answer
 from tests.scan.reference import brute_force
 from tests.servers import Database
@@ -16,7 +16,9 @@ from tests.servers import Database
 SAID = "stopped: the last complete answer stands; scan again for a new one"
 
 
-@pytest.mark.parametrize("point", ["reading", "writing a page", "between pages", "matching", "switching"])
+@at_points(
+    "reading", "writing a page", "between pages", "matching", "switching", on_servers=("reading", "switching")
+)
 def test_a_stopped_scan_says_what_stands_and_frees_the_table(
     petitions: Database, sample: Sample, point: str
 ) -> None:

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable
 
 import pytest
+from sqlalchemy import delete, update
 
 from db_dedup import Deduplicator
 from db_dedup.cli.demo import petitions as petitions_table
@@ -15,8 +16,8 @@ from db_dedup.config import watched_table
 from db_dedup.errors import NotScannedError, ScanRunningError
 from db_dedup.sample import Sample
 from db_dedup.store.scans import DIED
-from sqlalchemy import delete, update
 from tests.interrupted.conftest import (
+    at_points,
     by_settings,
     change_recipe,
     dump,
@@ -46,7 +47,14 @@ def status_of(dedup: Deduplicator) -> tuple[str | None, str | None]:
     return entry.last_scan_state, entry.last_scan_error
 
 
-@pytest.mark.parametrize("point", ["reading", "writing a page", "between pages", "matching", "switching"])
+@at_points(
+    "reading",
+    "writing a page",
+    "between pages",
+    "matching",
+    "switching",
+    on_servers=("writing a page", "between pages", "switching"),
+)
 def test_a_first_scan_is_taken_up_where_it_was_killed(
     petitions: Database, sample: Sample, point: str, let_leases_end: Callable[[], None]
 ) -> None:
@@ -60,15 +68,13 @@ def test_a_first_scan_is_taken_up_where_it_was_killed(
     let_leases_end()
     assert status_of(dedup) == ("failed", DIED)
     report = dedup.scan()
-    assert answer(dedup)[0] == brute_force(
-        sample.petitions, watched_table("petitions", {"columns": COLUMNS})
-    )
+    assert answer(dedup)[0] == brute_force(sample.petitions, watched_table("petitions", {"columns": COLUMNS}))
     assert report.segmented == 90 - len(kept) + len(kept & keys_with_candidates(dedup))
     assert stored_keys(dedup, 1) == {str(p.id) for p in sample.petitions}
     assert status_of(dedup) == ("finished", None)
 
 
-@pytest.mark.parametrize("point", ["reading", "between pages", "matching", "switching"])
+@at_points("reading", "between pages", "matching", "switching", on_servers=("between pages", "switching"))
 def test_a_changed_recipe_is_taken_up_where_it_was_killed(
     petitions: Database, sample: Sample, point: str, let_leases_end: Callable[[], None]
 ) -> None:
@@ -90,7 +96,7 @@ def test_a_changed_recipe_is_taken_up_where_it_was_killed(
     assert stored_keys(dedup, 1) == set()
 
 
-@pytest.mark.parametrize("point", ["reading", "matching", "switching"])
+@at_points("reading", "matching", "switching", on_servers=("matching", "switching"))
 def test_a_killed_rescan_has_changed_nothing(
     petitions: Database, sample: Sample, point: str, let_leases_end: Callable[[], None]
 ) -> None:
@@ -102,7 +108,9 @@ def test_a_killed_rescan_has_changed_nothing(
     with petitions.engine.begin() as connection:
         connection.execute(delete(petitions_table).where(petitions_table.c.id.in_(ids[::7])))
         connection.execute(
-            update(petitions_table).where(petitions_table.c.id.in_(ids[1::7])).values(content="换成了别的内容")
+            update(petitions_table)
+            .where(petitions_table.c.id.in_(ids[1::7]))
+            .values(content="换成了别的内容")
         )
     kill_at(point, dedup)
     assert answer(dedup) == shown
@@ -113,9 +121,7 @@ def test_a_killed_rescan_has_changed_nothing(
     assert answer(dedup) != shown
 
 
-def test_killed_right_after_the_switch_the_answer_is_the_new_one(
-    petitions: Database, sample: Sample
-) -> None:
+def test_killed_right_after_the_switch_the_answer_is_the_new_one(petitions: Database, sample: Sample) -> None:
     dedup = by_settings(petitions)
     dedup.upgrade()
     with stopped_at("switched") as scan:

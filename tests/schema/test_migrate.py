@@ -19,7 +19,7 @@ from db_dedup.schema.migrate import (
 from db_dedup.schema.names import Namespace
 from db_dedup.schema.revisions import known_revisions
 from db_dedup.schema.tables import our_tables
-from db_dedup.schema.views import FIXED_VIEWS, CreateView
+from db_dedup.schema.views import FIXED_VIEWS, CreateView, DropView
 from tests.schema.conftest import namespace_in
 from tests.schema.description import describe, everything
 from tests.servers import Database
@@ -130,6 +130,7 @@ def test_autogenerate_finds_nothing_to_do(database: Database, namespace: Namespa
         )
         assert compare_metadata(context, our_tables(namespace).metadata) == []
         change = our_tables(namespace).change
+        connection.execute(DropView(namespace.name("queue_lag"), namespace.schema))
         change.drop(connection)
         difference, table = compare_metadata(context, our_tables(namespace).metadata)[0]
         assert (difference, table.name) == ("add_table", change.name)

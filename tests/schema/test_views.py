@@ -16,9 +16,9 @@ FOUND_AT = datetime(2024, 5, 6, 7, 8, 9, 123456)
 LINKED_AT = datetime(2024, 5, 7)
 
 WATCHED: list[dict[str, Any]] = [
-    {"id": 1, "name": "petitions", "definition": "{}", "recipe": 2},
-    {"id": 2, "name": "投诉", "definition": "{}", "recipe": 1},
-    {"id": 3, "name": "never scanned", "definition": "{}", "recipe": None},
+    {"id": 1, "name": "petitions", "definition": "{}", "recipe": 2, "attached_at": FOUND_AT},
+    {"id": 2, "name": "投诉", "definition": "{}", "recipe": 1, "attached_at": None},
+    {"id": 3, "name": "never scanned", "definition": "{}", "recipe": None, "attached_at": None},
 ]
 
 
@@ -52,6 +52,24 @@ PAIRS: list[dict[str, Any]] = [
     {"id_a": 5, "id_b": 6, "distance": 1, "similarity": None, "found_at": FOUND_AT},
     {"id_a": 10, "id_b": 11, "distance": 0, "similarity": 1.0, "found_at": FOUND_AT},
 ]
+CHANGES: list[dict[str, Any]] = [
+    {"table_id": 1, "row_key": "A", "operation": "U", "queued_at": LINKED_AT},
+    {"table_id": 1, "row_key": "A", "operation": "U", "queued_at": FOUND_AT},
+    {"table_id": 2, "row_key": "B", "operation": "I", "queued_at": LINKED_AT},
+]
+DEAD: list[dict[str, Any]] = [
+    {"table_id": 1, "row_key": key, "operation": "U", "attempts": 3, "error": "no", "failed_at": FOUND_AT}
+    for key in "BCD"
+]
+SCANS: list[dict[str, Any]] = [
+    {"table_id": 1, "recipe": 2, "recipe_digest": "d", "owner": "o"} | times
+    for times in (
+        {"state": "finished", "started_at": FOUND_AT, "finished_at": FOUND_AT},
+        {"state": "finished", "started_at": FOUND_AT, "finished_at": LINKED_AT},
+        {"state": "failed", "started_at": LINKED_AT, "finished_at": datetime(2024, 5, 8)},
+        {"state": "running", "started_at": LINKED_AT, "finished_at": None},
+    )
+]
 
 EXPECTED: dict[str, set[tuple[Any, ...]]] = {
     "duplicate_pairs": {
@@ -70,11 +88,17 @@ EXPECTED: dict[str, set[tuple[Any, ...]]] = {
         ("投诉", "A", "A", True),
         ("投诉", "A", "甲 ", False),
     },
+    "queue_lag": {
+        ("petitions", 2, FOUND_AT, 3, FOUND_AT, LINKED_AT),
+        ("投诉", 1, LINKED_AT, 0, None, None),
+        ("never scanned", 0, None, 0, None, None),
+    },
 }
 COLUMNS = {
     "duplicate_pairs": ["table_name", "key_a", "key_b", "distance", "similarity", "found_at"],
     "duplicate_groups": ["table_name", "group_id", "size", "representative_key", "is_loose", "is_abridged"],
     "duplicate_members": ["table_name", "group_id", "row_key", "is_representative"],
+    "queue_lag": ["table_name", "waiting", "oldest_at", "dead", "attached_at", "last_scan_at"],
 }
 
 
@@ -84,6 +108,9 @@ def fill(connection: Connection, namespace: Namespace) -> None:
     connection.execute(insert(tables.watched_table), WATCHED)
     connection.execute(insert(tables.fingerprint), FINGERPRINTS)
     connection.execute(insert(tables.pair), PAIRS)
+    connection.execute(insert(tables.change), CHANGES)
+    connection.execute(insert(tables.dead_change), DEAD)
+    connection.execute(insert(tables.scan), SCANS)
 
 
 @pytest.mark.parametrize("base", EXPECTED)

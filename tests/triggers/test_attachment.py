@@ -18,9 +18,9 @@ from db_dedup.errors import (
     SchemaMissingError,
     UnknownNameError,
 )
-from db_dedup.jobs.attachment import Attachment, AttachmentState, plan_triggers
+from db_dedup.jobs.attachment import AttachmentState
 from db_dedup.store.attachments import StoredAttachment, read_attachment
-from tests.dialects.tables import inspected, run
+from tests.dialects.tables import run
 from tests.servers import Database
 from tests.triggers.conftest import PETITIONS, attached, changes, petitions, queued_by
 
@@ -122,38 +122,37 @@ def test_an_altered_trigger_is_found_and_mended(database: Database) -> None:
     assert queued_by(dedup, database, INSERT) == [("1", "I")]
 
 
-def test_other_settings_make_them_stale(database: Database) -> None:
+def test_a_scan_with_other_columns_makes_them_anew(database: Database) -> None:
     dedup = petitions(database, INSERT)
     dedup.scan()
+    before = stored(dedup)
     wider = Deduplicator(database.engine, "petitions", {"body": 1, "status": 1})
     with pytest.raises(RecipeDiffersError, match="scan"):
         wider.attach()
     wider.scan()
-    connection = database.engine.connect()
-    with connection, connection.begin():
-        tables, dialect = dedup.database.tables, dedup.database.dialect
-        settings = wider._find_stored(connection).watched
-        table = inspected(database)
-        attachment = Attachment(dialect, tables, plan_triggers(tables.namespace, 1, settings, table))
-        report = attachment.state(connection)
-        assert (report.state, len(report.differences)) in {
-            (AttachmentState.STALE, 1),
-            (AttachmentState.INTACT, 0),
-        }
-        attachment.follow_settings(connection)
-        assert attachment.state(connection).state is AttachmentState.INTACT
-        assert attachment.follow_settings(connection) == []
+    assert wider.trigger_state().state is AttachmentState.INTACT
     assert queued_by(dedup, database, "UPDATE petitions SET status = 'old'") == [("1", "U")]
+    assert stored(dedup) != before
+    after = stored(dedup)
+    wider.scan()
+    assert stored(dedup) == after
 
 
-def test_settings_of_a_table_that_is_not_attached_are_not_followed(sqlite_database: Database) -> None:
-    run(sqlite_database, PETITIONS)
-    dedup = Deduplicator(sqlite_database.engine, "petitions", {"body": 1})
+def test_a_scan_leaves_triggers_that_somebody_disabled(postgresql_database: Database) -> None:
+    """They may have a reason, and the scan's account may have no right to make triggers."""
+    dedup = petitions(postgresql_database, INSERT)
+    run(postgresql_database, "ALTER TABLE petitions DISABLE TRIGGER ALL")
+    dedup.scan()
+    assert dedup.trigger_state().state is AttachmentState.DISABLED
+
+
+def test_a_scan_attaches_nothing(database: Database) -> None:
+    run(database, PETITIONS)
+    dedup = Deduplicator(database.engine, "petitions", {"body": 1})
     dedup.upgrade()
     dedup.scan()
-    with sqlite_database.engine.begin() as connection:
-        assert dedup._triggers().attachment(connection).follow_settings(connection) == []
-    assert triggers(sqlite_database) == []
+    Deduplicator(database.engine, "petitions", {"status": 1}).scan()
+    assert triggers(database) == []
 
 
 def test_settings_that_fingerprint_the_same_columns_leave_them(database: Database) -> None:
@@ -265,6 +264,7 @@ def test_a_view_cannot_be_attached(database: Database) -> None:
     with pytest.raises(ConfigError, match="is a view"):
         dedup.attach()
     assert dedup.database.watched_names() == []
+    assert dedup.scan().rows == 0
 
 
 @pytest.mark.parametrize("column", ["id", "amount"])

@@ -14,7 +14,9 @@ from sqlalchemy import (
     FromClause,
     Integer,
     Select,
+    String,
     Table,
+    Text,
     any_,
     bindparam,
     cast,
@@ -97,9 +99,10 @@ class PostgreSQLDialect(Dialect):
         different = type_coerce(stored, BigInteger).op("#")(fingerprint)
         return func.bit_count(cast(different, BIT(64)), type_=Integer)
 
-    def is_one_of(self, column: ColumnElement[int], parameter: str) -> ColumnElement[bool]:
+    def is_one_of(self, column: ColumnElement[Any], parameter: str) -> ColumnElement[bool]:
         """As one array: hundreds of parameters take the driver longer than a look-up."""
-        return column == any_(bindparam(parameter, type_=ARRAY(Integer)))
+        kind = Text() if isinstance(column.type, String) else column.type  # the column brings its collation
+        return column == any_(bindparam(parameter, type_=ARRAY(kind)))
 
     def in_one_process(self, query: Select[Any]) -> Select[Any]:
         """By a condition, always true, that only the session's own process may judge."""

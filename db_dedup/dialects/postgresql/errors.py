@@ -27,7 +27,7 @@ _TRANSIENT: Final[Mapping[str, str]] = {
     "40P01": "two transactions waited for each other",
     "55P03": "a lock was not free in time",
     "57014": "the server cancelled the statement",
-    "57P01": "the server is shutting down",
+    "57P01": "the server ended the connection",
     "57P02": "the server is shutting down",
     "57P03": "the server is starting",
     "53300": "the server has no free connection",

@@ -24,6 +24,7 @@ class SQLiteDialect(Dialect):
         name_limit_counts_bytes=False,
         snapshot_beside_writes=False,
         hamming_in_sql=False,
+        one_writer=True,
     )
     default_driver: ClassVar = "pysqlite"
 

@@ -61,7 +61,8 @@ def write_transaction(engine: Engine) -> Iterator[Connection]:
         if _is_in_transaction(connection):
             connection.exec_driver_sql("COMMIT")  # nothing was done in it
         connection.exec_driver_sql("BEGIN IMMEDIATE")
-        yield connection
+        with _broken_text_readable(connection):
+            yield connection
 
 
 def is_in_wal_mode(connection: Connection) -> bool:

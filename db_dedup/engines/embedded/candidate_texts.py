@@ -66,7 +66,9 @@ class CandidateTexts:
         wanted = [row for row in rows if row.id not in self._place_of and row.row_key not in self.stale]
         for batch in batches(wanted, _ROWS_A_BATCH):
             stored = {row.row_key: row for row in batch}
-            found = list(self._source.read_rows(connection, list(stored)))
+            rows_now = self._source.read_rows(connection, list(stored))
+            # A database may take another spelling of a key for the same.
+            found = list({r.row_key: r for r in rows_now if r.row_key in stored}.values())
             done = self._fingerprinter.fingerprint([r.values for r in found], [r.within for r in found])
             fresh = [stored.pop(r.row_key) for r in found]
             self.add([row.id for row in fresh], found, done)

@@ -20,6 +20,7 @@ from db_dedup.engines.embedded.regrouping import Group, Head, regroup
 from db_dedup.engines.fingerprinter import NOTHING_TO_SAY, Fingerprinter, row_fingerprints
 from db_dedup.flow.candidates import block_values
 from db_dedup.flow.fingerprint_index import FingerprintIndex
+from db_dedup.records import SourceRow
 from db_dedup.store import neighbours
 from db_dedup.store.fingerprints import FingerprintStore, RowFingerprint
 from db_dedup.store.lookup import find_near
@@ -49,18 +50,26 @@ class Increment:
         self.families = [column.family for column in source.key_columns]
         self.index = index
 
-    def apply(self, connection: Connection, row_keys: Sequence[str], now: datetime) -> set[str]:
+    def apply(
+        self,
+        connection: Connection,
+        row_keys: Collection[str],
+        now: datetime,
+        again: Collection[str] = (),
+    ) -> set[str]:
         """Make the answer that of the rows as they are now.
 
         Args:
             connection: in a transaction that holds the table.
             row_keys: of the rows that may have changed; one that is not there is deleted.
             now: when the pairs were found.
+            again: those of them whose pairs are to be searched even if they are as they are stored.
 
         Returns:
-            Row keys of rows that were met on the way and are not stored as they are now.
+            Row keys of rows that were met on the way and are not stored as they are now. Their pairs with
+            the rows of this batch were left out: they must come again, among `again`.
         """
-        batch = _Batch(self, connection, now)
+        batch = _Batch(self, connection, now, again)
         batch.run(sorted(set(row_keys)))
         return batch.texts.stale
 
@@ -68,8 +77,11 @@ class Increment:
 class _Batch:
     """One batch of changes, on its way through."""
 
-    def __init__(self, increment: "Increment", connection: Connection, now: datetime) -> None:
+    def __init__(
+        self, increment: "Increment", connection: Connection, now: datetime, again: Collection[str]
+    ) -> None:
         self._increment, self._connection, self._now = increment, connection, now
+        self._again = again
         self._store, self._index = increment.store, increment.index
         self._watched = increment.watched
         self._rows = Neighbourhood()
@@ -99,7 +111,7 @@ class _Batch:
         """(stored rows that are gone or no longer as stored, rows as they are now that are not stored so)."""
         increment, connection = self._increment, self._connection
         stored = {row.row_key: row for row in neighbours.rows_of_keys(connection, self._store, row_keys)}
-        page = list(increment.source.read_rows(connection, row_keys))
+        page = self._page = self._rows_now(row_keys)
         known = [stored[row.row_key].digest if row.row_key in stored else None for row in page]
         done = increment.fingerprinter.fingerprint(
             [row.values for row in page], [row.within for row in page], known
@@ -107,15 +119,21 @@ class _Batch:
         for i in np.flatnonzero(done.is_known).tolist():
             before = stored[page[i].row_key].fingerprint
             done.fingerprints[i], done.has_fingerprint[i] = before or 0, before is not None
-        self._page, self._done = page, done
+        self._done = done
         coming = []
         for row in row_fingerprints(page, done):
-            old = stored.pop(row.row_key, None)
-            if old is None or old[2:5] != row[1:]:
+            old = stored.get(row.row_key)
+            if old is None or old[2:5] != row[1:] or row.row_key in self._again:
                 coming.append(row)
-            if old is not None and old[2:5] != row[1:]:
-                stored[row.row_key] = old
+            else:
+                del stored[row.row_key]
         return list(stored.values()), coming
+
+    def _rows_now(self, row_keys: Sequence[str]) -> list[SourceRow]:
+        """The rows of these keys alone: a database may take another spelling of one for the same."""
+        wanted = set(row_keys)
+        found = self._increment.source.read_rows(self._connection, row_keys)
+        return list({row.row_key: row for row in found if row.row_key in wanted}.values())
 
     def _write_rows(self, leaving: Sequence[AnswerRow], coming: Sequence[RowFingerprint]) -> set[int]:
         """Write what the rows have become; gives the ids of those that are there now."""

@@ -4,20 +4,30 @@ A million petitions have more than a gigabyte of features; the file is mapped, s
 memory what the matching touches. It holds hashes only, never text, and is gone when the scan ends.
 """
 
+import errno
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import IO, Self, TypeVar
+from typing import IO, Final, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.errors import TemporaryFolderError
 from db_dedup.flow.features import Features
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 class FeatureSpool:
-    """Takes the features of one batch after another; gives those of all rows at the end."""
+    """Takes the features of one batch after another; gives those of all rows at the end.
+
+    Raises:
+        TemporaryFolderError: by any method, where the system's folder for such files is full or cannot be used.
+    """
 
     def __init__(self, keep_weights: bool) -> None:
         """Open the files. Only the cosine asks for weights."""
@@ -33,9 +43,10 @@ class FeatureSpool:
     def add(self, features: Features, is_kept: NDArray[np.bool_] | None = None) -> None:
         """Take the features of the next rows; of those that are not kept, none may have any."""
         self._counts.append(features.counts if is_kept is None else features.counts[is_kept])
-        self._hashes.write(features.hashes.tobytes())
-        if self._weights is not None:
-            self._weights.write(features.weights.tobytes())
+        with _faults_told():
+            self._hashes.write(features.hashes.tobytes())
+            if self._weights is not None:
+                self._weights.write(features.weights.tobytes())
 
     def all_features(self) -> Features:
         """The features of all rows, mapped from the file; valid while the spool is open."""
@@ -52,18 +63,33 @@ class FeatureSpool:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the files, which removes them."""
-        self._hashes.close()
-        if self._weights is not None:
-            self._weights.close()
+        for file in filter(None, (self._hashes, self._weights)):
+            with suppress(OSError):  # what is not written yet is of no use any more
+                file.close()
 
 
 def _temporary_file() -> IO[bytes]:
-    file: IO[bytes] = tempfile.TemporaryFile(prefix="db-dedup-")  # noqa: SIM115 - the spool closes it
+    with _faults_told():
+        file: IO[bytes] = tempfile.TemporaryFile(prefix="db-dedup-")  # noqa: SIM115 - the spool closes it
     return file
 
 
+@contextmanager
+def _faults_told() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if tempfile.tempdir is None:  # none of those that the system proposes can be written to
+            raise TemporaryFolderError(f"{error.strerror}: set TMPDIR to a folder that is") from None
+        what = "is full" if error.errno in _FULL else f"cannot be used ({error.strerror})"
+        raise TemporaryFolderError(
+            f"the temporary folder {tempfile.tempdir} {what}: set TMPDIR to a folder with more room"
+        ) from None
+
+
 def _mapped(file: IO[bytes], kind: type[_Scalar]) -> NDArray[_Scalar]:
-    file.flush()
+    with _faults_told():
+        file.flush()
     if file.seek(0, 2) == 0:
         return np.empty(0, kind)
     # A plain array that looks writable: kernels take any other for another type, and compile again.

@@ -5,6 +5,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Generic, Literal, TypeVar
 
+from db_dedup.records.health import DeadChange as DeadChange
+from db_dedup.records.health import HotBlock as HotBlock
+from db_dedup.records.health import PastScan as PastScan
+from db_dedup.records.health import TableStatus as TableStatus
+
 _T = TypeVar("_T")
 
 
@@ -210,6 +215,10 @@ class ScanReport:
 
     Attributes:
         segmented: texts cut into words; a rescan spares those that have not changed and have no candidate.
+        pairs_gained: pairs and links of copies that were not stored before, or not so; None where nothing was
+            written, as in a preview. So are the other two.
+        pairs_lost: stored ones that went.
+        groups_changed: groups of either answer that the other does not have just so.
     """
 
     table: str
@@ -223,24 +232,9 @@ class ScanReport:
     grouped_rows: int
     rows_without_key: int
     seconds: float
-
-
-@dataclass(frozen=True)
-class TableStatus:
-    """Where a watched table stands."""
-
-    table: str
-    is_scanned: bool
-    rows: int
-    fingerprints: int
-    too_little_text: int
-    copies: int
-    pairs: int
-    groups: int
-    last_scan_started: datetime | None
-    last_scan_finished: datetime | None
-    last_scan_state: str | None
-    last_scan_error: str | None
+    pairs_gained: int | None = None
+    pairs_lost: int | None = None
+    groups_changed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -280,15 +274,6 @@ class AnswerDifferences:
         """How many pairs and groups differ; 0 where the answers are the same."""
         pairs = self.pairs_gained.count + self.pairs_lost.count + self.pairs_changed.count
         return pairs + self.groups_changed.count
-
-
-@dataclass(frozen=True)
-class HotBlock:
-    """A block value that many rows share: each of them is compared with all the others."""
-
-    block: int
-    value: int
-    rows: int
 
 
 @dataclass(frozen=True)
