@@ -6,7 +6,7 @@ memory what the matching touches. It holds hashes only, never text, and is gone 
 
 import tempfile
 from types import TracebackType
-from typing import IO, Self, TypeVar
+from typing import IO, Final, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,15 @@ from db_dedup.flow.features import Features
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
+NO_SKETCHES: Final = np.empty((0, 0), np.uint64)
+
+
 class FeatureSpool:
     """Takes the features of one batch after another; gives those of all rows at the end."""
 
     def __init__(self, keep_weights: bool) -> None:
         """Open the files. Only the cosine asks for weights."""
+        self._sketches, self._sketch_count = _temporary_file(), 0
         self._counts: list[NDArray[np.int64]] = []
         self._hashes = _temporary_file()
         self._weights = _temporary_file() if keep_weights else None
@@ -36,6 +40,18 @@ class FeatureSpool:
         self._hashes.write(features.hashes.tobytes())
         if self._weights is not None:
             self._weights.write(features.weights.tobytes())
+
+    def add_sketches(self, sketches: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Take the bands of some rows; int64[n], where those of each stand."""
+        first = self._sketch_count
+        self._sketch_count += len(sketches)
+        self._sketches.write(sketches.tobytes())
+        return np.arange(first, self._sketch_count)
+
+    def all_sketches(self) -> NDArray[np.uint64]:
+        """uint64[m, 32], mapped from the file; uint64[0, 0] where there are none."""
+        sketches = _mapped(self._sketches, np.uint64)
+        return sketches.reshape(self._sketch_count, -1) if self._sketch_count else NO_SKETCHES
 
     def all_features(self) -> Features:
         """The features of all rows, mapped from the file; valid while the spool is open."""
@@ -53,6 +69,7 @@ class FeatureSpool:
     ) -> None:
         """Close the files, which removes them."""
         self._hashes.close()
+        self._sketches.close()
         if self._weights is not None:
             self._weights.close()
 
