@@ -58,6 +58,8 @@ def find_pairs(rows: list[dict[str, object]], watched: WatchedTable) -> set[froz
         np.zeros(len(rows), np.int32),
         done.features,
         np.arange(len(rows)),
+        done.sketches,
+        np.arange(len(rows)),
     )
     matches = match_table(table, match_rule(watched.rule, watched.abridge_above), NullProgress())
     return _expanded(matches, [str(row["id"]) for row in rows])

@@ -1,31 +1,27 @@
 """What our triggers add to the user's own writes: two tables alike, one of them attached, by turns."""
 
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, Engine, MetaData, Table, delete, insert, select, text, update
 
+from benchmarks.committing_clients import CLIENTS, commits_a_second
 from benchmarks.servers import DATABASES, each_database
 from db_dedup import Deduplicator, Text
 from db_dedup.app import Database
 from db_dedup.cli.demo import petitions
-from db_dedup.sample import generate_petitions
+from db_dedup.sample import Petition, generate_petitions
 
-ATTACHED: Final = petitions.to_metadata(MetaData(), name="attached")
 PLAIN: Final = petitions.to_metadata(MetaData(), name="plain")
-CLIENTS: Final = 8
+ATTACHED: Final = petitions.to_metadata(MetaData(), name="attached")
 
-_CLEAR: Final = {"sqlite": "DELETE FROM {0}", "postgresql": "TRUNCATE {0}", "mysql": "TRUNCATE {0}"}
-# What autovacuum and the like would do some time during the rounds, and hit one of the two tables alone.
-_TIDY: Final = {"postgresql": "VACUUM (ANALYZE) {0}", "mysql": "ANALYZE TABLE {0}", "sqlite": "ANALYZE {0}"}
+_EMPTY: Final = {"sqlite": "DELETE FROM {0}", "postgresql": "TRUNCATE {0}", "mysql": "TRUNCATE {0}"}
+_TEXTS: Final = 2_000
 
 
 @dataclass(frozen=True)
@@ -34,20 +30,27 @@ class Sizes:
 
     Attributes:
         rows: by each bulk statement.
-        one_by_one: by statements of a row each, all in one transaction.
-        commits: by transactions of a row each.
-        rounds: medians are of so many; in each the two tables take turns.
-        seconds: of each round of committing clients.
+        statements: of one row each, in one transaction.
+        commits: of one row each.
+        seconds: that clients commit for in each round.
+        rounds: medians are of so many.
     """
 
     rows: int = 100_000
-    one_by_one: int = 5_000
+    statements: int = 5_000
     commits: int = 1_000
-    rounds: int = 5
     seconds: int = 10
+    rounds: int = 5
 
 
-SMALL: Final = Sizes(1_000, 100, 20, 2, 1)
+SMALL: Final = Sizes(1_000, 100, 20, 1, 2)
+
+
+class Cost(NamedTuple):
+    """Seconds a row of the same write to the table without triggers and to that with ours."""
+
+    plain: float
+    attached: float
 
 
 def run(
@@ -55,39 +58,122 @@ def run(
     sizes: Sizes = Sizes(),
     databases: Sequence[str] = DATABASES,
 ) -> None:
-    """Print microseconds a row without and with triggers for each kind of write in each database."""
+    """Print microseconds a row for each kind of write in each database, then the commits of many clients."""
     print(
         f"made-up petitions, title and content watched; {sizes.rows:,} rows a bulk statement, "
-        f"{sizes.one_by_one:,} statements a transaction, {sizes.commits:,} transactions; medians of "
-        f"{sizes.rounds} rounds, in each of which the two tables take turns"
+        f"{sizes.statements:,} statements in a transaction, {sizes.commits:,} transactions;\n"
+        f"medians of {sizes.rounds} rounds, in each of which both tables have their turn"
     )
-    titles = ("plain us", "attached us", "added us", "x plain")
-    print("{:<11} {:<36} {:>9} {:>12} {:>9} {:>8}".format("a row", "", *titles))
+    titles = ("plain", "attached", "added", "x plain")
+    print("{:<44} {:>9} {:>9} {:>9} {:>8}".format("microseconds a row", *titles))
     for name, url in each_database(databases):
         with closing(Database(url, create=True)) as database:
-            prepare(database, sizes.rows)
-            for what, costs in measure(database, sizes).items():
-                plain, attached = (median(seconds) * 1e6 for seconds in zip(*costs, strict=True))
-                added = median(b - a for a, b in costs) * 1e6
-                ratio = median(b / a for a, b in costs)
-                print(f"{name:<11} {what:<36} {plain:>9.2f} {attached:>12.2f} {added:>9.2f} {ratio:>8.2f}")
+            sample = generate_petitions(min(sizes.rows, _TEXTS)).petitions
+            prepare(database, sample, sizes.rows)
+            for what, costs in measure(database, sample, sizes).items():
+                tell(f"{name:<11} {what}", costs)
             if database.engine.dialect.name == "postgresql":
                 report_clients(database, sizes)
 
 
-def prepare(database: Database, rows: int) -> None:
-    """A table of rows to copy from, and the two that are written to."""
-    names = petitions.columns.keys()
-    sample = generate_petitions(min(rows, 2_000)).petitions
+def tell(what: str, costs: Sequence[Cost]) -> None:
+    """One line of the table."""
+    plain, attached = (median(seconds) * 1e6 for seconds in zip(*costs, strict=True))
+    added = median(cost.attached - cost.plain for cost in costs) * 1e6
+    ratio = median(cost.attached / cost.plain for cost in costs)
+    print(f"{what:<44} {plain:>9.2f} {attached:>9.2f} {added:>9.2f} {ratio:>8.2f}", flush=True)
+
+
+def prepare(database: Database, sample: Sequence[Petition], rows: int) -> None:
+    """A table to copy from, and the two that are written to."""
+    first, *names = petitions.columns.keys()
     with database.dialect.write_transaction(database.engine) as connection:
-        for table in (petitions, ATTACHED, PLAIN):
+        for table in (petitions, PLAIN, ATTACHED):
             table.create(connection)
-        database.dialect.bulk_insert(
-            connection,
-            petitions,
-            names,
-            ((i + 1, *(getattr(sample[i % len(sample)], name) for name in names[1:])) for i in range(rows)),
+        values = (
+            (i + 1, *(getattr(sample[i % len(sample)], column) for column in names)) for i in range(rows)
         )
+        database.dialect.bulk_insert(connection, petitions, (first, *names), values)
     dedup = Deduplicator(database, ATTACHED.name, {"title": Text(), "content": Text()})
     dedup.upgrade()
     dedup.attach()
+
+
+def measure(database: Database, sample: Sequence[Petition], sizes: Sizes) -> dict[str, list[Cost]]:
+    """Costs of each kind of write, one a round."""
+    found: dict[str, list[Cost]] = {}
+    for turn in range(sizes.rounds):
+        pair = (PLAIN, ATTACHED) if turn % 2 else (ATTACHED, PLAIN)
+        seconds = {table.name: write(database, table, sample, sizes) for table in pair}
+        for what, plain in seconds[PLAIN.name].items():
+            found.setdefault(what, []).append(Cost(plain, seconds[ATTACHED.name][what]))
+    return found
+
+
+def write(database: Database, table: Table, sample: Sequence[Petition], sizes: Sizes) -> dict[str, float]:
+    """Seconds a row of each kind of write, one after another."""
+    bulk = {
+        "bulk insert": insert(table).from_select(petitions.columns.keys(), select(petitions)),
+        "bulk update, watched column": update(table).values(title=table.c.title + "!"),
+        "bulk update, other column": update(table).values(phone="12345"),
+        "bulk delete": delete(table),
+    }
+    seconds = {}
+    empty(database, table)
+    for what, statement in bulk.items():
+        start = perf_counter()
+        with database.engine.begin() as connection:
+            connection.execute(statement)
+        seconds[what] = (perf_counter() - start) / sizes.rows
+    empty(database, table)
+    with database.engine.connect() as connection:
+        insert_one = inserter(connection, table, sample)
+        start = perf_counter()
+        with connection.begin():
+            for i in range(sizes.statements):
+                insert_one(i)
+        seconds["insert of a row"] = (perf_counter() - start) / sizes.statements
+        start = perf_counter()
+        for i in range(sizes.commits):
+            with connection.begin():
+                insert_one(sizes.statements + i)
+        seconds["insert of a row and commit"] = (perf_counter() - start) / sizes.commits
+    return seconds
+
+
+def inserter(connection: Connection, table: Table, sample: Sequence[Petition]) -> Callable[[int], object]:
+    """Inserts the i-th row by the driver alone, so that its time is the database's as far as can be."""
+    names = ("id", "title", "content", "created_at")
+    mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
+    marks = ", ".join([mark] * len(names))
+    statement = f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608 - names are ours
+    rows = [(petition.title, petition.content, str(petition.created_at)) for petition in sample]
+    cursor = connection.connection.cursor()
+    return lambda i: cursor.execute(statement, (i + 1, *rows[i % len(rows)]))
+
+
+def empty(database: Database, table: Table) -> None:
+    """Take everything out of a table and of the queue."""
+    statement = _EMPTY[database.engine.dialect.name]
+    preparer = database.engine.dialect.identifier_preparer
+    with database.engine.begin() as connection:
+        for each in (table, database.tables.change):
+            connection.execute(text(statement.format(preparer.format_table(each))))
+
+
+def report_clients(database: Database, sizes: Sizes) -> None:
+    """Print the commits a second of clients that insert at once, and their ratio."""
+    rates = []
+    for turn in range(sizes.rounds):
+        pair = (PLAIN, ATTACHED) if turn % 2 else (ATTACHED, PLAIN)
+        found = {}
+        for table in pair:
+            empty(database, table)
+            found[table.name] = commits_a_second(database.engine, table.name, sizes.seconds)
+        rates.append((found[PLAIN.name], found[ATTACHED.name]))
+    plain, attached = (median(side) for side in zip(*rates, strict=True))
+    ratios = sorted(b / a for a, b in rates)
+    print(
+        f"PostgreSQL: {CLIENTS} clients commit {plain:,.0f} inserts a second, {attached:,.0f} with triggers: "
+        f"{median(ratios):.2f} of them ({ratios[0]:.2f} to {ratios[-1]:.2f}); fsync is off, which hides nothing"
+    )

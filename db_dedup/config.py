@@ -18,7 +18,7 @@ from db_dedup.errors import ConfigError, UnknownNameError
 RECIPE_VERSION: Final = 1
 """Raised whenever the same settings would give other fingerprints."""
 
-Measure = Literal["none", "word_jaccard", "char_jaccard", "overlap", "cosine"]
+Measure = Literal["none", "word_jaccard", "char_jaccard", "char_overlap", "overlap", "cosine"]
 TermFrequency = Literal["raw", "log", "capped", "set"]
 StopWords = Literal["drop", "keep"]
 
@@ -52,7 +52,11 @@ class Within(_Frozen):
 
 
 class Rule(_Frozen):
-    """Which candidates count as duplicates, and what a fingerprint is made of."""
+    """Which candidates count as duplicates, and what a fingerprint is made of.
+
+    Attributes:
+        bands: propose pairs by MinHash bands as well, not by the fingerprints alone.
+    """
 
     radius: int = Field(ge=0, le=11)
     similarity: Measure
@@ -60,14 +64,22 @@ class Rule(_Frozen):
     term_frequency: TermFrequency
     stop_words: StopWords
     min_features: int = Field(default=3, ge=1)
+    bands: bool
 
 
 PRESETS: Final[Mapping[str, Rule]] = {
     # The paper's rule (P1): four equal blocks, three bits, and no look at the text.
-    "strict": Rule(radius=3, similarity="none", threshold=0, term_frequency="raw", stop_words="drop"),
+    "strict": Rule(
+        radius=3, similarity="none", threshold=0, term_frequency="raw", stop_words="drop", bands=False
+    ),
     # Chosen on labelled petitions: docs/explanation/presets.md has the table.
     "balanced": Rule(
-        radius=11, similarity="word_jaccard", threshold=0.5, term_frequency="raw", stop_words="keep"
+        radius=3,
+        similarity="char_overlap",
+        threshold=0.57,
+        term_frequency="raw",
+        stop_words="keep",
+        bands=True,
     ),
 }
 DEFAULT_PRESET: Final = "balanced"
@@ -90,6 +102,7 @@ class WatchedTable(_Frozen):
     threshold: float | None = Field(default=None, ge=0, le=1)
     term_frequency: TermFrequency | None = None
     min_features: int | None = Field(default=None, ge=1)
+    bands: bool | None = None
     segmenter: str = "jieba"
     normaliser: Literal["plain", "tweet"] = "plain"
     user_words: tuple[str, ...] = ()
@@ -147,6 +160,7 @@ class WatchedTable(_Frozen):
             "stop_words": rule.stop_words if self.stop_word_list is None else self.stop_word_list,
             "term_frequency": rule.term_frequency,
             "min_features": rule.min_features,
+            "bands": rule.bands,
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from sqlalchemy import URL, Connection, Engine, inspect
 from sqlalchemy.exc import SQLAlchemyError
 
+from db_dedup.app.health import read_health
 from db_dedup.dialects import Dialect, dialect_for, open_engine
 from db_dedup.dialects.triggers import TriggerTarget
 from db_dedup.errors import SchemaMissingError
@@ -14,7 +15,7 @@ from db_dedup.records import TableStatus
 from db_dedup.schema import migrate
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.views import DropView
-from db_dedup.store import status, watched_tables
+from db_dedup.store import watched_tables
 from db_dedup.store.inspection import inspect_table, list_tables
 from db_dedup.store.suggestion import Suggestion, suggest
 
@@ -147,7 +148,7 @@ class Database:
         """Where each watched table stands."""
         self.require_schema()
         with self.errors_told(), self.engine.connect() as connection:
-            return status.read_status(connection, self.dialect, self.tables)
+            return read_health(connection, self.dialect, self.tables)
 
     def watched_names(self) -> list[str]:
         """The tables watched so far."""

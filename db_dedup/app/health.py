@@ -2,6 +2,45 @@
 
 from dataclasses import replace
 
-from sqlalchemy import Connection, inspect
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
 
-from db_dedup.app.database import Database
+from db_dedup.dialects.base import Dialect
+from db_dedup.errors import DedupError
+from db_dedup.jobs.attachment import Attachment, AttachmentReport, AttachmentState, plan_triggers
+from db_dedup.records import TableStatus
+from db_dedup.schema.tables import Tables
+from db_dedup.store.inspection import inspect_table
+from db_dedup.store.status import read_status
+from db_dedup.store.watched_tables import StoredTable, list_tables
+
+
+def read_health(connection: Connection, dialect: Dialect, tables: Tables) -> list[TableStatus]:
+    """One entry for each watched table, by name."""
+    found = read_status(connection, dialect, tables)
+    stored = {table.watched.name: table for table in list_tables(connection, tables)}
+    return [_with_triggers(connection, dialect, tables, entry, stored[entry.table]) for entry in found]
+
+
+def _with_triggers(
+    connection: Connection, dialect: Dialect, tables: Tables, entry: TableStatus, stored: StoredTable
+) -> TableStatus:
+    """The entry, with how the triggers stand; unknown, and why, where they cannot be looked at."""
+    try:
+        report = _triggers(connection, dialect, tables, stored)
+    except DedupError as error:
+        return replace(entry, trigger_faults=(str(error),))
+    except SQLAlchemyError as error:
+        connection.rollback()
+        return replace(entry, trigger_faults=(str(dialect.translate_error(error)),))
+    return replace(entry, triggers=str(report.state), trigger_faults=report.differences)
+
+
+def _triggers(
+    connection: Connection, dialect: Dialect, tables: Tables, stored: StoredTable
+) -> AttachmentReport:
+    if stored.attached_at is None:
+        return AttachmentReport(AttachmentState.NOT_ATTACHED)
+    table = inspect_table(connection, stored.watched.table_name, stored.watched.schema_name)
+    plan = plan_triggers(tables.namespace, stored.id, stored.watched, table)
+    return Attachment(dialect, tables, plan).state(connection)

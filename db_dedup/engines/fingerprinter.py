@@ -5,7 +5,7 @@ are equal.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,16 +14,20 @@ from numpy.typing import NDArray
 
 from db_dedup.config import Value, WatchedTable
 from db_dedup.errors import ConfigError
-from db_dedup.flow.features import Features, TokenHasher, count_features, hash_values
+from db_dedup.flow.features import NO_FEATURES, Features, TokenHasher, count_features, hash_values
 from db_dedup.flow.fingerprint import fingerprint_rows
+from db_dedup.flow.grams import hash_grams
+from db_dedup.flow.minhash import sketch_rows
 from db_dedup.flow.normalise import normalise_batch
-from db_dedup.flow.segment import Segmenter, make_segmenter
+from db_dedup.flow.segment import make_segmenter
 from db_dedup.flow.stop_words import STOP_WORDS
 from db_dedup.records import SourceRow
 from db_dedup.store.fingerprints import RowFingerprint
 
 NOTHING_TO_SAY: Final = bytes(16)
 """Digest of a row without any feature: such rows are never copies of each other."""
+
+HashTexts = Callable[[list[str]], NDArray[np.uint64]]
 
 # Long enough for rjieba to work without the interpreter's lock for most of the time, short enough for memory.
 _BATCH_ROWS = 256
@@ -39,6 +43,7 @@ class FingerprintedRows:
         digests: n digests of 16 bytes of the normalised columns.
         features: the features of the similarity, which are those of the fingerprint unless the measure is
             on character n-grams.
+        sketches: uint64[n, 32], the bands of the second proposer; uint64[n, 0] where it is off.
         is_known: bool[n]; True for a row whose digest was known before. It was not segmented: it has neither
             fingerprint nor features here.
     """
@@ -47,6 +52,7 @@ class FingerprintedRows:
     has_fingerprint: NDArray[np.bool_]
     digests: list[bytes]
     features: Features
+    sketches: NDArray[np.uint64]
     is_known: NDArray[np.bool_]
 
 
@@ -68,7 +74,7 @@ class Fingerprinter:
         except ValueError as error:
             raise ConfigError(str(error)) from None
         self._hasher = TokenHasher(normalise_batch(_stop_words(watched)))
-        self._grams = make_segmenter("chars:3") if self._rule.similarity == "char_jaccard" else None
+        self._compares_grams = self._rule.similarity.startswith("char_")
 
     def fingerprint(
         self,
@@ -93,27 +99,30 @@ class Fingerprinter:
         if known is not None:
             is_known[:] = [digest == before for digest, before in zip(digests, known, strict=True)]
             columns = [_blanked(texts, is_known) for texts in columns]
-        features = self._features(columns, self._segmenter, self._rule.term_frequency)
+        features = self._features(columns, self._hash_words, self._rule.term_frequency)
         counts = features.counts
+        needs_grams = self._compares_grams or self._rule.bands
+        grams = self._features(columns, hash_grams, "raw") if needs_grams else NO_FEATURES
         says_something = (is_known | (counts > 0)).tolist()
         return FingerprintedRows(
             fingerprint_rows(features.starts, features.hashes, features.weights),
             counts >= self._rule.min_features,
             [d if says else NOTHING_TO_SAY for d, says in zip(digests, says_something, strict=True)],
-            features if self._grams is None else self._features(columns, self._grams, "raw"),
+            grams if self._compares_grams else features,
+            sketch_rows(grams.starts, grams.hashes) if self._rule.bands else _no_sketches(len(digests)),
             is_known,
         )
 
-    def _features(self, columns: list[list[str]], segmenter: Segmenter, term_frequency: str) -> Features:
+    def _features(self, columns: list[list[str]], hash_texts: HashTexts, term_frequency: str) -> Features:
         hashed = [
-            hash_values(name, texts) if isinstance(column, Value) else self._hash_texts(segmenter, texts)
+            hash_values(name, texts) if isinstance(column, Value) else hash_texts(texts)
             for (name, column), texts in zip(self._columns, columns, strict=True)
         ]
         return count_features(hashed, self._weights, term_frequency)
 
-    def _hash_texts(self, segmenter: Segmenter, texts: list[str]) -> NDArray[np.uint64]:
+    def _hash_words(self, texts: list[str]) -> NDArray[np.uint64]:
         parts = [
-            self._hasher.hash_tokens(segmenter.cut_batch(texts[i : i + _BATCH_ROWS]))
+            self._hasher.hash_tokens(self._segmenter.cut_batch(texts[i : i + _BATCH_ROWS]))
             for i in range(0, len(texts), _BATCH_ROWS)
         ]
         return np.concatenate(parts) if parts else np.empty(0, np.uint64)
@@ -134,6 +143,10 @@ def _stop_words(watched: WatchedTable) -> Sequence[str]:
     if watched.stop_word_list is not None:
         return watched.stop_word_list
     return STOP_WORDS if watched.rule.stop_words == "drop" else ()
+
+
+def _no_sketches(count: int) -> NDArray[np.uint64]:
+    return np.empty((count, 0), np.uint64)
 
 
 def _blanked(texts: list[str], is_known: NDArray[np.bool_]) -> list[str]:

@@ -13,6 +13,8 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._mix import mix
+
 _DROPPED: Final = 0
 _ROW_END: Final = 1
 _NEWLINE: Final = 10
@@ -44,14 +46,6 @@ def _kinds() -> NDArray[np.uint8]:
         character = chr(point)
         kinds[point] = 2 if character.isalnum() else int(character.isspace())
     return kinds
-
-
-@nb.njit(cache=True, nogil=True)
-def mix(value):  # type: ignore[no-untyped-def]
-    """A bijection of 64 bits that leaves none of them where it was (splitmix64's finaliser)."""
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return value ^ (value >> np.uint64(31))
 
 
 @nb.njit(cache=True, nogil=True)

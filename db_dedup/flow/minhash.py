@@ -11,10 +11,12 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow.grams import mix
+from db_dedup.flow._mix import mix
 
 BANDS: Final = 32
 ROWS_A_BAND: Final = 3
+
+SKETCH_BYTES: Final = 8 * BANDS
 
 _SEED: Final = 0x9E3779B97F4A7C15
 

@@ -10,10 +10,18 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-_JACCARD, _OVERLAP, _COSINE = range(3)
+_JACCARD, _OVERLAP, _COSINE, _GUARDED_OVERLAP = range(4)
 
-MEASURES: Final = {"jaccard": _JACCARD, "overlap": _OVERLAP, "cosine": _COSINE}
+MEASURES: Final = {
+    "jaccard": _JACCARD,
+    "overlap": _OVERLAP,
+    "cosine": _COSINE,
+    "guarded_overlap": _GUARDED_OVERLAP,
+}
 """Measure -> its code for the kernels."""
+
+_LEAST_JACCARD: Final = 0.3
+"""Below it the guarded overlap is 0: a short text in which much of a long one happens to stand is no copy."""
 
 
 def similarities(
@@ -65,7 +73,9 @@ def similarity_of(measure, starts, hashes, weights, a, b):  # type: ignore[no-un
             j += 1
     if measure == _JACCARD:
         return shared / (size_a + size_b - shared)
-    if measure == _OVERLAP:
+    if measure == _GUARDED_OVERLAP and shared / (size_a + size_b - shared) < _LEAST_JACCARD:
+        return 0.0
+    if measure in (_OVERLAP, _GUARDED_OVERLAP):
         return shared / min(size_a, size_b)
     # Squares past 2**53 are rounded, and the share of equal rows would pass 1.
     return min(1.0, product / np.sqrt(_square(starts, weights, a) * _square(starts, weights, b)))

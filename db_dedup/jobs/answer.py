@@ -1,5 +1,6 @@
 """Write a scan's answer: only what differs from the one that stands."""
 
+from collections.abc import Collection
 from datetime import datetime
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from db_dedup.engines.embedded.table_scan import ScannedTable
+from db_dedup.store.bands import banded_ids, drop_bands, put_bands
 from db_dedup.store.clock import utc_now
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.pairs import StoredPairs, read_pairs, replace_pairs
@@ -14,8 +16,17 @@ from db_dedup.store.pairs import StoredPairs, read_pairs, replace_pairs
 _NONE = -1
 
 
-def write_answer(connection: Connection, store: FingerprintStore, scanned: ScannedTable) -> None:
-    """Make the stored copies, pairs and groups those of the scan, and forget rows that are gone."""
+def write_answer(
+    connection: Connection, store: FingerprintStore, scanned: ScannedTable, changed: Collection[str]
+) -> None:
+    """Make the stored copies, pairs, groups and bands those of the scan, and forget rows that are gone.
+
+    Args:
+        connection: in the transaction of the switch.
+        store: the table and recipe.
+        scanned: the answer.
+        changed: row keys of the rows whose text is another one than that of their stored bands.
+    """
     now = utc_now()
     id_of = store.read_ids(connection)
     ids = np.array([id_of.pop(row_key) for row_key in scanned.row_keys], np.int64)
@@ -24,8 +35,28 @@ def write_answer(connection: Connection, store: FingerprintStore, scanned: Scann
     found = scanned.matches.pairs
     new_pairs = StoredPairs(ids[found.left], ids[found.right], found.distances, found.similarities)
     replace_pairs(connection, store, old_pairs, new_pairs, now)
+    drop_bands(connection, store, gone)
     store.delete_rows(connection, gone)
+    _write_bands(connection, store, ids, scanned, changed)
     _write_groups(connection, store, ids, scanned, old_answer[~np.isin(old_answer[:, 0], gone)], now)
+
+
+def _write_bands(
+    connection: Connection,
+    store: FingerprintStore,
+    ids: NDArray[np.int64],
+    scanned: ScannedTable,
+    changed: Collection[str],
+) -> None:
+    """Rows that take part in pairs have bands, if the rule asks for them; no others have."""
+    has_bands = np.isin(ids, banded_ids(connection, store))
+    table = scanned.table
+    wants_bands = (scanned.matches.copy_of == _NONE) & table.has_fingerprint
+    wants_bands &= table.sketch_places != _NONE
+    is_changed = np.array([row_key in changed for row_key in scanned.row_keys], np.bool_)
+    drop_bands(connection, store, ids[has_bands & (is_changed | ~wants_bands)].tolist())
+    gaining = wants_bands & (is_changed | ~has_bands)
+    put_bands(connection, store, ids[gaining], table.sketches[table.sketch_places[gaining]])
 
 
 def _write_groups(

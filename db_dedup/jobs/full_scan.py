@@ -128,7 +128,7 @@ class FullScan:
             run.lease.fence(connection)
             stored = run.store.find_rows(connection, [row.row_key for row in changed])
             run.store.put_rows(connection, changed, stored)
-            write_answer(connection, run.store, scanned)
+            write_answer(connection, run.store, scanned, {row.row_key for row in changed})
             run.store.delete_other_recipes(connection)
             watched_tables.serve_recipe(
                 connection, self._tables, run.store.table_id, self._watched, run.store.recipe

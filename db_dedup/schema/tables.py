@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     Computed,
@@ -18,7 +19,7 @@ from sqlalchemy import (
 )
 
 from db_dedup.schema.names import Namespace
-from db_dedup.schema.types import Digest, ExactText, Fingerprint, KeyText, LongText, RowId, Timestamp
+from db_dedup.schema.types import Digest, ExactText, Fingerprint, KeyText, LongText, RowId, Sketch, Timestamp
 
 __all__ = ["BLOCK_SHIFTS", "TABLE_OPTIONS", "Namespace", "Tables", "block_expression", "our_tables"]
 
@@ -37,6 +38,7 @@ class Tables:
     watched_table: Table
     fingerprint: Table
     pair: Table
+    band: Table
     change: Table
     dead_change: Table
     scan: Table
@@ -61,6 +63,7 @@ def our_tables(namespace: Namespace) -> Tables:
         _watched_table(metadata, namespace),
         _fingerprint(metadata, namespace),
         _pair(metadata, namespace),
+        _band(metadata, namespace),
         _change(metadata, namespace),
         _dead_change(metadata, namespace),
         _scan(metadata, namespace),
@@ -105,6 +108,7 @@ def _fingerprint(metadata: MetaData, names: Namespace) -> Table:
         Column("is_abridged", Boolean),
         Column("group_size", Integer),
         Column("found_at", Timestamp),
+        Column("sketch", Sketch),
         *(
             Column(f"block_{i}", Integer, Computed(block_expression(shift), persisted=True))
             for i, shift in enumerate(BLOCK_SHIFTS, 1)
@@ -135,6 +139,18 @@ def _pair(metadata: MetaData, names: Namespace) -> Table:
     )
     Index(names.name("pair_id_b"), table.c.id_b)
     return table
+
+
+def _band(metadata: MetaData, names: Namespace) -> Table:
+    # The table is its index where the database can do that.
+    return Table(
+        names.name("band"),
+        metadata,
+        Column("value", BigInteger, primary_key=True, autoincrement=False),
+        Column("fingerprint_id", RowId, primary_key=True, autoincrement=False),
+        **TABLE_OPTIONS,
+        sqlite_with_rowid=False,
+    )
 
 
 def _change(metadata: MetaData, names: Namespace) -> Table:

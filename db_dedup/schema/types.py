@@ -74,5 +74,8 @@ RowId: Final = BigInteger().with_variant(Integer, "sqlite")
 
 Digest: Final = LargeBinary(16).with_variant(mysql.BINARY(16), "mysql", "mariadb")
 
+# The 32 bands of a row, eight bytes each.
+Sketch: Final = LargeBinary(256).with_variant(mysql.VARBINARY(256), "mysql", "mariadb")
+
 # Always UTC, without a zone, to the microsecond.
 Timestamp: Final = DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")

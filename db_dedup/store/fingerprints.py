@@ -31,16 +31,17 @@ class RowFingerprint(NamedTuple):
 
 
 class StoredFingerprint(NamedTuple):
-    """The same as it stands in the table, under its number there."""
+    """The same as it stands in the table, under its number there; with its bands, if it has any."""
 
     id: int
     order_value: str | None
     fingerprint: int | None
     digest: bytes
+    sketch: bytes | None = None
 
     def is_of(self, row: RowFingerprint) -> bool:
         """Whether the row is as it was stored."""
-        return self[1:] == row[1:4]
+        return self[1:4] == row[1:4]
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class FingerprintStore:
 
     def _select(self) -> Select[Any]:
         c = self.tables.fingerprint.c
-        return select(c.row_key, c.id, c.order_value, c.fingerprint, c.digest).where(self.mine)
+        return select(c.row_key, c.id, c.order_value, c.fingerprint, c.digest, c.sketch).where(self.mine)
 
     def read_ids(self, connection: Connection) -> dict[str, int]:
         """row key -> id of everything stored."""
@@ -148,15 +149,17 @@ class FingerprintStore:
 
     def delete_other_recipes(self, connection: Connection) -> None:
         """Forget the table's fingerprints and pairs under every other recipe."""
-        fingerprint, pair = self.tables.fingerprint, self.tables.pair
+        fingerprint, pair, band = self.tables.fingerprint, self.tables.pair, self.tables.band
         others = and_(fingerprint.c.table_id == self.table_id, fingerprint.c.recipe != self.recipe)
         ids = select(fingerprint.c.id).where(others)
         connection.execute(delete(pair).where(pair.c.id_a.in_(ids)))
+        connection.execute(delete(band).where(band.c.fingerprint_id.in_(ids)))
         connection.execute(delete(fingerprint).where(others))
 
 
 def _stored(row: Sequence[Any]) -> tuple[str, StoredFingerprint]:
-    return row[0], StoredFingerprint(row[1], row[2], row[3], bytes(row[4]))
+    sketch = None if row[5] is None else bytes(row[5])
+    return row[0], StoredFingerprint(row[1], row[2], row[3], bytes(row[4]), sketch)
 
 
 def _written(row: RowFingerprint) -> tuple[str | None, int | None, bytes]:

@@ -30,5 +30,6 @@ class Lag:
 
 
 def read_lag(connection: Connection, tables: Tables) -> dict[str, Lag]:
-    """Table name -> its lag, in one query; by what the view selects, so that no right on the view is needed."""
-    return {row.table_name: Lag(*row) for row in connection.execute(queue_lag(tables))}
+    """Table name -> its lag, in one query. It needs no right on the view: it runs what that selects."""
+    found = (Lag(**row._mapping) for row in connection.execute(queue_lag(tables)))
+    return {lag.table_name: lag for lag in found}

@@ -3,8 +3,9 @@
 import json
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, Row, func, insert, select, update
 
 from db_dedup.records import PastScan, ScanReport
 from db_dedup.schema.tables import Tables
@@ -123,21 +124,20 @@ def past_scans(
         .order_by(table.c.id.desc())
         .limit(limit)
     )
-    return [_past_scan(*row, scanner) for row in connection.execute(query)]
+    return [_past_scan(row, scanner) for row in connection.execute(query)]
 
 
-def _past_scan(
-    owner: str,
-    state: str,
-    started_at: datetime,
-    finished_at: datetime | None,
-    report: str | None,
-    error: str | None,
-    scanner: str | None,
-) -> PastScan:
-    if state == RUNNING and owner != scanner:
-        state, error = FAILED, DIED
-    found = json.loads(report) if report else {}
-    names = ("rows", "pairs_gained", "pairs_lost", "groups_changed")
-    seconds = ((finished_at or utc_now()) - started_at).total_seconds()
-    return PastScan(started_at, finished_at, state, round(seconds, 3), *map(found.get, names), error)
+def _past_scan(row: Row[Any], scanner: str | None) -> PastScan:
+    is_dead = row.state == RUNNING and row.owner != scanner
+    found = json.loads(row.report) if row.report else {}
+    return PastScan(
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        state=FAILED if is_dead else row.state,
+        seconds=round(((row.finished_at or utc_now()) - row.started_at).total_seconds(), 3),
+        rows=found.get("rows"),
+        pairs_gained=found.get("pairs_gained"),
+        pairs_lost=found.get("pairs_lost"),
+        groups_changed=found.get("groups_changed"),
+        error=DIED if is_dead else row.error,
+    )

@@ -102,7 +102,9 @@ def _count_pairs(connection: Connection, store: FingerprintStore) -> int:
 
 def hot_blocks(connection: Connection, store: FingerprintStore, count: int) -> tuple[HotBlock, ...]:
     """The block values that most rows share, the hottest first; each block column is counted by its index."""
-    found = [hot for block in range(1, len(BLOCK_SHIFTS) + 1) for hot in _hottest(connection, store, block, count)]
+    found = [
+        hot for block in range(1, len(BLOCK_SHIFTS) + 1) for hot in _hottest(connection, store, block, count)
+    ]
     return tuple(sorted(found, key=lambda hot: (-hot.rows, hot.block, hot.value))[:count])
 
 

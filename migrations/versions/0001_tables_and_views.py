@@ -10,7 +10,7 @@ from alembic.operations import Operations
 
 from db_dedup.schema.names import Namespace
 from db_dedup.schema.tables import TABLE_OPTIONS
-from db_dedup.schema.types import Digest, ExactText, Fingerprint, KeyText, LongText, RowId, Timestamp
+from db_dedup.schema.types import Digest, ExactText, Fingerprint, KeyText, LongText, RowId, Sketch, Timestamp
 from db_dedup.schema.views import AnySelect, CreateView, DropView
 
 revision = "0001"
@@ -18,7 +18,7 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
-_TABLES = ("watched_table", "fingerprint", "pair", "change", "dead_change", "scan")
+_TABLES = ("watched_table", "fingerprint", "pair", "band", "change", "dead_change", "scan")
 _VIEWS = ("duplicate_pairs", "duplicate_groups", "duplicate_members", "queue_lag")
 _BLOCK_SHIFTS = {"block_1": 48, "block_2": 32, "block_3": 16, "block_4": 0}
 
@@ -27,6 +27,7 @@ def upgrade(op: Operations, namespace: Namespace) -> None:
     watched_table = _create_watched_table(op, namespace)
     fingerprint = _create_fingerprint(op, namespace)
     pair = _create_pair(op, namespace)
+    _create_band(op, namespace)
     change = _create_change(op, namespace)
     dead_change = _create_dead_change(op, namespace)
     scan = _create_scan(op, namespace)
@@ -103,6 +104,7 @@ def _create_fingerprint(op: Operations, names: Namespace) -> sa.Table:
         sa.Column("is_abridged", sa.Boolean),
         sa.Column("group_size", sa.Integer),
         sa.Column("found_at", Timestamp),
+        sa.Column("sketch", Sketch),
         *(sa.Column(name, sa.Integer, sa.Computed(sql, persisted=True)) for name, sql in blocks.items()),
         sa.UniqueConstraint("row_key", "table_id", "recipe", name=names.name("fingerprint_row_key")),
         indexes={
@@ -127,6 +129,17 @@ def _create_pair(op: Operations, names: Namespace) -> sa.Table:
         sa.Column("similarity", sa.Double),
         sa.Column("found_at", Timestamp, nullable=False),
         indexes={"pair_id_b": ["id_b"]},
+    )
+
+
+def _create_band(op: Operations, names: Namespace) -> sa.Table:
+    return op.create_table(
+        names.name("band"),
+        sa.Column("value", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("fingerprint_id", RowId, primary_key=True, autoincrement=False),
+        schema=names.schema,
+        **TABLE_OPTIONS,
+        sqlite_with_rowid=False,
     )
 
 

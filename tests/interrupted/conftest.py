@@ -49,11 +49,7 @@ class StoppedScan:
     """A scan in a process of its own that stands at a point."""
 
     def __init__(self, point: str, with_a_process: bool = False) -> None:
-        environment = {
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            **({WITH_A_PROCESS: "1"} if with_a_process else {}),
-        }
+        own = {"PYTHONPATH": str(ROOT)} | ({WITH_A_PROCESS: "1"} if with_a_process else {})
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.interrupted.child", point, "scan", "petitions"],
             stdin=subprocess.PIPE,

@@ -7,6 +7,7 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, text
 from sqlalchemy.dialects import mysql
+from sqlalchemy.exc import DBAPIError
 
 from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.triggers import (
@@ -17,10 +18,12 @@ from db_dedup.dialects.triggers import (
     TriggerTarget,
     row_of_trigger,
 )
+from db_dedup.errors import DatabaseError
 from db_dedup.records import Family, SourceColumn
 
 EVENTS: Final = ("insert", "update", "delete")
 _LIMIT: Final = 64
+_ACCESS_DENIED: Final = 1227
 _SQL: Final = Path(__file__).with_name("sql")
 _RENDERER: Final = Renderer(mysql.dialect, _SQL)
 _DESCRIBE: Final = text((_SQL / "describe_triggers.sql").read_text(encoding="utf-8")).bindparams(
@@ -66,9 +69,30 @@ def drop_triggers(target: TriggerTarget) -> list[str]:
 
 
 def describe_triggers(connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
-    """By name; an account without the right TRIGGER on the table sees none."""
-    rows = connection.execute(_DESCRIBE, {"names": trigger_names(target), "schema": target.schema})
-    return [FoundTrigger(name, definition) for name, definition in rows]
+    """By name.
+
+    Raises:
+        DatabaseError: they are there, but hidden from an account without the right TRIGGER on the table.
+    """
+    names = trigger_names(target)
+    rows = connection.execute(_DESCRIBE, {"names": names, "schema": target.schema})
+    found = [FoundTrigger(name, definition) for name, definition in rows]
+    for name in set(names).difference(trigger.name for trigger in found):
+        _refuse_hidden(connection, target, name)
+    return found
+
+
+def _refuse_hidden(connection: Connection, target: TriggerTarget, name: str) -> None:
+    """Of a trigger that the catalogue does not show, the server says whether it is there."""
+    try:
+        connection.exec_driver_sql(
+            f"SHOW CREATE TRIGGER {_qualified(name, target)}", execution_options={"no_parameters": True}
+        ).close()
+    except DBAPIError as error:
+        if error.orig is not None and error.orig.args[0] == _ACCESS_DENIED:
+            raise DatabaseError(
+                f"no right to see the triggers of {target.table!r} (needed: GRANT TRIGGER ON {target.table})"
+            ) from error
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """The compiled kernels of `matching`: confirm candidates by their features, join rows into groups.
 
-They share the last argument, a tuple: measure (-1: the distance decides), threshold, within, and each row's
-place among the features, whose starts, hashes and weights follow.
+They share the last argument, a tuple: measure (-1: being proposed decides), threshold, within, and each row's
+place among the features, whose starts, hashes and weights follow. `proposal` is a tuple, too: fingerprints,
+radius, sketches and each row's place among these.
 """
 
 import numba as nb
@@ -9,6 +10,7 @@ import numpy as np
 
 from db_dedup.flow._bucket_join import popcount
 from db_dedup.flow.groups import find_root
+from db_dedup.flow.minhash import share_a_band
 from db_dedup.flow.similarity import similarity_of
 
 
@@ -44,33 +46,110 @@ def join_confirmed(left, right, parents, rule):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def pairs_within_groups(members, roots, values, radius, rule):  # type: ignore[no-untyped-def]
+def join_runs(rows, starts, parents, rule):  # type: ignore[no-untyped-def]
+    """Join the groups of every confirmed pair within each run of rows.
+
+    Rows are taken in the order of their groups, so that those of one group are passed over at once.
+
+    Returns:
+        (left, right) rows of the pairs that joined two groups.
+    """
+    left, right = np.empty(1024, np.int32), np.empty(1024, np.int32)
+    found = 0
+    for run in range(starts.size - 1):
+        some = rows[starts[run] : starts[run + 1]]
+        roots = np.empty(some.size, np.int32)
+        for i in range(some.size):
+            roots[i] = find_root(parents, some[i])
+        order = np.argsort(roots)
+        next_group = 0
+        for i in range(some.size):
+            row = some[order[i]]
+            while next_group < some.size and roots[order[next_group]] == roots[order[i]]:
+                next_group += 1
+            for j in range(next_group, some.size):
+                other = some[order[j]]
+                a, b = find_root(parents, row), find_root(parents, other)
+                if a == b:
+                    continue
+                is_duplicate, _ = _confirmed(row, other, rule)
+                if not is_duplicate:
+                    continue
+                parents[max(a, b)] = min(a, b)
+                if found == left.size:
+                    left, right = _resized(left, 2 * found), _resized(right, 2 * found)
+                left[found], right[found] = row, other
+                found += 1
+    return left[:found].copy(), right[:found].copy()
+
+
+@nb.njit(cache=True, nogil=True)
+def _proposed(a, b, proposal):  # type: ignore[no-untyped-def]
+    values, radius, sketches, places = proposal
+    if popcount(values[a] ^ values[b]) <= np.uint64(radius):
+        return True
+    return share_a_band(sketches, places[a], places[b])
+
+
+@nb.njit(cache=True, nogil=True)
+def pairs_within_groups(members, roots, proposal, rule):  # type: ignore[no-untyped-def]
     """Every duplicate pair of members with one root; members stand group by group, ascending within each.
 
     Returns:
         (left, right, distances, similarities).
     """
-    size = 1024
-    found = 0
-    left, right = np.empty(size, np.int32), np.empty(size, np.int32)
-    distances, similarities = np.empty(size, np.int16), np.empty(size, np.float64)
+    found, pairs = 0, _no_pairs()
     for i in range(members.size):
         for j in range(i + 1, members.size):
             if roots[members[j]] != roots[members[i]]:
                 break
-            distance = popcount(values[members[i]] ^ values[members[j]])
-            if distance > np.uint64(radius):
-                continue
-            is_duplicate, similarity = _confirmed(members[i], members[j], rule)
-            if not is_duplicate:
-                continue
-            if found == size:
-                size *= 2
-                left, right = _resized(left, size), _resized(right, size)
-                distances, similarities = _resized(distances, size), _resized(similarities, size)
-            left[found], right[found] = members[i], members[j]
-            distances[found], similarities[found] = distance, similarity
-            found += 1
+            found, pairs = _added(members[i], members[j], proposal, rule, found, pairs)
+    return _found(found, pairs)
+
+
+@nb.njit(cache=True, nogil=True)
+def pairs_of_some(first, last, count, proposal, rule):  # type: ignore[no-untyped-def]
+    """Every duplicate pair of rows first to last with each other and with the rows after them, up to count."""
+    found, pairs = 0, _no_pairs()
+    for i in range(first, last):
+        for j in range(i + 1, count):
+            found, pairs = _added(i, j, proposal, rule, found, pairs)
+    return _found(found, pairs)
+
+
+@nb.njit(cache=True, nogil=True)
+def _no_pairs():  # type: ignore[no-untyped-def]
+    size = 1024
+    return (
+        np.empty(size, np.int32),
+        np.empty(size, np.int32),
+        np.empty(size, np.int16),
+        np.empty(size, np.float64),
+    )
+
+
+@nb.njit(cache=True, nogil=True)
+def _added(a, b, proposal, rule, found, pairs):  # type: ignore[no-untyped-def]
+    """(how many pairs there are, the arrays that hold them), a and b among them if they are duplicates."""
+    if not _proposed(a, b, proposal):
+        return found, pairs
+    is_duplicate, similarity = _confirmed(a, b, rule)
+    if not is_duplicate:
+        return found, pairs
+    left, right, distances, similarities = pairs
+    if found == left.size:
+        size = 2 * found
+        left, right = _resized(left, size), _resized(right, size)
+        distances, similarities = _resized(distances, size), _resized(similarities, size)
+    values = proposal[0]
+    left[found], right[found] = a, b
+    distances[found], similarities[found] = popcount(values[a] ^ values[b]), similarity
+    return found + 1, (left, right, distances, similarities)
+
+
+@nb.njit(cache=True, nogil=True)
+def _found(found, pairs):  # type: ignore[no-untyped-def]
+    left, right, distances, similarities = pairs
     return left[:found].copy(), right[:found].copy(), distances[:found].copy(), similarities[:found].copy()
 
 
@@ -91,10 +170,10 @@ def confirmed_similarities(left, right, rule):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def are_duplicates(left, right, values, radius, rule):  # type: ignore[no-untyped-def]
-    """bool[p]: whether left[i] and right[i] are near enough and confirmed."""
+def are_duplicates(left, right, proposal, rule):  # type: ignore[no-untyped-def]
+    """bool[p]: whether left[i] and right[i] are proposed and confirmed."""
     result = np.zeros(left.size, np.bool_)
     for p in range(left.size):
-        if popcount(values[left[p]] ^ values[right[p]]) <= np.uint64(radius):
+        if _proposed(left[p], right[p], proposal):
             result[p], _ = _confirmed(left[p], right[p], rule)
     return result

@@ -1,6 +1,7 @@
 """The rule of a recipe applied to two texts, every test of it told by itself."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,8 @@ from db_dedup.engines.fingerprinter import NOTHING_TO_SAY, FingerprintedRows, Fi
 from db_dedup.flow.similarity import similarities
 from db_dedup.records import RuleTest, SourceRow, StoredLink, Verdict
 
-PROPOSER = "simhash"
+SIMHASH = "simhash"
+BANDS = "minhash bands"
 WITHIN = "within"
 
 
@@ -62,9 +64,7 @@ class RuleApplier:
         self._watched = watched
         words = watched.model_copy(update={"similarity": "word_jaccard"})
         self.fingerprinter = Fingerprinter(words)
-        # The features of char_jaccard, as `Fingerprinter` makes them.
-        grams = {"segmenter": "chars:3", "user_words": (), "term_frequency": "raw"}
-        self._grams = Fingerprinter(words.model_copy(update=grams))
+        self._grams = Fingerprinter(watched.model_copy(update={"similarity": "char_overlap", "bands": True}))
 
     def apply(self, row_a: SourceRow, row_b: SourceRow) -> AppliedRule:
         """Compare two rows as a scan does, and by the measures that it does not ask for as well."""
@@ -72,7 +72,7 @@ class RuleApplier:
         words = self.fingerprinter.fingerprint(values, within)
         grams = self._grams.fingerprint(values)
         scores = {
-            name: _similarity(measure, grams if name == "char_jaccard" else words)
+            name: _similarity(measure, grams if name.startswith("char_") else words)
             for name, measure in MEASURE_OF.items()
             if measure is not None
         }
@@ -80,10 +80,13 @@ class RuleApplier:
         distance = _distance(words, are_copies)
         radius = self._watched.rule.radius
         is_near = distance is not None and distance <= radius
-        proposers = (RuleTest(PROPOSER, is_near, distance, radius),)
+        proposers = [RuleTest(SIMHASH, is_near, distance, radius)]
+        if self._watched.rule.bands:
+            shared = int(np.count_nonzero(grams.sketches[0] == grams.sketches[1]))
+            proposers.append(RuleTest(BANDS, shared > 0, shared, 1))
         tests = tuple(self._tests(row_a, row_b, scores))
         verdict = _verdict(are_copies, distance, proposers, tests)
-        return AppliedRule(words, verdict, distance, scores, proposers, tests)
+        return AppliedRule(words, verdict, distance, scores, tuple(proposers), tests)
 
     def _tests(self, row_a: SourceRow, row_b: SourceRow, scores: dict[str, float]) -> list[RuleTest]:
         rule = self._watched.rule
@@ -95,7 +98,7 @@ class RuleApplier:
 
 
 def _verdict(
-    are_copies: bool, distance: int | None, proposers: tuple[RuleTest, ...], tests: tuple[RuleTest, ...]
+    are_copies: bool, distance: int | None, proposers: Sequence[RuleTest], tests: tuple[RuleTest, ...]
 ) -> Verdict:
     if are_copies:
         return Verdict.COPIES

@@ -4,10 +4,12 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from db_dedup.config import WatchedTable
 from db_dedup.dialects.batches import batches
+from db_dedup.engines.embedded.spool import NO_SKETCHES
 from db_dedup.engines.embedded.table_scan import MEASURE_OF
 from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter
 from db_dedup.flow.features import NO_FEATURES, Features, concatenate_features
@@ -42,7 +44,8 @@ class CandidateTexts:
         self._source, self._fingerprinter = source, fingerprinter
         self._measure = MEASURE_OF[watched.rule.similarity]
         self._threshold = watched.rule.threshold
-        self.is_needed = self._measure is not None or bool(watched.within)
+        self.is_needed = self._measure is not None or bool(watched.within) or watched.rule.bands
+        self._sketches: list[NDArray[np.uint64]] = []
         self.stale: set[str] = set()
         self._place_of: dict[int, int] = {}
         self._within: list[str | None] = []
@@ -58,6 +61,7 @@ class CandidateTexts:
                 self._place_of[row_id] = first + i
         self._within += [row.within for row in rows]
         self._parts.append(done.features)
+        self._sketches.append(done.sketches)
 
     def read(self, connection: Connection, rows: Collection[Stored]) -> None:
         """Have the features of these rows; one that has changed or is gone becomes stale."""
@@ -81,6 +85,10 @@ class CandidateTexts:
     def features(self) -> Features:
         """The features of all rows that were read."""
         return concatenate_features(self._parts) if self._parts else NO_FEATURES
+
+    def sketches(self) -> NDArray[np.uint64]:
+        """uint64[m, 32]: the bands of all rows that were read; uint64[0, 0] where there are none."""
+        return np.concatenate(self._sketches) if self._sketches else NO_SKETCHES
 
     def place(self, row_id: int) -> int | None:
         """Where a row's features stand; None where it is stale."""

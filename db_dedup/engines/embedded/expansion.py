@@ -3,29 +3,35 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from math import isnan
+from typing import NamedTuple
 
-import numpy as np
 from sqlalchemy import Connection, select
 
 from db_dedup.config import WatchedTable
-from db_dedup.engines.embedded.table_scan import MEASURE_OF
+from db_dedup.engines.embedded.candidate_texts import CandidateTexts
+from db_dedup.engines.embedded.group_match import table_of
+from db_dedup.engines.embedded.matching import all_pairs
+from db_dedup.engines.embedded.table_scan import match_rule
 from db_dedup.engines.fingerprinter import Fingerprinter
-from db_dedup.flow.candidates import candidate_pairs
-from db_dedup.flow.features import concatenate_features
-from db_dedup.flow.similarity import similarities
 from db_dedup.records import DuplicatePair
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.ordering import Receipt, receipt
 from db_dedup.store.source import Source
 
 _FETCH = 10_000
-_PAGE = 2_000
 
 _Row = tuple[Receipt, str]
 """When a row was received, as a sort key, and its row key."""
 
-_Member = tuple[int, str, int]
-"""Id, row key and fingerprint of a row that is no copy."""
+
+class _Member(NamedTuple):
+    """A row that is no copy."""
+
+    id: int
+    row_key: str
+    fingerprint: int
+    digest: bytes
 
 
 class Expansion:
@@ -70,6 +76,7 @@ class Expansion:
                     row.c.order_value,
                     row.c.fingerprint,
                     row.c.group_id,
+                    row.c.digest,
                 ),
                 first.c.is_abridged,
             )
@@ -79,13 +86,20 @@ class Expansion:
         )
         classes: dict[int, list[_Row]] = defaultdict(list)
         abridged: dict[int, list[_Member]] = defaultdict(list)
-        for row_id, copy_of, key, order_value, fingerprint, group_id, is_abridged in connection.execute(
-            query
-        ):
+        for (
+            row_id,
+            copy_of,
+            key,
+            order_value,
+            fingerprint,
+            group_id,
+            digest,
+            is_abridged,
+        ) in connection.execute(query):
             received = receipt(order_value, key, self._families)
             classes[row_id if copy_of is None else copy_of].append((received, key))
             if is_abridged and copy_of is None:
-                abridged[group_id].append((row_id, key, fingerprint))
+                abridged[group_id].append(_Member(row_id, key, fingerprint, bytes(digest)))
         return classes, abridged
 
     def _class_pairs(
@@ -109,34 +123,11 @@ class Expansion:
     def _search_group(
         self, connection: Connection, members: Sequence[_Member]
     ) -> Iterator[tuple[int, int, int, float | None]]:
-        """All pairs of an abridged group, from the texts as they are now."""
-        stored = {key: (row_id, fingerprint) for row_id, key, fingerprint in members}
-        fingerprinter = Fingerprinter(self._watched)
-        rows = self._source.read_rows(connection, list(stored))
-        ids, fingerprints, within, parts = [], [], [], []
-        page = []
-        for row in rows:
-            page.append(row)
-            ids.append(stored[row.row_key][0])
-            fingerprints.append(stored[row.row_key][1])
-            within.append(row.within)
-            if len(page) == _PAGE:
-                parts.append(fingerprinter.fingerprint([r.values for r in page]).features)
-                page = []
-        parts.append(fingerprinter.fingerprint([r.values for r in page]).features)
-        features = concatenate_features(parts)
-        values = np.array(fingerprints, np.uint64)
-        rule = self._watched.rule
-        measure = MEASURE_OF[rule.similarity]
-        for left, right in candidate_pairs(values, rule.radius):
-            distances = np.bitwise_count(values[left] ^ values[right])
-            scores = (
-                np.full(left.size, np.nan)
-                if measure is None
-                else similarities(measure, features.starts, features.hashes, features.weights, left, right)
-            )
-            for a, b, distance, score in zip(
-                left.tolist(), right.tolist(), distances.tolist(), scores.tolist(), strict=True
-            ):
-                if within[a] == within[b] and (measure is None or score >= rule.threshold):
-                    yield ids[a], ids[b], distance, None if measure is None else score
+        """All pairs of an abridged group; a row that has changed since it was stored is in none."""
+        texts = CandidateTexts(self._watched, self._source, Fingerprinter(self._watched))
+        texts.read(connection, members)
+        rule = match_rule(self._watched.rule, self._watched.abridge_above)
+        for pairs in all_pairs(table_of(members, texts), rule):
+            columns = (pairs.left, pairs.right, pairs.distances, pairs.similarities)
+            for a, b, distance, score in zip(*(column.tolist() for column in columns), strict=True):
+                yield members[a].id, members[b].id, distance, None if isnan(score) else score

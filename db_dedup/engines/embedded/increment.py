@@ -22,6 +22,7 @@ from db_dedup.flow.candidates import block_values
 from db_dedup.flow.fingerprint_index import FingerprintIndex
 from db_dedup.records import SourceRow
 from db_dedup.store import neighbours
+from db_dedup.store.bands import drop_bands, find_sharing, put_bands
 from db_dedup.store.fingerprints import FingerprintStore, RowFingerprint
 from db_dedup.store.lookup import find_near
 from db_dedup.store.neighbours import AnswerRow
@@ -90,6 +91,7 @@ class _Batch:
         self._left_groups: set[int] = set()
         self._abridged: dict[int, bool] = {}
         self._is_broken = False
+        self._places: dict[int, int] = {}
         self.texts = CandidateTexts(increment.watched, increment.source, increment.fingerprinter)
 
     def run(self, row_keys: Sequence[str]) -> None:
@@ -145,6 +147,7 @@ class _Batch:
         if self._index is not None:
             for row in leaving:
                 self._index.remove(row.id)
+        drop_bands(connection, store, [row.id for row in leaving])
         store.delete_rows(connection, gone)
         for row_id in gone:
             self._rows.forget(row_id)
@@ -191,16 +194,19 @@ class _Batch:
                 classes[row.digest].append(row)
             else:
                 self._make_head(row, arrived)
+        demoted = []
         for members in classes.values():
             head, *copies = sorted(members, key=self._received)
             self._make_head(head, arrived)
             for row in copies:
                 if row.copy_of is None and row.id not in arrived:
-                    self._no_heads.add(row.id)
+                    demoted.append(row.id)
                     self._is_broken |= row.group_id in self._abridged
                     if self._index is not None:
                         self._index.remove(row.id)
                 self._rows.link(row.id, head.id)
+        self._no_heads.update(demoted)
+        drop_bands(self._connection, self._store, demoted)
         neighbours.write_links(self._connection, self._store, self._rows.new_links(), self._now)
 
     def _make_head(self, row: AnswerRow, arrived: Collection[int]) -> None:
@@ -217,7 +223,9 @@ class _Batch:
     def _search(self) -> None:
         """Search and confirm the pairs of every head that is new or has changed."""
         asked = [self._rows[i] for i in sorted(self._searched) if self._rows[i].fingerprint is not None]
-        left, right, distances = self._find_near(asked)
+        if self._watched.rule.bands:
+            self._put_bands(asked)
+        left, right, distances = self._find_candidates(asked)
         partners = neighbours.rows_of_ids(
             self._connection, self._store, sorted({i for i in right if i not in self._rows})
         )
@@ -231,22 +239,53 @@ class _Batch:
         old = read_pairs_of(self._connection, self._store, sorted(self._searched | self._no_heads))
         replace_pairs(self._connection, self._store, old, _stored_pairs(found), self._now)
 
-    def _find_near(self, asked: Sequence[AnswerRow]) -> tuple[list[int], list[int], list[int]]:
-        """(head, other head within the radius, distance in bits), each two rows once."""
+    def _put_bands(self, asked: Sequence[AnswerRow]) -> None:
+        self.texts.read(self._connection, asked)
+        places = {row.id: self.texts.place(row.id) for row in asked}
+        self._places = {row_id: place for row_id, place in places.items() if place is not None}
+        ids = np.array(list(self._places), np.int64)
+        sketches = self.texts.sketches()[list(self._places.values())]
+        put_bands(self._connection, self._store, ids, sketches)
+
+    def _find_candidates(self, asked: Sequence[AnswerRow]) -> tuple[list[int], list[int], list[int]]:
+        """(head, other head that is proposed, distance in bits), each two rows once."""
+        hits = self._find_near(asked)
+        if self._watched.rule.bands:
+            hits |= self._find_sharing(asked)
+        is_asked = {row.id for row in asked}
+        found = [(a, b, d) for a, b, d in sorted(hits) if a != b and (b not in is_asked or a < b)]
+        return [h[0] for h in found], [h[1] for h in found], [h[2] for h in found]
+
+    def _find_sharing(self, asked: Sequence[AnswerRow]) -> set[tuple[int, int, int]]:
+        """(head, row with a band in common, distance in bits)."""
+        sketches = self.texts.sketches()
+        owners: dict[int, list[AnswerRow]] = defaultdict(list)
+        for row in asked:
+            if row.id in self._places:
+                for value in sketches[self._places[row.id]].tolist():
+                    owners[value].append(row)
+        wanted = np.array(list(owners), np.uint64)
+        hits = set()
+        for row_id, (fingerprint, sketch) in find_sharing(self._connection, self._store, wanted).items():
+            for value in sketch.tolist():
+                for row in owners.get(value, ()):
+                    hits.add((row.id, row_id, ((row.fingerprint or 0) ^ fingerprint).bit_count()))
+        return hits
+
+    def _find_near(self, asked: Sequence[AnswerRow]) -> set[tuple[int, int, int]]:
+        """(head, row within the radius, distance in bits)."""
         radius = self._watched.rule.radius
-        hits: list[tuple[int, int, int]] = []
+        hits: set[tuple[int, int, int]] = set()
         if self._index is not None:
             values = np.array([row.fingerprint for row in asked], np.uint64)
             which, ids, distances = self._index.find_near(values, radius)
-            hits = [(asked[q].id, i, d) for q, i, d in zip(which.tolist(), ids.tolist(), distances.tolist())]
+            hits = {(asked[q].id, i, d) for q, i, d in zip(which.tolist(), ids.tolist(), distances.tolist())}
         else:
             for row in asked:
                 value = row.fingerprint or 0
                 near = find_near(self._connection, self._store, block_values(value, radius), value, radius)
-                hits += [(row.id, i, d) for i, d in near.items()]
-        is_asked = {row.id for row in asked}
-        hits = [(a, b, d) for a, b, d in hits if a != b and (b not in is_asked or a < b)]
-        return [h[0] for h in hits], [h[1] for h in hits], [h[2] for h in hits]
+                hits |= {(row.id, i, d) for i, d in near.items()}
+        return hits
 
     def _oriented(self, a: int, b: int) -> tuple[int, int]:
         is_first = self._received(self._rows[a]) < self._received(self._rows[b])

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from db_dedup.config import WatchedTable
@@ -13,6 +14,7 @@ from db_dedup.flow.candidates import block_values
 from db_dedup.flow.features import concatenate_features
 from db_dedup.flow.similarity import similarities
 from db_dedup.records import Match, SourceRow
+from db_dedup.store.bands import find_sharing
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.lookup import StoredRow, find_by_digest, find_near, read_classes
 from db_dedup.store.source import Source
@@ -55,7 +57,7 @@ class Lookup:
             copies = read_classes(connection, self._store, equal)
             matches = [Match(copy.row_key, 0, 1.0, copy.group_key) for copy in copies]
             return CheckResult(sorted(matches, key=_nearest_first), too_little_text=not matches)
-        near = self._find_near(connection, int(done.fingerprints[0]))
+        near = self._find_near(connection, int(done.fingerprints[0]), done.sketches)
         near |= dict.fromkeys(equal, 0)
         stored = read_classes(connection, self._store, list(near))
         candidates = [r for r in stored if r.id == r.class_id and r.id not in equal]
@@ -71,9 +73,16 @@ class Lookup:
     def _find_equal(self, connection: Connection, digest: bytes) -> list[int]:
         return [] if digest == NOTHING_TO_SAY else find_by_digest(connection, self._store, digest)
 
-    def _find_near(self, connection: Connection, fingerprint: int) -> dict[int, int]:
+    def _find_near(
+        self, connection: Connection, fingerprint: int, sketch: NDArray[np.uint64]
+    ) -> dict[int, int]:
+        """id -> distance in bits of the candidates, whichever way they were proposed."""
         radius = self._watched.rule.radius
-        return find_near(connection, self._store, block_values(fingerprint, radius), fingerprint, radius)
+        near = find_near(connection, self._store, block_values(fingerprint, radius), fingerprint, radius)
+        if self._watched.rule.bands:
+            sharing = find_sharing(connection, self._store, sketch)
+            near |= {row_id: (other ^ fingerprint).bit_count() for row_id, (other, _) in sharing.items()}
+        return near
 
     def _confirm(
         self, connection: Connection, row: SourceRow, done: FingerprintedRows, candidates: Sequence[StoredRow]

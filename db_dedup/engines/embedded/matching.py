@@ -5,6 +5,7 @@ pairs. A cluster of near-equal rows therefore costs its size, not its square, an
 only the pairs that connect it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,10 +15,12 @@ from db_dedup.engines.embedded import _confirm as kernels
 from db_dedup.flow.candidates import BLOCK_SHIFTS, candidate_pairs
 from db_dedup.flow.features import Features
 from db_dedup.flow.groups import flatten, group_sizes
+from db_dedup.flow.minhash import runs_of_equal
 from db_dedup.flow.similarity import MEASURES
 from db_dedup.progress import Progress
 
 NO_ROW = -1
+_ROWS_A_BLOCK = 64
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,8 @@ class Table:
         within: int32[n], equal where rows agree in the `within` columns.
         features: of the n rows, for the similarity, in any order.
         places: int64[n], where each row's features stand.
+        sketches: uint64[m, 32], the MinHash bands of rows; uint64[0, 0] where only the fingerprints propose.
+        sketch_places: int64[n], where each row's bands stand; -1 for none.
     """
 
     fingerprints: NDArray[np.uint64]
@@ -39,11 +44,16 @@ class Table:
     within: NDArray[np.int32]
     features: Features
     places: NDArray[np.int64]
+    sketches: NDArray[np.uint64]
+    sketch_places: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class MatchRule:
-    """When two rows are a duplicate pair. `measure` None: the distance alone decides."""
+    """When two rows are a duplicate pair: near enough or with a band in common, and then similar enough.
+
+    `measure` None: being proposed is enough.
+    """
 
     radius: int
     measure: str | None
@@ -110,6 +120,15 @@ def match_table(table: Table, rule: MatchRule, progress: Progress) -> Matches:
     )
 
 
+def all_pairs(table: Table, rule: MatchRule) -> Iterator[Pairs]:
+    """Every duplicate pair of rows none of which is a copy, a block of rows at a time: they may be many."""
+    rows = _heads(table, np.full(table.digests.shape[0], NO_ROW, np.int32))
+    search = _Search(table, rule, rows)
+    for first in range(0, rows.size, _ROWS_A_BLOCK):
+        found = search.pairs_of(first, min(first + _ROWS_A_BLOCK, rows.size))
+        yield Pairs(rows[found.left], rows[found.right], found.distances, found.similarities)
+
+
 def rows_with_candidates(table: Table, radius: int, progress: Progress) -> NDArray[np.bool_]:
     """bool[n]: the rows, copies aside, that the fingerprints alone would join with another row.
 
@@ -146,6 +165,8 @@ class _Search:
     def __init__(self, table: Table, rule: MatchRule, heads: NDArray[np.int32]) -> None:
         self._rule = rule
         self._values = table.fingerprints[heads]
+        self._sketches, self._sketch_places = table.sketches, table.sketch_places[heads]
+        self._proposal = (self._values, rule.radius, self._sketches, self._sketch_places)
         self.parents = np.arange(heads.size, dtype=np.int32)
         self._confirm = (
             -1 if rule.measure is None else MEASURES[rule.measure],
@@ -166,6 +187,7 @@ class _Search:
         for left, right in candidate_pairs(self._values, self._rule.radius, self.parents):
             found.append(self._join(left, right))
             progress.advance(left.size)
+        found += [self._join_band(band) for band in range(self._sketches.shape[1])]
         progress.finish()
         return np.concatenate([left for left, _ in found]), np.concatenate([right for _, right in found])
 
@@ -186,6 +208,13 @@ class _Search:
         flatten(self.parents)
         return left[joined], right[joined]
 
+    def _join_band(self, band: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Join the rows that agree in a band, run by run; rows of one group need no comparison."""
+        rows, starts = runs_of_equal(self._sketches[self._sketch_places, band])
+        left, right = kernels.join_runs(rows, starts, self.parents, self._confirm)
+        flatten(self.parents)
+        return left, right
+
     def all_pairs(
         self,
         sizes: NDArray[np.int64],
@@ -202,14 +231,16 @@ class _Search:
         parts = []
         for first, last in _slices(bounds):
             parts.append(
-                kernels.pairs_within_groups(
-                    members[first:last], roots, self._values, self._rule.radius, self._confirm
-                )
+                kernels.pairs_within_groups(members[first:last], roots, self._proposal, self._confirm)
             )
             progress.advance(last - first)
         progress.finish()
         parts.append(self._connecting_pairs(connecting, is_big))
         return Pairs(*(np.concatenate([part[i] for part in parts]) for i in range(4)))
+
+    def pairs_of(self, first: int, last: int) -> Pairs:
+        """The pairs of these rows with each other and with all after them."""
+        return Pairs(*kernels.pairs_of_some(first, last, self._values.size, self._proposal, self._confirm))
 
     def _connecting_pairs(
         self, connecting: tuple[NDArray[np.int32], NDArray[np.int32]], is_big: NDArray[np.bool_]
@@ -230,9 +261,7 @@ class _Search:
             pairs.left[(roots[pairs.left] == pairs.left) & ~is_big[roots[pairs.left]]], minlength=roots.size
         )
         of_big = np.flatnonzero(is_big[roots] & (roots != np.arange(roots.size))).astype(np.int32)
-        duplicates_root = kernels.are_duplicates(
-            roots[of_big], of_big, self._values, self._rule.radius, self._confirm
-        )
+        duplicates_root = kernels.are_duplicates(roots[of_big], of_big, self._proposal, self._confirm)
         similar += np.bincount(roots[of_big[duplicates_root]], minlength=roots.size)
         loose: NDArray[np.bool_] = (sizes > 1) & (similar < sizes - 1)
         return loose

@@ -22,6 +22,9 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
+NO_SKETCHES: Final = np.empty((0, 0), np.uint64)
+
+
 class FeatureSpool:
     """Takes the features of one batch after another; gives those of all rows at the end.
 
@@ -31,6 +34,7 @@ class FeatureSpool:
 
     def __init__(self, keep_weights: bool) -> None:
         """Open the files. Only the cosine asks for weights."""
+        self._sketches, self._sketch_count = _temporary_file(), 0
         self._counts: list[NDArray[np.int64]] = []
         self._hashes = _temporary_file()
         self._weights = _temporary_file() if keep_weights else None
@@ -48,6 +52,19 @@ class FeatureSpool:
             if self._weights is not None:
                 self._weights.write(features.weights.tobytes())
 
+    def add_sketches(self, sketches: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Take the bands of some rows; int64[n], where those of each stand."""
+        first = self._sketch_count
+        self._sketch_count += len(sketches)
+        with _faults_told():
+            self._sketches.write(sketches.tobytes())
+        return np.arange(first, self._sketch_count)
+
+    def all_sketches(self) -> NDArray[np.uint64]:
+        """uint64[m, 32], mapped from the file; uint64[0, 0] where there are none."""
+        sketches = _mapped(self._sketches, np.uint64)
+        return sketches.reshape(self._sketch_count, -1) if self._sketch_count else NO_SKETCHES
+
     def all_features(self) -> Features:
         """The features of all rows, mapped from the file; valid while the spool is open."""
         counts = np.concatenate([np.zeros(1, np.int64), *self._counts])
@@ -63,7 +80,7 @@ class FeatureSpool:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the files, which removes them."""
-        for file in filter(None, (self._hashes, self._weights)):
+        for file in filter(None, (self._hashes, self._weights, self._sketches)):
             with suppress(OSError):  # what is not written yet is of no use any more
                 file.close()
 

@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 from db_dedup.config import Rule, WatchedTable
 from db_dedup.dialects.batches import batches
 from db_dedup.engines.embedded.fingerprint_process import FingerprintProcess
-from db_dedup.engines.embedded.matching import Matches, MatchRule, Table, match_table, rows_with_candidates
+from db_dedup.engines.embedded.matching import (
+    NO_ROW,
+    Matches,
+    MatchRule,
+    Table,
+    find_copies,
+    match_table,
+    rows_with_candidates,
+)
 from db_dedup.engines.embedded.spool import FeatureSpool
 from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter, row_fingerprints
 from db_dedup.errors import RowKeyError
@@ -38,6 +46,7 @@ MEASURE_OF = {
     "none": None,
     "word_jaccard": "jaccard",
     "char_jaccard": "jaccard",
+    "char_overlap": "guarded_overlap",
     "overlap": "overlap",
     "cosine": "cosine",
 }
@@ -68,7 +77,8 @@ class ScannedTable:
 
 @dataclass
 class _Rows:
-    """What is kept of each row, in reading order; `places` tells where its features stand, -1 for nowhere."""
+    """What is kept of each row, in reading order; `places` tell where its features stand, and `sketch_places`
+    its bands, -1 for nowhere."""
 
     row_keys: list[str] = field(default_factory=list)
     order_values: list[str | None] = field(default_factory=list)
@@ -77,6 +87,7 @@ class _Rows:
     digests: list[bytes] = field(default_factory=list)
     within: list[int] = field(default_factory=list)
     places: list[NDArray[np.int64]] = field(default_factory=list)
+    sketch_places: list[NDArray[np.int64]] = field(default_factory=list)
 
 
 class TableScan:
@@ -132,6 +143,7 @@ class TableScan:
             if old is not None and old.fingerprint is not None:
                 done.fingerprints[i], done.has_fingerprint[i] = old.fingerprint, True
         self._keep(page, done)
+        self._rows.sketch_places.append(self._spooled_sketches(done, before))
         return row_fingerprints(page, done)
 
     def match(self, progress: Progress, read_rows: ReadRows) -> ScannedTable:
@@ -146,11 +158,9 @@ class TableScan:
         """
         _refuse_repeated(self._rows.row_keys)
         rows = _Joined.of(self._rows)
-        while True:
-            table, order = self._table(rows)
-            if not self._complete_features(rows, table, order, progress, read_rows):
-                break
-        table = replace(table, features=self._spool.all_features(), places=rows.places[order])
+        self._complete(rows, progress, read_rows)
+        table, order = self._table(rows)
+        table = replace(table, features=self._spool.all_features())
         matches = match_table(table, match_rule(self._watched.rule, self._watched.abridge_above), progress)
         numbers = order.tolist()
         return ScannedTable(
@@ -175,6 +185,21 @@ class TableScan:
         self._spool.add(done.features, is_new)
         return places
 
+    def _spooled_sketches(
+        self, done: FingerprintedRows, before: Sequence[StoredFingerprint | None] = ()
+    ) -> NDArray[np.int64]:
+        """Keep the bands of the rows that have some, computed or stored; int64[n], the place of each."""
+        places = np.full(len(done.digests), _NO_PLACE, np.int64)
+        if not self._watched.rule.bands:
+            return places
+        is_new = ~done.is_known
+        places[is_new] = self._spool.add_sketches(done.sketches[is_new])
+        stored = [(i, old.sketch) for i, old in enumerate(before) if old and old.sketch and done.is_known[i]]
+        if stored:
+            sketches = np.frombuffer(b"".join(sketch for _, sketch in stored), np.uint64)
+            places[[i for i, _ in stored]] = self._spool.add_sketches(sketches.reshape(len(stored), -1))
+        return places
+
     def _table(self, rows: "_Joined") -> tuple[Table, NDArray[np.int64]]:
         order = self._receipt_order(rows)
         order = order[~rows.is_gone[order]]
@@ -185,33 +210,65 @@ class TableScan:
             rows.within[order],
             NO_FEATURES,
             rows.places[order],
+            self._spool.all_sketches(),
+            rows.sketch_places[order],
         )
         return table, order
 
-    def _complete_features(
-        self, rows: "_Joined", table: Table, order: NDArray[np.int64], progress: Progress, read: ReadRows
+    def _complete(self, rows: "_Joined", progress: Progress, read: ReadRows) -> None:
+        """Read and segment once more the rows that were not, and turn out to need bands or features. One that
+        has changed since may have other candidates: then look again."""
+        while True:
+            table, order = self._table(rows)
+            unsketched = self._unsketched(rows, table, order)
+            if np.any(unsketched):
+                self._read_again(rows, order[unsketched].tolist(), progress, read)
+                continue
+            unread = self._unread_candidates(table, progress)
+            if not np.any(unread) or not self._read_again(rows, order[unread].tolist(), progress, read):
+                return
+
+    def _unsketched(self, rows: "_Joined", table: Table, order: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """bool[n]: rows that take part in pairs and have no bands yet. Of a class whose first row is another
+        one by now, the bands are those of the row that was the first."""
+        if not self._watched.rule.bands:
+            return np.zeros(order.size, np.bool_)
+        copy_of = find_copies(table.digests)
+        former = np.flatnonzero((copy_of != NO_ROW) & (table.sketch_places != _NO_PLACE))
+        heirs = former[table.sketch_places[copy_of[former]] == _NO_PLACE]
+        rows.sketch_places[order[copy_of[heirs]]] = table.sketch_places[heirs]
+        is_head = (copy_of == NO_ROW) & table.has_fingerprint
+        lacking: NDArray[np.bool_] = is_head & (rows.sketch_places[order] == _NO_PLACE)
+        return lacking
+
+    def _unread_candidates(self, table: Table, progress: Progress) -> NDArray[np.bool_]:
+        """bool[n]: rows that have a candidate, and no features yet."""
+        is_unread = table.places == _NO_PLACE
+        if MEASURE_OF[self._watched.rule.similarity] is None or not np.any(is_unread):
+            return np.zeros(is_unread.size, np.bool_)
+        is_unread &= rows_with_candidates(table, self._watched.rule.radius, progress)
+        return is_unread
+
+    def _read_again(
+        self, rows: "_Joined", numbers: Sequence[int], progress: Progress, read: ReadRows
     ) -> bool:
-        """Segment the rows that have a candidate but no features yet. True where one of them has changed
-        since it was read, so that there may be other candidates now."""
-        if MEASURE_OF[self._watched.rule.similarity] is None or not np.any(table.places == _NO_PLACE):
-            return False
-        is_needed = rows_with_candidates(table, self._watched.rule.radius, progress)
-        needed = order[is_needed & (table.places == _NO_PLACE)].tolist()
-        progress.start("texts of candidates", len(needed))
+        """Give these rows their features and bands; True where one of them has changed or is gone."""
+        progress.start("texts of candidates", len(numbers))
         has_changed = False
-        for batch in batches(needed, _ROWS_A_BATCH):
-            has_changed |= self._read_again(rows, batch, read)
+        for batch in batches(numbers, _ROWS_A_BATCH):
+            has_changed |= self._read_batch_again(rows, batch, read)
             progress.advance(len(batch))
         progress.finish()
         return has_changed
 
-    def _read_again(self, rows: "_Joined", numbers: Sequence[int], read: ReadRows) -> bool:
+    def _read_batch_again(self, rows: "_Joined", numbers: Sequence[int], read: ReadRows) -> bool:
         number_of = {rows.row_keys[i]: i for i in numbers}
         # A database may take another spelling of a key, which a row has by now, for the same.
         page = [row for row in read(list(number_of)) if row.row_key in number_of]
         done = self._fingerprinter.fingerprint([row.values for row in page], [row.within for row in page])
         found = [number_of.pop(row.row_key) for row in page]
         rows.places[found] = self._spooled(done)
+        rows.sketch_places[found] = self._spooled_sketches(done)
         rows.is_gone[list(number_of.values())] = True
         has_changed = bool(number_of)
         for i, row, new in zip(found, page, row_fingerprints(page, done), strict=True):
@@ -245,6 +302,7 @@ class _Joined:
     digests: NDArray[np.uint64]
     within: NDArray[np.int32]
     places: NDArray[np.int64]
+    sketch_places: NDArray[np.int64]
     is_gone: NDArray[np.bool_]
 
     @classmethod
@@ -257,6 +315,7 @@ class _Joined:
             np.frombuffer(bytearray().join(rows.digests), np.uint64).reshape(-1, 2),
             np.array(rows.within, np.int32),
             _joined(rows.places, np.int64),
+            _joined(rows.sketch_places, np.int64),
             np.zeros(len(rows.row_keys), np.bool_),
         )
 

@@ -1,0 +1,96 @@
+"""The second proposer's bands: of each row that takes part in pairs, 32 values under which it is found.
+
+A row's bands stand in the band table, one entry each, and together as its sketch beside its fingerprint, so
+that they can be taken away again when the text they came from is gone.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, delete, select
+
+from db_dedup.dialects.batches import batches
+from db_dedup.store.fingerprints import FingerprintStore
+
+_ROWS_A_STATEMENT = 30
+_IDS_A_QUERY = 1000
+
+
+def banded_ids(connection: Connection, store: FingerprintStore) -> NDArray[np.int64]:
+    """int64[n]: the rows that have bands."""
+    c = store.tables.fingerprint.c
+    rows = connection.execute(select(c.id).where(store.mine, c.sketch.is_not(None))).scalars().all()
+    return np.fromiter(rows, np.int64, len(rows))
+
+
+def put_bands(
+    connection: Connection, store: FingerprintStore, ids: NDArray[np.int64], sketches: NDArray[np.uint64]
+) -> None:
+    """Give rows without bands theirs.
+
+    Args:
+        connection: in a transaction.
+        store: whose rows.
+        ids: int64[n].
+        sketches: uint64[n, 32].
+    """
+    if not ids.size:
+        return
+    values = sketches.view(np.int64)
+    # In the order of the table: each page of its tree is then written once.
+    order = np.argsort(values, axis=None, kind="stable")
+    owners = np.repeat(ids, values.shape[1])[order]
+    entries = zip(values.reshape(-1)[order].tolist(), owners.tolist(), strict=True)
+    store.dialect.bulk_insert(connection, store.tables.band, ("value", "fingerprint_id"), entries)
+    _write_sketches(
+        connection, store, [(i, s.tobytes()) for i, s in zip(ids.tolist(), sketches, strict=True)]
+    )
+
+
+def drop_bands(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> None:
+    """Take rows out of the band table, those that are in it."""
+    row, band = store.tables.fingerprint, store.tables.band
+    for some in batches(ids, _IDS_A_QUERY):
+        query = select(row.c.id, row.c.sketch).where(row.c.id.in_(some), row.c.sketch.is_not(None))
+        sketched = [(row_id, bytes(sketch)) for row_id, sketch in connection.execute(query)]
+        for few in batches(sketched, _ROWS_A_STATEMENT):
+            values = np.frombuffer(b"".join(sketch for _, sketch in few), np.int64)
+            own = [row_id for row_id, _ in few]
+            # No row has an entry under another row's value that is not its own as well.
+            entries = band.c.value.in_(values.tolist()), band.c.fingerprint_id.in_(own)
+            connection.execute(delete(band).where(*entries))
+        _write_sketches(connection, store, [(row_id, None) for row_id, _ in sketched])
+
+
+def find_sharing(
+    connection: Connection, store: FingerprintStore, sketches: NDArray[np.uint64]
+) -> dict[int, tuple[int, NDArray[np.uint64]]]:
+    """Rows that have a band in common with one of these sketches.
+
+    Args:
+        connection: to read through.
+        store: whose rows.
+        sketches: uint64[n, 32].
+
+    Returns:
+        id -> (fingerprint, uint64[32] its sketch).
+    """
+    row, band = store.tables.fingerprint, store.tables.band
+    found = {}
+    wanted = np.unique(sketches.view(np.int64)).tolist()
+    for some in batches(wanted, _ROWS_A_STATEMENT * 32):
+        query = (
+            select(row.c.id, row.c.fingerprint, row.c.sketch)
+            .join(band, band.c.fingerprint_id == row.c.id)
+            .where(band.c.value.in_(some), store.mine)
+        )
+        for row_id, fingerprint, sketch in connection.execute(query):
+            found[row_id] = fingerprint, np.frombuffer(bytes(sketch), np.uint64)
+    return found
+
+
+def _write_sketches(
+    connection: Connection, store: FingerprintStore, sketches: Sequence[tuple[int, bytes | None]]
+) -> None:
+    store.dialect.bulk_update(connection, store.tables.fingerprint, "id", ("sketch",), sketches)
