@@ -13,9 +13,18 @@ import pytest
 from sqlalchemy import Engine, create_engine, inspect, make_url, text
 from sqlalchemy.exc import OperationalError
 
-from tests.servers import Database, Server, fresh_database, start_postgresql
+from tests.servers import (
+    Database,
+    Server,
+    ServerUnavailableError,
+    fresh_database,
+    start_mariadb,
+    start_postgresql,
+)
+from tests.servers import mariadb as mariadb_module
 from tests.servers import postgresql as postgresql_module
 from tests.servers.database import HAS_CHINESE_ORDER, with_driver
+from tests.servers.process import telling_lines
 
 ROOT = Path(__file__).parent.parent
 SERVER_IN_ANOTHER_PROCESS = """
@@ -150,3 +159,37 @@ def _answers(engine: Engine) -> bool:
     except OperationalError:
         return False
     return True
+
+
+def test_what_a_program_said_of_its_error_is_shown_and_not_its_advice() -> None:
+    said = "Installing\n[ERROR] InnoDB: no room\n\nPlease check all of the above\n\nbefore\nmailing us\n"
+    assert telling_lines(said) == ["[ERROR] InnoDB: no room"]
+    assert telling_lines("one\ntwo\nthree\nfour") == ["two", "three", "four"]
+    assert telling_lines("") == []
+
+
+@pytest.mark.parametrize(("failures", "is_up"), [(1, True), (2, False)])
+def test_mariadb_is_tried_twice_in_a_fresh_folder(
+    failures: int, is_up: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries, installer = tmp_path / "tries", tmp_path / "mariadb-install-db"
+    found = mariadb_module.find_program("mariadb-install-db", mariadb_module.FOLDERS)
+    tries.touch()
+    for path, mode in ((tmp_path, 0o755), (tries, 0o666)):
+        path.chmod(mode)
+    installer.write_text(
+        f'#!/bin/sh\necho "$@" >> {tries}\n'
+        f'[ "$(wc -l < {tries})" -gt {failures} ] && exec {found} "$@"\necho "[ERROR] out of luck"; exit 1\n'
+    )
+    installer.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for folder in tmp_path.parents:
+        if folder.stat().st_uid == os.getuid() and len(folder.parts) > 2:
+            folder.chmod(folder.stat().st_mode | 0o011)  # the server's user has to get there
+    if is_up:
+        start_mariadb().stop()
+    else:
+        with pytest.raises(ServerUnavailableError, match=r"mariadb-install-db failed: \[ERROR\] out of luck"):
+            start_mariadb()
+    folders = {line.split("--datadir=")[1].split()[0] for line in tries.read_text().splitlines()}
+    assert len(folders) == 2

@@ -9,7 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from db_dedup.app.health import read_health
 from db_dedup.dialects import Dialect, dialect_for, open_engine
 from db_dedup.dialects.triggers import TriggerTarget
-from db_dedup.errors import SchemaMissingError
+from db_dedup.errors import ConfigError, SchemaMissingError
 from db_dedup.jobs.attachment import detach, trigger_target
 from db_dedup.records import TableStatus
 from db_dedup.schema import migrate
@@ -84,6 +84,8 @@ class Database:
             yield
         except SQLAlchemyError as error:
             raise self._dialect_of(error).translate_error(error) from error
+        except UnicodeEncodeError:  # a lone surrogate, as of an argument in another encoding
+            raise ConfigError("a name or a row key has characters that no database can take") from None
 
     def upgrade(self) -> str:
         """Make our tables, or bring them up to date. Gives their revision."""

@@ -65,7 +65,10 @@ def main() -> None:
     except DedupError as error:
         say(f"error: {error}")
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # Whoever read our output has enough (as `| head` does); Python would complain once more at exit.
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):  # whoever read our output has enough (as `| head` does)
+            fault = DedupError(f"cannot use {error.filename or 'the output'}: {error.strerror}")
+            say(f"error: {fault}")
+        # Python would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from db_dedup.engines.embedded.table_scan import ScannedTable
+from db_dedup.jobs.answer_changes import AnswerChanges, count_changes
 from db_dedup.store.bands import banded_ids, drop_bands, put_bands
 from db_dedup.store.clock import utc_now
 from db_dedup.store.fingerprints import FingerprintStore
@@ -18,7 +19,7 @@ _NONE = -1
 
 def write_answer(
     connection: Connection, store: FingerprintStore, scanned: ScannedTable, changed: Collection[str]
-) -> None:
+) -> AnswerChanges:
     """Make the stored copies, pairs, groups and bands those of the scan, and forget rows that are gone.
 
     Args:
@@ -34,11 +35,16 @@ def write_answer(
     old_pairs, old_answer = read_pairs(connection, store), store.read_answer(connection)
     found = scanned.matches.pairs
     new_pairs = StoredPairs(ids[found.left], ids[found.right], found.distances, found.similarities)
-    replace_pairs(connection, store, old_pairs, new_pairs, now)
+    gained, lost = replace_pairs(connection, store, old_pairs, new_pairs, now)
     drop_bands(connection, store, gone)
     store.delete_rows(connection, gone)
     _write_bands(connection, store, ids, scanned, changed)
-    _write_groups(connection, store, ids, scanned, old_answer[~np.isin(old_answer[:, 0], gone)], now)
+    is_gone = np.isin(old_answer[:, 0], gone)
+    before, after = _write_groups(connection, store, ids, scanned, old_answer[~is_gone], now)
+    nothing = np.full((np.count_nonzero(is_gone), 6), _NONE, np.int64)
+    return count_changes(
+        gained, lost, np.concatenate([before, old_answer[is_gone]]), np.concatenate([after, nothing])
+    )
 
 
 def _write_bands(
@@ -66,7 +72,8 @@ def _write_groups(
     scanned: ScannedTable,
     old: NDArray[np.int64],
     now: datetime,
-) -> None:
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Write what differs, and give it: (before, after), int64[n, 6] each."""
     new = _answer(ids, scanned)
     before = _aligned(old, new[:, 0])
     differs = np.any(before != new, axis=1)
@@ -80,6 +87,7 @@ def _write_groups(
     store.dialect.bulk_update(
         connection, store.tables.fingerprint, "id", columns, [_plain(row) for row in new[rest].tolist()]
     )
+    return before[differs], new[differs]
 
 
 def _answer(ids: NDArray[np.int64], scanned: ScannedTable) -> NDArray[np.int64]:

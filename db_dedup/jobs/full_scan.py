@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from sqlalchemy.exc import SQLAlchemyError
@@ -62,7 +62,7 @@ class FullScan:
                 seconds = time.monotonic() - started
                 report = report_of(self._context, reading, scanned, seconds)
                 kept_back |= _by_key(reading.scan.reread)
-                self._switch(run, list(kept_back.values()), scanned, report)
+                report = self._switch(run, list(kept_back.values()), scanned, report)
         except BaseException as error:
             self._give_up(run, error)
             raise
@@ -121,14 +121,16 @@ class FullScan:
 
     def _switch(
         self, run: _Run, changed: Sequence[RowFingerprint], scanned: ScannedTable, report: ScanReport
-    ) -> None:
-        """In one transaction: write the answer, forget what is gone, let the views show it."""
+    ) -> ScanReport:
+        """In one transaction: write the answer, forget what is gone, let the views show it. Gives the report
+        with what it changed."""
         self._progress.start("writing the answer", None)
         with self._dialect.write_transaction(self._engine) as connection:
             run.lease.fence(connection)
             stored = run.store.find_rows(connection, [row.row_key for row in changed])
             run.store.put_rows(connection, changed, stored)
-            write_answer(connection, run.store, scanned, {row.row_key for row in changed})
+            changes = write_answer(connection, run.store, scanned, {row.row_key for row in changed})
+            report = replace(report, **asdict(changes))
             run.store.delete_other_recipes(connection)
             watched_tables.serve_recipe(
                 connection, self._tables, run.store.table_id, self._watched, run.store.recipe
@@ -137,6 +139,7 @@ class FullScan:
             run.lease.drop(connection)
         self._refresh_statistics()
         self._progress.finish()
+        return report
 
     def _refresh_statistics(self) -> None:
         """Only the speed of look-ups hangs on it: the scan is done, whatever becomes of this."""

@@ -76,12 +76,17 @@ def _as_arrays(rows: Sequence[Sequence[Any]]) -> StoredPairs:
 
 def replace_pairs(
     connection: Connection, store: FingerprintStore, old: StoredPairs, new: StoredPairs, now: datetime
-) -> None:
-    """Make the stored pairs the new ones; a pair that is in both keeps its row and its `found_at`."""
+) -> tuple[int, int]:
+    """Make the stored pairs the new ones; a pair that is in both keeps its row and its `found_at`.
+
+    Returns:
+        (how many were written, how many taken away); one that changed counts in both.
+    """
     old_in_new = np.isin(_as_records(old), _as_records(new))
     new_in_old = np.isin(_as_records(new), _as_records(old))
     _delete_pairs(connection, store.tables, old.id_a[~old_in_new], old.id_b[~old_in_new])
     _insert_pairs(connection, store.dialect, store.tables, new, np.flatnonzero(~new_in_old), now)
+    return int(np.count_nonzero(~new_in_old)), int(np.count_nonzero(~old_in_new))
 
 
 def _as_records(pairs: StoredPairs) -> NDArray[np.void]:

@@ -29,7 +29,7 @@ def played(database: Database) -> Iterator[list[tuple[Watched, History]]]:
 
 
 def test_the_views_are_those_of_a_fresh_scan(played: list[tuple[Watched, History]]) -> None:
-    @given(st.sampled_from(played), histories)
+    @given(st.sampled_from(played), histories())
     @settings(
         max_examples=HISTORIES,
         deadline=None,

@@ -38,9 +38,9 @@ WAYS: tuple[dict[str, Any], ...] = (
     {"abridge_above": 3},
     {"preset": "strict", "abridge_above": 2},
     {"preset": "strict", "radius": 11, "within": "region", "order": None},
-    {"preset": "strict", "radius": 9, "abridge_above": 3},
+    {"radius": 11, "similarity": "word_jaccard", "threshold": 0.5, "bands": False, "abridge_above": 3},
     {"within": "region", "min_features": 7, "abridge_above": 2},
-    {"where": "region <> 'C'", "similarity": "char_jaccard", "threshold": 0.3},
+    {"where": "region <> 'C'", "similarity": "none", "radius": 7},
 )
 """Settings beside the columns; every other table has a key of two columns."""
 
@@ -108,7 +108,7 @@ class Watched:
         tables = database.tables
         with database.engine.begin() as connection:
             connection.execute(delete(self.letters))
-            for ours in (tables.pair, tables.fingerprint, tables.change, tables.dead_change):
+            for ours in (tables.band, tables.pair, tables.fingerprint, tables.change, tables.dead_change):
                 connection.execute(delete(ours))
             version = tables.watched_table.c.answer_version
             connection.execute(update(tables.watched_table).values(answer_version=version + 1))

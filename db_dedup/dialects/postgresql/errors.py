@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sqlalchemy.exc import ProgrammingError, SQLAlchemyError
+from sqlalchemy.exc import DataError, ProgrammingError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from db_dedup.dialects.errors import first_line, one_line
@@ -56,6 +56,8 @@ def translate_error(error: SQLAlchemyError) -> DedupError:
     if cause is None:
         return DatabaseError(first_line(error))
     state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
+    if state is None and isinstance(error, DataError):
+        return DatabaseError(f"PostgreSQL refused: {one_line(cause)}")
     if state is None or state.startswith(_CONNECTION_CLASS):
         return _connection_error(error, cause)
     message = first_line(cause)
