@@ -26,6 +26,17 @@ def each_database(names: Sequence[str] = DATABASES) -> Iterator[tuple[str, str]]
 
 
 @contextmanager
+def durable_postgresql() -> Iterator[str]:
+    """URL of an empty database on a server whose commits reach the disk, as PostgreSQL comes.
+
+    Raises:
+        ServerUnavailableError: there is no PostgreSQL here.
+    """
+    with _on(start_postgresql(fsync="on", synchronous_commit="on", full_page_writes="on")) as url:
+        yield url
+
+
+@contextmanager
 def _sqlite() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         yield f"sqlite:///{Path(folder) / 'benchmark.db'}"

@@ -1,6 +1,6 @@
 """What our triggers add to the user's own writes: two tables alike, one of them attached, by turns."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,9 +8,8 @@ from statistics import median
 from time import perf_counter
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, Engine, MetaData, Table, delete, insert, select, text, update
+from sqlalchemy import Connection, MetaData, Table, delete, insert, select, text, update
 
-from benchmarks.committing_clients import CLIENTS, commits_a_second
 from benchmarks.servers import DATABASES, each_database
 from db_dedup import Deduplicator, Text
 from db_dedup.app import Database
@@ -20,7 +19,7 @@ from db_dedup.sample import Petition, generate_petitions
 PLAIN: Final = petitions.to_metadata(MetaData(), name="plain")
 ATTACHED: Final = petitions.to_metadata(MetaData(), name="attached")
 
-_EMPTY: Final = {"sqlite": "DELETE FROM {0}", "postgresql": "TRUNCATE {0}", "mysql": "TRUNCATE {0}"}
+_EMPTY: Final = {"sqlite": "DELETE FROM {0}", "postgresql": "TRUNCATE {0}", "mariadb": "TRUNCATE {0}"}
 _TEXTS: Final = 2_000
 
 
@@ -32,18 +31,16 @@ class Sizes:
         rows: by each bulk statement.
         statements: of one row each, in one transaction.
         commits: of one row each.
-        seconds: that clients commit for in each round.
         rounds: medians are of so many.
     """
 
     rows: int = 100_000
     statements: int = 5_000
     commits: int = 1_000
-    seconds: int = 10
     rounds: int = 5
 
 
-SMALL: Final = Sizes(1_000, 100, 20, 1, 2)
+SMALL: Final = Sizes(1_000, 100, 20, 2)
 
 
 class Cost(NamedTuple):
@@ -58,7 +55,7 @@ def run(
     sizes: Sizes = Sizes(),
     databases: Sequence[str] = DATABASES,
 ) -> None:
-    """Print microseconds a row for each kind of write in each database, then the commits of many clients."""
+    """Print microseconds a row for each kind of write in each database."""
     print(
         f"made-up petitions, title and content watched; {sizes.rows:,} rows a bulk statement, "
         f"{sizes.statements:,} statements in a transaction, {sizes.commits:,} transactions;\n"
@@ -72,8 +69,6 @@ def run(
             prepare(database, sample, sizes.rows)
             for what, costs in measure(database, sample, sizes).items():
                 tell(f"{name:<11} {what}", costs)
-            if database.engine.dialect.name == "postgresql":
-                report_clients(database, sizes)
 
 
 def tell(what: str, costs: Sequence[Cost]) -> None:
@@ -159,21 +154,3 @@ def empty(database: Database, table: Table) -> None:
     with database.engine.begin() as connection:
         for each in (table, database.tables.change):
             connection.execute(text(statement.format(preparer.format_table(each))))
-
-
-def report_clients(database: Database, sizes: Sizes) -> None:
-    """Print the commits a second of clients that insert at once, and their ratio."""
-    rates = []
-    for turn in range(sizes.rounds):
-        pair = (PLAIN, ATTACHED) if turn % 2 else (ATTACHED, PLAIN)
-        found = {}
-        for table in pair:
-            empty(database, table)
-            found[table.name] = commits_a_second(database.engine, table.name, sizes.seconds)
-        rates.append((found[PLAIN.name], found[ATTACHED.name]))
-    plain, attached = (median(side) for side in zip(*rates, strict=True))
-    ratios = sorted(b / a for a, b in rates)
-    print(
-        f"PostgreSQL: {CLIENTS} clients commit {plain:,.0f} inserts a second, {attached:,.0f} with triggers: "
-        f"{median(ratios):.2f} of them ({ratios[0]:.2f} to {ratios[-1]:.2f}); fsync is off, which hides nothing"
-    )

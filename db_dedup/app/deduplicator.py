@@ -10,15 +10,15 @@ from sqlalchemy.orm import Session
 
 from db_dedup.app.database import Database
 from db_dedup.app.row_texts import RowTexts
+from db_dedup.app.table_access import TableAccess
 from db_dedup.app.table_triggers import TableTriggers
 from db_dedup.config import Settings, WatchedTable, watched_table
 from db_dedup.engines.embedded.expansion import Expansion
 from db_dedup.engines.embedded.explanation import Explainer
 from db_dedup.engines.embedded.lookup import CheckResult, Lookup
-from db_dedup.errors import ConfigError, NotScannedError, RecipeDiffersError, UnknownNameError
+from db_dedup.errors import ConfigError
 from db_dedup.jobs.attachment import AttachmentReport
 from db_dedup.jobs.change_worker import BATCH_CHANGES, TableWorker, WorkerTable
-from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.full_scan import FullScan
 from db_dedup.jobs.table_view import TableView
 from db_dedup.jobs.verification import preview, verify
@@ -35,9 +35,6 @@ from db_dedup.records import (
 )
 from db_dedup.schema.views import printable
 from db_dedup.store import answers, changes, watched_tables
-from db_dedup.store.fingerprints import FingerprintStore
-from db_dedup.store.inspection import check_columns, inspect_table, resolve_key
-from db_dedup.store.source import Source
 from db_dedup.store.watched_tables import StoredTable
 
 
@@ -73,14 +70,15 @@ class Deduplicator:
         self._progress = progress or NullProgress()
         self._prepared: tuple[StoredTable, Lookup] | None = None
         self._prepared_explainer: tuple[StoredTable, Explainer] | None = None
-        self._given: WatchedTable | None = None
+        given: WatchedTable | None = None
         if isinstance(table, WatchedTable):
-            self._given = table
+            given = table
         elif columns is not None:
-            self._given = watched_table(table, {"columns": dict(columns), **options})
+            given = watched_table(table, {"columns": dict(columns), **options})
         elif options:
             raise ConfigError(f"{', '.join(options)}: settings of a table come with its columns")
         self.name = table.name if isinstance(table, WatchedTable) else table
+        self._access = TableAccess(self.database, self.name, given, self._progress)
 
     def upgrade(self) -> str:
         """Make our tables in the database, or bring them up to date."""
@@ -96,15 +94,15 @@ class Deduplicator:
         database = self.database
         with database.errors_told():
             with database.engine.connect() as connection:
-                watched = self._given or self._find_stored(connection).watched
-                watched, source = self._source(connection, watched)
+                watched = self._access.settings(connection)
+                context = self._access.context(connection, watched)
                 with database.reading(connection) as rows:
-                    source.check_condition(rows)
-            report = FullScan(self._context(watched, source), afresh=afresh).run()
+                    context.source.check_condition(rows)
+            report = FullScan(context, afresh=afresh).run()
             if not database.is_apart:
                 with database.dialect.write_transaction(database.engine) as connection:
-                    TableView(database.dialect, database.tables, source).refresh(
-                        connection, self._find_stored(connection)
+                    TableView(database.dialect, database.tables, context.source).refresh(
+                        connection, self._access.find_stored(connection)
                     )
                 self._triggers().follow_settings()
         return report
@@ -116,8 +114,8 @@ class Deduplicator:
         with self.database.errors_told():
             with self.database.engine.connect() as connection:
                 stored = watched_tables.find_table(connection, self.database.tables, self.name)
-                watched = self._given or self._find_stored(connection).watched
-                context = self._context(*self._source(connection, watched))
+                watched = self._access.settings(connection)
+                context = self._access.context(connection, watched)
             return preview(context, stored)
 
     def verify(self) -> Verification:
@@ -125,8 +123,8 @@ class Deduplicator:
         as it was made; nothing is written."""
         with self.database.errors_told():
             with self.database.engine.connect() as connection:
-                stored = self._require_stored(connection)
-                context = self._context(*self._source(connection, stored.watched))
+                stored = self._access.require_stored(connection)
+                context = self._access.context(connection, stored.watched)
             return verify(context, stored)
 
     def worker(self, batch_changes: int = BATCH_CHANGES) -> TableWorker:
@@ -138,9 +136,7 @@ class Deduplicator:
         database = self.database
         with database.errors_told(), database.engine.connect() as connection:
             database.require_schema_on(connection)
-            stored = self._find_stored(connection)
-            if self._given is not None and not _same_settings(self._given, stored.watched):
-                raise self._settings_differ()
+            self._access.find_same(connection)
         # Whoever scans by other settings while the worker runs must not have them undone by it.
         as_stored = Deduplicator(database, self.name, progress=self._progress)
         return TableWorker(
@@ -149,7 +145,7 @@ class Deduplicator:
                 database.engine,
                 database.dialect,
                 database.tables,
-                lambda connection, stored: self._context(*self._source(connection, stored.watched)),
+                lambda connection, stored: self._access.context(connection, stored.watched),
                 as_stored.scan,
             ),
             batch_changes,
@@ -160,7 +156,7 @@ class Deduplicator:
         database = self.database
         with database.errors_told(), database.dialect.write_transaction(database.engine) as connection:
             database.require_schema_on(connection)
-            table_id = self._find_stored(connection).id
+            table_id = self._access.find_stored(connection).id
             return changes.retry_dead(connection, database.dialect, database.tables, table_id)
 
     def check(
@@ -190,7 +186,7 @@ class Deduplicator:
     def pairs(self, expand: bool = False, limit: int | None = None) -> Iterator[DuplicatePair]:
         """The duplicate pairs; expanded, every pair of rows that the copies and abridged groups imply."""
         with self.database.errors_told(), self.database.engine.connect() as connection:
-            stored = self._require_stored(connection)
+            stored = self._access.require_stored(connection)
         return self._read_pairs(stored, expand, limit)
 
     def _read_pairs(self, stored: StoredTable, expand: bool, limit: int | None) -> Iterator[DuplicatePair]:
@@ -198,34 +194,34 @@ class Deduplicator:
             if not expand:
                 yield from answers.read_pairs(connection, self.database.tables, self.name, limit)
                 return
-            watched, source = self._source(connection, stored.watched)
+            watched, source = self._access.source(connection, stored.watched)
             with self.database.reading(connection) as rows:
                 yield from islice(
-                    Expansion(watched, self._store(stored), source).pairs(connection, rows), limit
+                    Expansion(watched, self._access.store(stored), source).pairs(connection, rows), limit
                 )
 
     def groups(self, limit: int | None = None) -> list[GroupSummary]:
         """The duplicate groups, the largest first."""
         with self.database.errors_told(), self.database.engine.connect() as connection:
-            self._require_stored(connection)
+            self._access.require_stored(connection)
             return list(answers.read_groups(connection, self.database.tables, self.name, limit))
 
     def members(self, group_id: str) -> list[str]:
         """The row keys of a group, the representative first."""
         with self.database.errors_told(), self.database.engine.connect() as connection:
-            self._require_stored(connection)
+            self._access.require_stored(connection)
             return answers.read_members(connection, self.database.tables, self.name, group_id)
 
     def members_of(self, group_ids: Sequence[str], each: int | None = None) -> dict[str, list[str]]:
         """As `members`, of several groups: group id -> row keys, of each group at most so many."""
         with self.database.errors_told(), self.database.engine.connect() as connection:
-            self._require_stored(connection)
+            self._access.require_stored(connection)
             return answers.read_members_of(connection, self.database.tables, self.name, group_ids, each)
 
     def texts(self) -> RowTexts:
         """A reader of the watched columns, for rows that pairs and groups name by their keys."""
         with self.database.errors_told(), self.database.engine.connect() as connection:
-            _, source = self._source(connection, self._require_stored(connection).watched)
+            _, source = self._access.source(connection, self._access.require_stored(connection).watched)
         return RowTexts(self.database, source)
 
     def attach(self, dry_run: bool = False) -> list[str]:
@@ -241,7 +237,7 @@ class Deduplicator:
 
     def detach(self) -> int:
         """Drop the triggers, also if the table is gone, and forget its queue. Gives how many were queued."""
-        return self._triggers().detach(self._find_stored)
+        return self._triggers().detach(self._access.find_stored)
 
     def trigger_state(self) -> AttachmentReport:
         """Whether the triggers stand as they were made, and as the settings want them."""
@@ -256,8 +252,8 @@ class Deduplicator:
         if self.database.is_apart:
             raise ConfigError("the table has no view: our tables are in another database")
         with self.database.errors_told(), self.database.engine.connect() as connection:
-            stored = self._require_stored(connection)
-            _, source = self._source(connection, self._given or stored.watched)
+            stored = self._access.require_stored(connection)
+            _, source = self._access.source(connection, self._access.given or stored.watched)
             view = TableView(self.database.dialect, self.database.tables, source)
             return [f"{printable(s, connection.dialect)};" for s in view.statements(stored)]
 
@@ -278,24 +274,12 @@ class Deduplicator:
 
     def _lookup(self, connection: Connection, source_connection: Connection) -> Lookup:
         """Made once, and again when a scan has switched to another recipe."""
-        stored = self._require_scanned(connection)
-        if self._prepared is None or self._prepared[0] != stored:
-            watched, source = self._inspected(source_connection, stored.watched)
-            self._prepared = stored, Lookup(watched, self._store(stored), source)
+        is_first = self._prepared is None
+        stored = self._access.require_scanned(connection, check_schema=is_first)
+        if self._prepared is None or not stored.is_alike(self._prepared[0]):
+            watched, source = self._access.inspected(source_connection, stored.watched)
+            self._prepared = stored, Lookup(watched, self._access.store(stored), source)
         return self._prepared[1]
-
-    def _context(self, watched: WatchedTable, source: Source) -> JobContext:
-        database = self.database
-        return JobContext(
-            database.engine,
-            database.dialect,
-            database.tables,
-            watched,
-            source,
-            database.source_engine,
-            database.source_dialect,
-            self._progress,
-        )
 
     def _triggers(self) -> TableTriggers:
         return TableTriggers(self.database, self._to_attach)
@@ -304,67 +288,19 @@ class Deduplicator:
         """The recipe that serves decides; before the first scan, the given settings."""
         stored = watched_tables.find_table(connection, self.database.tables, self.name)
         if stored is not None and stored.recipe is not None:
-            watched = self._require_scanned(connection).watched
+            watched = self._access.require_scanned(connection).watched
         else:
-            watched = self._given or self._find_stored(connection).watched
-        watched, source = self._source(connection, watched)
+            watched = self._access.settings(connection)
+        watched, source = self._access.source(connection, watched)
         return stored, watched, source.table
 
     def _explainer(self, connection: Connection) -> Explainer:
         """Made once, and again when a scan has switched to another recipe."""
-        stored = self._require_scanned(connection)
-        if self._prepared_explainer is None or self._prepared_explainer[0] != stored:
-            watched, source = self._source(connection, stored.watched)
-            self._prepared_explainer = stored, Explainer(watched, self._store(stored), source)
+        stored = self._access.require_scanned(connection)
+        if self._prepared_explainer is None or not stored.is_alike(self._prepared_explainer[0]):
+            watched, source = self._access.source(connection, stored.watched)
+            self._prepared_explainer = stored, Explainer(watched, self._access.store(stored), source)
         return self._prepared_explainer[1]
-
-    def _store(self, stored: StoredTable) -> FingerprintStore:
-        return FingerprintStore(self.database.dialect, self.database.tables, stored.id, stored.recipe or 0)
-
-    def _source(self, connection: Connection, watched: WatchedTable) -> tuple[WatchedTable, Source]:
-        """The settings with what inspection found filled in, and the reader of the user's table."""
-        with self.database.reading(connection) as rows:
-            return self._inspected(rows, watched)
-
-    def _inspected(self, connection: Connection, watched: WatchedTable) -> tuple[WatchedTable, Source]:
-        """As `_source`, through a connection to the user's rows."""
-        table = inspect_table(connection, watched.table_name, watched.schema_name)
-        check_columns(watched, table)
-        key = resolve_key(table, watched.key)
-        watched = watched.model_copy(update={"key": tuple(column.name for column in key)})
-        return watched, Source(self.database.source_dialect, table, watched)
-
-    def _find_stored(self, connection: Connection) -> StoredTable:
-        """What is stored of the table; UnknownNameError where nothing is."""
-        stored = watched_tables.find_table(connection, self.database.tables, self.name)
-        if stored is None:
-            known = [s.watched.name for s in watched_tables.list_tables(connection, self.database.tables)]
-            raise UnknownNameError("watched table", self.name, known)
-        return stored
-
-    def _require_stored(self, connection: Connection) -> StoredTable:
-        """The stored table, once a scan has finished."""
-        if self._prepared is None:
-            self.database.require_schema_on(connection)
-        stored = watched_tables.find_table(connection, self.database.tables, self.name)
-        if stored is None and self._given is None:
-            stored = self._find_stored(connection)
-        if stored is None or stored.recipe is None:
-            raise NotScannedError(f"{self.name!r} has not been scanned yet: run `db-dedup scan {self.name}`")
-        return stored
-
-    def _require_scanned(self, connection: Connection) -> StoredTable:
-        """As `_require_stored`, and the given settings are those that the scan was made with."""
-        stored = self._require_stored(connection)
-        if self._given is not None and not _same_settings(self._given, stored.watched):
-            raise self._settings_differ()
-        return stored
-
-    def _settings_differ(self) -> RecipeDiffersError:
-        return RecipeDiffersError(
-            f"the settings of {self.name!r} differ from those it was scanned with: "
-            f"run `db-dedup scan {self.name}`"
-        )
 
 
 def open_deduplicator(
@@ -379,10 +315,3 @@ def open_deduplicator(
         return Deduplicator(Database(url, store=store), table, progress=progress)
     database = Database(url, settings.schema_name, settings.prefix, store=store)
     return Deduplicator(database, settings.watched(table), progress=progress)
-
-
-def _same_settings(given: WatchedTable, stored: WatchedTable) -> bool:
-    """Whether both say the same; a key left out says what inspection found."""
-    if given.key is None:
-        given = given.model_copy(update={"key": stored.key})
-    return given == stored

@@ -37,6 +37,10 @@ class StoredTable:
     attached_at: datetime | None
     answer_version: int
 
+    def is_alike(self, other: "StoredTable") -> bool:
+        """Whether what was prepared for the other one serves for this one, too."""
+        return (self.id, self.recipe, self.watched) == (other.id, other.recipe, other.watched)
+
 
 def find_table(connection: Connection, tables: Tables, name: str) -> StoredTable | None:
     """What is stored of a watched table."""

@@ -26,8 +26,11 @@ SETTINGS = {
 }
 
 
-def start_postgresql() -> Server:
+def start_postgresql(**settings: str) -> Server:
     """Start a server that listens on a socket in its own folder.
+
+    Args:
+        settings: of the server, over `SETTINGS`.
 
     Raises:
         ServerUnavailableError: There is no PostgreSQL here, or it does not start.
@@ -41,7 +44,7 @@ def start_postgresql() -> Server:
     )  # fmt: skip
     process.start(
         programs / "postgres", "-D", data, "-k", process.folder,
-        *(f"-c{name}={value}" for name, value in SETTINGS.items()),
+        *(f"-c{name}={value}" for name, value in (SETTINGS | settings).items()),
         is_ready=lambda: _answers(process.folder),
     )  # fmt: skip
     url = URL.create(

@@ -46,7 +46,9 @@ def _body(base: int, edits: list[tuple[int, str]], form: str) -> str | None:
     return " ".join(words)
 
 
-edits = st.lists(st.tuples(st.integers(0, 8), st.sampled_from(WORDS)), max_size=1) | st.lists(st.tuples(st.integers(0, 8), st.sampled_from(WORDS)), max_size=3)
+edits = st.lists(st.tuples(st.integers(0, 8), st.sampled_from(WORDS)), max_size=1) | st.lists(
+    st.tuples(st.integers(0, 8), st.sampled_from(WORDS)), max_size=3
+)
 forms = st.sampled_from(["plain", "plain", "plain", "turned", "loud", "short", "nothing"])
 bodies = st.builds(_body, st.sampled_from([0, 0, 1, 2]), edits, forms)
 regions = st.sampled_from(["A", "A", "B", "C"])

@@ -1,0 +1,106 @@
+"""One table in a database: its settings, given or stored, and the reader of its rows."""
+
+from sqlalchemy import Connection
+
+from db_dedup.app.database import Database
+from db_dedup.config import WatchedTable
+from db_dedup.errors import NotScannedError, RecipeDiffersError, UnknownNameError
+from db_dedup.jobs.context import JobContext
+from db_dedup.progress import Progress
+from db_dedup.store import watched_tables
+from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.inspection import check_columns, inspect_table, resolve_key
+from db_dedup.store.source import Source
+from db_dedup.store.watched_tables import StoredTable
+
+
+class TableAccess:
+    """Finds what is stored of a table, and what a job on it needs.
+
+    Attributes:
+        given: the settings that the caller gave; None where the stored ones count.
+    """
+
+    def __init__(self, database: Database, name: str, given: WatchedTable | None, progress: Progress) -> None:
+        self._database, self._name, self._progress = database, name, progress
+        self.given = given
+
+    def settings(self, connection: Connection) -> WatchedTable:
+        """The given settings, or else those that are stored."""
+        return self.given or self.find_stored(connection).watched
+
+    def context(self, connection: Connection, watched: WatchedTable) -> JobContext:
+        """What a job by these settings works with."""
+        watched, source = self.source(connection, watched)
+        database = self._database
+        return JobContext(
+            database.engine,
+            database.dialect,
+            database.tables,
+            watched,
+            source,
+            database.source_engine,
+            database.source_dialect,
+            self._progress,
+        )
+
+    def store(self, stored: StoredTable) -> FingerprintStore:
+        """The fingerprints of the recipe that serves."""
+        return FingerprintStore(self._database.dialect, self._database.tables, stored.id, stored.recipe or 0)
+
+    def source(self, connection: Connection, watched: WatchedTable) -> tuple[WatchedTable, Source]:
+        """The settings with what inspection found filled in, and the reader of the user's table."""
+        with self._database.reading(connection) as rows:
+            return self.inspected(rows, watched)
+
+    def inspected(self, connection: Connection, watched: WatchedTable) -> tuple[WatchedTable, Source]:
+        """As `source`, through a connection to the user's rows."""
+        table = inspect_table(connection, watched.table_name, watched.schema_name)
+        check_columns(watched, table)
+        key = resolve_key(table, watched.key)
+        watched = watched.model_copy(update={"key": tuple(column.name for column in key)})
+        return watched, Source(self._database.source_dialect, table, watched)
+
+    def find_stored(self, connection: Connection) -> StoredTable:
+        """What is stored of the table; UnknownNameError where nothing is."""
+        stored = watched_tables.find_table(connection, self._database.tables, self._name)
+        if stored is None:
+            known = [s.watched.name for s in watched_tables.list_tables(connection, self._database.tables)]
+            raise UnknownNameError("watched table", self._name, known)
+        return stored
+
+    def find_same(self, connection: Connection) -> StoredTable:
+        """As `find_stored`, and the given settings are those that are stored."""
+        return self._refuse_others(self.find_stored(connection))
+
+    def require_stored(self, connection: Connection, *, check_schema: bool = True) -> StoredTable:
+        """The stored table, once a scan has finished."""
+        if check_schema:
+            self._database.require_schema_on(connection)
+        stored = watched_tables.find_table(connection, self._database.tables, self._name)
+        if stored is None and self.given is None:
+            stored = self.find_stored(connection)
+        if stored is None or stored.recipe is None:
+            raise NotScannedError(
+                f"{self._name!r} has not been scanned yet: run `db-dedup scan {self._name}`"
+            )
+        return stored
+
+    def require_scanned(self, connection: Connection, *, check_schema: bool = True) -> StoredTable:
+        """As `require_stored`, and the given settings are those that the scan was made with."""
+        return self._refuse_others(self.require_stored(connection, check_schema=check_schema))
+
+    def _refuse_others(self, stored: StoredTable) -> StoredTable:
+        if self.given is not None and not _same_settings(self.given, stored.watched):
+            raise RecipeDiffersError(
+                f"the settings of {self._name!r} differ from those it was scanned with: "
+                f"run `db-dedup scan {self._name}`"
+            )
+        return stored
+
+
+def _same_settings(given: WatchedTable, stored: WatchedTable) -> bool:
+    """Whether both say the same; a key left out says what inspection found."""
+    if given.key is None:
+        given = given.model_copy(update={"key": stored.key})
+    return given == stored

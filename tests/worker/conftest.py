@@ -1,0 +1,77 @@
+"""A watched table of letters with some rows, and workers of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from sqlalchemy import func, insert, select, update
+
+from db_dedup.jobs.change_worker import Batch, ChangeWorker
+from db_dedup.store import changes
+from db_dedup.store.changes import DeadChange
+from tests.servers import Database
+from tests.worker.history import BASES
+from tests.worker.watched import Watched
+
+
+@pytest.fixture
+def watched(database: Database) -> Watched:
+    """Scanned empty, attached; its key is a number."""
+    return Watched.make(database.engine, 0)
+
+
+def body(number: int) -> str:
+    """A text; those whose numbers differ by a multiple of three are near-duplicates, by nine copies."""
+    words = list(BASES[number % 3])
+    words[-1] += "aeu"[number % 9 // 3]
+    return " ".join(words)
+
+
+def write(watched: Watched, numbers: Iterable[int]) -> None:
+    """New rows, each in a transaction of its own."""
+    for number in numbers:
+        with watched.dedup.database.engine.begin() as connection:
+            values = {"id": number, "body": body(number), "region": "A", "received": number}
+            connection.execute(insert(watched.letters).values(values))
+
+
+def change(watched: Watched, number: int, text: str) -> None:
+    """Another text for a row."""
+    table = watched.letters
+    with watched.dedup.database.engine.begin() as connection:
+        connection.execute(update(table).where(table.c.id == number).values(body=text))
+
+
+def drain(watched: Watched, batch_changes: int = 500) -> list[Batch]:
+    """Work in this process until the queue is empty."""
+    done: list[Batch] = []
+    worker = watched.dedup.worker(batch_changes)
+    ChangeWorker([worker], on_batch=done.append).run(threading.Event(), drain=True)
+    return done
+
+
+def count_waiting(watched: Watched) -> int:
+    change = watched.dedup.database.tables.change
+    with watched.dedup.database.engine.connect() as connection:
+        return int(connection.scalar(select(func.count()).select_from(change)) or 0)
+
+
+def dead(watched: Watched) -> list[DeadChange]:
+    database = watched.dedup.database
+    with database.engine.connect() as connection:
+        return changes.read_dead(connection, database.tables, table_id(watched))
+
+
+def table_id(watched: Watched) -> int:
+    database = watched.dedup.database
+    with database.engine.connect() as connection:
+        return int(connection.scalar(select(database.tables.watched_table.c.id)) or 0)
+
+
+def is_right(watched: Watched) -> bool:
+    """The views are those of a fresh scan, and there is something in them."""
+    stored: dict[str, Any] = watched.stored()
+    return bool(stored["groups"]) and stored == watched.fresh()
