@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,7 +26,7 @@ from tests.servers import (
 from tests.servers import mariadb as mariadb_module
 from tests.servers import postgresql as postgresql_module
 from tests.servers.database import HAS_CHINESE_ORDER, with_driver
-from tests.servers.process import telling_lines
+from tests.servers.process import find_program, telling_lines
 
 ROOT = Path(__file__).parent.parent
 SERVER_IN_ANOTHER_PROCESS = """
@@ -168,24 +170,28 @@ def test_what_a_program_said_of_its_error_is_shown_and_not_its_advice() -> None:
     assert telling_lines("") == []
 
 
+@pytest.fixture
+def public_folder() -> Iterator[Path]:
+    """A folder that the server's own user can reach, too."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
 @pytest.mark.parametrize(("failures", "is_up"), [(1, True), (2, False)])
 def test_mariadb_is_tried_twice_in_a_fresh_folder(
-    failures: int, is_up: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    failures: int, is_up: bool, public_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tries, installer = tmp_path / "tries", tmp_path / "mariadb-install-db"
-    found = mariadb_module.find_program("mariadb-install-db", mariadb_module.FOLDERS)
+    tries, installer = public_folder / "tries", public_folder / "mariadb-install-db"
+    found = find_program(installer.name, mariadb_module.FOLDERS)
     tries.touch()
-    for path, mode in ((tmp_path, 0o755), (tries, 0o666)):
-        path.chmod(mode)
+    tries.chmod(0o666)
     installer.write_text(
         f'#!/bin/sh\necho "$@" >> {tries}\n'
         f'[ "$(wc -l < {tries})" -gt {failures} ] && exec {found} "$@"\necho "[ERROR] out of luck"; exit 1\n'
     )
     installer.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    for folder in tmp_path.parents:
-        if folder.stat().st_uid == os.getuid() and len(folder.parts) > 2:
-            folder.chmod(folder.stat().st_mode | 0o011)  # the server's user has to get there
+    monkeypatch.setenv("PATH", f"{public_folder}:{os.environ['PATH']}")
     if is_up:
         start_mariadb().stop()
     else:

@@ -18,6 +18,7 @@ from db_dedup.cli.init import init
 from db_dedup.cli.pairs import pairs
 from db_dedup.cli.retry import retry
 from db_dedup.cli.scan import scan
+from db_dedup.cli.schedule import schedule
 from db_dedup.cli.sql import sql
 from db_dedup.cli.status import status
 from db_dedup.cli.terminal import say
@@ -47,6 +48,7 @@ for command in (
     detach,
     worker,
     retry,
+    schedule,
     status,
     verify,
     sql,

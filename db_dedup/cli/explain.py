@@ -12,6 +12,7 @@ from db_dedup.cli.options import DEFAULT_CONFIG, AsJson, Config, StoreUrl, Table
 from db_dedup.cli.output import print_json
 from db_dedup.cli.side_by_side import append_left, append_right, beside, has_colour, one_line
 from db_dedup.cli.texts import Full
+from db_dedup.engines.embedded.applied_rule import REJECTED
 from db_dedup.records import ExplainedColumn, ExplainedRow, Explanation, RuleTest, Verdict
 
 _VERDICTS: Final = {
@@ -98,6 +99,8 @@ def _proposer(proposer: RuleTest) -> str:
 def _test(test: RuleTest, explanation: Explanation) -> str:
     if test.value is not None:
         return f"{_passed(test)}  {test.name}: {test.value:.3f}, at least {test.limit:g} needed"
+    if test.name == REJECTED:
+        return f"{_passed(test)}  {test.name}: somebody has said that they are no duplicates"
     values = [", ".join(map(one_line, row.within)) or "-" for row in (explanation.row_a, explanation.row_b)]
     agree = f"both {values[0]}" if test.passed else f"{values[0]} and {values[1]}"
     return f"{_passed(test)}  {test.name}: {agree}"

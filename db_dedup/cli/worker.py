@@ -3,8 +3,8 @@
 import signal
 import threading
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Annotated
 
 import typer
@@ -13,7 +13,6 @@ from db_dedup.app import Deduplicator
 from db_dedup.cli.options import DEFAULT_CONFIG, Config, Url, open_table
 from db_dedup.cli.terminal import say
 from db_dedup.jobs.change_worker import BATCH_CHANGES, Batch, ChangeWorker
-from db_dedup.jobs.metrics import WorkerMetrics
 
 
 def worker(
@@ -53,24 +52,30 @@ def worker(
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: stop.set())
     handled: Counter[str] = Counter()
+    tell: list[Callable[[Batch], None]] = []
 
     def count(done: Batch) -> None:
         handled.update({"changes": done.changes, "dead": done.dead})
-        if metrics is not None:
-            metrics.observe(done)
+        for observe in tell:
+            observe(done)
 
     with ExitStack() as stack:
         opened = [stack.enter_context(open_table(config, url, name)) for name in tables]
         workers = [dedup.worker(batch) for dedup in opened]
-        metrics = None if metrics_port is None else _metrics(opened)
-        if metrics is not None and metrics_port is not None:
-            port = stack.enter_context(metrics.served(metrics_host, metrics_port))
-            say(f"metrics on http://{metrics_host}:{port}/metrics")
+        if metrics_port is not None:
+            tell.append(stack.enter_context(_metrics(opened, metrics_host, metrics_port)))
         ChangeWorker(workers, poll, count).run(stop, drain=drain)
     say(f"{handled['changes']:,} changes handled, {handled['dead']:,} given up")
 
 
-def _metrics(opened: Sequence[Deduplicator]) -> WorkerMetrics:
-    """Metrics of tables that are all in one database."""
+@contextmanager
+def _metrics(opened: Sequence[Deduplicator], host: str, port: int) -> Iterator[Callable[[Batch], None]]:
+    """Serve metrics until the block ends; gives whom to tell of each batch."""
+    # Only who asks for metrics waits for this, and needs its extra.
+    from db_dedup.jobs.metrics import WorkerMetrics  # noqa: PLC0415
+
     database = opened[0].database
-    return WorkerMetrics(database.engine, database.tables, [dedup.name for dedup in opened])
+    metrics = WorkerMetrics(database.engine, database.tables, [dedup.name for dedup in opened])
+    with metrics.served(host, port) as opened_port:
+        say(f"metrics on http://{host}:{opened_port}/metrics")
+        yield metrics.observe

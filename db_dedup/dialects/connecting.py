@@ -1,4 +1,4 @@
-"""What is wrong with a URL shows in part only when its driver connects: in one line, without any value of it."""
+"""What is wrong with a URL, which in part shows only when its driver connects: a line, without any value."""
 
 from collections.abc import Callable, Collection
 from typing import Any
@@ -9,7 +9,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection, Dialect
 from db_dedup.errors import ConfigError
 
 _MISUSED = (TypeError, ValueError, AttributeError, LookupError, OSError)
-"""What drivers raise for an option that they do not know or cannot read; a server's refusal is none of these."""
+"""What drivers raise for an option they do not know or cannot read; a server's refusal is none of them."""
 
 
 def connect_to(url: URL) -> Callable[..., DBAPIConnection]:
@@ -32,7 +32,7 @@ def refuse_options(url: URL, names: Collection[str]) -> None:
 
 
 def wrong_part(url: URL, error: Exception) -> ConfigError:
-    """What to say of a URL that the driver does not take. The options by name only: a value may be a password."""
+    """What to say of a URL that its driver does not take: options by name, as a value may be a password."""
     options = ", ".join(sorted(url.query)) or "nothing"
     reason = f": {error}" if isinstance(error, TypeError) else ""
     if isinstance(error, OSError) and error.strerror:

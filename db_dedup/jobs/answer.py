@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from db_dedup.engines.embedded.table_scan import ScannedTable
 from db_dedup.jobs.answer_changes import AnswerChanges, count_changes
-from db_dedup.store.bands import banded_ids, drop_bands, put_bands
+from db_dedup.store.bands import drop_bands, put_entries, sketched_ids, write_sketches
 from db_dedup.store.clock import utc_now
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.pairs import StoredPairs, read_pairs, replace_pairs
@@ -18,7 +18,12 @@ _NONE = -1
 
 
 def write_answer(
-    connection: Connection, store: FingerprintStore, scanned: ScannedTable, changed: Collection[str]
+    connection: Connection,
+    store: FingerprintStore,
+    scanned: ScannedTable,
+    changed: Collection[str],
+    *,
+    serves: bool,
 ) -> AnswerChanges:
     """Make the stored copies, pairs, groups and bands those of the scan, and forget rows that are gone.
 
@@ -27,6 +32,7 @@ def write_answer(
         store: the table and recipe.
         scanned: the answer.
         changed: row keys of the rows whose text is another one than that of their stored bands.
+        serves: the recipe serves already, so that rows with a sketch stand in the band table.
     """
     now = utc_now()
     id_of = store.read_ids(connection)
@@ -38,7 +44,7 @@ def write_answer(
     gained, lost = replace_pairs(connection, store, old_pairs, new_pairs, now)
     drop_bands(connection, store, gone)
     store.delete_rows(connection, gone)
-    _write_bands(connection, store, ids, scanned, changed)
+    _write_bands(connection, store, ids, scanned, changed, serves)
     is_gone = np.isin(old_answer[:, 0], gone)
     before, after = _write_groups(connection, store, ids, scanned, old_answer[~is_gone], now)
     nothing = np.full((np.count_nonzero(is_gone), 6), _NONE, np.int64)
@@ -53,16 +59,30 @@ def _write_bands(
     ids: NDArray[np.int64],
     scanned: ScannedTable,
     changed: Collection[str],
+    serves: bool,
 ) -> None:
     """Rows that take part in pairs have bands, if the rule asks for them; no others have."""
-    has_bands = np.isin(ids, banded_ids(connection, store))
-    table = scanned.table
-    wants_bands = (scanned.matches.copy_of == _NONE) & table.has_fingerprint
-    wants_bands &= table.sketch_places != _NONE
+    has_sketch = np.isin(ids, sketched_ids(connection, store))
+    has_entries = has_sketch if serves else np.zeros(ids.size, np.bool_)
+    table, wants_bands = scanned.table, wanted_bands(scanned)
     is_changed = np.array([row_key in changed for row_key in scanned.row_keys], np.bool_)
-    drop_bands(connection, store, ids[has_bands & (is_changed | ~wants_bands)].tolist())
-    gaining = wants_bands & (is_changed | ~has_bands)
-    put_bands(connection, store, ids[gaining], table.sketches[table.sketch_places[gaining]])
+    drop_bands(connection, store, ids[has_entries & (is_changed | ~wants_bands)].tolist())
+    losing = has_sketch & ~has_entries & ~wants_bands
+    write_sketches(connection, store, [(row_id, None) for row_id in ids[losing].tolist()])
+    gaining = wants_bands & (is_changed | ~has_sketch)
+    places = table.sketch_places
+    gained = (table.sketches[place].tobytes() for place in places[gaining].tolist())
+    write_sketches(connection, store, list(zip(ids[gaining].tolist(), gained, strict=True)))
+    entering = wants_bands & (is_changed | ~has_entries)
+    put_entries(connection, store, ids[entering], table.sketches[places[entering]])
+
+
+def wanted_bands(scanned: ScannedTable) -> NDArray[np.bool_]:
+    """bool[n]: the rows that are to have bands."""
+    table = scanned.table
+    takes_part = (scanned.matches.copy_of == _NONE) & table.has_fingerprint
+    is_wanted: NDArray[np.bool_] = takes_part & (table.sketch_places != _NONE)
+    return is_wanted
 
 
 def _write_groups(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from db_dedup.engines.embedded.table_scan import ScannedTable
+from db_dedup.jobs.answer import wanted_bands
 from db_dedup.records import AnswerDifferences, Difference, DuplicatePair
 from db_dedup.store.fingerprints import FingerprintStore, RowFingerprint
 from db_dedup.store.pairs import StoredPairs, read_pairs
@@ -73,13 +74,13 @@ def compare_answers(
 
 
 def compare_rows(connection: Connection, store: FingerprintStore, scanned: ScannedTable) -> Difference[str]:
-    """Keys of the rows whose stored fingerprint, digest or order value is not the fresh one, or that are
-    stored and gone, or there and not stored."""
+    """Keys of the rows whose stored fingerprint, digest, bands or order value are not the fresh ones, or that
+    are stored and gone, or there and not stored."""
     stored = dict(store.read_rows(connection))
     differing = []
     for row in _fresh_rows(scanned):
         old = stored.pop(row.row_key, None)
-        if old is None or not old.is_of(row):
+        if old is None or not old.is_of(row) or old.sketch != row.sketch:
             differing.append(row.row_key)
     return _difference(iter([*differing, *stored]))
 
@@ -236,11 +237,13 @@ def _named(pair: np.void, row_keys: list[str]) -> DuplicatePair:
 
 def _fresh_rows(scanned: ScannedTable) -> Iterator[RowFingerprint]:
     table = scanned.table
-    columns = (table.fingerprints.tolist(), table.has_fingerprint.tolist(), table.digests)
-    for row_key, order_value, value, has, digest in zip(
+    places = np.where(wanted_bands(scanned), table.sketch_places, _NONE).tolist()
+    columns = (table.fingerprints.tolist(), table.has_fingerprint.tolist(), table.digests, places)
+    for row_key, order_value, value, has, digest, place in zip(
         scanned.row_keys, scanned.order_values, *columns, strict=True
     ):
-        yield RowFingerprint(row_key, order_value, value if has else None, digest.tobytes())
+        sketch = None if place == _NONE else table.sketches[place].tobytes()
+        yield RowFingerprint(row_key, order_value, value if has else None, digest.tobytes(), sketch)
 
 
 def _difference(found: Iterator[_T]) -> Difference[_T]:

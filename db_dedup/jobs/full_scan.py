@@ -20,8 +20,10 @@ from db_dedup.jobs.answer import write_answer
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.lease import Lease, new_owner
 from db_dedup.jobs.reading import FindStored, TableReading, is_stored, nothing_stored
+from db_dedup.jobs.verdicts import ScanVerdicts, move_verdicts, verdicts_for
 from db_dedup.records import ScanReport
 from db_dedup.store import scans, watched_tables
+from db_dedup.store.bands import drop_all_bands
 from db_dedup.store.fingerprints import FingerprintStore, RowFingerprint, StoredFingerprint
 
 logger = logging.getLogger(__name__)
@@ -58,11 +60,12 @@ class FullScan:
         try:
             with run.lease, TableReading(self._context) as reading:
                 kept_back = self._read(run, reading)
-                scanned = reading.match()
+                verdicts = verdicts_for(self._context)
+                scanned = reading.match(verdicts.rejected)
                 seconds = time.monotonic() - started
                 report = report_of(self._context, reading, scanned, seconds)
                 kept_back |= _by_key(reading.scan.reread)
-                report = self._switch(run, list(kept_back.values()), scanned, report)
+                report = self._switch(run, list(kept_back.values()), scanned, report, verdicts)
         except BaseException as error:
             self._give_up(run, error)
             raise
@@ -98,14 +101,15 @@ class FullScan:
     def _read(self, run: _Run, reading: TableReading) -> dict[str, RowFingerprint]:
         """Fingerprint all rows; gives those whose new state is not written yet, by row key."""
         kept_back: dict[str, RowFingerprint] = {}
-        with closing(reading.pages(self._stored_finder(run), reuse=not self._afresh)) as pages:
+        pages = reading.pages(self._stored_finder(run), reuse=not self._afresh, with_sketches=not run.serves)
+        with closing(pages):
             for rows, stored in pages:
                 if run.serves:
                     kept_back |= _by_key(row for row in rows if not is_stored(row, stored))
                     continue
                 with self._dialect.write_transaction(self._engine) as connection:
                     run.lease.fence(connection)
-                    run.store.put_rows(connection, rows, stored)
+                    run.store.put_rows(connection, rows, stored, with_sketches=True)
         return kept_back
 
     def _stored_finder(self, run: _Run) -> FindStored:
@@ -120,7 +124,12 @@ class FullScan:
         return find
 
     def _switch(
-        self, run: _Run, changed: Sequence[RowFingerprint], scanned: ScannedTable, report: ScanReport
+        self,
+        run: _Run,
+        changed: Sequence[RowFingerprint],
+        scanned: ScannedTable,
+        report: ScanReport,
+        verdicts: ScanVerdicts,
     ) -> ScanReport:
         """In one transaction: write the answer, forget what is gone, let the views show it. Gives the report
         with what it changed."""
@@ -129,9 +138,13 @@ class FullScan:
             run.lease.fence(connection)
             stored = run.store.find_rows(connection, [row.row_key for row in changed])
             run.store.put_rows(connection, changed, stored)
-            changes = write_answer(connection, run.store, scanned, {row.row_key for row in changed})
+            if run.serves and self._afresh:
+                drop_all_bands(connection, run.store)
+            changed_keys = {row.row_key for row in changed}
+            changes = write_answer(connection, run.store, scanned, changed_keys, serves=run.serves)
             report = replace(report, **asdict(changes))
             run.store.delete_other_recipes(connection)
+            move_verdicts(connection, self._tables, run.store.table_id, verdicts)
             watched_tables.serve_recipe(
                 connection, self._tables, run.store.table_id, self._watched, run.store.recipe
             )

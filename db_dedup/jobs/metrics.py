@@ -1,33 +1,27 @@
-"""What a worker does and how far it lags, for Prometheus. Labels are bounded: table and outcome."""
+"""What a worker does and how far it lags, for Prometheus. Labels are bounded: table and outcome.
 
-from __future__ import annotations
+To import this is a MissingExtraError where prometheus-client is not installed.
+"""
 
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from db_dedup.errors import ConfigError, MissingExtraError
+from db_dedup.errors import ConfigError, DedupError, MissingExtraError
 from db_dedup.jobs.table_worker import Batch
 from db_dedup.schema.tables import Tables
 from db_dedup.store.lag import Lag, read_lag
 
 try:
-    from prometheus_client import CollectorRegistry, Counter, Histogram, start_http_server
+    from prometheus_client import CollectorRegistry, Counter, Histogram, Metric, start_http_server
     from prometheus_client.core import GaugeMetricFamily
-except ImportError as _error:
-    if _error.name is None or not _error.name.startswith("prometheus_client"):
-        raise
-    _IS_INSTALLED = False
-else:
-    _IS_INSTALLED = True
-
-if TYPE_CHECKING:
-    from prometheus_client import Metric
+except ModuleNotFoundError as _error:
+    raise MissingExtraError("prometheus-client", "metrics") from _error
 
 logger = logging.getLogger(__name__)
 
@@ -44,13 +38,7 @@ class WorkerMetrics:
     """
 
     def __init__(self, engine: Engine, tables: Tables, names: Sequence[str]) -> None:
-        """Begin at zero for the watched tables of these names.
-
-        Raises:
-            MissingExtraError: prometheus-client is not installed.
-        """
-        if not _IS_INSTALLED:
-            raise MissingExtraError("prometheus-client", "metrics")
+        """Begin at zero for the watched tables of these names."""
         self.registry = CollectorRegistry()
         self._changes = Counter(
             "db_dedup_changes",
@@ -114,7 +102,7 @@ class _QueueCollector:
     """The gauges, read when they are asked for."""
 
     def __init__(self, engine: Engine, tables: Tables, names: Sequence[str]) -> None:
-        self._engine, self._tables, self._names = engine, tables, names
+        self._engine, self._tables, self._names = engine, tables, tuple(dict.fromkeys(names))
 
     def collect(self) -> Iterator[Metric]:
         """One query for all tables."""
@@ -122,7 +110,7 @@ class _QueueCollector:
         try:
             with self._engine.connect() as connection:
                 lags = read_lag(connection, self._tables)
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, DedupError) as error:
             logger.info("no gauges: %s", type(error).__name__)
             is_up.add_metric([], 0)
             yield is_up

@@ -1,7 +1,7 @@
 """Read a whole table and fingerprint it, page after page: what every job over all rows begins with."""
 
 import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from types import TracebackType
@@ -16,6 +16,7 @@ from db_dedup.engines.fingerprinter import Fingerprinter
 from db_dedup.jobs.context import JobContext
 from db_dedup.records import SourceRow
 from db_dedup.store.fingerprints import RowFingerprint, StoredFingerprint
+from db_dedup.store.verdicts import DigestPair
 
 _ROWS_WORTH_A_PROCESS = 20_000
 
@@ -68,20 +69,27 @@ class TableReading:
         """End the process and remove the temporary files."""
         self._resources.close()
 
-    def pages(self, find_stored: FindStored, *, reuse: bool = True) -> Generator[Page, None, None]:
+    def pages(
+        self, find_stored: FindStored, *, reuse: bool = True, with_sketches: bool = False
+    ) -> Generator[Page, None, None]:
         """Each page of rows with what is stored of them: one page is read and another handled by the caller
         while a thread waits for the fingerprints of the one between. Close it if it is not read to its end.
 
         Args:
             find_stored: looks up what is stored of a page.
             reuse: do not segment a row again whose digest is the stored one.
+            with_sketches: give the rows with their bands.
         """
         self._progress.start("fingerprints", self._total)
         before: tuple[Future[list[RowFingerprint]], Mapping[str, StoredFingerprint]] | None = None
         with closing(self._read_pages()) as pages:
             for page in pages:
                 stored = find_stored([row.row_key for row in page])
-                current = self._thread.submit(self.scan.add_page, page, stored if reuse else {}), stored
+                known = stored if reuse else {}
+                current = (
+                    self._thread.submit(self.scan.add_page, page, known, with_sketches=with_sketches),
+                    stored,
+                )
                 if before is not None:
                     yield self._done(before[0]), before[1]
                 before = current
@@ -89,9 +97,9 @@ class TableReading:
                 yield self._done(before[0]), before[1]
         self._progress.finish()
 
-    def match(self) -> ScannedTable:
-        """Find all duplicates among the rows of all pages."""
-        return self.scan.match(self._progress, self._read_rows)
+    def match(self, rejected: Collection[DigestPair]) -> ScannedTable:
+        """Find all duplicates among the rows of all pages, but for rejected pairs of texts."""
+        return self.scan.match(self._progress, self._read_rows, rejected)
 
     def _done(self, page: Future[list[RowFingerprint]]) -> list[RowFingerprint]:
         rows = page.result()

@@ -13,6 +13,7 @@ from db_dedup.flow.candidates import BLOCK_SHIFTS
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.full_scan import report_of
 from db_dedup.jobs.reading import TableReading, nothing_stored
+from db_dedup.jobs.verdicts import verdicts_for
 from db_dedup.records import HotBlock, ScanReport
 
 _BLOCK_MASK = np.uint64(0xFFFF)
@@ -39,7 +40,7 @@ def rehearse(context: JobContext, snapshot: Connection | None = None) -> Rehears
         for _ in reading.pages(nothing_stored):
             pass
         read = time.monotonic()
-        scanned = reading.match()
+        scanned = reading.match(verdicts_for(context).rejected)
         end = time.monotonic()
         report = report_of(context, reading, scanned, end - started)
     return Rehearsal(scanned, report, round(end - read, 3))

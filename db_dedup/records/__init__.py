@@ -10,6 +10,10 @@ from db_dedup.records.health import HotBlock as HotBlock
 from db_dedup.records.health import PastScan as PastScan
 from db_dedup.records.health import TableStatus as TableStatus
 
+from db_dedup.records.labels import GivenVerdicts as GivenVerdicts
+from db_dedup.records.labels import PairLabel as PairLabel
+from db_dedup.records.labels import PairVerdict as PairVerdict
+
 _T = TypeVar("_T")
 
 

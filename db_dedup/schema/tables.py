@@ -41,6 +41,7 @@ class Tables:
     band: Table
     change: Table
     dead_change: Table
+    verdict: Table
     scan: Table
 
 
@@ -66,6 +67,7 @@ def our_tables(namespace: Namespace) -> Tables:
         _band(metadata, namespace),
         _change(metadata, namespace),
         _dead_change(metadata, namespace),
+        _verdict(metadata, namespace),
         _scan(metadata, namespace),
     )
 
@@ -178,6 +180,22 @@ def _dead_change(metadata: MetaData, names: Namespace) -> Table:
         Column("attempts", Integer, nullable=False),
         Column("error", LongText, nullable=False),
         Column("failed_at", Timestamp, nullable=False),
+        **TABLE_OPTIONS,
+    )
+
+
+def _verdict(metadata: MetaData, names: Namespace) -> Table:
+    # By the digests of the two texts, so that a verdict ends by itself when either text changes.
+    return Table(
+        names.name("verdict"),
+        metadata,
+        Column("table_id", Integer, primary_key=True, autoincrement=False),
+        Column("digest_a", Digest, primary_key=True),
+        Column("digest_b", Digest, primary_key=True),
+        Column("key_a", KeyText, nullable=False),
+        Column("key_b", KeyText, nullable=False),
+        Column("is_duplicate", Boolean, nullable=False),
+        Column("decided_at", Timestamp, nullable=False),
         **TABLE_OPTIONS,
     )
 

@@ -22,12 +22,14 @@ _WRITTEN = ("order_value", "fingerprint", "digest")
 
 
 class RowFingerprint(NamedTuple):
-    """What is stored of a row: its fingerprint is unsigned, None where there is too little text."""
+    """What is stored of a row: its fingerprint is unsigned, None where there is too little text; its bands
+    only where they are to be written with it."""
 
     row_key: str
     order_value: str | None
     fingerprint: int | None
     digest: bytes
+    sketch: bytes | None = None
 
 
 class StoredFingerprint(NamedTuple):
@@ -81,36 +83,47 @@ class FingerprintStore:
         connection: Connection,
         rows: Sequence[RowFingerprint],
         stored: Mapping[str, StoredFingerprint],
+        *,
+        with_sketches: bool = False,
     ) -> None:
         """Insert the rows that are new, update those that have changed, leave the others.
 
         Raises:
             RowKeyError: two rows have the same key.
         """
-        self.insert_rows(connection, [row for row in rows if row.row_key not in stored])
+        columns = (*_WRITTEN, "sketch") if with_sketches else _WRITTEN
+        self.insert_rows(connection, [row for row in rows if row.row_key not in stored], columns)
         pairs = ((stored[row.row_key], row) for row in rows if row.row_key in stored)
-        self.update_rows(connection, [(old.id, row) for old, row in pairs if not old.is_of(row)])
+        self.update_rows(connection, [(old.id, row) for old, row in pairs if not old.is_of(row)], columns)
 
-    def insert_rows(self, connection: Connection, rows: Sequence[RowFingerprint]) -> None:
+    def insert_rows(
+        self, connection: Connection, rows: Sequence[RowFingerprint], columns: Sequence[str] = _WRITTEN
+    ) -> None:
         """Write new rows.
 
         Raises:
             RowKeyError: two rows have the same key.
         """
+        own = (self.table_id, self.recipe)
         try:
             self.dialect.bulk_insert(
                 connection,
                 self.tables.fingerprint,
-                ("table_id", "recipe", "row_key", *_WRITTEN),
-                ((self.table_id, self.recipe, row.row_key, *_written(row)) for row in rows),
+                ("table_id", "recipe", "row_key", *columns),
+                ((*own, row.row_key, *_written(row, columns)) for row in rows),
             )
         except IntegrityError:
             raise _two_rows(rows) from None
 
-    def update_rows(self, connection: Connection, rows: Sequence[tuple[int, RowFingerprint]]) -> None:
+    def update_rows(
+        self,
+        connection: Connection,
+        rows: Sequence[tuple[int, RowFingerprint]],
+        columns: Sequence[str] = _WRITTEN,
+    ) -> None:
         """Write changed rows, each under the id it is stored by."""
-        changed = ((row_id, *_written(row)) for row_id, row in rows)
-        self.dialect.bulk_update(connection, self.tables.fingerprint, "id", _WRITTEN, changed)
+        changed = ((row_id, *_written(row, columns)) for row_id, row in rows)
+        self.dialect.bulk_update(connection, self.tables.fingerprint, "id", columns, changed)
 
     def _select(self) -> Select[Any]:
         c = self.tables.fingerprint.c
@@ -133,8 +146,8 @@ class FingerprintStore:
         )
 
     def read_answer(self, connection: Connection) -> NDArray[np.int64]:
-        """int64[n, 6] of the rows in some group: id, copy_of, group_id, is_loose, is_abridged, group_size; NULL
-        is -1."""
+        """int64[n, 6] of the rows in some group: id, copy_of, group_id, is_loose, is_abridged, group_size;
+        NULL is -1."""
         table = self.tables.fingerprint
         flags = (table.c.is_loose, table.c.is_abridged, table.c.group_size)
         query = select(table.c.id, table.c.copy_of, table.c.group_id, *flags).where(
@@ -152,6 +165,8 @@ class FingerprintStore:
         fingerprint, pair, band = self.tables.fingerprint, self.tables.pair, self.tables.band
         others = and_(fingerprint.c.table_id == self.table_id, fingerprint.c.recipe != self.recipe)
         ids = select(fingerprint.c.id).where(others)
+        if connection.execute(ids.limit(1)).first() is None:
+            return  # to find that no band is of them takes a look at every band
         connection.execute(delete(pair).where(pair.c.id_a.in_(ids)))
         connection.execute(delete(band).where(band.c.fingerprint_id.in_(ids)))
         connection.execute(delete(fingerprint).where(others))
@@ -162,9 +177,9 @@ def _stored(row: Sequence[Any]) -> tuple[str, StoredFingerprint]:
     return row[0], StoredFingerprint(row[1], row[2], row[3], bytes(row[4]), sketch)
 
 
-def _written(row: RowFingerprint) -> tuple[str | None, int | None, bytes]:
+def _written(row: RowFingerprint, columns: Sequence[str]) -> tuple[str | int | bytes | None, ...]:
     signed = None if row.fingerprint is None else to_signed(row.fingerprint)
-    return row.order_value, signed, row.digest
+    return (row.order_value, signed, row.digest, row.sketch)[: len(columns)]
 
 
 def _two_rows(rows: Sequence[RowFingerprint]) -> RowKeyError:

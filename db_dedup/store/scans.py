@@ -38,6 +38,22 @@ def recipe_to_build(connection: Connection, tables: Tables, table_id: int, recip
     return max(connection.execute(query).scalar_one() or 0 for query in used) + 1
 
 
+def is_building(connection: Connection, tables: Tables, name: str, recipe: int | None) -> bool:
+    """Whether a scan of a watched table is at work under another recipe than this one, which serves."""
+    scan, watched = tables.scan, tables.watched_table
+    query = (
+        select(scan.c.id)
+        .join(watched, watched.c.id == scan.c.table_id)
+        .where(
+            watched.c.name == name,
+            watched.c.lease_until >= utc_now(),
+            scan.c.state == RUNNING,
+            scan.c.recipe != recipe,
+        )
+    )
+    return connection.execute(query).first() is not None
+
+
 def begin_scan(
     connection: Connection, tables: Tables, table_id: int, recipe: int, recipe_digest: str, owner: str
 ) -> int:

@@ -18,7 +18,7 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
-_TABLES = ("watched_table", "fingerprint", "pair", "band", "change", "dead_change", "scan")
+_TABLES = ("watched_table", "fingerprint", "pair", "band", "change", "dead_change", "verdict", "scan")
 _VIEWS = ("duplicate_pairs", "duplicate_groups", "duplicate_members", "queue_lag")
 _BLOCK_SHIFTS = {"block_1": 48, "block_2": 32, "block_3": 16, "block_4": 0}
 
@@ -30,6 +30,7 @@ def upgrade(op: Operations, namespace: Namespace) -> None:
     _create_band(op, namespace)
     change = _create_change(op, namespace)
     dead_change = _create_dead_change(op, namespace)
+    _create_verdict(op, namespace)
     scan = _create_scan(op, namespace)
     views = (
         _duplicate_pairs(watched_table, fingerprint, pair),
@@ -167,6 +168,21 @@ def _create_dead_change(op: Operations, names: Namespace) -> sa.Table:
         sa.Column("attempts", sa.Integer, nullable=False),
         sa.Column("error", LongText, nullable=False),
         sa.Column("failed_at", Timestamp, nullable=False),
+    )
+
+
+def _create_verdict(op: Operations, names: Namespace) -> sa.Table:
+    return _create(
+        op,
+        names,
+        "verdict",
+        sa.Column("table_id", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("digest_a", Digest, primary_key=True),
+        sa.Column("digest_b", Digest, primary_key=True),
+        sa.Column("key_a", KeyText, nullable=False),
+        sa.Column("key_b", KeyText, nullable=False),
+        sa.Column("is_duplicate", sa.Boolean, nullable=False),
+        sa.Column("decided_at", Timestamp, nullable=False),
     )
 
 

@@ -91,6 +91,15 @@ def unharmed(database: Database, dedup: Deduplicator | None = None) -> Iterator[
         assert answer(dedup) == told
 
 
+def outcome(action: Callable[[], object]) -> DedupError | None:
+    """The error that an action ends in, if it does."""
+    try:
+        action()
+    except DedupError as error:
+        return error
+    return None
+
+
 def refusal(action: Callable[[], object], kind: type[DedupError] = DedupError) -> str:
     """The one line that an action ends in."""
     with pytest.raises(kind) as caught:

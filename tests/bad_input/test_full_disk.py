@@ -91,7 +91,10 @@ def test_no_room_to_upgrade(sqlite_database: Database) -> None:
 def test_the_temporary_folder_is_full(sqlite_database: Database, folder: Path, tmp_path: Path) -> None:
     """The features of long texts are larger than what is written to the database."""
     make(sqlite_database, "CREATE TABLE petitions (id INTEGER PRIMARY KEY, body TEXT)")
-    long = [{"id": i, "body": "".join(chr(0x4E00 + (i * 31 + j * 7) % 20_000) for j in range(9_000))} for i in range(60)]
+    long = [
+        {"id": i, "body": "".join(chr(0x4E00 + (i * 31 + j * 7) % 20_000) for j in range(9_000))}
+        for i in range(60)
+    ]
     fill(sqlite_database, "INSERT INTO petitions VALUES (:id, :body)", long)
     url = f"[database]\nurl = '{sqlite_database.url}'\n[tables.petitions]\nsegmenter = 'chars:2'\n"
     (folder / "dedup.toml").write_text(f"{url}[tables.petitions.columns]\nbody = 1\n", encoding="utf-8")
@@ -100,7 +103,9 @@ def test_the_temporary_folder_is_full(sqlite_database: Database, folder: Path, t
     dedup = Deduplicator(sqlite_database.engine, "petitions")
     size = Path(str(make_url(sqlite_database.url).database)).stat().st_size
     with unharmed(sqlite_database, dedup):
-        done = _run(SCAN_WITH_SMALL_FILES, str(size + 200_000), "scan", "petitions", "--afresh", TMPDIR=str(tmp_path))
+        done = _run(
+            SCAN_WITH_SMALL_FILES, str(size + 200_000), "scan", "petitions", "--afresh", TMPDIR=str(tmp_path)
+        )
     assert done.returncode == 1
     assert done.stderr == (
         f"error: the temporary folder {tmp_path} is full: set TMPDIR to a folder with more room\n"

@@ -58,9 +58,10 @@ def test_percent_signs_and_colons_in_a_where(database: Database) -> None:
     make(database, "CREATE TABLE petitions (id INTEGER PRIMARY KEY, body VARCHAR(200))")
     rows = [{"id": i, "body": body} for i, body in enumerate((SAME, NEAR, OTHER))]
     fill(database, "INSERT INTO petitions VALUES (:id, :body)", rows)
-    for where, count in WHERES.items():
-        if database.name == "mariadb":
-            where = where.replace("\\", "\\\\")  # a backslash in a text escapes what follows
+    # In MariaDB a backslash in a text escapes what follows.
+    backslash = "\\\\" if database.name == "mariadb" else "\\"
+    for condition, count in WHERES.items():
+        where = condition.replace("\\", backslash)
         dedup = Deduplicator(database.engine, "petitions", {"body": 1}, where=where)
         dedup.upgrade()
         assert dedup.scan().rows == count

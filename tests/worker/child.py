@@ -26,7 +26,7 @@ SECONDS: Final = 120
 """Patience with a busy machine; nothing waits for it to pass."""
 
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload([__name__])
+_CONTEXT.set_forkserver_preload([__name__, "tests.worker.warm"])
 
 POINTS: Final[Mapping[str, tuple[Any, str, bool]]] = {
     "before the changes are taken": (changes, "take_changes", False),

@@ -25,6 +25,7 @@ from sqlalchemy import (
 )
 
 from db_dedup import Deduplicator, Text
+from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.matching import NO_ROW
 from db_dedup.engines.embedded.spool import FeatureSpool
 from db_dedup.engines.embedded.table_scan import ScannedTable, TableScan
@@ -33,6 +34,8 @@ from db_dedup.jobs.change_worker import TableWorker
 from db_dedup.progress import NullProgress
 from db_dedup.schema.views import fixed_view
 from db_dedup.store import watched_tables
+from db_dedup.store.inspection import inspect_table
+from db_dedup.store.source import Source
 
 WAYS: tuple[dict[str, Any], ...] = (
     {"abridge_above": 3},
@@ -72,6 +75,8 @@ class Watched:
 
     letters: Table
     dedup: Deduplicator
+    settings: WatchedTable
+    source: Source
     fingerprinter: Fingerprinter
 
     @classmethod
@@ -86,8 +91,9 @@ class Watched:
         dedup.scan()
         with engine.connect() as connection:
             stored = watched_tables.find_table(connection, dedup.database.tables, made.name)
-        assert stored is not None
-        return cls(made, dedup, Fingerprinter(stored.watched))
+            assert stored is not None
+            source = Source(dedup.database.dialect, inspect_table(connection, made.name), stored.watched)
+        return cls(made, dedup, stored.watched, source, Fingerprinter(stored.watched))
 
     def workers(self) -> list[TableWorker]:
         """Two of them: one asks the database, one keeps the fingerprints in memory."""
@@ -116,13 +122,10 @@ class Watched:
     def fresh(self) -> Answer:
         """What a full scan of the rows would find."""
         with self.dedup.database.engine.connect() as connection:
-            stored = watched_tables.find_table(connection, self.dedup.database.tables, self.letters.name)
-            assert stored is not None
-            watched, source = self.dedup._source(connection, stored.watched)
-            families = [c.family for c in source.key_columns]
+            families = [c.family for c in self.source.key_columns]
             with FeatureSpool(keep_weights=False) as spool:
-                scan = TableScan(watched, families, spool, self.fingerprinter)
-                for page in source.read_pages(connection):
+                scan = TableScan(self.settings, families, spool, self.fingerprinter)
+                for page in self.source.read_pages(connection):
                     scan.add_page(page, {})
                 return _answer(scan.match(NullProgress(), lambda _: []))
 

@@ -56,8 +56,6 @@ def translate_error(error: SQLAlchemyError) -> DedupError:
     if cause is None:
         return DatabaseError(first_line(error))
     state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
-    if state is None and isinstance(error, DataError):
-        return DatabaseError(f"PostgreSQL refused: {one_line(cause)}")
     if state is None or state.startswith(_CONNECTION_CLASS):
         return _connection_error(error, cause)
     message = first_line(cause)
@@ -74,6 +72,8 @@ def _connection_error(error: SQLAlchemyError, cause: BaseException) -> DedupErro
     message = one_line(cause)
     if isinstance(error, ProgrammingError):
         return ConfigError(f"the database URL has a part that the driver does not take: {message}")
+    if isinstance(error, DataError):  # a value that the driver itself cannot send
+        return DatabaseError(f"PostgreSQL refused: {message}")
     if any(words in message for words in _REFUSED):
         return DatabaseError(f"cannot connect: {message}")
     return DatabaseUnavailableError(f"cannot connect: {message}")

@@ -1,8 +1,8 @@
 """The compiled kernels of `matching`: confirm candidates by their features, join rows into groups.
 
 They share the last argument, a tuple: measure (-1: being proposed decides), threshold, within, and each row's
-place among the features, whose starts, hashes and weights follow. `proposal` is a tuple, too: fingerprints,
-radius, sketches and each row's place among these.
+place among the features, whose starts, hashes and weights follow, and at last the rejected pairs, packed and
+ascending. `proposal` is a tuple, too: fingerprints, radius, sketches and each row's place among these.
 """
 
 import numba as nb
@@ -17,13 +17,25 @@ from db_dedup.flow.similarity import similarity_of
 @nb.njit(cache=True, nogil=True)
 def _confirmed(a, b, rule):  # type: ignore[no-untyped-def]
     """(whether rows a and b are duplicates, their similarity or NaN)."""
-    measure, threshold, within, places, starts, hashes, weights = rule
+    measure, threshold, within, places, starts, hashes, weights, rejected = rule
     if within[a] != within[b]:
         return False, np.nan
-    if measure < 0:
-        return True, np.nan
-    similarity = similarity_of(measure, starts, hashes, weights, places[a], places[b])
-    return similarity >= threshold, similarity
+    similarity = np.nan
+    if measure >= 0:
+        similarity = similarity_of(measure, starts, hashes, weights, places[a], places[b])
+        if similarity < threshold:
+            return False, similarity
+    return not _is_rejected(a, b, rejected), similarity
+
+
+@nb.njit(cache=True, nogil=True)
+def _is_rejected(a, b, rejected):  # type: ignore[no-untyped-def]
+    """Whether people have said that rows a and b are no duplicates."""
+    if rejected.size == 0:
+        return False
+    packed = (np.int64(min(a, b)) << 32) | np.int64(max(a, b))
+    place = np.searchsorted(rejected, packed)
+    return place < rejected.size and rejected[place] == packed
 
 
 @nb.njit(cache=True, nogil=True)

@@ -1,7 +1,7 @@
 """The rule of a recipe applied to two texts, every test of it told by itself."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,9 +12,12 @@ from db_dedup.engines.fingerprinter import NOTHING_TO_SAY, FingerprintedRows, Fi
 from db_dedup.flow.similarity import similarities
 from db_dedup.records import RuleTest, SourceRow, StoredLink, Verdict
 
+IsRejected = Callable[[bytes, bytes], bool]
+
 SIMHASH = "simhash"
 BANDS = "minhash bands"
 WITHIN = "within"
+REJECTED = "rejected"
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class AppliedRule:
             return self.verdict in (Verdict.NO_PAIR, Verdict.TOO_LITTLE_TEXT)
         if link.kind == "copies":
             return self.verdict is Verdict.COPIES
-        measured = [test.value for test in self.tests if test.name != WITHIN]
+        measured = [test.value for test in self.tests if test.value is not None]
         is_same = link.similarity is None if not measured else _is_close(link.similarity, measured[0])
         return self.verdict is Verdict.DUPLICATE_PAIR and link.distance == self.distance and is_same
 
@@ -66,8 +69,14 @@ class RuleApplier:
         self.fingerprinter = Fingerprinter(words)
         self._grams = Fingerprinter(watched.model_copy(update={"similarity": "char_overlap", "bands": True}))
 
-    def apply(self, row_a: SourceRow, row_b: SourceRow) -> AppliedRule:
-        """Compare two rows as a scan does, and by the measures that it does not ask for as well."""
+    def apply(self, row_a: SourceRow, row_b: SourceRow, is_rejected: IsRejected) -> AppliedRule:
+        """Compare two rows as a scan does, and by the measures that it does not ask for as well.
+
+        Args:
+            row_a: the one row.
+            row_b: the other.
+            is_rejected: whether people have said that texts of these digests are no duplicates.
+        """
         values, within = [row_a.values, row_b.values], [row_a.within, row_b.within]
         words = self.fingerprinter.fingerprint(values, within)
         grams = self._grams.fingerprint(values)
@@ -85,6 +94,8 @@ class RuleApplier:
             shared = int(np.count_nonzero(grams.sketches[0] == grams.sketches[1]))
             proposers.append(RuleTest(BANDS, shared > 0, shared, 1))
         tests = tuple(self._tests(row_a, row_b, scores))
+        if not are_copies and is_rejected(*words.digests):
+            tests = (*tests, RuleTest(REJECTED, passed=False))
         verdict = _verdict(are_copies, distance, proposers, tests)
         return AppliedRule(words, verdict, distance, scores, tuple(proposers), tests)
 

@@ -1,7 +1,7 @@
 """Every pair of rows that the answer implies: copies written out, abridged groups searched again."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import isnan
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from db_dedup.records import DuplicatePair
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.ordering import Receipt, receipt
 from db_dedup.store.source import Source
+from db_dedup.store.verdicts import DigestPair, rejected_among
 
 _FETCH = 10_000
 
@@ -118,16 +119,19 @@ class Expansion:
         for id_a, id_b, distance, similarity in connection.execute(query):
             yield int(id_a), int(id_b), int(distance), similarity
         for members in abridged.values():
-            yield from self._search_group(source_connection, members)
+            rejected = rejected_among(
+                connection, self._store.tables, self._store.table_id, [member.digest for member in members]
+            )
+            yield from self._search_group(source_connection, members, rejected)
 
     def _search_group(
-        self, connection: Connection, members: Sequence[_Member]
+        self, connection: Connection, members: Sequence[_Member], rejected: Collection[DigestPair]
     ) -> Iterator[tuple[int, int, int, float | None]]:
         """All pairs of an abridged group; a row that has changed since it was stored is in none."""
         texts = CandidateTexts(self._watched, self._source, Fingerprinter(self._watched))
         texts.read(connection, members)
         rule = match_rule(self._watched.rule, self._watched.abridge_above)
-        for pairs in all_pairs(table_of(members, texts), rule):
+        for pairs in all_pairs(table_of(members, texts, rejected), rule):
             columns = (pairs.left, pairs.right, pairs.distances, pairs.similarities)
             for a, b, distance, score in zip(*(column.tolist() for column in columns), strict=True):
                 yield members[a].id, members[b].id, distance, None if isnan(score) else score

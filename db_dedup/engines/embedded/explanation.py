@@ -14,6 +14,7 @@ from db_dedup.records import ExplainedRow, Explanation, SourceRow, StoredLink
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.source import Source
 from db_dedup.store.standing import StandingRow, find_pair, find_standing
+from db_dedup.store.verdicts import rejected_among
 
 
 class Explainer:
@@ -48,7 +49,7 @@ class Explainer:
         a, b = standing.get(key_a), standing.get(key_b)
         source = source_connection or connection
         row_a, row_b = self._read(source, key_a, a), self._read(source, key_b, b)
-        applied = self._rule.apply(row_a, row_b)
+        applied = self._rule.apply(row_a, row_b, lambda *digests: self._is_rejected(connection, *digests))
         link = self._find_link(connection, a, b)
         common_group = a if a and b and a.group_key == b.group_key is not None else None
         is_abridged = common_group is not None and common_group.is_abridged
@@ -67,6 +68,9 @@ class Explainer:
             in_same_group=common_group is not None,
             is_abridged=is_abridged,
         )
+
+    def _is_rejected(self, connection: Connection, *digests: bytes) -> bool:
+        return bool(rejected_among(connection, self._store.tables, self._store.table_id, digests))
 
     def _read(self, connection: Connection, key: str, standing: StandingRow | None) -> SourceRow:
         if standing or self._may_be_key(key):

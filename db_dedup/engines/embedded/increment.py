@@ -29,6 +29,7 @@ from db_dedup.store.neighbours import AnswerRow
 from db_dedup.store.ordering import Receipt, receipt
 from db_dedup.store.pairs import StoredPairs, read_pairs_of, replace_pairs
 from db_dedup.store.source import Source
+from db_dedup.store.verdicts import DigestPair, rejected_among
 
 
 class Increment:
@@ -125,7 +126,7 @@ class _Batch:
         coming = []
         for row in row_fingerprints(page, done):
             old = stored.get(row.row_key)
-            if old is None or old[2:5] != row[1:] or row.row_key in self._again:
+            if old is None or old[2:5] != row[1:4] or row.row_key in self._again:
                 coming.append(row)
             else:
                 del stored[row.row_key]
@@ -232,10 +233,12 @@ class _Batch:
         self._rows.load(partners)
         self.texts.read(self._connection, [self._rows[i] for i in {*left, *right}])
         found: dict[tuple[int, int], tuple[int, float | None]] = {}
-        verdicts = self.texts.confirm(left, right)
-        for a, b, distance, (is_duplicate, score) in zip(left, right, distances, verdicts, strict=True):
+        confirmed = self.texts.confirm(left, right)
+        for a, b, distance, (is_duplicate, score) in zip(left, right, distances, confirmed, strict=True):
             if is_duplicate:
                 found[self._oriented(a, b)] = (distance, score)
+        for pair in self._rejected({self._rows[i] for pair in found for i in pair}):
+            found.pop(self._oriented(*pair), None)
         old = read_pairs_of(self._connection, self._store, sorted(self._searched | self._no_heads))
         replace_pairs(self._connection, self._store, old, _stored_pairs(found), self._now)
 
@@ -291,6 +294,15 @@ class _Batch:
         is_first = self._received(self._rows[a]) < self._received(self._rows[b])
         return (a, b) if is_first else (b, a)
 
+    def _rejected(self, rows: Collection[AnswerRow]) -> list[tuple[int, int]]:
+        """Two of these heads at a time that people have said to be no duplicates."""
+        id_of = {row.digest: row.id for row in rows}
+        return [(id_of[a], id_of[b]) for a, b in self._rejected_texts(rows)]
+
+    def _rejected_texts(self, rows: Collection[AnswerRow]) -> set[DigestPair]:
+        digests = {row.digest for row in rows}
+        return rejected_among(self._connection, self._store.tables, self._store.table_id, digests)
+
     # Groups
 
     def _load_groups(self) -> None:
@@ -314,6 +326,7 @@ class _Batch:
             self._searched,
             self._abridged,
             self._watched.abridge_above,
+            self._rejected(heads),
         )
         surplus = {pair for group in groups for pair in group.surplus}
         if surplus:
@@ -326,7 +339,7 @@ class _Batch:
         heads = sorted(self._heads(), key=self._received)
         ids = [row.id for row in heads]
         self.texts.read(self._connection, heads)
-        groups, pairs = match_rows(self._watched, heads, self.texts)
+        groups, pairs = match_rows(self._watched, heads, self.texts, self._rejected_texts(heads))
         old = read_pairs_of(self._connection, self._store, ids)
         replace_pairs(self._connection, self._store, old, pairs, self._now)
         has_copies = neighbours.with_copies(self._connection, self._store, ids)

@@ -18,6 +18,7 @@ from db_dedup.store.bands import find_sharing
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.lookup import StoredRow, find_by_digest, find_near, read_classes
 from db_dedup.store.source import Source
+from db_dedup.store.verdicts import digest_pair, rejected_among
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class Lookup:
         near |= dict.fromkeys(equal, 0)
         stored = read_classes(connection, self._store, list(near))
         candidates = [r for r in stored if r.id == r.class_id and r.id not in equal]
+        candidates = self._without_rejected(connection, done.digests[0], candidates)
         confirmed = self._confirm(source_connection or connection, row, done, candidates)
         confirmed |= dict.fromkeys(equal, 1.0)
         matches = [
@@ -72,6 +74,15 @@ class Lookup:
 
     def _find_equal(self, connection: Connection, digest: bytes) -> list[int]:
         return [] if digest == NOTHING_TO_SAY else find_by_digest(connection, self._store, digest)
+
+    def _without_rejected(
+        self, connection: Connection, digest: bytes, candidates: Sequence[StoredRow]
+    ) -> list[StoredRow]:
+        """Those that nobody has said to be no duplicate of this text."""
+        tables, table_id = self._store.tables, self._store.table_id
+        digests = {digest, *(candidate.digest for candidate in candidates)}
+        rejected = rejected_among(connection, tables, table_id, digests)
+        return [c for c in candidates if digest_pair(digest, c.digest) not in rejected]
 
     def _find_near(
         self, connection: Connection, fingerprint: int, sketch: NDArray[np.uint64]

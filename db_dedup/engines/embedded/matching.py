@@ -6,12 +6,13 @@ only the pairs that connect it.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.engines.embedded import _confirm as kernels
+from db_dedup.engines.embedded.rejections import NONE_REJECTED, pack, unpack
 from db_dedup.flow.candidates import BLOCK_SHIFTS, candidate_pairs
 from db_dedup.flow.features import Features
 from db_dedup.flow.groups import flatten, group_sizes
@@ -36,6 +37,8 @@ class Table:
         places: int64[n], where each row's features stand.
         sketches: uint64[m, 32], the MinHash bands of rows; uint64[0, 0] where only the fingerprints propose.
         sketch_places: int64[n], where each row's bands stand; -1 for none.
+        rejected: int64[r], pairs of rows that are no duplicates whatever the rule says, packed as by
+            `rejections.pack`.
     """
 
     fingerprints: NDArray[np.uint64]
@@ -46,6 +49,7 @@ class Table:
     places: NDArray[np.int64]
     sketches: NDArray[np.uint64]
     sketch_places: NDArray[np.int64]
+    rejected: NDArray[np.int64] = field(default_factory=NONE_REJECTED.copy)
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,8 @@ class Matches:
         copy_of: int32[n], the first-received row with the same digest, or -1.
         pairs: between rows that are no copies.
         group_of: int32[n], the representative's number, or -1 for a row that duplicates nothing.
-        is_loose: bool[n], True at representatives that some member, copies aside, is not similar to.
+        is_loose: bool[n], True at representatives that some member, copies aside, is not similar to, and of
+            groups that hold both rows of a rejected pair.
         is_abridged: bool[n], True at representatives whose group keeps only the pairs that connect it.
     """
 
@@ -168,6 +173,7 @@ class _Search:
         self._sketches, self._sketch_places = table.sketches, table.sketch_places[heads]
         self._proposal = (self._values, rule.radius, self._sketches, self._sketch_places)
         self.parents = np.arange(heads.size, dtype=np.int32)
+        self._rejected = _among(table.rejected, heads)
         self._confirm = (
             -1 if rule.measure is None else MEASURES[rule.measure],
             rule.threshold,
@@ -176,6 +182,7 @@ class _Search:
             table.features.starts,
             table.features.hashes,
             table.features.weights,
+            self._rejected,
         )
 
     def connect(
@@ -255,7 +262,8 @@ class _Search:
     def loose_groups(
         self, sizes: NDArray[np.int64], is_big: NDArray[np.bool_], pairs: Pairs
     ) -> NDArray[np.bool_]:
-        """bool[h], True at the root of a group with a member that is no duplicate of the root."""
+        """bool[h], True at the root of a group with a member that is no duplicate of the root, or with both
+        rows of a rejected pair."""
         roots = self.parents
         similar = np.bincount(
             pairs.left[(roots[pairs.left] == pairs.left) & ~is_big[roots[pairs.left]]], minlength=roots.size
@@ -264,6 +272,8 @@ class _Search:
         duplicates_root = kernels.are_duplicates(roots[of_big], of_big, self._proposal, self._confirm)
         similar += np.bincount(roots[of_big[duplicates_root]], minlength=roots.size)
         loose: NDArray[np.bool_] = (sizes > 1) & (similar < sizes - 1)
+        apart = roots[unpack(self._rejected)]
+        loose[apart[apart[:, 0] == apart[:, 1], 0]] = True
         return loose
 
 
@@ -275,6 +285,16 @@ def _slices(bounds: list[int], at_least: int = 20_000) -> list[tuple[int, int]]:
             slices.append((first, bound))
             first = bound
     return slices
+
+
+def _among(rejected: NDArray[np.int64], heads: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The rejected pairs both rows of which take part in pairs, by their positions among these."""
+    rows = unpack(rejected)
+    places = np.searchsorted(heads, rows)
+    is_head = (
+        heads[np.minimum(places, heads.size - 1)] == rows if heads.size else np.zeros_like(rows, np.bool_)
+    )
+    return pack(places[is_head.all(axis=1)])
 
 
 def _spread(flags: NDArray[np.bool_], heads: NDArray[np.int32], count: int) -> NDArray[np.bool_]:

@@ -40,6 +40,7 @@ def regroup(
     searched: Collection[int],
     abridged: Mapping[int, bool],
     abridge_above: int,
+    rejected: Collection[PairIds] = (),
 ) -> list[Group]:
     """The connected components of these rows, those alone and without copies left out.
 
@@ -50,6 +51,7 @@ def regroup(
         abridged: the groups of old that were abridged -> whether they were loose. None of their rows is gone
             or searched: such a group must be matched anew, for what connected it may be gone.
         abridge_above: a group with more rows than this keeps only the pairs that connect it.
+        rejected: pairs that people have rejected, in any order; a group that holds both rows of one is loose.
     """
     parents = {head.id: head.id for head in heads}
     connecting = {pair for pair in sorted(pairs) if _join(parents, *pair)}
@@ -60,6 +62,7 @@ def regroup(
     for pair in pairs:
         pairs_of.setdefault(_root(parents, pair[0]), []).append(pair)
     known = set(pairs)
+    contradicted = {_root(parents, a) for a, b in rejected if _root(parents, a) == _root(parents, b)}
     groups = []
     for root, members in components.items():
         if len(members) == 1 and not members[0].has_copies:
@@ -67,7 +70,7 @@ def regroup(
         members.sort(key=lambda head: head.received)
         is_abridged = len(members) > abridge_above
         surplus = [pair for pair in pairs_of.get(root, ()) if pair not in connecting] if is_abridged else []
-        is_loose = _is_loose(members, known, searched, abridged)
+        is_loose = root in contradicted or _is_loose(members, known, searched, abridged)
         ids = [head.id for head in members]
         groups.append(Group(ids[0], ids, is_loose, is_abridged, surplus))
     return groups

@@ -29,7 +29,7 @@ class FeatureSpool:
     """Takes the features of one batch after another; gives those of all rows at the end.
 
     Raises:
-        TemporaryFolderError: by any method, where the system's folder for such files is full or cannot be used.
+        TemporaryFolderError: by any method, where the folder for temporary files is full or cannot be used.
     """
 
     def __init__(self, keep_weights: bool) -> None:

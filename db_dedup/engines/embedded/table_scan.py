@@ -6,7 +6,7 @@ database gives the same representatives.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -25,6 +25,7 @@ from db_dedup.engines.embedded.matching import (
     match_table,
     rows_with_candidates,
 )
+from db_dedup.engines.embedded.rejections import rejected_rows
 from db_dedup.engines.embedded.spool import FeatureSpool
 from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter, row_fingerprints
 from db_dedup.errors import RowKeyError
@@ -33,6 +34,7 @@ from db_dedup.progress import Progress
 from db_dedup.records import Family, SourceRow
 from db_dedup.store.fingerprints import RowFingerprint, StoredFingerprint
 from db_dedup.store.ordering import typed_key
+from db_dedup.store.verdicts import DigestPair
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
@@ -123,7 +125,11 @@ class TableScan:
         return self._spool.row_count
 
     def add_page(
-        self, page: Sequence[SourceRow], stored: Mapping[str, StoredFingerprint]
+        self,
+        page: Sequence[SourceRow],
+        stored: Mapping[str, StoredFingerprint],
+        *,
+        with_sketches: bool = False,
     ) -> list[RowFingerprint]:
         """Fingerprint a page of rows and keep what the matching needs.
 
@@ -131,6 +137,7 @@ class TableScan:
             page: the rows.
             stored: what is stored of them under the same recipe; a row whose digest is still the stored one
                 is not segmented.
+            with_sketches: give the rows with their bands; of equal ones the first alone.
         """
         before = [stored.get(row.row_key) for row in page] if stored else []
         done = self._fingerprinter.fingerprint(
@@ -144,14 +151,18 @@ class TableScan:
                 done.fingerprints[i], done.has_fingerprint[i] = old.fingerprint, True
         self._keep(page, done)
         self._rows.sketch_places.append(self._spooled_sketches(done, before))
-        return row_fingerprints(page, done)
+        rows = row_fingerprints(page, done)
+        return _with_sketches(rows, done, before) if with_sketches and self._watched.rule.bands else rows
 
-    def match(self, progress: Progress, read_rows: ReadRows) -> ScannedTable:
+    def match(
+        self, progress: Progress, read_rows: ReadRows, rejected: Collection[DigestPair] = ()
+    ) -> ScannedTable:
         """Number the rows in the order they were received and find all duplicates.
 
         Args:
             progress: told how far it is.
             read_rows: reads once more the rows that were not segmented and turn out to have a candidate.
+            rejected: pairs of texts that are no duplicates, whatever the rule says.
 
         Raises:
             RowKeyError: two rows have the same key.
@@ -160,7 +171,8 @@ class TableScan:
         rows = _Joined.of(self._rows)
         self._complete(rows, progress, read_rows)
         table, order = self._table(rows)
-        table = replace(table, features=self._spool.all_features())
+        apart = rejected_rows(table.digests, rejected)
+        table = replace(table, features=self._spool.all_features(), rejected=apart)
         matches = match_table(table, match_rule(self._watched.rule, self._watched.abridge_above), progress)
         numbers = order.tolist()
         return ScannedTable(
@@ -243,7 +255,7 @@ class TableScan:
 
     def _unread_candidates(self, table: Table, progress: Progress) -> NDArray[np.bool_]:
         """bool[n]: rows that have a candidate, and no features yet."""
-        is_unread = table.places == _NO_PLACE
+        is_unread: NDArray[np.bool_] = table.places == _NO_PLACE
         if MEASURE_OF[self._watched.rule.similarity] is None or not np.any(is_unread):
             return np.zeros(is_unread.size, np.bool_)
         is_unread &= rows_with_candidates(table, self._watched.rule.radius, progress)
@@ -324,6 +336,22 @@ class _Joined:
         self.fingerprints[i], self.has_fingerprint[i] = new.fingerprint or 0, new.fingerprint is not None
         self.digests[i] = np.frombuffer(new.digest, np.uint64)
         self.within[i] = within
+
+
+def _with_sketches(
+    rows: Sequence[RowFingerprint], done: FingerprintedRows, before: Sequence[StoredFingerprint | None]
+) -> list[RowFingerprint]:
+    sketched: set[bytes] = set()
+    result = []
+    for i, row in enumerate(rows):
+        old = before[i] if before else None
+        sketch = old.sketch if old and done.is_known[i] else done.sketches[i].tobytes()
+        if row.fingerprint is None or row.digest in sketched:
+            sketch = None
+        if sketch is not None:
+            sketched.add(row.digest)
+        result.append(row._replace(sketch=sketch))
+    return result
 
 
 def _refuse_repeated(row_keys: Sequence[str]) -> None:

@@ -1,0 +1,191 @@
+"""From an application's commit to the pair in the view, while a hundred rows a second come in.
+
+Three parties, as in life: an application that inserts at a steady pace, each row a near-duplicate of a stored
+one; `db-dedup worker`, a process of its own with its default settings; and somebody who looks into the view
+`duplicate_pairs` for the rows that have not been seen there. A row's time runs from the return of its commit
+to the answer of the look that first shows it, both read from the one clock of this process. A row is there
+before a look shows it, so that the times are too long, by up to the pause between two looks, and never too
+short. `found_at` would not do: it is taken before the worker's commit.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from threading import Event, Thread
+from time import perf_counter, sleep
+from typing import Final
+
+import numpy as np
+from sqlalchemy import bindparam, insert, select
+
+from benchmarks.servers import DATABASES, each_database
+from db_dedup import Deduplicator, Text
+from db_dedup.app import Database
+from db_dedup.cli.demo import fill, petitions
+from db_dedup.sample import Petition, Sample, generate_petitions
+from db_dedup.schema.views import fixed_view
+
+SUPPLEMENT: Final = "另：相关材料已于本周补充提交。"
+LOOK_SECONDS: Final = 0.005
+
+_KEYS_A_LOOK: Final = 500
+_PATIENCE_SECONDS: Final = 20.0
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is stored, how many rows come in a second, and for how long."""
+
+    rows: int = 20_000
+    a_second: int = 100
+    seconds: int = 60
+
+
+SMALL: Final = Sizes(500, 50, 2)
+
+
+def run(
+    data: Path | None,  # noqa: ARG001 - it needs none
+    sizes: Sizes = Sizes(),
+    databases: Sequence[str] = DATABASES,
+) -> None:
+    """Print p50 and p99 for each database."""
+    print(
+        f"{sizes.rows:,} made-up petitions, default preset; {sizes.a_second} near-duplicates of them a second "
+        f"for {sizes.seconds} s, a commit each;\n"
+        f"the view is looked into every {LOOK_SECONDS * 1e3:.0f} ms, which the times include"
+    )
+    print(f"{'':<11} {'inserted':>9} {'a second':>9} {'seen':>9} {'p50 ms':>8} {'p99 ms':>8} {'most ms':>8}")
+    sample = generate_petitions(sizes.rows)
+    for name, url in each_database(databases):
+        with closing(Database(url, create=True)) as database:
+            prepare(database, sample)
+            with worker(url):
+                tell(name, measure(database, sample.petitions, sizes))
+
+
+def prepare(database: Database, sample: Sample) -> None:
+    """Attached, then scanned, as the how-to has it."""
+    with database.dialect.write_transaction(database.engine) as connection:
+        fill(connection, sample)
+    dedup = Deduplicator(database, "petitions", {"title": Text(), "content": Text()}, order="created_at")
+    dedup.upgrade()
+    dedup.attach()
+    dedup.scan()
+
+
+@contextmanager
+def worker(url: str) -> Iterator[None]:
+    """The command, by the stored recipe, until the end."""
+    command = [sys.executable, "-m", "db_dedup.cli", "worker", "petitions"]
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as said:
+        environment = os.environ | {"DB_DEDUP_URL": url}
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=said, stderr=said)
+        try:
+            yield
+        finally:
+            process.terminate()
+            if process.wait():
+                said.seek(0)
+                print(f"the worker failed: {said.read().decode(errors='replace')}")
+
+
+@dataclass
+class Times:
+    """Of each row: that its insert has begun, when its commit returned, when the view first showed it."""
+
+    begun: list[str] = field(default_factory=list)
+    committed: dict[str, float] = field(default_factory=dict)
+    seen: dict[str, float] = field(default_factory=dict)
+
+
+def measure(database: Database, stored: Sequence[Petition], sizes: Sizes) -> Times:
+    """Insert a row to warm up, then all others at their pace."""
+    times, warm_up, is_over = Times(), Times(), Event()
+    rows = near_duplicates(stored, sizes.a_second * sizes.seconds + 1)
+    for some, of_them in ((rows[:1], warm_up), (rows[1:], times)):
+        watcher = Thread(target=watch, args=(database, of_them, is_over))
+        is_over.clear()
+        watcher.start()
+        try:
+            write(database, some, sizes.a_second, of_them)
+            await_all(of_them)
+        finally:
+            is_over.set()
+            watcher.join()
+    return times
+
+
+def near_duplicates(stored: Sequence[Petition], count: int) -> list[dict[str, object]]:
+    """Stored petitions once more, received later, each with a line of its own at the end."""
+    names = petitions.columns.keys()
+    later = max(petition.created_at for petition in stored) + timedelta(days=1)
+    found = []
+    for i in range(count):
+        petition = stored[i % len(stored)]
+        row = {name: getattr(petition, name) for name in names}
+        row |= {
+            "id": len(stored) + 1 + i,
+            "content": f"{petition.content}{SUPPLEMENT}{i}",
+            "created_at": later + timedelta(seconds=i),
+        }
+        found.append(row)
+    return found
+
+
+def write(database: Database, rows: Sequence[dict[str, object]], a_second: int, times: Times) -> None:
+    """Insert and commit row by row, each at its time, or at once if that has passed."""
+    start = perf_counter()
+    with database.engine.connect() as connection:
+        for i, row in enumerate(rows):
+            sleep(max(0.0, start + i / a_second - perf_counter()))
+            times.begun.append(str(row["id"]))
+            with connection.begin():
+                connection.execute(insert(petitions), row)
+            times.committed[str(row["id"])] = perf_counter()
+
+
+def watch(database: Database, times: Times, is_over: Event) -> None:
+    """Look for the rows that have not been seen, again and again, each time anew."""
+    view = fixed_view(database.namespace, "duplicate_pairs")
+    is_asked = view.c.key_b.in_(bindparam("keys", expanding=True))
+    query = select(view.c.key_b).where(view.c.table_name == "petitions", is_asked)
+    awaited: list[str] = []
+    known = 0
+    with database.engine.connect() as connection:
+        while not is_over.wait(LOOK_SECONDS):
+            new = times.begun[known:]
+            known += len(new)
+            awaited += new
+            with connection.begin():
+                shown = set(connection.execute(query, {"keys": awaited[:_KEYS_A_LOOK]}).scalars())
+            now = perf_counter()
+            times.seen |= dict.fromkeys(shown, now)
+            awaited = [key for key in awaited if key not in shown]
+
+
+def await_all(times: Times) -> None:
+    """Until every row was seen, or none for so long that the rest are no duplicates."""
+    last, since = -1, perf_counter()
+    while len(times.seen) < len(times.begun) and perf_counter() - since < _PATIENCE_SECONDS:
+        if len(times.seen) > last:
+            last, since = len(times.seen), perf_counter()
+        sleep(0.05)
+
+
+def tell(name: str, times: Times) -> None:
+    """One line of the table."""
+    committed = sorted(times.committed.values())
+    pace = (len(committed) - 1) / (committed[-1] - committed[0])
+    took = np.array([times.seen[key] - times.committed[key] for key in times.seen]) * 1e3
+    p50, p99, most = np.percentile(took, [50, 99, 100]) if took.size else [np.nan] * 3
+    print(
+        f"{name:<11} {len(committed):>9,} {pace:>9.0f} {took.size:>9,} {p50:>8.0f} {p99:>8.0f} {most:>8.0f}",
+        flush=True,
+    )

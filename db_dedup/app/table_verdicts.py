@@ -1,0 +1,151 @@
+"""The verdicts on one table's pairs: given, withdrawn, listed."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from sqlalchemy import Connection
+
+from db_dedup.app.database import Database
+from db_dedup.app.table_access import TableAccess
+from db_dedup.dialects.batches import batches
+from db_dedup.engines.fingerprinter import NOTHING_TO_SAY, Fingerprinter
+from db_dedup.errors import ScanRunningError
+from db_dedup.records import GivenVerdicts, PairLabel, PairVerdict
+from db_dedup.store import changes, scans
+from db_dedup.store.changes import Change
+from db_dedup.store.clock import utc_now
+from db_dedup.store.verdicts import (
+    DigestPair,
+    StoredVerdict,
+    digest_pair,
+    drop_verdicts,
+    head_keys,
+    put_verdict,
+    rejected_among,
+    sorted_verdict,
+    standing_verdicts,
+)
+from db_dedup.store.watched_tables import StoredTable
+
+_LABELS_A_TRANSACTION = 500
+
+Digests = Mapping[str, bytes]
+"""Row key -> digest of the row's text."""
+
+
+class TableVerdicts:
+    """What people say of a table's pairs. A rejected pair stays rejected until either text changes."""
+
+    def __init__(self, database: Database, access: TableAccess, name: str) -> None:
+        self._database, self._access, self._name = database, access, name
+
+    def standing(self) -> list[PairVerdict]:
+        """The verdicts that hold, the oldest first; a changed text has ended the others."""
+        database = self._database
+        with database.errors_told(), database.engine.connect() as connection:
+            store = self._access.store(self._access.require_stored(connection))
+            return [PairVerdict(*verdict[2:]) for verdict in standing_verdicts(connection, store)]
+
+    def give(self, labels: Iterable[PairLabel], shown: Digests | None = None) -> GivenVerdicts:
+        """Keep labels as verdicts, each in place of an earlier one on the same two texts.
+
+        Args:
+            labels: what somebody says of rows.
+            shown: the digests of the texts that were judged; left out, those of the rows as they are now.
+
+        Raises:
+            ScanRunningError: a scan by other settings is at work, and would not know of them.
+        """
+        given = [self._give(some, shown) for some in batches(labels, _LABELS_A_TRANSACTION)]
+        return GivenVerdicts(
+            sum(part.kept for part in given),
+            tuple(fault for part in given for fault in part.faults),
+            any(part.changes_answer for part in given),
+            any(part.is_queued for part in given),
+        )
+
+    def withdraw(self, key_a: str, key_b: str) -> GivenVerdicts:
+        """Forget what was said of two rows as they are now; `kept` is 0, and a fault says if it was nothing."""
+        database = self._database
+        digests = self._digests([key_a, key_b])
+        if not {key_a, key_b} <= digests.keys():
+            return GivenVerdicts(0, (f"{_both(key_a, key_b)}: a row is not there",), False, False)
+        pair = digest_pair(digests[key_a], digests[key_b])
+        with database.errors_told(), database.dialect.write_transaction(database.engine) as connection:
+            stored = self._writable(connection)
+            was_rejected = rejected_among(connection, database.tables, stored.id, pair)
+            dropped = drop_verdicts(connection, database.tables, stored.id, [pair])
+            is_queued = self._queue(connection, stored, was_rejected)
+        faults = () if dropped else (f"{_both(key_a, key_b)}: nothing has been said of them",)
+        return GivenVerdicts(0, faults, bool(was_rejected), is_queued)
+
+    def _give(self, labels: Sequence[PairLabel], shown: Digests | None) -> GivenVerdicts:
+        database = self._database
+        digests = shown or self._digests(sorted({key for label in labels for key in _keys(label)}))
+        verdicts: dict[DigestPair, StoredVerdict] = {}
+        faults = []
+        for label in labels:
+            if fault := _fault(label, digests):
+                faults.append(f"{_both(label.key_a, label.key_b)}: {fault}")
+                continue
+            rows = ((digests[key], key) for key in _keys(label))
+            verdict = sorted_verdict(*rows, label.is_duplicate, utc_now())
+            verdicts[verdict.digests] = verdict
+        with database.errors_told(), database.dialect.write_transaction(database.engine) as connection:
+            stored = self._writable(connection)
+            among = {digest for pair in verdicts for digest in pair}
+            before = rejected_among(connection, database.tables, stored.id, among) & verdicts.keys()
+            for verdict in verdicts.values():
+                put_verdict(connection, database.tables, stored.id, verdict)
+            after = {pair for pair, verdict in verdicts.items() if not verdict.is_duplicate}
+            is_queued = self._queue(connection, stored, before ^ after)
+        return GivenVerdicts(len(verdicts), tuple(faults), bool(before ^ after), is_queued)
+
+    def _writable(self, connection: Connection) -> StoredTable:
+        stored = self._access.require_stored(connection)
+        if scans.is_building(connection, self._database.tables, self._name, stored.recipe):
+            raise ScanRunningError(
+                f"a scan of {self._name!r} by other settings is at work: say it again when it is done"
+            )
+        return stored
+
+    def _queue(self, connection: Connection, stored: StoredTable, pairs: Iterable[DigestPair]) -> bool:
+        """Let the worker search the pairs of these texts again; False where no worker handles the table."""
+        digests = sorted({digest for pair in pairs for digest in pair})
+        if stored.attached_at is None or not digests:
+            return False
+        keys = head_keys(connection, self._access.store(stored), digests)
+        again = [Change(key, changes.SEARCH_AGAIN) for key in sorted(keys)]
+        database = self._database
+        changes.append_changes(connection, database.dialect, database.tables, stored.id, again)
+        return True
+
+    def _digests(self, row_keys: Sequence[str]) -> dict[str, bytes]:
+        """Of the rows as they are now."""
+        database = self._database
+        with database.errors_told(), database.engine.connect() as connection:
+            stored = self._access.require_stored(connection)
+            with database.reading(connection) as rows_of:
+                _, source = self._access.inspected(rows_of, stored.watched)
+                rows = list(source.read_rows(rows_of, row_keys))
+        done = Fingerprinter(stored.watched).fingerprint([r.values for r in rows], [r.within for r in rows])
+        return {row.row_key: digest for row, digest in zip(rows, done.digests, strict=True)}
+
+
+def _keys(label: PairLabel) -> tuple[str, str]:
+    return label.key_a, label.key_b
+
+
+def _fault(label: PairLabel, digests: Digests) -> str | None:
+    """Why nothing can be kept of a label."""
+    for key in _keys(label):
+        if key not in digests:
+            return f"row {key[:40]!r} is not there"
+        if digests[key] == NOTHING_TO_SAY:
+            return f"row {key[:40]!r} has no text"
+    if digests[label.key_a] == digests[label.key_b]:
+        return "they agree in every weighted column, and are copies whatever is said of them"
+    return None
+
+
+def _both(key_a: str, key_b: str) -> str:
+    return f"rows {key_a[:40]!r} and {key_b[:40]!r}"

@@ -1,0 +1,162 @@
+"""Full scans from time to time: they repair what no trigger saw, and say what they repaired."""
+
+import logging
+import re
+import threading
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.triggers.base import BaseTrigger
+from apscheduler.triggers.cron import CronTrigger
+from apscheduler.triggers.interval import IntervalTrigger
+
+from db_dedup.errors import ConfigError, DedupError
+from db_dedup.progress import Progress
+from db_dedup.records import ScanReport
+
+logger = logging.getLogger(__name__)
+
+Scan = Callable[[], ScanReport]
+
+_UNITS: Final = {"m": 60, "h": 3600, "d": 86400}
+_WEEKDAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+
+
+def cron_trigger(expression: str) -> BaseTrigger:
+    """Five fields as in a crontab, in the machine's time zone: `0 2 * * *` is every night at two.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    fields = expression.split()
+    try:
+        if len(fields) != 5:
+            raise ValueError(f"{len(fields)} fields in place of five")
+        fields[4] = _named_weekdays(fields[4])
+        return CronTrigger.from_crontab(" ".join(fields))
+    except ValueError as error:
+        raise ConfigError(
+            f"cannot read the cron expression {expression!r} ({error}); "
+            f"such as '0 2 * * *': minute, hour, day, month, weekday"
+        ) from None
+
+
+def interval_trigger(duration: str) -> BaseTrigger:
+    """A whole number of minutes, hours or days: `30m`, `6h`, `1d`.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    found = re.fullmatch(r"([1-9]\d{0,5})([mhd])", duration)
+    if found is None:
+        raise ConfigError(f"cannot read the interval {duration!r}; such as 30m, 6h or 1d")
+    return IntervalTrigger(seconds=int(found[1]) * _UNITS[found[2]])
+
+
+class ScheduledScans:
+    """Scans some tables whenever a trigger fires, one after another."""
+
+    def __init__(
+        self,
+        scans: Mapping[str, Scan],
+        trigger: BaseTrigger,
+        on_scan: Callable[[ScanReport], None],
+        on_error: Callable[[str, DedupError], None],
+    ) -> None:
+        """Prepare; nothing runs yet.
+
+        Args:
+            scans: table name -> a full scan of it; what fails raises a DedupError.
+            trigger: when.
+            on_scan: told of each scan that has finished.
+            on_error: told of each that failed; the next one comes all the same.
+        """
+        self._scans, self._trigger, self._on_scan, self._on_error = scans, trigger, on_scan, on_error
+
+    def run(self, stop: threading.Event, *, once_now: bool = False) -> None:
+        """Scan until told to stop, with `once_now` right away, too.
+
+        A run that would begin before the same table's last one has ended is left out. One that is late,
+        because another table's takes long or the machine was asleep, is made up for, once.
+        """
+        # One thread: scans of several tables would take each other's memory and processors.
+        scheduler = BackgroundScheduler(executors={"default": ThreadPoolExecutor(1)})
+        first: dict[str, Any] = {"next_run_time": datetime.now(scheduler.timezone)} if once_now else {}
+        for name, scan in self._scans.items():
+            scheduler.add_job(
+                self._scan,
+                self._trigger,
+                args=(name, scan, stop),
+                id=name,
+                name=f"scan of {name}",
+                max_instances=1,
+                coalesce=True,
+                misfire_grace_time=None,
+                **first,
+            )
+        scheduler.start()
+        stop.wait()
+        scheduler.shutdown(wait=True)
+
+    def _scan(self, name: str, scan: Scan, stop: threading.Event) -> None:
+        if stop.is_set():
+            return
+        try:
+            report = scan()
+        except DedupError as error:
+            logger.info("a scheduled scan failed", extra={"table": name})
+            self._on_error(name, error)
+        else:
+            logger.info("a scheduled scan finished", extra={"table": name, "rows": report.rows})
+            self._on_scan(report)
+
+
+class StoppedError(DedupError):
+    """The scan was stopped; the last complete answer stands."""
+
+
+class StoppableProgress:
+    """Tells another progress, and ends the scan at its next step once it is told to stop.
+
+    The answer is written without a step in between: once that has begun, it is finished.
+    """
+
+    def __init__(self, progress: Progress, stop: threading.Event) -> None:
+        """Wrap a progress."""
+        self._progress, self._stop = progress, stop
+
+    def start(self, step: str, total: int | None) -> None:
+        """A step begins, unless it shall stop."""
+        self._check()
+        self._progress.start(step, total)
+
+    def advance(self, amount: int) -> None:
+        """So much more is done."""
+        self._check()
+        self._progress.advance(amount)
+
+    def finish(self) -> None:
+        """The step is over."""
+        self._progress.finish()
+
+    def _check(self) -> None:
+        if self._stop.is_set():
+            raise StoppedError("the scan was stopped; the last complete answer stands")
+
+
+def _named_weekdays(field: str) -> str:
+    """Weekdays by name: a crontab counts from Sunday, 0 or 7, the library from Monday."""
+    return field if field == "*" else ",".join(map(_weekdays, field.split(",")))
+
+
+def _weekdays(part: str) -> str:
+    found = re.fullmatch(r"(\*|(\d)(?:-(\d))?)(?:/([1-9]))?", part)
+    if found is None:
+        return part  # names, which mean the same in both
+    first, last = (0, 6) if found[1] == "*" else (int(found[2]), int(found[3] or found[2]))
+    if not first <= last <= 7:
+        raise ValueError(f"no weekdays {part}: they go from 0, Sunday, to 7")
+    return ",".join(_WEEKDAYS[day % 7] for day in range(first, last + 1, int(found[4] or 1)))

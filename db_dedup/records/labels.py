@@ -1,0 +1,40 @@
+"""What people say of pairs of rows."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True)
+class PairLabel:
+    """What somebody says of two rows, named by their keys."""
+
+    key_a: str
+    key_b: str
+    is_duplicate: bool
+
+
+@dataclass(frozen=True)
+class PairVerdict:
+    """A label that is kept with the table, and when it was given (UTC)."""
+
+    key_a: str
+    key_b: str
+    is_duplicate: bool
+    decided_at: datetime
+
+
+@dataclass(frozen=True)
+class GivenVerdicts:
+    """What has become of some labels.
+
+    Attributes:
+        kept: how many are kept as verdicts.
+        faults: a sentence for each that is not.
+        changes_answer: a pair has become rejected, or is so no longer.
+        is_queued: the worker makes the stored answer follow; else the next scan does.
+    """
+
+    kept: int
+    faults: tuple[str, ...]
+    changes_answer: bool
+    is_queued: bool
