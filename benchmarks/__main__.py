@@ -1,10 +1,26 @@
-"""Run benchmarks: `python -m benchmarks [--data FOLDER] [NAME ...]`, or `make bench DATA=FOLDER`."""
+"""Run benchmarks: `python -m benchmarks --help`, or `make bench DATA=FOLDER` for all."""
 
 import argparse
+from dataclasses import replace
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
-WITHOUT_DATA = ("candidates", "equal_rows", "lookups", "indexes", "scan_times")
+from benchmarks.servers import DATABASES
+
+WITHOUT_DATA = (
+    "candidates",
+    "equal_rows",
+    "lookups",
+    "indexes",
+    "scan_times",
+    "trigger_cost",
+    "committing_clients",
+    "worker_speed",
+    "latency",
+)
 WITH_DATA = ("petitions", "databases", "law")
 
 
@@ -15,15 +31,47 @@ def main() -> None:
     )
     parser.add_argument("names", nargs="*", choices=[*WITHOUT_DATA, *WITH_DATA, []], help="default: all")
     parser.add_argument("--data", type=Path, help="folder with petitions-gold/ and cn-law-articles/")
+    parser.add_argument("--small", action="store_true", help="tiny sizes, to see that they run")
+    parser.add_argument(
+        "--size", action="append", default=[], metavar="NAME=NUMBER", help="another size, such as rows=20000"
+    )
+    parser.add_argument("--database", action="append", choices=DATABASES, help="default: all three")
     chosen = parser.parse_args()
     names = chosen.names or [*WITHOUT_DATA, *(WITH_DATA if chosen.data else ())]
     for name in names:
         if name in WITH_DATA and not chosen.data:
             parser.error(f"{name} needs --data FOLDER")
+        module = import_module(f"benchmarks.{name}")
+        try:
+            options = options_for(module, chosen)
+        except (TypeError, ValueError) as error:
+            parser.error(f"{name}: {error}")
         print(f"\n== {name} ==")
-        import_module(f"benchmarks.{name}").run(chosen.data)
+        module.run(chosen.data, **options)
     if not chosen.names and not chosen.data:
         print(f"\nnot run without --data: {', '.join(WITH_DATA)}")
+
+
+def options_for(module: ModuleType, chosen: argparse.Namespace) -> dict[str, Any]:
+    """What a benchmark is told beside the folder of data.
+
+    Raises:
+        TypeError: it does not take such an option, or has no such size.
+        ValueError: a size is no number.
+    """
+    options: dict[str, Any] = {}
+    if chosen.database:
+        options["databases"] = chosen.database
+    if chosen.small or chosen.size:
+        sizes = getattr(module, "SMALL" if chosen.small else "Sizes", None)
+        if sizes is None:
+            raise TypeError("its sizes are fixed")
+        own = dict(size.split("=", 1) for size in chosen.size)
+        start = sizes if chosen.small else sizes()
+        options["sizes"] = replace(start, **{size: int(number) for size, number in own.items()})
+    if not options.keys() <= signature(module.run).parameters.keys():
+        raise TypeError("it takes no --database")
+    return options
 
 
 if __name__ == "__main__":

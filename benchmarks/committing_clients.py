@@ -85,7 +85,7 @@ def commits_a_second(engine: Engine, table: str, seconds: int) -> float:
     url = engine.url
     with script(_INSERT.format(table=table, title=_TITLE, content=_TITLE * 12)) as file:
         command = [
-            pgbench, "--no-vacuum", "--protocol=prepared", f"--file={file}", f"--client={CLIENTS}",
+            str(pgbench), "--no-vacuum", "--protocol=prepared", f"--file={file}", f"--client={CLIENTS}",
             f"--jobs={_THREADS}", f"--time={seconds}", f"--host={url.query['host']}",
             f"--username={url.username}", str(url.database),
         ]  # fmt: skip

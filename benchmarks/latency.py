@@ -22,7 +22,7 @@ from time import perf_counter, sleep
 from typing import Final
 
 import numpy as np
-from sqlalchemy import bindparam, insert, select
+from sqlalchemy import insert, select
 
 from benchmarks.servers import DATABASES, each_database
 from db_dedup import Deduplicator, Text
@@ -32,9 +32,10 @@ from db_dedup.sample import Petition, Sample, generate_petitions
 from db_dedup.schema.views import fixed_view
 
 SUPPLEMENT: Final = "另：相关材料已于本周补充提交。"
-LOOK_SECONDS: Final = 0.005
+LOOK_SECONDS: Final = 0.01
 
-_KEYS_A_LOOK: Final = 500
+# The oldest come first. A look at all of a long backlog would keep the server from working it off.
+_KEYS_A_LOOK: Final = 100
 _PATIENCE_SECONDS: Final = 20.0
 
 
@@ -57,8 +58,8 @@ def run(
 ) -> None:
     """Print p50 and p99 for each database."""
     print(
-        f"{sizes.rows:,} made-up petitions, default preset; {sizes.a_second} near-duplicates of them a second "
-        f"for {sizes.seconds} s, a commit each;\n"
+        f"{sizes.rows:,} made-up petitions, default preset; for {sizes.seconds} s {sizes.a_second} "
+        "near-duplicates of them a second, a commit each;\n"
         f"the view is looked into every {LOOK_SECONDS * 1e3:.0f} ms, which the times include"
     )
     print(f"{'':<11} {'inserted':>9} {'a second':>9} {'seen':>9} {'p50 ms':>8} {'p99 ms':>8} {'most ms':>8}")
@@ -154,7 +155,7 @@ def write(database: Database, rows: Sequence[dict[str, object]], a_second: int, 
 def watch(database: Database, times: Times, is_over: Event) -> None:
     """Look for the rows that have not been seen, again and again, each time anew."""
     view = fixed_view(database.namespace, "duplicate_pairs")
-    is_asked = view.c.key_b.in_(bindparam("keys", expanding=True))
+    is_asked = database.dialect.is_one_of(view.c.key_b, "keys")
     query = select(view.c.key_b).where(view.c.table_name == "petitions", is_asked)
     awaited: list[str] = []
     known = 0

@@ -36,7 +36,7 @@ class UnknownNameError(ConfigError):
 
 
 class MissingExtraError(ConfigError):
-    """A driver that an extra brings is not installed."""
+    """A driver or another library that an extra brings is not installed."""
 
     def __init__(self, module: str, extra: str) -> None:
         self.module, self.extra = module, extra

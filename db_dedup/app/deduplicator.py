@@ -12,6 +12,7 @@ from db_dedup.app.database import Database
 from db_dedup.app.row_texts import RowTexts
 from db_dedup.app.table_access import TableAccess
 from db_dedup.app.table_triggers import TableTriggers
+from db_dedup.app.table_verdicts import TableVerdicts
 from db_dedup.config import Settings, WatchedTable, watched_table
 from db_dedup.engines.embedded.expansion import Expansion
 from db_dedup.engines.embedded.explanation import Explainer
@@ -223,6 +224,10 @@ class Deduplicator:
         with self.database.errors_told(), self.database.engine.connect() as connection:
             _, source = self._access.source(connection, self._access.require_stored(connection).watched)
         return RowTexts(self.database, source)
+
+    def verdicts(self) -> TableVerdicts:
+        """What people have said of pairs of rows; a rejected pair stays rejected until either text changes."""
+        return TableVerdicts(self.database, self._access, self.name)
 
     def attach(self, dry_run: bool = False) -> list[str]:
         """Make triggers on the table that queue its changes, or mend them.

@@ -7,12 +7,15 @@ from sqlalchemy import Connection
 from db_dedup.app.database import Database
 from db_dedup.app.table_access import TableAccess
 from db_dedup.dialects.batches import batches
-from db_dedup.engines.fingerprinter import NOTHING_TO_SAY, Fingerprinter
+from db_dedup.engines.fingerprinter import NOTHING_TO_SAY
 from db_dedup.errors import ScanRunningError
-from db_dedup.records import GivenVerdicts, PairLabel, PairVerdict
+from db_dedup.jobs.questions import choose_questions
+from db_dedup.jobs.verdicts import digests_of
+from db_dedup.records import GivenVerdicts, PairLabel, PairVerdict, Question
 from db_dedup.store import changes, scans
 from db_dedup.store.changes import Change
 from db_dedup.store.clock import utc_now
+from db_dedup.store.given_keys import read_given
 from db_dedup.store.verdicts import (
     DigestPair,
     StoredVerdict,
@@ -44,6 +47,16 @@ class TableVerdicts:
         with database.errors_told(), database.engine.connect() as connection:
             store = self._access.store(self._access.require_stored(connection))
             return [PairVerdict(*verdict[2:]) for verdict in standing_verdicts(connection, store)]
+
+    def questions(self, limit: int) -> list[Question]:
+        """Pairs that tell most about where the rule should draw its line, and that nobody has judged."""
+        database = self._database
+        with database.errors_told():
+            with database.engine.connect() as connection:
+                stored = self._access.require_scanned(connection)
+                context = self._access.context(connection, stored.watched)
+                verdicts = standing_verdicts(connection, self._access.store(stored))
+            return choose_questions(context, {verdict.digests for verdict in verdicts}, limit)
 
     def give(self, labels: Iterable[PairLabel], shown: Digests | None = None) -> GivenVerdicts:
         """Keep labels as verdicts, each in place of an earlier one on the same two texts.
@@ -87,8 +100,8 @@ class TableVerdicts:
             if fault := _fault(label, digests):
                 faults.append(f"{_both(label.key_a, label.key_b)}: {fault}")
                 continue
-            rows = ((digests[key], key) for key in _keys(label))
-            verdict = sorted_verdict(*rows, label.is_duplicate, utc_now())
+            one, other = ((digests[key], key) for key in _keys(label))
+            verdict = sorted_verdict(one, other, label.is_duplicate, utc_now())
             verdicts[verdict.digests] = verdict
         with database.errors_told(), database.dialect.write_transaction(database.engine) as connection:
             stored = self._writable(connection)
@@ -122,13 +135,12 @@ class TableVerdicts:
     def _digests(self, row_keys: Sequence[str]) -> dict[str, bytes]:
         """Of the rows as they are now."""
         database = self._database
-        with database.errors_told(), database.engine.connect() as connection:
-            stored = self._access.require_stored(connection)
-            with database.reading(connection) as rows_of:
-                _, source = self._access.inspected(rows_of, stored.watched)
-                rows = list(source.read_rows(rows_of, row_keys))
-        done = Fingerprinter(stored.watched).fingerprint([r.values for r in rows], [r.within for r in rows])
-        return {row.row_key: digest for row, digest in zip(rows, done.digests, strict=True)}
+        with database.errors_told():
+            with database.engine.connect() as connection:
+                stored = self._access.require_stored(connection)
+                _, source = self._access.source(connection, stored.watched)
+            rows = read_given(database.source_engine.connect, source, row_keys)
+        return digests_of(stored.watched, rows)
 
 
 def _keys(label: PairLabel) -> tuple[str, str]:

@@ -1,8 +1,8 @@
 """Runs of three characters as features of the similarity, hashed without a string for each.
 
 The same runs that the segmenter `chars:3` cuts (white space left out, a shorter text is one run, runs without
-a letter, digit or ideograph dropped), but packed: three code points of 21 bits fit one number, which a
-bijective mix spreads over 64 bits. So equal hashes are equal runs, without exception.
+a letter, digit or ideograph dropped), but packed: three code points of 21 bits, each one more than it is, fit
+one number, which a bijective mix spreads over 64 bits. So equal hashes are equal runs, without exception.
 """
 
 from collections.abc import Sequence
@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 
 from db_dedup.flow._mix import mix
 
+# No run is mixed to either: of the two numbers that are, one is 0 and the other is longer than a run.
 _DROPPED: Final = 0
 _ROW_END: Final = 1
 _NEWLINE: Final = 10
 _BITS: Final = 21
 _CODE_POINTS: Final = 0x110000
+_SILENT, _SPACE, _SAYS_SOMETHING, _UNKNOWN = range(4)
 
 
 def hash_grams(texts: Sequence[str]) -> NDArray[np.uint64]:
@@ -33,19 +35,29 @@ def hash_grams(texts: Sequence[str]) -> NDArray[np.uint64]:
     """
     if not texts:
         return np.empty(0, np.uint64)
-    encoded = "\n".join(texts).encode("utf-32-le", "surrogatepass")
-    stream: NDArray[np.uint64] = _hash_grams(np.frombuffer(encoded, np.uint32), len(texts), _kinds())
+    points = np.frombuffer("\n".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
+    stream: NDArray[np.uint64] = _hash_grams(points, len(texts), _kinds_of(points))
     return stream
 
 
-@cache
-def _kinds() -> NDArray[np.uint8]:
-    """For each code point: 2 where it says something, 1 where it is white space, else 0."""
-    kinds = np.zeros(_CODE_POINTS, np.uint8)
-    for point in range(_CODE_POINTS):
-        character = chr(point)
-        kinds[point] = 2 if character.isalnum() else int(character.isspace())
+def _kinds_of(points: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    """uint8[0x110000]: what kind of character each code point is, known for these at least."""
+    kinds = _known_kinds()
+    new = np.unique(points[kinds[points] == _UNKNOWN])
+    kinds[new] = [_kind(chr(point)) for point in new.tolist()]
     return kinds
+
+
+@cache
+def _known_kinds() -> NDArray[np.uint8]:
+    # To ask for all of them beforehand would cost a single look-up more than all the rest of it.
+    return np.full(_CODE_POINTS, _UNKNOWN, np.uint8)
+
+
+def _kind(character: str) -> int:
+    if character.isalnum():
+        return _SAYS_SOMETHING
+    return _SPACE if character.isspace() else _SILENT
 
 
 @nb.njit(cache=True, nogil=True)
@@ -57,27 +69,21 @@ def _hash_grams(points, rows, kinds):  # type: ignore[no-untyped-def]
     for i in range(points.size + 1):
         if i == points.size or points[i] == _NEWLINE:
             if 0 < length < 3:
-                stream[used] = _named(run) if quiet < length else np.uint64(_DROPPED)
+                stream[used] = mix(run) if quiet < length else np.uint64(_DROPPED)
                 used += 1
             stream[used] = np.uint64(_ROW_END)
             used += 1
             run, length, quiet = np.uint64(0), 0, 3
             continue
         kind = kinds[points[i]]
-        if kind == 1:
+        if kind == _SPACE:
             continue
-        run = ((run << np.uint64(_BITS)) | np.uint64(points[i])) & mask
+        # One more than it is, so that a run of two is no run of three that begins with a zero character.
+        run = ((run << np.uint64(_BITS)) | (np.uint64(points[i]) + np.uint64(1))) & mask
         length += 1
         # How many of the latest characters say nothing.
-        quiet = 0 if kind == 2 else quiet + 1
+        quiet = 0 if kind == _SAYS_SOMETHING else quiet + 1
         if length >= 3:
-            stream[used] = _named(run) if quiet < 3 else np.uint64(_DROPPED)
+            stream[used] = mix(run) if quiet < 3 else np.uint64(_DROPPED)
             used += 1
     return stream[:used].copy()
-
-
-@nb.njit(cache=True, nogil=True)
-def _named(run):  # type: ignore[no-untyped-def]
-    """The hash of a run; two values are taken by what is dropped and by the end of a row."""
-    value = mix(run + np.uint64(1))
-    return value if value > np.uint64(_ROW_END) else value + np.uint64(2)

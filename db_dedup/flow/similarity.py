@@ -82,6 +82,15 @@ def similarity_of(measure, starts, hashes, weights, a, b):  # type: ignore[no-un
 
 
 @nb.njit(cache=True, nogil=True)
+def least_shared(measure, threshold, size):  # type: ignore[no-untyped-def]
+    """How many features two rows share at least whose similarity reaches the threshold, if the smaller one has
+    `size`; 0 where nothing is known of that. For use inside other kernels."""
+    if measure in (_JACCARD, _OVERLAP, _GUARDED_OVERLAP):
+        return int(np.ceil(threshold * size - 1e-6))
+    return 0
+
+
+@nb.njit(cache=True, nogil=True)
 def _square(starts, weights, row):  # type: ignore[no-untyped-def]
     total = 0.0
     for i in range(starts[row], starts[row + 1]):

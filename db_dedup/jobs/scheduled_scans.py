@@ -115,7 +115,10 @@ class ScheduledScans:
 
 
 class StoppedError(DedupError):
-    """The scan was stopped; the last complete answer stands."""
+    """The scan was told to stop."""
+
+    def __init__(self) -> None:
+        super().__init__("the scan was stopped; the last complete answer stands")
 
 
 class StoppableProgress:
@@ -144,7 +147,7 @@ class StoppableProgress:
 
     def _check(self) -> None:
         if self._stop.is_set():
-            raise StoppedError("the scan was stopped; the last complete answer stands")
+            raise StoppedError
 
 
 def _named_weekdays(field: str) -> str:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from db_dedup.config import WatchedTable
 from db_dedup.engines.fingerprinter import NOTHING_TO_SAY, Fingerprinter
 from db_dedup.jobs.context import JobContext
-from db_dedup.records import SourceTable
+from db_dedup.records import SourceRow, SourceTable
 from db_dedup.schema.tables import Tables
 from db_dedup.store.source import Source
 from db_dedup.store.verdicts import (
@@ -52,6 +52,12 @@ def verdicts_for(context: JobContext) -> ScanVerdicts:
     return ScanVerdicts({digests for digests, v in latest.items() if not v.is_duplicate}, moved)
 
 
+def digests_of(watched: WatchedTable, rows: Sequence[SourceRow]) -> dict[str, bytes]:
+    """Row key -> digest of the row's text."""
+    done = Fingerprinter(watched).fingerprint([row.values for row in rows], [row.within for row in rows])
+    return {row.row_key: digest for row, digest in zip(rows, done.digests, strict=True)}
+
+
 def move_verdicts(connection: Connection, tables: Tables, table_id: int, verdicts: ScanVerdicts) -> None:
     """Keep the verdicts by the digests of the settings that serve from this transaction on."""
     drop_verdicts(connection, tables, table_id, [digests for digests, _ in verdicts.moved])
@@ -71,8 +77,8 @@ def _moved(
     judged_by = old.model_copy(update={"order": None, "where": None})
     former = Source(context.source_dialect, context.source.table, judged_by)
     with context.source_dialect.read_snapshot(context.source_engine) as connection:
-        before = _digests(connection, former, old, keys)
-        after = _digests(connection, context.source, context.watched, keys)
+        before = digests_of(old, list(former.read_rows(connection, keys)))
+        after = digests_of(context.watched, list(context.source.read_rows(connection, keys)))
     moved = []
     for verdict in verdicts:
         a, b = verdict.key_a, verdict.key_b
@@ -95,12 +101,3 @@ def _text_settings(watched: WatchedTable) -> tuple[object, ...]:
 def _has_columns(table: SourceTable, watched: WatchedTable) -> bool:
     there = {column.name for column in table.columns}
     return there.issuperset([*watched.columns, *(part.column for part in watched.within)])
-
-
-def _digests(
-    connection: Connection, source: Source, watched: WatchedTable, row_keys: Sequence[str]
-) -> dict[str, bytes]:
-    """row key -> digest of the row's text, of the rows that are there."""
-    rows = list(source.read_rows(connection, row_keys))
-    done = Fingerprinter(watched).fingerprint([row.values for row in rows], [row.within for row in rows])
-    return {row.row_key: digest for row, digest in zip(rows, done.digests, strict=True)}

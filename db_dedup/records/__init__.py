@@ -13,6 +13,7 @@ from db_dedup.records.health import TableStatus as TableStatus
 from db_dedup.records.labels import GivenVerdicts as GivenVerdicts
 from db_dedup.records.labels import PairLabel as PairLabel
 from db_dedup.records.labels import PairVerdict as PairVerdict
+from db_dedup.records.labels import Question as Question
 
 _T = TypeVar("_T")
 

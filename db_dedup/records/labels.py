@@ -38,3 +38,28 @@ class GivenVerdicts:
     faults: tuple[str, ...]
     changes_answer: bool
     is_queued: bool
+
+
+@dataclass(frozen=True)
+class Question:
+    """Two rows that somebody should look at.
+
+    Attributes:
+        texts_a: its watched columns as they are now, "" for NULL; so is `texts_b`.
+        digest_a: of that text; so is `digest_b`.
+        distance: bits.
+        similarity: by the rule's measure.
+        is_found: the rule calls them duplicates.
+        reason: why they are worth a look.
+    """
+
+    key_a: str
+    key_b: str
+    texts_a: tuple[str, ...]
+    texts_b: tuple[str, ...]
+    digest_a: bytes
+    digest_b: bytes
+    distance: int
+    similarity: float
+    is_found: bool
+    reason: str

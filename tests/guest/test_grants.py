@@ -46,6 +46,7 @@ ARGUMENTS: Mapping[str, list[list[str]]] = {
     "sql": [["sql", "upgrade"], ["sql", "view", "petitions"]],
     "status": [["status"]],
     "worker": [["worker", "petitions", "--drain"]],
+    "schedule": [],  # it runs scans for ever
 }
 
 
@@ -109,7 +110,7 @@ class Office:
         change, watched = view(self.database, "change"), view(self.database, "watched_table")
         self.do(
             "UPDATE petitions SET content = CONCAT(content, '再') WHERE id = 78",
-            "UPDATE petitions SET id = id + 1000 WHERE id IN (SELECT * FROM (SELECT MAX(id) FROM petitions) AS a)",
+            "UPDATE petitions SET id = id + 1000 WHERE id = (SELECT * FROM (SELECT MAX(id) FROM petitions) a)",
             f"INSERT INTO {change} (table_id, row_key, operation, queued_at) "
             f"SELECT id, 'much too long', 'X', CURRENT_TIMESTAMP FROM {watched}",
         )

@@ -24,7 +24,7 @@ def sample() -> Sample:
 
 
 @pytest.fixture
-def dedup(database: Database, sample: Sample, folder: Path) -> Deduplicator:  # noqa: F811 - the fixture
+def dedup(database: Database, sample: Sample, folder: Path) -> Deduplicator:
     """Scanned, then attached, in each kind of database; three rows have too little text."""
     assert folder.is_dir()
     fill_database(database.engine, sample)

@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import create_engine, insert, make_url, select, update
 
-from db_dedup import Deduplicator
 from db_dedup import Database as OurDatabase
+from db_dedup import Deduplicator
+from db_dedup.config import watched_table
 from db_dedup.records import HotBlock, TableStatus
 from db_dedup.schema.types import to_unsigned
 from tests.cli.conftest import run, succeed
@@ -132,7 +133,9 @@ def test_a_scan_whose_process_died_has_failed(dedup: Deduplicator) -> None:
 
 
 def test_a_table_that_was_attached_only(dedup: Deduplicator) -> None:
-    other = Deduplicator(dedup.database, "others", {"title": 1}, table="petitions")
+    other = Deduplicator(
+        dedup.database, watched_table("others", {"table": "petitions", "columns": {"title": 1}})
+    )
     other.attach()
     (found,) = [entry for entry in dedup.database.status() if entry.table == "others"]
     assert (found.is_scanned, found.rows, found.groups, found.scans) == (False, 0, 0, ())
@@ -159,7 +162,7 @@ def test_a_table_that_is_gone(dedup: Deduplicator, database: Database) -> None:
     assert found.rows == 150
 
 
-def test_triggers_that_are_hidden_are_not_called_missing(mariadb_database: Database, sample: object) -> None:
+def test_triggers_that_are_hidden_are_not_called_missing(mariadb_database: Database) -> None:
     name = make_url(mariadb_database.url).database
     do(mariadb_database, "CREATE TABLE petitions (id INT PRIMARY KEY, title TEXT)")
     owner = Deduplicator(mariadb_database.engine, "petitions", {"title": 1})

@@ -15,8 +15,8 @@ from db_dedup.flow.similarity import similarity_of
 
 
 @nb.njit(cache=True, nogil=True)
-def _confirmed(a, b, rule):  # type: ignore[no-untyped-def]
-    """(whether rows a and b are duplicates, their similarity or NaN)."""
+def confirmed(a, b, rule):  # type: ignore[no-untyped-def]
+    """(whether proposed rows a and b are duplicates, their similarity or NaN)."""
     measure, threshold, within, places, starts, hashes, weights, rejected = rule
     if within[a] != within[b]:
         return False, np.nan
@@ -50,49 +50,11 @@ def join_confirmed(left, right, parents, rule):  # type: ignore[no-untyped-def]
         a, b = find_root(parents, left[p]), find_root(parents, right[p])
         if a == b:
             continue
-        is_duplicate, _ = _confirmed(left[p], right[p], rule)
+        is_duplicate, _ = confirmed(left[p], right[p], rule)
         if is_duplicate:
             parents[max(a, b)] = min(a, b)
             joined[p] = True
     return joined
-
-
-@nb.njit(cache=True, nogil=True)
-def join_runs(rows, starts, parents, rule):  # type: ignore[no-untyped-def]
-    """Join the groups of every confirmed pair within each run of rows.
-
-    Rows are taken in the order of their groups, so that those of one group are passed over at once.
-
-    Returns:
-        (left, right) rows of the pairs that joined two groups.
-    """
-    left, right = np.empty(1024, np.int32), np.empty(1024, np.int32)
-    found = 0
-    for run in range(starts.size - 1):
-        some = rows[starts[run] : starts[run + 1]]
-        roots = np.empty(some.size, np.int32)
-        for i in range(some.size):
-            roots[i] = find_root(parents, some[i])
-        order = np.argsort(roots)
-        next_group = 0
-        for i in range(some.size):
-            row = some[order[i]]
-            while next_group < some.size and roots[order[next_group]] == roots[order[i]]:
-                next_group += 1
-            for j in range(next_group, some.size):
-                other = some[order[j]]
-                a, b = find_root(parents, row), find_root(parents, other)
-                if a == b:
-                    continue
-                is_duplicate, _ = _confirmed(row, other, rule)
-                if not is_duplicate:
-                    continue
-                parents[max(a, b)] = min(a, b)
-                if found == left.size:
-                    left, right = _resized(left, 2 * found), _resized(right, 2 * found)
-                left[found], right[found] = row, other
-                found += 1
-    return left[:found].copy(), right[:found].copy()
 
 
 @nb.njit(cache=True, nogil=True)
@@ -145,14 +107,14 @@ def _added(a, b, proposal, rule, found, pairs):  # type: ignore[no-untyped-def]
     """(how many pairs there are, the arrays that hold them), a and b among them if they are duplicates."""
     if not _proposed(a, b, proposal):
         return found, pairs
-    is_duplicate, similarity = _confirmed(a, b, rule)
+    is_duplicate, similarity = confirmed(a, b, rule)
     if not is_duplicate:
         return found, pairs
     left, right, distances, similarities = pairs
     if found == left.size:
         size = 2 * found
-        left, right = _resized(left, size), _resized(right, size)
-        distances, similarities = _resized(distances, size), _resized(similarities, size)
+        left, right = resized(left, size), resized(right, size)
+        distances, similarities = resized(distances, size), resized(similarities, size)
     values = proposal[0]
     left[found], right[found] = a, b
     distances[found], similarities[found] = popcount(values[a] ^ values[b]), similarity
@@ -166,7 +128,8 @@ def _found(found, pairs):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _resized(array, size):  # type: ignore[no-untyped-def]
+def resized(array, size):  # type: ignore[no-untyped-def]
+    """A larger array that begins with this one."""
     bigger = np.empty(size, array.dtype)
     bigger[: array.size] = array
     return bigger
@@ -177,7 +140,7 @@ def confirmed_similarities(left, right, rule):  # type: ignore[no-untyped-def]
     """float64[p]: the similarity of each pair, NaN where none is computed."""
     result = np.empty(left.size, np.float64)
     for p in range(left.size):
-        _, result[p] = _confirmed(left[p], right[p], rule)
+        _, result[p] = confirmed(left[p], right[p], rule)
     return result
 
 
@@ -187,5 +150,5 @@ def are_duplicates(left, right, proposal, rule):  # type: ignore[no-untyped-def]
     result = np.zeros(left.size, np.bool_)
     for p in range(left.size):
         if _proposed(left[p], right[p], proposal):
-            result[p], _ = _confirmed(left[p], right[p], rule)
+            result[p], _ = confirmed(left[p], right[p], rule)
     return result

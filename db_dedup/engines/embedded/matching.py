@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.engines.embedded import _confirm as kernels
+from db_dedup.engines.embedded._join_runs import join_runs
 from db_dedup.engines.embedded.rejections import NONE_REJECTED, pack, unpack
 from db_dedup.flow.candidates import BLOCK_SHIFTS, candidate_pairs
 from db_dedup.flow.features import Features
@@ -22,6 +23,7 @@ from db_dedup.progress import Progress
 
 NO_ROW = -1
 _ROWS_A_BLOCK = 64
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # odd, so that small numbers become distinct large ones
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,7 @@ class _Search:
         self._rule = rule
         self._values = table.fingerprints[heads]
         self._sketches, self._sketch_places = table.sketches, table.sketch_places[heads]
+        self._within_values = table.within[heads].astype(np.uint64) * _SPREAD
         self._proposal = (self._values, rule.radius, self._sketches, self._sketch_places)
         self.parents = np.arange(heads.size, dtype=np.int32)
         self._rejected = _among(table.rejected, heads)
@@ -216,9 +219,10 @@ class _Search:
         return left[joined], right[joined]
 
     def _join_band(self, band: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Join the rows that agree in a band, run by run; rows of one group need no comparison."""
-        rows, starts = runs_of_equal(self._sketches[self._sketch_places, band])
-        left, right = kernels.join_runs(rows, starts, self.parents, self._confirm)
+        """Join the rows that agree in a band and in `within`, run by run."""
+        values = self._sketches[self._sketch_places, band] + self._within_values
+        rows, starts = runs_of_equal(values)
+        left, right = join_runs(rows, starts, self.parents, self._confirm)
         flatten(self.parents)
         return left, right
 

@@ -1,0 +1,242 @@
+"""Scans from time to time: when, what they tell, and how they end."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from datetime import datetime, timedelta
+
+import pytest
+from apscheduler.triggers.interval import IntervalTrigger
+
+from db_dedup import Deduplicator
+from db_dedup.errors import ConfigError, DedupError
+from db_dedup.jobs.scheduled_scans import (
+    ScheduledScans,
+    StoppableProgress,
+    StoppedError,
+    cron_trigger,
+    interval_trigger,
+)
+from db_dedup.progress import NullProgress
+from db_dedup.records import ScanReport
+from tests.cli.conftest import fail
+from tests.health.conftest import do
+from tests.health.process import background
+from tests.scan.conftest import answer
+from tests.servers import Database
+
+OFTEN = IntervalTrigger(seconds=0.05)
+
+# Of 2026-11-16, a Monday, to the 22nd: on which days the expression fires.
+CRON = [
+    ("0 2 * * *", "16 17 18 19 20 21 22"),
+    ("0 2 * * 0", "22"),
+    ("0 2 * * 7", "22"),
+    ("0 2 * * 1-5", "16 17 18 19 20"),
+    ("0 2 * * 0-3", "16 17 18 22"),
+    ("0 2 * * 6,1", "16 21"),
+    ("0 2 * * */2", "17 19 21 22"),
+    ("0 2 * * 1-7/3", "16 19 22"),
+    ("0 2 * * sun", "22"),
+    ("0 2 * * mon-wed", "16 17 18"),
+    ("0 2 20 * *", "20"),
+]
+
+
+@pytest.mark.parametrize(("expression", "days"), CRON)
+def test_weekdays_are_those_of_a_crontab(expression: str, days: str) -> None:
+    trigger = cron_trigger(expression)
+    now = datetime(2026, 11, 16, tzinfo=trigger.timezone)
+    fired = []
+    while (now := trigger.get_next_fire_time(None, now)) < datetime(2026, 11, 23, tzinfo=trigger.timezone):
+        fired.append(now)
+        now += timedelta(minutes=1)
+    assert " ".join(str(time.day) for time in fired) == days
+    assert {(time.hour, time.minute) for time in fired} == {(2, 0)}
+
+
+@pytest.mark.parametrize(
+    "expression", ["", "0 2 * *", "0 2 * * * *", "61 * * * *", "0 2 * * 8", "0 2 * * 5-2", "a b c d e"]
+)
+def test_a_cron_expression_that_cannot_be_read(expression: str) -> None:
+    with pytest.raises(ConfigError, match=r"such as '0 2 \* \* \*'"):
+        cron_trigger(expression)
+
+
+def test_intervals() -> None:
+    assert interval_trigger("30m").interval == timedelta(minutes=30)
+    assert interval_trigger("6h").interval == timedelta(hours=6)
+    assert interval_trigger("2d").interval == timedelta(days=2)
+    for wrong in ("", "0h", "6", "h", "1.5h", "-1h", "6 h", "10s", "99999999999d"):
+        with pytest.raises(ConfigError, match="such as 30m, 6h or 1d"):
+            interval_trigger(wrong)
+
+
+def told(dedup: Deduplicator, wanted: int = 1) -> list[ScanReport]:
+    """Run scans of the table one after another, until so many are done."""
+    stop, reports = threading.Event(), list[ScanReport]()
+
+    def on_scan(report: ScanReport) -> None:
+        reports.append(report)
+        if len(reports) == wanted:
+            stop.set()
+
+    def on_error(_: str, error: DedupError) -> None:
+        stop.set()
+        raise error
+
+    ScheduledScans({dedup.name: dedup.scan}, OFTEN, on_scan, on_error).run(stop)
+    return reports
+
+
+def test_it_tells_what_it_repaired(dedup: Deduplicator, database: Database) -> None:
+    dedup.detach()
+    stored = answer(dedup)
+    first, second = (group.group_id for group in dedup.groups(limit=2))
+    do(database, f"DELETE FROM petitions WHERE id = {first}")
+    do(
+        database,
+        "UPDATE petitions SET title = '甲乙丙丁', content = '完全不同的一件事情，没有别人说过。' "
+        f"WHERE id = {second}",
+    )
+    missed = dedup.verify().answer
+    repaired, again = told(dedup, 2)[:2]
+    fresh = answer(dedup)
+    changed = missed.pairs_changed.count
+    assert repaired.pairs_gained == missed.pairs_gained.count + changed
+    assert repaired.pairs_lost == missed.pairs_lost.count + changed
+    assert repaired.pairs_lost > 0
+    assert repaired.groups_changed == missed.groups_changed.count
+    assert repaired.groups_changed >= len({first, second} - {group.group_id for group in fresh[1]})
+    assert (again.pairs_gained, again.pairs_lost, again.groups_changed) == (0, 0, 0)
+    assert stored != fresh
+    assert dedup.verify().is_right
+
+
+def test_a_preview_changes_nothing(dedup: Deduplicator) -> None:
+    report = dedup.preview().report
+    assert (report.pairs_gained, report.pairs_lost, report.groups_changed) == (None, None, None)
+
+
+def test_after_a_failed_scan_the_next_one_comes(dedup: Deduplicator, database: Database) -> None:
+    dedup.detach()
+    do(database, "ALTER TABLE petitions RENAME TO elsewhere")
+    stop, errors, reports = threading.Event(), list[str](), list[ScanReport]()
+
+    def mend(name: str, error: DedupError) -> None:
+        errors.append(f"{name}: {error}")
+        do(database, "ALTER TABLE elsewhere RENAME TO petitions")
+
+    def on_scan(report: ScanReport) -> None:
+        reports.append(report)
+        stop.set()
+
+    ScheduledScans({"petitions": dedup.scan}, OFTEN, on_scan, mend).run(stop)
+    assert len(errors) == 1
+    assert "petitions" in errors[0]
+    assert reports[0].rows == 150
+
+
+class _Skips(logging.Handler):
+    """Notices when a run is left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = threading.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = record.getMessage()
+        if "scan of petitions" in message and "maximum number of running instances" in message:
+            self.seen.set()
+
+
+def test_a_run_does_not_begin_before_the_last_one_has_ended(dedup: Deduplicator) -> None:
+    """The first scan waits until another run should have begun and was left out."""
+    stop, at_once, skips = threading.Event(), list[int](), _Skips()
+    running = 0
+
+    def scan() -> ScanReport:
+        nonlocal running
+        running += 1
+        at_once.append(running)
+        assert skips.seen.wait(60)
+        report = dedup.scan()
+        running -= 1
+        stop.set()
+        return report
+
+    logger = logging.getLogger("apscheduler.scheduler")
+    logger.addHandler(skips)
+    try:
+        ScheduledScans({"petitions": scan}, OFTEN, lambda _: None, lambda *_: None).run(stop)
+    finally:
+        logger.removeHandler(skips)
+    assert skips.seen.is_set()
+    assert set(at_once) == {1}
+
+
+class _StopsAt:
+    """Tells the scan to stop as soon as a step begins."""
+
+    def __init__(self, step: str, stop: threading.Event) -> None:
+        self._step, self._stop = step, stop
+
+    def start(self, step: str, total: int | None) -> None:  # noqa: ARG002 - part of the protocol
+        if step == self._step:
+            self._stop.set()
+
+    def advance(self, amount: int) -> None:
+        pass
+
+    def finish(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("step", ["fingerprints", "matching"])
+def test_a_scan_that_is_stopped_leaves_the_answer(dedup: Deduplicator, database: Database, step: str) -> None:
+    before = answer(dedup)
+    do(database, "DELETE FROM petitions WHERE id > 75")
+    stop = threading.Event()
+    progress = StoppableProgress(_StopsAt(step, stop), stop)
+    with pytest.raises(StoppedError):
+        Deduplicator(dedup.database, "petitions", progress=progress).scan()
+    assert answer(dedup) == before
+    (status,) = dedup.database.status()
+    assert (status.last_scan_state, status.last_scan_error) == ("failed", str(StoppedError()))
+    assert dedup.scan().rows == 75
+
+
+def test_once_the_answer_is_being_written_it_is_finished(dedup: Deduplicator, database: Database) -> None:
+    do(database, "DELETE FROM petitions WHERE id > 75")
+    stop = threading.Event()
+    progress = StoppableProgress(_StopsAt("writing the answer", stop), stop)
+    assert Deduplicator(dedup.database, "petitions", progress=progress).scan().rows == 75
+    assert stop.is_set()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_command(dedup: Deduplicator, database: Database, number: signal.Signals) -> None:
+    dedup.detach()
+    gone = dedup.groups(limit=1)[0].group_id
+    do(database, f"DELETE FROM petitions WHERE id = {gone}")
+    with background("schedule", "petitions", "--every", "1d", "--once-now") as scheduled:
+        said = scheduled.line()
+        assert said.startswith("petitions: 149 rows in ")
+        assert "pairs gained" in said
+        assert scheduled.end(number) == 0
+        assert scheduled.rest() == ""
+    assert dedup.verify().is_right
+
+
+def test_when_is_to_be_said_once(dedup: Deduplicator) -> None:
+    assert dedup.name == "petitions"
+    for options in ([], ["--cron", "0 2 * * *", "--every", "6h"]):
+        assert "either --cron" in str(fail("schedule", "petitions", *options))
+    assert "such as 30m" in str(fail("schedule", "petitions", "--every", "soon"))
+
+
+def test_null_progress_is_enough(dedup: Deduplicator) -> None:
+    progress = StoppableProgress(NullProgress(), threading.Event())
+    assert Deduplicator(dedup.database, "petitions", progress=progress).scan().rows == 150

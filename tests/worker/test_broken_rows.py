@@ -1,0 +1,174 @@
+"""Rows that cannot be handled: parked and visible, the others go on; brought back once they are mended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from db_dedup import Deduplicator, Text
+from db_dedup.engines.fingerprinter import Fingerprinter
+from db_dedup.store import changes
+from tests.servers import Database
+from tests.worker.conftest import body, change, count_waiting, dead, drain, is_right, write
+from tests.worker.watched import Watched
+
+POISON = "poison"
+
+
+@pytest.fixture
+def poisoned(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """No text with that word can be fingerprinted, until the patch is undone."""
+    original = Fingerprinter.fingerprint
+
+    def fingerprint(self: Fingerprinter, rows: Sequence[Sequence[str]], *others: Any) -> Any:
+        if any(POISON in value for row in rows for value in row):
+            raise ValueError("cannot be read")
+        return original(self, rows, *others)
+
+    monkeypatch.setattr(Fingerprinter, "fingerprint", fingerprint)
+    return monkeypatch
+
+
+def test_a_broken_row_is_parked_and_comes_back(watched: Watched, poisoned: pytest.MonkeyPatch) -> None:
+    write(watched, (0, 3, 1, 4))
+    change(watched, 3, f"{body(3)} {POISON}")
+    batches = drain(watched)
+    assert sum(batch.dead for batch in batches) == 1
+    assert [(d.row_key, d.attempts, d.error) for d in dead(watched)] == [("3", 3, "ValueError")]
+    assert {pair[:2] for pair in watched.stored()["pairs"]} == {("1", "4")}
+
+    poisoned.undo()
+    assert watched.dedup.retry() == 1
+    assert (dead(watched), count_waiting(watched)) == ([], 1)
+    drain(watched)
+    assert dead(watched) == []
+    assert is_right(watched)
+
+
+def test_a_row_that_was_mended_needs_no_retry(watched: Watched, poisoned: pytest.MonkeyPatch) -> None:
+    write(watched, (0, 3))
+    change(watched, 3, POISON)
+    drain(watched)
+    assert dead(watched)
+    change(watched, 3, body(3))
+    drain(watched)
+    assert dead(watched) == []
+    assert is_right(watched)
+    poisoned.undo()
+
+
+@pytest.mark.parametrize("database", ["postgresql", "mariadb"], indirect=True)
+def test_a_row_mended_during_the_last_attempt_is_not_parked_for_good(
+    watched: Watched, poisoned: pytest.MonkeyPatch
+) -> None:
+    write(watched, (0, 3))
+    change(watched, 3, POISON)
+    original = changes.park
+
+    def park(*arguments: Any) -> None:
+        change(watched, 3, body(3))
+        original(*arguments)
+
+    poisoned.setattr(changes, "park", park)
+    drain(watched)
+    assert dead(watched) == []
+    poisoned.undo()
+    assert is_right(watched)
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_a_row_that_the_database_cannot_judge_is_parked(database: Database) -> None:
+    settings = {"columns": {"body": Text()}, "where": "10 / received > 0", "segmenter": "words"}
+    with database.engine.begin() as connection:
+        connection.execute(text("CREATE TABLE letters (id int PRIMARY KEY, body text, received int)"))
+    dedup = Deduplicator(database.engine, "letters", **settings)
+    dedup.upgrade()
+    dedup.attach()
+    dedup.scan()
+    with database.engine.begin() as connection:
+        for number, received in ((0, 1), (3, 2), (6, 0)):
+            values = {"id": number, "body": body(number), "received": received}
+            connection.execute(text("INSERT INTO letters VALUES (:id, :body, :received)"), values)
+    worker = dedup.worker()
+    done = [worker.step(), worker.step()]
+    assert [(batch.changes, batch.dead) for batch in done if batch] == [(3, 1)]
+    assert [pair[:2] for pair in map(tuple, _pairs(dedup))] == [("0", "3")]
+
+
+def test_a_key_that_is_too_long_is_parked(database: Database) -> None:
+    kind = "VARCHAR(900) CHARACTER SET ascii" if database.name == "mariadb" else "VARCHAR(900)"
+    dedup = _files(database, kind)
+    with database.engine.begin() as connection:
+        for name in ("a", "b", "c" * 800):
+            connection.execute(
+                text("INSERT INTO files VALUES (:name, :body)"), {"name": name, "body": body(0)}
+            )
+    worker = dedup.worker()
+    for _ in range(2):
+        batch = worker.step()
+        assert batch is not None
+        assert batch.dead == 1
+        assert worker.is_drained()
+        assert _pairs(dedup) == [("a", "b")]
+        # Brought back, it is given up again, and does not vanish.
+        assert dedup.retry() == 1
+
+
+@pytest.mark.parametrize("is_own_engine", [False, True])
+@pytest.mark.parametrize(
+    ("database", "key_type", "key"),
+    [
+        ("sqlite", "TEXT", "CAST(X'61FF' AS TEXT)"),
+        ("mariadb", "VARCHAR(90) COLLATE utf8mb4_bin", "CONCAT('a', CHAR(0), 'b')"),
+    ],
+    indirect=["database"],
+)
+def test_a_key_that_is_no_text_is_parked(
+    database: Database, key_type: str, key: str, is_own_engine: bool
+) -> None:
+    """Not valid UTF-8; with a NUL character in it."""
+    dedup = _files(database, key_type, database.engine if is_own_engine else database.url)
+    with database.engine.begin() as connection:
+        connection.execute(text(f"INSERT INTO files VALUES ({key}, :body)"), {"body": body(0)})
+        connection.execute(text("INSERT INTO files VALUES ('a', :body), ('b', :body)"), {"body": body(0)})
+    batch = dedup.worker().step()
+    assert batch is not None
+    assert (batch.changes, batch.dead) == (3, 1)
+    assert _pairs(dedup) == [("a", "b")]
+    dedup.database.close()
+
+
+@pytest.mark.parametrize("database", ["mariadb"], indirect=True)
+def test_a_key_in_another_spelling_is_the_same_row_under_another_key(database: Database) -> None:
+    dedup = _files(database, "VARCHAR(90) COLLATE utf8mb4_general_ci")
+    worker = dedup.worker()
+    steps = (
+        "INSERT INTO files VALUES ('a', :body), ('b', :body)",
+        "UPDATE files SET name = 'A' WHERE name = 'a'",
+    )
+    for statement in steps:
+        with database.engine.begin() as connection:
+            connection.execute(text(statement), {"body": body(0)})
+        batch = worker.step()
+        assert batch is not None
+        assert batch.dead == 0
+    assert _pairs(dedup) == [("A", "b")]
+
+
+def _files(database: Database, key_type: str, target: Any = None) -> Deduplicator:
+    with database.engine.begin() as connection:
+        connection.execute(
+            text(f"CREATE TABLE files (name {key_type} NOT NULL PRIMARY KEY, body VARCHAR(400))")
+        )
+    dedup = Deduplicator(target or database.engine, "files", {"body": Text()}, segmenter="words")
+    dedup.upgrade()
+    dedup.attach()
+    dedup.scan()
+    return dedup
+
+
+def _pairs(dedup: Deduplicator) -> list[tuple[str, str]]:
+    return [(pair.key_a, pair.key_b) for pair in dedup.pairs()]
