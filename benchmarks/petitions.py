@@ -1,5 +1,6 @@
 """Precision and recall on petitions with gold labels: the presets, and what was tried to choose them."""
 
+from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,14 @@ from benchmarks.datasets import read_gold_pairs, read_petitions
 from db_dedup.config import WatchedTable, watched_table
 from db_dedup.engines.embedded.matching import Matches, Table, match_table
 from db_dedup.engines.embedded.table_scan import match_rule
+from db_dedup.engines.embedded.wide_table import WideTable
 from db_dedup.engines.fingerprinter import Fingerprinter
+from db_dedup.jobs.calibration.calibrate import setting_of
+from db_dedup.jobs.calibration.choosing import cross_validate
+from db_dedup.jobs.calibration.counting import bootstrap, counts_by_group, is_found, score_by_length
+from db_dedup.jobs.calibration.evidence import gather, numbered
 from db_dedup.progress import NullProgress
+from db_dedup.records import SourceRow
 
 _TRIED: list[dict[str, Any]] = [
     {"preset": "strict"},
@@ -46,6 +53,47 @@ def run(data: Path | None) -> None:
         f1 = 2 * precision * recall / (precision + recall) if right else 0.0
         name = ", ".join(f"{key} {value}" for key, value in settings.items())
         print(f"{name:<58} {len(found):>6} {precision:>9.3f} {recall:>7.3f} {f1:>6.3f}")
+    _print_calibration(rows, gold)
+
+
+def _print_calibration(rows: list[dict[str, object]], gold: Mapping[frozenset[str], str]) -> None:
+    """One setting for all texts: how well it does when it is chosen without the petitions it is judged by."""
+    watched = watched_table("petitions", {"columns": {"title": 1, "content": 1}})
+    now = setting_of(watched.rule)
+    with WideTable(watched) as wide:
+        wide.add_page(
+            [SourceRow(str(r["id"]), None, (str(r["title"]), str(r["content"])), None) for r in rows]
+        )
+        wide_rows = wide.rows()
+        numbers = {key: number for number, key in enumerate(wide_rows.row_keys)}
+        by_label = {_by_number(pair, numbers): label for pair, label in gold.items()}
+        labelled = {pair: label == "V" for pair, label in by_label.items()}
+        evidence = numbered(gather(wide_rows, labelled, at_most=1_000_000).with_unlabelled_wrong())
+    groups = int(evidence.groups.max()) + 1
+    counts = counts_by_group(evidence, is_found(evidence, now), groups)
+    (balanced, chosen), gain = bootstrap([counts, cross_validate(evidence, groups, now)])
+    print("\nF1 on V with its 95 % interval, a bootstrap over groups of labelled pairs")
+    for name, share in (
+        ("preset balanced", balanced),
+        ("chosen in five folds over groups", chosen),
+        ("gain", gain),
+    ):
+        print(f"{name:<58} {share.value:.3f} ({share.low:.3f} to {share.high:.3f})")
+    others = np.array([label == "S" for label in by_label.values()])
+    found = is_found(evidence, now)[: others.size]
+    print(
+        f"preset balanced finds {np.count_nonzero(found & others)} of {np.count_nonzero(others)} pairs labelled S"
+    )
+    print(f"{'characters of the shorter text':<58} {'V':>6} {'precision':>9} {'recall':>7} {'F1':>6}")
+    for each in score_by_length(evidence, now):
+        duplicates = each.score.right + each.score.missed
+        shares = f"{each.score.precision.value:>9.3f} {each.score.recall.value:>7.3f} {each.score.f1:>6.3f}"
+        print(f"from {each.start:<53} {duplicates:>6} {shares}")
+
+
+def _by_number(pair: frozenset[str], numbers: Mapping[str, int]) -> tuple[int, int]:
+    a, b = sorted(numbers[key] for key in pair)
+    return a, b
 
 
 def find_pairs(rows: list[dict[str, object]], watched: WatchedTable) -> set[frozenset[str]]:

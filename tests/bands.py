@@ -1,15 +1,18 @@
 """What must hold of the band table at any time, whoever has written it."""
 
 import numpy as np
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from db_dedup import Deduplicator
 from db_dedup.engines.fingerprinter import Fingerprinter
 from db_dedup.store import watched_tables
+from db_dedup.store.inspection import inspect_table
+from db_dedup.store.source import Source
+from db_dedup.store.watched_tables import StoredTable
 
 
-def bands_are_exact(dedup: Deduplicator) -> int:
-    """Rows that take part in pairs have the bands of their text, and no others have any.
+def assert_bands_are_exact(dedup: Deduplicator, name: str = "petitions") -> int:
+    """Rows that take part in pairs have the bands of their text, and nothing else has any.
 
     Returns:
         How many rows have bands.
@@ -17,36 +20,39 @@ def bands_are_exact(dedup: Deduplicator) -> int:
     tables = dedup.database.tables
     row, band = tables.fingerprint.c, tables.band.c
     with dedup.database.engine.connect() as connection:
-        stored = watched_tables.find_table(connection, tables, "petitions")
+        stored = watched_tables.find_table(connection, tables, name)
         assert stored is not None
-        heads = connection.execute(
-            select(row.id, row.row_key, row.sketch).where(
-                row.table_id == stored.id, row.copy_of.is_(None), row.fingerprint.is_not(None)
+        heads = {
+            row_id: key
+            for row_id, key in connection.execute(
+                select(row.id, row.row_key).where(
+                    row.table_id == stored.id,
+                    row.recipe == stored.recipe,
+                    row.copy_of.is_(None),
+                    row.fingerprint.is_not(None),
+                )
             )
-        ).all()
-        others = select(row.id).where(row.table_id == stored.id, row.id.not_in([head.id for head in heads]))
-        without = connection.execute(others.where(row.sketch.is_not(None))).scalars().all()
-        entries = {tuple(entry) for entry in connection.execute(select(band.fingerprint_id, band.value))}
-        every = set(connection.execute(select(row.id)).scalars())
-        own = set(connection.execute(select(row.id).where(row.table_id == stored.id)).scalars())
-    assert not without, "rows that take part in no pairs"
-    assert {row_id for row_id, _ in entries} <= every, "rows that are gone"
-    if not stored.watched.rule.bands:
-        assert all(head.sketch is None for head in heads)
-        assert not own & {row_id for row_id, _ in entries}
-        return 0
-    sketches = [np.frombuffer(bytes(head.sketch), np.int64).tolist() for head in heads]
-    wanted = {(head.id, v) for head, sketch in zip(heads, sketches, strict=True) for v in sketch}
-    assert {entry for entry in entries if entry[0] in own} == wanted
-    assert [bytes(head.sketch) for head in heads] == _sketches_of_texts(dedup, [h.row_key for h in heads])
-    return len(heads)
+        }
+        own = select(row.id, row.sketch).where(row.table_id == stored.id, row.sketch.is_not(None))
+        sketches = {row_id: bytes(sketch) for row_id, sketch in connection.execute(own)}
+        others = set(connection.execute(select(row.id).where(row.table_id != stored.id)).scalars())
+        entries = [tuple(entry) for entry in connection.execute(select(band.fingerprint_id, band.value))]
+        wanted = _sketches_of(connection, dedup, stored, heads) if stored.watched.rule.bands else {}
+    assert sketches == wanted
+    values = {row_id: np.frombuffer(sketch, np.int64).tolist() for row_id, sketch in wanted.items()}
+    assert sorted(entry for entry in entries if entry[0] not in others) == sorted(
+        (row_id, value) for row_id, own_values in values.items() for value in own_values
+    )
+    return len(wanted)
 
 
-def _sketches_of_texts(dedup: Deduplicator, row_keys: list[str]) -> list[bytes]:
-    with dedup.database.engine.connect() as connection:
-        stored = dedup._require_stored(connection)
-        watched, source = dedup._source(connection, stored.watched)
-        rows = {row.row_key: row for row in source.read_rows(connection, row_keys)}
-    ordered = [rows[key] for key in row_keys]
+def _sketches_of(
+    connection: Connection, dedup: Deduplicator, stored: StoredTable, heads: dict[int, str]
+) -> dict[int, bytes]:
+    """id -> the sketch of its text as it is now."""
+    watched = stored.watched
+    source = Source(dedup.database.dialect, inspect_table(connection, watched.table_name), watched)
+    rows = {row.row_key: row for row in source.read_rows(connection, list(heads.values()))}
+    ordered = [rows[key] for key in heads.values()]
     done = Fingerprinter(watched).fingerprint([r.values for r in ordered], [r.within for r in ordered])
-    return [sketch.tobytes() for sketch in done.sketches]
+    return {row_id: sketch.tobytes() for row_id, sketch in zip(heads, done.sketches, strict=True)}

@@ -1,6 +1,6 @@
 """The duplicates of one table: the Python API, which the command line calls."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -19,16 +19,20 @@ from db_dedup.engines.embedded.explanation import Explainer
 from db_dedup.engines.embedded.lookup import CheckResult, Lookup
 from db_dedup.errors import ConfigError
 from db_dedup.jobs.attachment import AttachmentReport
+from db_dedup.jobs.calibration import calibrate
 from db_dedup.jobs.change_worker import BATCH_CHANGES, TableWorker, WorkerTable
 from db_dedup.jobs.full_scan import FullScan
 from db_dedup.jobs.table_view import TableView
+from db_dedup.jobs.verdicts import verdicts_for
 from db_dedup.jobs.verification import preview, verify
 from db_dedup.progress import NullProgress, Progress
 from db_dedup.records import (
+    Calibration,
     DuplicatePair,
     Explanation,
     GroupSummary,
     Match,
+    PairLabel,
     ScanPreview,
     ScanReport,
     SourceTable,
@@ -226,8 +230,27 @@ class Deduplicator:
         return RowTexts(self.database, source)
 
     def verdicts(self) -> TableVerdicts:
-        """What people have said of pairs of rows; a rejected pair stays rejected until either text changes."""
+        """What people say of pairs; a rejected one stays rejected until either text changes."""
         return TableVerdicts(self.database, self._access, self.name)
+
+    def calibrate(
+        self, labels: Iterable[PairLabel] | None = None, *, unlabelled_are_wrong: bool = False
+    ) -> Calibration:
+        """What labelled pairs say of the settings, and which others they speak for; nothing is written.
+
+        Args:
+            labels: left out, the verdicts that were given count.
+            unlabelled_are_wrong: the labels name every duplicate that there is.
+
+        Raises:
+            ConfigError: no labelled duplicate is among the rows.
+        """
+        self.database.require_schema()
+        with self.database.errors_told():
+            with self.database.engine.connect() as connection:
+                context = self._access.context(connection, self._access.settings(connection))
+            verdicts = verdicts_for(context).all
+            return calibrate(context, labels, verdicts, unlabelled_are_wrong=unlabelled_are_wrong)
 
     def attach(self, dry_run: bool = False) -> list[str]:
         """Make triggers on the table that queue its changes, or mend them.

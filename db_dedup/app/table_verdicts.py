@@ -77,7 +77,7 @@ class TableVerdicts:
         )
 
     def withdraw(self, key_a: str, key_b: str) -> GivenVerdicts:
-        """Forget what was said of two rows as they are now; `kept` is 0, and a fault says if it was nothing."""
+        """Forget what was said of two rows as they are now; a fault tells if that was nothing."""
         database = self._database
         digests = self._digests([key_a, key_b])
         if not {key_a, key_b} <= digests.keys():

@@ -9,12 +9,14 @@ import sys
 import typer
 
 from db_dedup.cli.attach import attach
+from db_dedup.cli.calibrate import calibrate
 from db_dedup.cli.check import check
 from db_dedup.cli.demo import demo
 from db_dedup.cli.detach import detach
 from db_dedup.cli.explain import explain
 from db_dedup.cli.groups import groups
 from db_dedup.cli.init import init
+from db_dedup.cli.label import label
 from db_dedup.cli.pairs import pairs
 from db_dedup.cli.retry import retry
 from db_dedup.cli.scan import scan
@@ -43,6 +45,8 @@ for command in (
     pairs,
     groups,
     explain,
+    label,
+    calibrate,
     check,
     attach,
     detach,

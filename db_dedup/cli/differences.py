@@ -5,7 +5,7 @@ from typing import Any
 
 from db_dedup.cli.output import print_table
 from db_dedup.cli.terminal import say
-from db_dedup.records import AnswerDifferences, Difference
+from db_dedup.records import AnswerDifferences, Difference, PastScan, ScanReport
 
 _PAIR_COLUMNS = ("key_a", "key_b", "distance", "similarity")
 
@@ -27,6 +27,14 @@ def tell_differences(found: AnswerDifferences) -> None:
         ("not the same in both answers, these included", found.groups_changed),
     ):
         _tell(f"groups {what}", groups, ("group_id",), ((key,) for key in groups.samples))
+
+
+def changes_of(scan: ScanReport | PastScan) -> str:
+    """How a scan changed the answer that stood, in some words."""
+    gained, lost, groups = scan.pairs_gained or 0, scan.pairs_lost or 0, scan.groups_changed or 0
+    if not (gained or lost or groups):
+        return "nothing has changed"
+    return f"{gained:,} pairs gained, {lost:,} lost, {groups:,} groups changed"
 
 
 def _tell(

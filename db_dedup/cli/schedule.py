@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from db_dedup.cli.differences import changes_of
 from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, Url, open_table
 from db_dedup.cli.terminal import say
 from db_dedup.errors import ConfigError, DedupError
@@ -62,10 +63,10 @@ def schedule(
 
 
 def _tell(report: ScanReport) -> None:
-    gained, lost, groups = report.pairs_gained, report.pairs_lost, report.groups_changed
-    changes = f"{gained:,} pairs gained, {lost:,} lost, {groups:,} groups changed"
-    what = changes if gained or lost or groups else "nothing has changed"
-    say(f"{report.table}: {report.rows:,} rows in {report.seconds:.1f} s; against what was stored: {what}")
+    say(
+        f"{report.table}: {report.rows:,} rows in {report.seconds:.1f} s; "
+        f"against what was stored: {changes_of(report)}"
+    )
 
 
 def _tell_error(name: str, error: DedupError) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from db_dedup.cli.differences import changes_of
 from db_dedup.cli.options import DEFAULT_CONFIG, AsJson, Config, StoreUrl, Url, open_database
 from db_dedup.cli.output import print_json, print_table
 from db_dedup.cli.terminal import say
@@ -83,5 +84,5 @@ def _sizes(sizes: dict[str, int]) -> str:
 def _scan(scan: PastScan) -> str:
     line = f"{scan.started_at:%Y-%m-%d %H:%M:%S} UTC, {scan.state}, {scan.seconds:,.1f} s"
     if scan.rows is not None:
-        line += f", {scan.rows:,} rows"
+        line += f", {scan.rows:,} rows; {changes_of(scan)}"
     return f"{line}: {scan.error}" if scan.error else line

@@ -48,24 +48,36 @@ def worker(
     ] = "127.0.0.1",
 ) -> None:
     """Handle the changes that the triggers queue, until stopped; SIGTERM or Ctrl-C finish the batch first."""
-    stop = threading.Event()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(name, lambda *_: stop.set())
     handled: Counter[str] = Counter()
     tell: list[Callable[[Batch], None]] = []
 
     def count(done: Batch) -> None:
-        handled.update({"changes": done.changes, "dead": done.dead})
+        handled.update({"changes": done.changes, "dead": done.dead, "scans": int(done.is_scan)})
         for observe in tell:
             observe(done)
 
     with ExitStack() as stack:
+        stop = stack.enter_context(_stopped_by_signal())
         opened = [stack.enter_context(open_table(config, url, name)) for name in tables]
         workers = [dedup.worker(batch) for dedup in opened]
         if metrics_port is not None:
             tell.append(stack.enter_context(_metrics(opened, metrics_host, metrics_port)))
         ChangeWorker(workers, poll, count).run(stop, drain=drain)
-    say(f"{handled['changes']:,} changes handled, {handled['dead']:,} given up")
+    say(f"{handled['changes']:,} changes handled, {handled['dead']:,} given up, {handled['scans']:,} scans")
+
+
+@contextmanager
+def _stopped_by_signal() -> Iterator[threading.Event]:
+    """What SIGTERM and Ctrl-C set while the block runs."""
+    stop = threading.Event()
+    before = {name: signal.getsignal(name) for name in (signal.SIGTERM, signal.SIGINT)}
+    for name in before:
+        signal.signal(name, lambda *_: stop.set())
+    try:
+        yield stop
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
 
 
 @contextmanager

@@ -21,7 +21,10 @@ MEASURES: Final = {
 """Measure -> its code for the kernels."""
 
 _LEAST_JACCARD: Final = 0.3
-"""Below it the guarded overlap is 0: a short text in which much of a long one happens to stand is no copy."""
+_CONTAINED: Final = 0.8
+_LEAST_CONTAINED: Final = 30
+"""Below that Jaccard the guarded overlap is 0, unless so much of the smaller set, of so many features at least, is
+in the larger one: a few phrases that a short text shares with a long one are no quotation."""
 
 
 def similarities(
@@ -73,10 +76,12 @@ def similarity_of(measure, starts, hashes, weights, a, b):  # type: ignore[no-un
             j += 1
     if measure == _JACCARD:
         return shared / (size_a + size_b - shared)
+    smaller = min(size_a, size_b)
     if measure == _GUARDED_OVERLAP and shared / (size_a + size_b - shared) < _LEAST_JACCARD:
-        return 0.0
+        is_contained = smaller >= _LEAST_CONTAINED and shared / smaller >= _CONTAINED
+        return shared / smaller if is_contained else 0.0
     if measure in (_OVERLAP, _GUARDED_OVERLAP):
-        return shared / min(size_a, size_b)
+        return shared / smaller
     # Squares past 2**53 are rounded, and the share of equal rows would pass 1.
     return min(1.0, product / np.sqrt(_square(starts, weights, a) * _square(starts, weights, b)))
 

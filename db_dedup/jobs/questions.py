@@ -14,16 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.config import PRESETS, Rule
-from db_dedup.engines.embedded.wide_table import WidePairs, WideRows, WideTable, find_wide
+from db_dedup.engines.embedded.wide_table import WidePairs, WideRows, WideTable, find_wide, length_bands
 from db_dedup.flow.candidates import MAX_RADIUS
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.verdicts import digests_of
 from db_dedup.records import Question
 from db_dedup.store.given_keys import read_given
 from db_dedup.store.verdicts import DigestPair, digest_pair
-
-LENGTH_EDGES: Final = (50, 100, 200, 400)
-"""Characters of the shorter text: where one length band ends and the next begins."""
 
 _AT_MOST_PAIRS: Final = 3_000_000
 _WIDER_BITS: Final = 4
@@ -72,11 +69,6 @@ def choose_questions(context: JobContext, answered: Collection[DigestPair], limi
     return _with_texts(context, found, reasons, chosen)
 
 
-def length_bands(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """int64[n]: the number of the band each length falls into."""
-    return np.searchsorted(np.array(LENGTH_EDGES), lengths, side="right").astype(np.int64)
-
-
 def _judged_rule(rule: Rule) -> Rule:
     """A rule that looks at no text is judged by the measure of the default preset."""
     if rule.similarity != "none":
@@ -90,14 +82,14 @@ def _reasons(found: _Candidates, rule: Rule) -> _Reasons:
     pairs, threshold = found.pairs, rule.threshold or PRESETS["balanced"].threshold
     is_alike = found.similarity >= threshold
     is_near = pairs.distances <= rule.radius
+    shares_band = pairs.shares_band & rule.bands
     beyond = np.abs(pairs.distances - rule.radius - 0.5)
-    one_alone = is_alike & (is_near ^ (pairs.shares_band & rule.bands))
-    missed = is_alike & ~is_near & ~(pairs.shares_band & rule.bands)
+    near_radius = np.clip(1 - beyond / (_NEAR_RADIUS + 1), 0, 1)
     return {
         "near the threshold": np.clip(1 - np.abs(found.similarity - threshold) / _NEAR_THRESHOLD, 0, 1),
-        "near the radius": np.where(is_alike, np.clip(1 - beyond / (_NEAR_RADIUS + 1), 0, 1), 0.0),
-        "alike, and not proposed": np.where(missed, 0.9, 0.0),
-        "proposed in one way only": np.where(one_alone, 0.5, 0.0),
+        "near the radius": np.where(is_alike & ~shares_band, near_radius, 0.0),
+        "alike, and not proposed": np.where(is_alike & ~is_near & ~shares_band, 0.9, 0.0),
+        "proposed in one way only": np.where(is_alike & (is_near ^ shares_band), 0.3, 0.0),
     }
 
 

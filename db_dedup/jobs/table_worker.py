@@ -177,7 +177,7 @@ class TableWorker:
         stale = increment.apply(connection, keys, utc_now(), again)
         left_out = (Change(key, changes.SEARCH_AGAIN) for key in sorted(stale))
         changes.append_changes(connection, self._dialect, self._tables, stored.id, left_out)
-        changes.forget_dead(connection, self._tables, stored.id, sorted(keys))
+        changes.forget_dead(connection, self._dialect, self._tables, stored.id, sorted(keys))
         return len(faulty)
 
     def _prepared(self, connection: Connection, stored: StoredTable, wanted: int) -> Increment:

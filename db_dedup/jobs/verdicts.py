@@ -32,12 +32,17 @@ class ScanVerdicts:
     """What people have said, in the terms of the settings of a scan.
 
     Attributes:
-        rejected: pairs of texts that are no duplicates, whatever the rule says.
+        all: every verdict.
         moved: (digests it is kept by, the verdict as it is to be kept) where that is by other digests.
     """
 
-    rejected: set[DigestPair] = field(default_factory=set)
+    all: list[StoredVerdict] = field(default_factory=list)
     moved: list[tuple[DigestPair, StoredVerdict]] = field(default_factory=list)
+
+    @property
+    def rejected(self) -> set[DigestPair]:
+        """Pairs of texts that are no duplicates, whatever the rule says."""
+        return {verdict.digests for verdict in self.all if not verdict.is_duplicate}
 
 
 def verdicts_for(context: JobContext) -> ScanVerdicts:
@@ -49,7 +54,7 @@ def verdicts_for(context: JobContext) -> ScanVerdicts:
         verdicts = read_verdicts(connection, context.tables, stored.id)
     moved = _moved(context, stored.watched, verdicts) if stored.recipe is not None else []
     latest = {v.digests: v for v in [*verdicts, *(verdict for _, verdict in moved)]}
-    return ScanVerdicts({digests for digests, v in latest.items() if not v.is_duplicate}, moved)
+    return ScanVerdicts(list(latest.values()), moved)
 
 
 def digests_of(watched: WatchedTable, rows: Sequence[SourceRow]) -> dict[str, bytes]:
@@ -69,7 +74,11 @@ def _moved(
     context: JobContext, old: WatchedTable, verdicts: Sequence[StoredVerdict]
 ) -> list[tuple[DigestPair, StoredVerdict]]:
     """The oldest first, so that of two that come to stand for the same texts the later one is kept."""
-    if not verdicts or _text_settings(old) == _text_settings(context.watched) or old.key != context.watched.key:
+    if (
+        not verdicts
+        or _text_settings(old) == _text_settings(context.watched)
+        or old.key != context.watched.key
+    ):
         return []
     if not _has_columns(context.source.table, old):
         return []

@@ -5,11 +5,16 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Generic, Literal, TypeVar
 
+from db_dedup.records.calibration import Calibration as Calibration
+from db_dedup.records.calibration import LengthScore as LengthScore
+from db_dedup.records.calibration import PairSetting as PairSetting
+from db_dedup.records.calibration import SettingScore as SettingScore
+from db_dedup.records.calibration import SettingStep as SettingStep
+from db_dedup.records.calibration import Share as Share
 from db_dedup.records.health import DeadChange as DeadChange
 from db_dedup.records.health import HotBlock as HotBlock
 from db_dedup.records.health import PastScan as PastScan
 from db_dedup.records.health import TableStatus as TableStatus
-
 from db_dedup.records.labels import GivenVerdicts as GivenVerdicts
 from db_dedup.records.labels import PairLabel as PairLabel
 from db_dedup.records.labels import PairVerdict as PairVerdict

@@ -56,16 +56,19 @@ def put_entries(
 
 def drop_bands(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> None:
     """Take rows out of the band table, those that are in it."""
-    row, band = store.tables.fingerprint, store.tables.band
+    row, band, is_one_of = store.tables.fingerprint, store.tables.band, store.dialect.is_one_of
+    query = select(row.c.id, row.c.sketch).where(is_one_of(row.c.id, "ids"), row.c.sketch.is_not(None))
+    # No row has an entry under another row's value that is not its own as well.
+    entries = delete(band).where(
+        is_one_of(band.c.value, "own_values"), is_one_of(band.c.fingerprint_id, "ids")
+    )
     for some in batches(ids, _IDS_A_QUERY):
-        query = select(row.c.id, row.c.sketch).where(row.c.id.in_(some), row.c.sketch.is_not(None))
-        sketched = [(row_id, bytes(sketch)) for row_id, sketch in connection.execute(query)]
+        found = connection.execute(query, {"ids": some})
+        sketched = [(row_id, bytes(sketch)) for row_id, sketch in found]
         for few in batches(sketched, _ROWS_A_STATEMENT):
             values = np.frombuffer(b"".join(sketch for _, sketch in few), np.int64)
             own = [row_id for row_id, _ in few]
-            # No row has an entry under another row's value that is not its own as well.
-            entries = band.c.value.in_(values.tolist()), band.c.fingerprint_id.in_(own)
-            connection.execute(delete(band).where(*entries))
+            connection.execute(entries, {"own_values": values.tolist(), "ids": own})
         write_sketches(connection, store, [(row_id, None) for row_id, _ in sketched])
 
 
@@ -98,15 +101,15 @@ def find_sharing(
         id -> (fingerprint, uint64[32] its sketch).
     """
     row, band = store.tables.fingerprint, store.tables.band
+    query = (
+        select(row.c.id, row.c.fingerprint, row.c.sketch)
+        .join(band, band.c.fingerprint_id == row.c.id)
+        .where(store.dialect.is_one_of(band.c.value, "wanted"), store.mine)
+    )
     found = {}
     wanted = np.unique(sketches.view(np.int64)).tolist()
     for some in batches(wanted, _ROWS_A_STATEMENT * 32):
-        query = (
-            select(row.c.id, row.c.fingerprint, row.c.sketch)
-            .join(band, band.c.fingerprint_id == row.c.id)
-            .where(band.c.value.in_(some), store.mine)
-        )
-        for row_id, fingerprint, sketch in connection.execute(query):
+        for row_id, fingerprint, sketch in connection.execute(query, {"wanted": some}):
             found[row_id] = fingerprint, np.frombuffer(bytes(sketch), np.uint64)
     return found
 

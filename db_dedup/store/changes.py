@@ -170,8 +170,11 @@ def retry_dead(connection: Connection, dialect: Dialect, tables: Tables, table_i
     return len(dead)
 
 
-def forget_dead(connection: Connection, tables: Tables, table_id: int, row_keys: list[str]) -> None:
+def forget_dead(
+    connection: Connection, dialect: Dialect, tables: Tables, table_id: int, row_keys: list[str]
+) -> None:
     """Rows that were handled after all are no longer dead."""
     dead = tables.dead_change
+    theirs = delete(dead).where(dead.c.table_id == table_id, dialect.is_one_of(dead.c.row_key, "row_keys"))
     for some in batches(row_keys, _KEYS_A_QUERY):
-        connection.execute(delete(dead).where(dead.c.table_id == table_id, dead.c.row_key.in_(some)))
+        connection.execute(theirs, {"row_keys": some})

@@ -28,7 +28,10 @@ def similarity(measure: str, a: Weights, b: Weights) -> float:
     shared = a.keys() & b.keys()
     if measure == "jaccard":
         return len(shared) / len(a.keys() | b.keys())
-    if measure == "overlap":
+    if measure == "guarded_overlap" and len(shared) / len(a.keys() | b.keys()) < 0.3:
+        smaller = min(len(a), len(b))
+        return len(shared) / smaller if smaller >= 30 and len(shared) / smaller >= 0.8 else 0.0
+    if measure in ("overlap", "guarded_overlap"):
         return len(shared) / min(len(a), len(b))
     lengths = [sum(weight * weight for weight in row.values()) for row in (a, b)]
     return sum(a[key] * b[key] for key in shared) / math.sqrt(lengths[0] * lengths[1])

@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import os
+import struct
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from itertools import combinations
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import NullPool, create_engine, insert, select
 
 from db_dedup import Deduplicator
-from db_dedup.config import Settings
+from db_dedup.cli.demo import petitions as petitions_table
+from db_dedup.config import DEFAULT_PRESET, PRESETS, Settings, WatchedTable
 from db_dedup.sample import Sample, generate_petitions
 from db_dedup.store import clock, watched_tables
 from tests.cli.conftest import folder, petitions, sqlite_petitions, write_settings
 from tests.interrupted.child import WITH_A_PROCESS
+from tests.scan.conftest import answer
 from tests.servers import Database
 
 __all__ = ["folder", "petitions", "sqlite_petitions"]
+
+Answer = tuple[Sequence[Any], Sequence[Any], Sequence[Any]]
 
 ROOT = Path(__file__).parent.parent.parent
 SECONDS = 120
 """Patience with a busy machine; nothing waits for it to pass."""
 
+RADIUS = PRESETS[DEFAULT_PRESET].radius
 VOLATILE = {"lease_owner", "lease_until", "answer_version"}
 CHANGED_RECIPE = 'term_frequency = "log"'
 
@@ -94,7 +101,26 @@ def let_leases_end(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def by_settings(database: Database) -> Deduplicator:
     """The petitions, as the settings file in the current folder says."""
-    return Deduplicator(database.engine, Settings.from_file(Path("dedup.toml")).watched("petitions"))
+    return Deduplicator(database.engine, in_the_file())
+
+
+def in_the_file() -> WatchedTable:
+    return Settings.from_file(Path("dedup.toml")).watched("petitions")
+
+
+def fresh_answer(dedup: Deduplicator) -> Answer:
+    """What a scan by the settings file finds in a database that knows nothing but the rows as they are."""
+    with dedup.database.engine.connect() as connection:
+        rows = connection.execute(select(petitions_table)).mappings().all()
+    with TemporaryDirectory() as folder:
+        engine = create_engine(f"sqlite:///{folder}/fresh.db", poolclass=NullPool)
+        petitions_table.create(engine)
+        with engine.begin() as connection:
+            connection.execute(insert(petitions_table), [dict(row) for row in rows])
+        fresh = Deduplicator(engine, in_the_file())
+        fresh.upgrade()
+        fresh.scan()
+        return answer(fresh)
 
 
 def change_recipe(database: Database, settings: str = CHANGED_RECIPE) -> Deduplicator:
@@ -105,7 +131,7 @@ def change_recipe(database: Database, settings: str = CHANGED_RECIPE) -> Dedupli
 def dump(dedup: Deduplicator, *without: str) -> dict[str, list[tuple[Any, ...]]]:
     """Everything in our tables; of the watched tables all but who is at work and how often somebody was."""
     tables = dedup.database.tables
-    wanted = {"watched_table", "fingerprint", "pair", "change", "dead_change", "scan"}.difference(without)
+    wanted = {"watched_table", "fingerprint", "pair", "band", "change", "dead_change", "scan"} - {*without}
     found = {}
     with dedup.database.engine.connect() as connection:
         for name in wanted:
@@ -120,14 +146,19 @@ def stored_keys(dedup: Deduplicator, recipe: int) -> set[str]:
         return set(connection.execute(select(row.c.row_key).where(row.c.recipe == recipe)).scalars())
 
 
-def keys_with_candidates(dedup: Deduplicator, radius: int = 11) -> set[str]:
-    """Every row, copies aside, that is within the radius of another one, by brute force."""
+def keys_with_candidates(dedup: Deduplicator) -> set[str]:
+    """Every row, copies aside, that another one is proposed for, by brute force on what is stored."""
     row, watched = dedup.database.tables.fingerprint, dedup.database.tables.watched_table
     with dedup.database.engine.connect() as connection:
         heads = connection.execute(
-            select(row.c.row_key, row.c.fingerprint)
+            select(row.c.row_key, row.c.fingerprint, row.c.sketch)
             .join(watched, (watched.c.id == row.c.table_id) & (watched.c.recipe == row.c.recipe))
             .where(row.c.copy_of.is_(None), row.c.fingerprint.is_not(None))
         ).all()
-    near = [pair for pair in combinations(heads, 2) if (pair[0][1] ^ pair[1][1]).bit_count() <= radius]
-    return {key for pair in near for key, _ in pair}
+    bands = {key: set(struct.unpack("32Q", sketch)) for key, _, sketch in heads}
+    near = [
+        (a[0], b[0])
+        for a, b in combinations(heads, 2)
+        if (a[1] ^ b[1]).bit_count() <= RADIUS or bands[a[0]] & bands[b[0]]
+    ]
+    return {key for pair in near for key in pair}

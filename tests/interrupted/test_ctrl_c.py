@@ -6,11 +6,8 @@ import signal
 
 import pytest
 
-from db_dedup.config import watched_table
-from db_dedup.sample import Sample
-from tests.interrupted.conftest import at_points, by_settings, change_recipe, dump, stopped_at
+from tests.interrupted.conftest import at_points, by_settings, change_recipe, dump, fresh_answer, stopped_at
 from tests.scan.conftest import answer
-from tests.scan.reference import brute_force
 from tests.servers import Database
 
 SAID = "stopped: the last complete answer stands; scan again for a new one"
@@ -19,9 +16,7 @@ SAID = "stopped: the last complete answer stands; scan again for a new one"
 @at_points(
     "reading", "writing a page", "between pages", "matching", "switching", on_servers=("reading", "switching")
 )
-def test_a_stopped_scan_says_what_stands_and_frees_the_table(
-    petitions: Database, sample: Sample, point: str
-) -> None:
+def test_a_stopped_scan_says_what_stands_and_frees_the_table(petitions: Database, point: str) -> None:
     before = by_settings(petitions)
     before.upgrade()
     before.scan()
@@ -38,8 +33,7 @@ def test_a_stopped_scan_says_what_stands_and_frees_the_table(
     (status,) = dedup.database.status()
     assert (status.last_scan_state, status.last_scan_error) == ("failed", "KeyboardInterrupt")
     dedup.scan()  # at once: nobody holds the table
-    watched = watched_table("petitions", {"columns": {"title": 1, "content": 1}, "term_frequency": "log"})
-    assert answer(dedup)[0] == brute_force(sample.petitions, watched)
+    assert answer(dedup) == fresh_answer(dedup)
 
 
 def test_stopped_after_the_switch_the_scan_counts_as_finished(sqlite_petitions: Database) -> None:

@@ -17,6 +17,7 @@ from sqlalchemy.exc import OperationalError
 
 from db_dedup import Deduplicator
 from db_dedup.cli.demo import petitions as petitions_table
+from db_dedup.config import watched_table
 from db_dedup.errors import ScanRunningError
 from db_dedup.jobs import lease
 from db_dedup.jobs.full_scan import FullScan
@@ -71,7 +72,8 @@ def test_it_is_refused_at_once_while_the_first_one_switches(
 def test_of_two_first_scans_one_is_refused(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both find no row for the table and want to write it. In SQLite the second waits before it looks."""
     petitions_table.create(database.engine)
-    dedup = Deduplicator(database.engine, "petitions", COLUMNS)
+    watched = watched_table("petitions", {"columns": COLUMNS})
+    dedup = Deduplicator(database.engine, watched)
     dedup.upgrade()
     tables, find, other = dedup.database.tables, watched_tables.find_table, "elsewhere:1:1"
 
@@ -79,7 +81,7 @@ def test_of_two_first_scans_one_is_refused(database: Database, monkeypatch: pyte
         found = find(*arguments)
         monkeypatch.setattr(watched_tables, "find_table", find)
         with dedup.database.dialect.write_transaction(database.engine) as connection:
-            table_id = watched_tables.add_table(connection, tables, dedup._given).id  # type: ignore[arg-type]
+            table_id = watched_tables.add_table(connection, tables, watched).id
             watched_tables.take_lease(connection, tables, table_id, other)
         return found
 

@@ -1,4 +1,4 @@
-"""The theorem with people in it: whatever was written and said, the views equal those after a fresh full scan."""
+"""The theorem with people in it: whatever was written and said, all views equal those after a full scan."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ HISTORIES = int(os.environ.get("DB_DEDUP_TEST_LABEL_HISTORIES", "60"))
 
 _key = st.sampled_from(KEYS)
 sayings = st.builds(
-    Step, st.just("say"), st.integers(0, 1), _key, st.tuples(_key, st.sampled_from([True, False, False, None]))
+    Step,
+    st.just("say"),
+    st.integers(0, 1),
+    _key,
+    st.tuples(_key, st.sampled_from([True, False, False, None])),
 )
 rescans = st.just(Step("rescan", 0))
 histories = st.tuples(
@@ -81,7 +85,8 @@ def played(database: Database) -> Iterator[list[tuple[Judged, JudgedHistory]]]:
     level: dict[str, Any] = {} if database.name == "sqlite" else {"isolation_level": "READ COMMITTED"}
     writers = create_engine(database.url, **level)
     watched.wait_for_nobody(database.engine, database.name)
-    judged = [Judged.make(database.engine, number) for number in range(len(WAYS))]
+    made = (Judged.make(database.engine, number) for number in range(len(WAYS)))
+    judged = [Judged(**vars(watched_table)) for watched_table in made]
     yield [(w, JudgedHistory(w, writers, database.name == "sqlite")) for w in judged]
     writers.dispose()
 

@@ -20,8 +20,12 @@ LETTERS = Table(
     Column("title", String(100)),
     Column("body", String(400)),
 )
-LAMP = "the lamp in our dark street has been broken for months and nobody repairs it although children walk here"
-WATER = "water stops every night in the whole estate and the manager of the house gives no answer to any letter"
+LAMP = (
+    "the lamp in our dark street has been broken for months and nobody repairs it although children walk here"
+)
+WATER = (
+    "water stops every night in the whole estate and the manager of the house gives no answer to any letter"
+)
 ROWS = {
     1: LAMP,
     2: LAMP + " today",

@@ -5,38 +5,43 @@ from itertools import combinations
 
 from db_dedup import DuplicatePair
 from db_dedup.config import WatchedTable
+from db_dedup.engines.embedded.table_scan import MEASURE_OF
 from db_dedup.engines.fingerprinter import NOTHING_TO_SAY, Fingerprinter
 from db_dedup.sample import Petition
+from tests.flow.reference import similarity
 
 
 def brute_force(petitions: Sequence[Petition], watched: WatchedTable) -> list[DuplicatePair]:
-    """Pairs and copies of the petitions, ordered by keys; only word Jaccard and no similarity."""
+    """Pairs and copies of the petitions, ordered by keys: those that agree in `within`, are within the radius
+    or have a band in common, and are similar enough."""
     received = sorted(petitions, key=lambda p: (p.created_at, p.id))
     done = Fingerprinter(watched).fingerprint(
         [[getattr(p, c) or "" for c in watched.columns] for p in received]
     )
-    starts, hashes = done.features.starts, done.features.hashes
-    words = [set(hashes[starts[i] : starts[i + 1]].tolist()) for i in range(len(received))]
-    first_of: dict[bytes, int] = {}
+    starts, hashes, weights = done.features.starts, done.features.hashes, done.features.weights
+    features = [
+        dict(zip(hashes[a:b].tolist(), weights[a:b].tolist(), strict=True))
+        for a, b in zip(starts[:-1], starts[1:], strict=True)
+    ]
+    bands = [set(enumerate(sketch)) for sketch in done.sketches.tolist()]
+    within = [tuple(getattr(p, w.column) for w in watched.within) for p in received]
+    first_of: dict[tuple[bytes, object], int] = {}
     pairs, heads = [], []
     for i, digest in enumerate(done.digests):
-        if digest != NOTHING_TO_SAY and digest in first_of:
-            pairs.append(DuplicatePair(str(received[first_of[digest]].id), str(received[i].id), 0, 1.0))
-            continue
-        first_of[digest] = i
-        if done.has_fingerprint[i]:
+        first = first_of.setdefault((digest, within[i]), i)
+        if digest != NOTHING_TO_SAY and first != i:
+            pairs.append(DuplicatePair(str(received[first].id), str(received[i].id), 0, 1.0))
+        elif done.has_fingerprint[i]:
             heads.append(i)
     rule = watched.rule
+    measure = MEASURE_OF[rule.similarity]
     for a, b in combinations(heads, 2):
         distance = (int(done.fingerprints[a]) ^ int(done.fingerprints[b])).bit_count()
-        if distance > rule.radius:
+        if within[a] != within[b] or (distance > rule.radius and not bands[a] & bands[b]):
             continue
-        similarity = None
-        if rule.similarity == "word_jaccard":
-            similarity = len(words[a] & words[b]) / len(words[a] | words[b])
-            if similarity < rule.threshold:
-                continue
-        pairs.append(DuplicatePair(str(received[a].id), str(received[b].id), distance, similarity))
+        score = None if measure is None else similarity(measure, features[a], features[b])
+        if score is None or score >= rule.threshold:
+            pairs.append(DuplicatePair(str(received[a].id), str(received[b].id), distance, score))
     return sorted(pairs, key=lambda p: (p.key_a, p.key_b))
 
 

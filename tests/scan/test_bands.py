@@ -4,68 +4,150 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 
-from db_dedup import Deduplicator
+from db_dedup import Deduplicator, DuplicatePair
 from db_dedup.cli.demo import petitions
 from db_dedup.config import watched_table
 from db_dedup.sample import Petition, Sample
-from tests.bands import bands_are_exact
+from tests.bands import assert_bands_are_exact
 from tests.scan.conftest import COLUMNS, answer, fill_database, watch
 from tests.scan.reference import brute_force
 from tests.servers import Database
 
-TEXTS = (
-    "小区门口的路灯坏了三个月，晚上出行很不安全，希望尽快修好。",
-    "小区门口的路灯坏了两个多月，夜里出行不安全，希望有关部门尽快修好。",
-    "公司拖欠三个月工资，老板已经联系不上，请求帮助讨薪。",
-)
+LAMP = "小区门口的路灯坏了三个月，晚上出行很不安全，希望尽快修好。"
+SAME_LAMP = "我们小区门口的路灯坏了三个多月，晚上出行很不安全，希望领导尽快修好。"
+WAGES = "公司拖欠三个月工资，老板已经联系不上，请求帮助讨薪。"
 
 
-def petition(number: int, content: str, day: int) -> dict[str, Any]:
-    return {"id": number, "title": "投诉", "content": content, "created_at": datetime(2024, 1, day)}
-
-
-def rows_now(database: Database) -> list[Petition]:
-    with database.engine.connect() as connection:
-        return [Petition(**row) for row in connection.execute(select(petitions)).mappings()]
-
-
-def brute(database: Database, **options: Any) -> list[Any]:
-    return brute_force(rows_now(database), watched_table("petitions", {"columns": COLUMNS, **options}))
-
-
-def write(database: Database, *rows: dict[str, Any]) -> Deduplicator:
+def made(database: Database, *contents: str, **options: Any) -> Deduplicator:
+    """Petitions 1, 2, ... received one a day, scanned once."""
     with database.engine.begin() as connection:
         petitions.create(connection)
-        connection.execute(insert(petitions), list(rows))
-    return watch(database.engine)
+        connection.execute(insert(petitions), [petition(i, text) for i, text in enumerate(contents, 1)])
+    dedup = watch(database.engine, **options)
+    dedup.scan()
+    return dedup
 
 
-def test_bands_find_what_the_fingerprints_do_not(database: Database, sample: Sample) -> None:
+def petition(number: int, content: str) -> dict[str, Any]:
+    return {"id": number, "title": "投诉", "content": content, "created_at": datetime(2024, 1, number)}
+
+
+def change(database: Database, number: int, **values: Any) -> None:
+    with database.engine.begin() as connection:
+        connection.execute(update(petitions).where(petitions.c.id == number).values(**values))
+
+
+def brute(database: Database, **options: Any) -> list[DuplicatePair]:
+    with database.engine.connect() as connection:
+        now = [Petition(**row) for row in connection.execute(select(petitions)).mappings()]
+    return brute_force(now, watched_table("petitions", {"columns": COLUMNS, **options}))
+
+
+def check(dedup: Deduplicator, database: Database) -> list[tuple[str, str]]:
+    """The keys of the pairs, which are those of brute force."""
+    assert_bands_are_exact(dedup)
+    found, _, _ = answer(dedup)
+    assert found == brute(database)
+    return [(pair.key_a, pair.key_b) for pair in found]
+
+
+@pytest.mark.parametrize("options", [{}, {"within": "region"}, {"similarity": "none"}, {"radius": 0}])
+def test_bands_find_what_the_fingerprints_do_not(
+    database: Database, sample: Sample, options: dict[str, Any]
+) -> None:
     fill_database(database.engine, sample)
     found = {}
     for bands in (False, True):
-        dedup = watch(database.engine, bands=bands)
+        dedup = watch(database.engine, bands=bands, **options)
         dedup.scan()
-        found[bands], _, _ = answer(dedup)
-        assert found[bands] == brute(database, bands=bands)
-        bands_are_exact(dedup)
+        found[bands] = answer(dedup)[0]
+        assert found[bands] == brute(database, bands=bands, **options)
+        assert bool(assert_bands_are_exact(dedup)) == bands
     added = set(found[True]) - set(found[False])
     assert set(found[False]) < set(found[True])
-    assert all(pair.distance > 3 for pair in added)
+    assert all(pair.distance > dedup._access.given.rule.radius for pair in added)
     assert len(added) > 20
 
 
-def test_a_copy_becomes_the_head(database: Database) -> None:
-    """The row received first of equal ones is received later by now: another has its bands, unread."""
-    dedup = write(database, petition(1, TEXTS[0], 1), petition(2, TEXTS[0], 2), petition(3, TEXTS[1], 3))
+def test_another_text(database: Database) -> None:
+    dedup = made(database, LAMP, SAME_LAMP, WAGES)
+    assert check(dedup, database) == [("1", "2")]
+    change(database, 3, content=LAMP + "谢谢")
+    change(database, 2, content=WAGES)
     dedup.scan()
+    assert check(dedup, database) == [("1", "3")]
+
+
+@pytest.mark.parametrize("content", ["", "路", "！！！"])
+def test_too_little_text_has_no_bands(database: Database, content: str) -> None:
+    dedup = made(database, LAMP, SAME_LAMP)
+    change(database, 2, title="", content=content)
+    dedup.scan()
+    assert check(dedup, database) == []
+    assert assert_bands_are_exact(dedup) == 1
+
+
+def test_a_row_becomes_a_copy_and_a_copy_the_first(database: Database) -> None:
+    dedup = made(database, LAMP, LAMP, SAME_LAMP)
+    assert assert_bands_are_exact(dedup) == 2
+    change(database, 3, content=LAMP)
+    dedup.scan()
+    assert check(dedup, database) == [("1", "2"), ("1", "3")]
+    assert assert_bands_are_exact(dedup) == 1
+    change(database, 1, content=SAME_LAMP)
+    dedup.scan()
+    assert check(dedup, database) == [("1", "2"), ("2", "3")]
     with database.engine.begin() as connection:
-        later = update(petitions).where(petitions.c.id == 1).values(created_at=datetime(2024, 2, 1))
-        connection.execute(later)
+        connection.execute(delete(petitions).where(petitions.c.id == 2))
     dedup.scan()
-    bands_are_exact(dedup)
-    found, _, _ = answer(dedup)
-    assert [(p.key_a, p.key_b) for p in found] == [("2", "1"), ("2", "3")]
-    assert found == brute(database)
+    assert check(dedup, database) == [("1", "3")]
+
+
+def test_a_copy_takes_over_from_a_row_that_is_received_later_by_now(database: Database) -> None:
+    """None of the texts has changed, so none is segmented: the bands are handed on as they are stored."""
+    dedup = made(database, WAGES, LAMP, LAMP, SAME_LAMP)
+    change(database, 2, created_at=datetime(2024, 2, 1))
+    dedup.scan()
+    assert check(dedup, database) == [("3", "2"), ("3", "4")]
+
+
+def test_deleted_rows_leave_no_bands(database: Database) -> None:
+    dedup = made(database, LAMP, SAME_LAMP, WAGES)
+    with database.engine.begin() as connection:
+        connection.execute(delete(petitions).where(petitions.c.id != 2))
+    dedup.scan()
+    assert check(dedup, database) == []
+    band = dedup.database.tables.band
+    with database.engine.connect() as connection:
+        assert connection.execute(select(func.count()).select_from(band)).scalar_one() == 32
+
+
+def test_another_recipe_leaves_no_bands_behind(database: Database, sample: Sample) -> None:
+    fill_database(database.engine, sample)
+    for options in ({}, {"segmenter": "chars:2"}, {"preset": "strict"}, {"normaliser": "tweet"}):
+        dedup = watch(database.engine, **options)
+        dedup.scan()
+        assert bool(assert_bands_are_exact(dedup)) == (options != {"preset": "strict"})
+        band, row = dedup.database.tables.band, dedup.database.tables.fingerprint
+        with database.engine.connect() as connection:
+            owners = set(connection.execute(select(band.c.fingerprint_id)).scalars())
+            assert owners <= set(connection.execute(select(row.c.id)).scalars())
+
+
+def test_two_tables_of_the_same_texts(database: Database) -> None:
+    """Their rows share every value, and neither table finds or takes away the other's."""
+    dedup = made(database, LAMP, SAME_LAMP, WAGES)
+    settings = {"columns": COLUMNS, "order": "created_at", "table": "petitions"}
+    twice = Deduplicator(dedup.database, watched_table("again", settings))
+    twice.scan()
+    assert assert_bands_are_exact(dedup) == assert_bands_are_exact(twice, "again") == 3
+    record = {"title": "投诉", "content": SAME_LAMP}
+    assert [m.row_key for m in dedup.check(record)] == [m.row_key for m in twice.check(record)] == ["2", "1"]
+    with database.engine.begin() as connection:
+        connection.execute(delete(petitions).where(petitions.c.id == 1))
+    twice.scan()
+    assert assert_bands_are_exact(twice, "again") == 2
+    dedup.scan()
+    assert assert_bands_are_exact(dedup) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import create_engine, delete, text
@@ -151,7 +152,7 @@ def _queue(watched: Watched, row_keys: list[str]) -> None:
     database, now = watched.dedup.database, utc_now()
     columns, number = ("table_id", "row_key", "operation", "queued_at"), table_id(watched)
     with database.dialect.write_transaction(database.engine) as connection:
-        rows = [(number, row_key, "U", now) for row_key in row_keys]
+        rows = ((number, row_key, "U", now + timedelta(microseconds=i)) for i, row_key in enumerate(row_keys))
         database.dialect.bulk_insert(connection, database.tables.change, columns, rows)
 
 

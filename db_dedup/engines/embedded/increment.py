@@ -237,8 +237,8 @@ class _Batch:
         for a, b, distance, (is_duplicate, score) in zip(left, right, distances, confirmed, strict=True):
             if is_duplicate:
                 found[self._oriented(a, b)] = (distance, score)
-        for pair in self._rejected({self._rows[i] for pair in found for i in pair}):
-            found.pop(self._oriented(*pair), None)
+        for a, b in self._rejected({self._rows[i] for pair in found for i in pair}):
+            found.pop(self._oriented(a, b), None)
         old = read_pairs_of(self._connection, self._store, sorted(self._searched | self._no_heads))
         replace_pairs(self._connection, self._store, old, _stored_pairs(found), self._now)
 

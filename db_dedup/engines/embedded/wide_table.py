@@ -29,6 +29,9 @@ from db_dedup.records import SourceRow
 FAR: Final = 99
 """The distance of two rows one of which has no fingerprint; beyond every radius."""
 
+LENGTH_EDGES: Final = (50, 100, 200, 400)
+"""Characters of the shorter text of a pair: where one length band ends and the next begins."""
+
 MEASURES: Final = tuple(name for name, measure in MEASURE_OF.items() if measure is not None)
 
 
@@ -143,6 +146,11 @@ class WideTable:
             self._words.all_features(),
             self._grams.all_features(),
         )
+
+
+def length_bands(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """int64[n]: the number of the band that each length falls into."""
+    return np.searchsorted(np.array(LENGTH_EDGES), lengths, side="right").astype(np.int64)
 
 
 def find_wide(rows: WideRows, radius: int, at_most: int) -> tuple[WidePairs, bool]:

@@ -1,0 +1,112 @@
+"""`db-dedup calibrate`: what labelled pairs say of a table's settings."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from db_dedup.cli.calibration_page import calibration_page
+from db_dedup.cli.label import DuplicateLabel
+from db_dedup.cli.options import DEFAULT_CONFIG, AsJson, Config, StoreUrl, TableName, Url, open_table
+from db_dedup.cli.output import print_json, print_table
+from db_dedup.cli.setting_words import (
+    length_words,
+    proposal_lines,
+    setting_words,
+    share_words,
+    summary_lines,
+    toml_lines,
+)
+from db_dedup.cli.terminal import TerminalProgress, say
+from db_dedup.errors import ConfigError
+from db_dedup.jobs.label_file import read_labels
+from db_dedup.records import Calibration, LengthScore, SettingScore
+
+_COLUMNS: Final = ("", "right", "wrong", "missed", "not labelled", "precision", "recall", "F1")
+
+
+def calibrate(
+    table: TableName,
+    config: Config = DEFAULT_CONFIG,
+    url: Url = None,
+    store_url: StoreUrl = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="DB_DEDUP_LABELS",
+            help="A CSV file: key_a, key_b, label. Without it, what was said to `label` counts.",
+            dir_okay=False,
+            show_default=False,
+        ),
+    ] = None,
+    duplicate_label: DuplicateLabel = None,
+    unlabelled_are_wrong: Annotated[
+        bool,
+        typer.Option(
+            "--unlabelled-are-wrong",
+            envvar="DB_DEDUP_UNLABELLED_ARE_WRONG",
+            help="The labels name every duplicate there is: any other pair that is found is wrong.",
+        ),
+    ] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="DB_DEDUP_HTML",
+            help="Also write a page with plots, which needs no other file and holds no text of a row.",
+            dir_okay=False,
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Judge the settings of TABLE by labelled pairs, and propose others where the labels speak for them.
+
+    Writes nothing into the database.
+    """
+    given = None if labels is None else read_labels(labels, duplicate_label or ())
+    with TerminalProgress() as progress, open_table(config, url, table, progress, store_url) as dedup:
+        found = dedup.calibrate(given, unlabelled_are_wrong=unlabelled_are_wrong)
+    if html is not None:
+        _write(html, calibration_page(found))
+    if as_json:
+        print_json({**asdict(found), "toml": toml_lines(found)})
+    else:
+        _tell(found)
+
+
+def _write(file: Path, page: str) -> None:
+    try:
+        file.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot write {file}: {error.strerror}") from None
+    say(f"written: {file}")
+
+
+def _tell(found: Calibration) -> None:
+    for line in summary_lines(found):
+        say(line)
+    print_table(
+        _COLUMNS,
+        [
+            ("now", *_cells(found.now)),
+            *([("proposed", *_cells(found.proposed))] if found.proposed != found.now else []),
+        ],
+    )
+    say(f"now: {setting_words(found.now.setting)}")
+    if found.proposed != found.now:
+        say(f"proposed: {setting_words(found.proposed.setting)}")
+    print_table(("characters", *_COLUMNS[1:]), _length_rows(found.by_length[0]))
+    for line in proposal_lines(found):
+        say(line)
+
+
+def _length_rows(scores: Iterable[LengthScore]) -> list[tuple[object, ...]]:
+    return [(length_words(each), *_cells(each.score)) for each in scores]
+
+
+def _cells(score: SettingScore) -> tuple[object, ...]:
+    unlabelled = "?" if score.unlabelled is None else score.unlabelled
+    counts = (score.right, score.wrong, score.missed, unlabelled)
+    return (*counts, share_words(score.precision), share_words(score.recall), f"{score.f1:.3f}")

@@ -1,0 +1,63 @@
+"""Labelled pairs in a CSV file: from people who have judged them elsewhere."""
+
+import csv
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Final
+
+from db_dedup.errors import ConfigError
+from db_dedup.records import PairLabel
+
+YES: Final = ("yes", "y", "true", "t", "1", "duplicate", "v")
+NO: Final = ("no", "n", "false", "f", "0", "distinct")
+UNDECIDED: Final = ("", "?", "skip", "unsure")
+"""Lines with these labels are passed over."""
+
+_KEYS: Final = (("key_a", "key_b"), ("id_a", "id_b"))
+
+
+def read_labels(path: Path, duplicate_labels: Collection[str] = ()) -> list[PairLabel]:
+    """The labels of a file with the columns key_a, key_b and label; other columns are ignored.
+
+    Args:
+        path: of a CSV file in UTF-8 with a header.
+        duplicate_labels: what a duplicate is called there; every other label then says no.
+
+    Raises:
+        ConfigError: it cannot be read, a column is missing, or a label says neither yes nor no.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return list(_labels(csv.reader(file), path, {label.casefold() for label in duplicate_labels}))
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    except (ValueError, csv.Error) as error:
+        raise ConfigError(f"{path} is no CSV file: {error}") from None
+
+
+def _labels(lines: Iterator[list[str]], path: Path, duplicate_labels: Collection[str]) -> Iterator[PairLabel]:
+    header = next(lines, [])
+    names = [name.strip().casefold() for name in header]
+    keys = next((keys for keys in _KEYS if {*keys, "label"} <= set(names)), None)
+    if keys is None:
+        raise ConfigError(f"{path} needs the columns key_a, key_b and label")
+    places = [names.index(name) for name in (*keys, "label")]
+    for number, line in enumerate(lines, 2):
+        if not line:
+            continue
+        if len(line) <= max(places):
+            raise ConfigError(f"{path}, line {number}: it has {len(line)} columns, the header {len(header)}")
+        key_a, key_b, label = (line[place] for place in places)
+        said = label.strip().casefold()
+        if said in UNDECIDED:
+            continue
+        if duplicate_labels:
+            yield PairLabel(key_a, key_b, said in duplicate_labels)
+        elif said in (*YES, *NO):
+            yield PairLabel(key_a, key_b, said in YES)
+        else:
+            known = f"{', '.join(YES)} or {', '.join(NO)}"
+            raise ConfigError(
+                f"{path}, line {number}: label {label[:20]!r} is none of {known}; "
+                f"--duplicate-label names what a duplicate is called there"
+            )

@@ -1,0 +1,127 @@
+"""`label` at the terminal: pairs are offered, answers kept, undone, listed and brought in from a file."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from sqlalchemy import Column, Engine, Integer, MetaData, String, Table, insert
+
+from db_dedup import Deduplicator, Text
+from tests.cli.conftest import fail, folder, sample, scanned, scanned_file, succeed  # noqa: F401 - fixtures
+from tests.servers import Database
+
+
+def listed() -> list[tuple[str, ...]]:
+    """What is kept, without the times."""
+    lines = list(csv.reader(succeed("label", "petitions", "--list", "--format", "csv").stdout.splitlines()))
+    assert lines[0] == ["key_a", "key_b", "label", "decided_at"]
+    return [tuple(line[:3]) for line in lines[1:]]
+
+
+def offered(stdout: str) -> list[frozenset[str]]:
+    """The pairs of row keys that were shown."""
+    return [frozenset(keys) for keys in re.findall(r"row (\d+)\s+┃ row (\d+)", stdout)]
+
+
+def letters(engine: Engine) -> Deduplicator:
+    """Twenty short letters and twenty long ones, each with a second one that shares more and more of it."""
+    table = Table(
+        "letters", MetaData(), Column("id", Integer, primary_key=True), Column("body", String(2000))
+    )
+    table.create(engine)
+    generator = Random(4)
+    rows = []
+    for words in (20, 150):
+        for i in range(20):
+            body = [f"w{generator.randrange(100_000)}" for _ in range(words)]
+            other = [word if j >= i * words / 30 else f"x{j}{i}" for j, word in enumerate(body)]
+            rows += [{"body": " ".join(body)}, {"body": " ".join(other)}]
+    with engine.begin() as connection:
+        connection.execute(insert(table), rows)
+    dedup = Deduplicator(engine, "letters", {"body": Text()}, segmenter="words")
+    dedup.upgrade()
+    dedup.scan()
+    return dedup
+
+
+@pytest.mark.usefixtures("scanned")
+def test_answers_are_kept_and_not_asked_for_again() -> None:
+    first = succeed("label", "petitions", "--limit", "3", stdin="y\nn\ns\n")
+    pairs = offered(first.stdout)
+    assert len(set(pairs)) == 3
+    assert "2 answers kept" in first.stderr
+    assert "db-dedup scan petitions" in first.stderr
+    assert {(frozenset(line[:2]), line[2]) for line in listed()} == {(pairs[0], "yes"), (pairs[1], "no")}
+    again = offered(succeed("label", "petitions", "--limit", "3", stdin="").stdout)
+    assert again[0] == pairs[2], "a pair that was skipped is offered again"
+    assert not set(pairs[:2]) & set(again)
+
+
+@pytest.mark.usefixtures("scanned")
+def test_an_answer_can_be_undone_at_once_and_later() -> None:
+    result = succeed("label", "petitions", "--limit", "2", stdin="x\nu\nn\nu\ny\nq\n")
+    pairs = offered(result.stdout)
+    first, other = pairs[0], pairs[2]
+    assert pairs == [first, first, other, first, other]
+    assert "nothing to undo" in result.stderr
+    (line,) = listed()
+    assert line[2] == "yes"
+    succeed("label", "petitions", "--undo", line[1], line[0])
+    assert listed() == []
+    assert "nothing has been said of them" in succeed("label", "petitions", "--undo", *line[:2]).stderr
+
+
+@pytest.mark.usefixtures("scanned")
+def test_answers_from_a_file_hold_and_what_is_listed_can_be_read_again() -> None:
+    pairs = [line.split(",")[:2] for line in _pairs() if not line.endswith(",0,1.0")][:2]
+    lines = [f"{pairs[0][0]},{pairs[0][1]},no", f"{pairs[1][1]},{pairs[1][0]},1", "77777,1,no"]
+    Path("answers.csv").write_text("\n".join(["key_a,key_b,label", *lines]), encoding="utf-8")
+    result = succeed("label", "petitions", "--answers", "answers.csv")
+    assert "2 answers kept" in result.stderr
+    assert "row '77777' is not there" in result.stderr
+    kept = succeed("label", "petitions", "--list", "--format", "csv").stdout
+    Path("kept.csv").write_text(kept, encoding="utf-8")
+    before = listed()
+    assert sorted(label for _, _, label in before) == ["no", "yes"]
+    succeed("scan", "petitions")
+    assert ",".join(pairs[0]) not in {",".join(line.split(",")[:2]) for line in _pairs()}
+    succeed("label", "petitions", "--answers", "kept.csv")
+    assert listed() == before
+    told = succeed("explain", "petitions", *pairs[0]).stdout
+    assert "not a pair, because of rejected" in told
+    assert "somebody has said that they are no duplicates" in told
+
+
+@pytest.mark.usefixtures("scanned")
+def test_a_label_that_says_nothing_keeps_nothing() -> None:
+    Path("answers.csv").write_text("key_a,key_b,label\n1,2,yes\n1,3,perhaps\n", encoding="utf-8")
+    assert "--duplicate-label" in str(fail("label", "petitions", "--answers", "answers.csv"))
+    assert listed() == []
+
+
+def test_questions_tell_much_and_are_spread(sqlite_database: Database) -> None:
+    dedup = letters(sqlite_database.engine)
+    questions = dedup.verdicts().questions(20)
+    assert len(questions) == 20
+    keys = [frozenset((q.key_a, q.key_b)) for q in questions]
+    assert len(set(keys)) == 20
+    rows = [key for pair in keys for key in pair]
+    assert max(rows.count(key) for key in rows) <= 2
+    telling = [q for q in questions if q.reason == "near the threshold"]
+    assert telling
+    assert all(abs(q.similarity - 0.57) < 0.25 for q in telling)
+    assert {q.is_found for q in questions} == {True, False}
+    assert {len(q.texts_a[0]) > 400 for q in questions[:4]} == {True, False}
+    found = {frozenset((p.key_a, p.key_b)) for p in dedup.pairs(expand=True)}
+    assert {pair in found for pair, q in zip(keys, questions, strict=True) if q.is_found} == {True}
+    assert {pair in found for pair, q in zip(keys, questions, strict=True) if not q.is_found} == {False}
+    assert dedup.verdicts().standing() == []
+
+
+def _pairs() -> list[str]:
+    return succeed("pairs", "petitions", "--format", "csv").stdout.splitlines()[1:]
