@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_USE_PEP517 := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types floors bench docs
+.PHONY: help demo test soak lint types floors bench docs
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 8
@@ -19,6 +19,9 @@ demo: $(VENV)/plain  ## Find the duplicates among made-up petitions
 
 test: $(VENV)/with-test  ## Run all tests, on servers of their own (ARGS="-k sqlite" for some)
 	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+soak: $(VENV)/with-test  ## Play random histories for SOAK minutes (10) on each database
+	DB_DEDUP_TEST_SOAK_MINUTES=$(or $(SOAK),10) $(BIN)/python -m pytest -s tests/worker/test_histories.py $(ARGS)
 
 lint: $(VENV)/with-lint types floors  ## Check style, format, types and imports
 	$(BIN)/ruff check

@@ -45,7 +45,7 @@ def run(data: Path | None, sizes: Sizes = Sizes()) -> None:  # noqa: ARG001 - it
         f"{CLIENTS} clients of pgbench, each insert a transaction, {sizes.seconds} s; medians of "
         f"{sizes.rounds} rounds, in each of which both tables have their turn"
     )
-    print(f"{'commits a second':<44} {'plain':>9} {'attached':>9} {'ratio':>6} {'of the rounds':>14}")
+    print(f"{'commits a second':<50} {'plain':>9} {'attached':>9} {'ratio':>6} {'of the rounds':>14}")
     try:
         with durable_postgresql() as url:
             report("PostgreSQL as it comes (fsync on)", url, sizes)
@@ -70,7 +70,7 @@ def report(what: str, url: str, sizes: Sizes) -> None:
     plain, attached = (median(side) for side in zip(*rounds, strict=True))
     ratios = sorted(b / a for a, b in rounds)
     spread = f"{ratios[0]:.2f} to {ratios[-1]:.2f}"
-    print(f"{what:<44} {plain:>9,.0f} {attached:>9,.0f} {median(ratios):>6.2f} {spread:>14}", flush=True)
+    print(f"{what:<50} {plain:>9,.0f} {attached:>9,.0f} {median(ratios):>6.2f} {spread:>14}", flush=True)
 
 
 def commits_a_second(engine: Engine, table: str, seconds: int) -> float:

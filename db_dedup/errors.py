@@ -4,8 +4,12 @@ The message is one line that names the fault and the fix. `is_transient` alone d
 sense; `exit_code` is what the command line returns (1 failed, 2 wrong usage).
 """
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+
+_PASSWORD = re.compile(r"(://[^:/@\s]*:(?=[^@\s]*@)|\b(?:password|passwd)=)[^@&\s'\"]*")
 
 
 class DedupError(Exception):
@@ -15,8 +19,9 @@ class DedupError(Exception):
     exit_code = 1
 
     def __str__(self) -> str:
-        """One line: what cannot be printed, in a name of the user's, stands as its escape."""
-        return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in super().__str__())
+        """One line: what cannot be printed stands as its escape, and a URL's password as asterisks."""
+        line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in super().__str__())
+        return _PASSWORD.sub(r"\1***", line)
 
 
 class ConfigError(DedupError):

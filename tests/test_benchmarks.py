@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from sqlalchemy import func, select
 
-from benchmarks import indexes, lookups, scan_times
+from benchmarks import indexes, latency, lookups, scan_times, trigger_cost, worker_speed
 from benchmarks.__main__ import WITH_DATA, WITHOUT_DATA
 from benchmarks.plot import log_log_svg
+from db_dedup.app import Database
+from db_dedup.sample import generate_petitions
 
 SQLITE = ("SQLite",)
 
@@ -65,3 +69,36 @@ def test_a_plot_puts_a_straight_line_where_it_belongs() -> None:
     line = next(element for element in svg.iter() if element.tag.endswith("polyline"))
     (x1, y1), (x2, y2) = (map(float, point.split(",")) for point in line.get("points", "").split())
     assert (x1, y1, x2, y2) == (70.0, 390.0, 530.0, 20.0)
+
+
+def test_of_two_tables_alike_one_alone_is_attached(tmp_path: Path) -> None:
+    sizes = trigger_cost.Sizes(rows=40, statements=5, commits=3)
+    sample = generate_petitions(10).petitions
+    with closing(Database(f"sqlite:///{tmp_path / 'petitions.db'}", create=True)) as database:
+        trigger_cost.prepare(database, sample, sizes.rows)
+        queued = []
+        for table in (trigger_cost.PLAIN, trigger_cost.ATTACHED):
+            seconds = trigger_cost.write(database, table, sample, sizes)
+            assert len(seconds) == 6
+            with database.engine.connect() as connection:
+                queued.append(
+                    connection.execute(select(func.count()).select_from(database.tables.change)).scalar()
+                )
+    assert queued == [0, 5 + 3]
+
+
+def test_the_worker_is_timed_by_each_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    worker_speed.run(None, worker_speed.Sizes(600, 40), SQLITE)
+    lines = re.findall(
+        r"^SQLite +(.+?) +(\d+) +[\d.]+(?: +[\d,]+){5} +[\d,]+$", capsys.readouterr().out, re.MULTILINE
+    )
+    assert lines == [(rule, "400") for rule in worker_speed.RULES]
+
+
+def test_each_inserted_row_is_seen_in_the_view(capsys: pytest.CaptureFixture[str]) -> None:
+    latency.run(None, latency.Sizes(rows=100, a_second=20, seconds=1), SQLITE)
+    line = re.search(r"^SQLite +(\d+) +\d+ +(\d+) +(\d+)", capsys.readouterr().out, re.MULTILINE)
+    assert line is not None
+    inserted, seen, p50 = map(int, line.groups())
+    assert (inserted, seen) == (20, 20)
+    assert p50 > 0

@@ -10,7 +10,7 @@ from sqlalchemy import URL, make_url
 
 from db_dedup import Deduplicator
 from tests.bad_input.conftest import refusal
-from tests.cli.conftest import fail
+from tests.cli.conftest import fail, succeed
 from tests.servers import Database
 
 PASSWORD = "s3cret"  # noqa: S105 - what must not be shown
@@ -95,6 +95,16 @@ def test_an_option_that_sqlite_does_not_take(sqlite_petitions: Database, query: 
     error = fail("status", "--url", sqlite_petitions.url + query)
     assert words in str(error)
     assert error.exit_code == 2
+
+
+@pytest.mark.parametrize("url", [*MISUSED, *FAILED])
+def test_a_url_in_the_wrong_place(sqlite_petitions: Database, url: str) -> None:
+    """Where the name of a table was meant."""
+    succeed("upgrade")
+    for arguments in (("scan", url), ("groups", url, "--url", sqlite_petitions.url)):
+        error = fail(*arguments)
+        assert error.exit_code == 2
+        assert PASSWORD not in str(error)
 
 
 def test_a_folder_is_no_database(folder: Path) -> None:

@@ -17,7 +17,7 @@ from tests.servers import Database
 def insert_copy(database: Database, table: str = "petitions") -> None:
     """One more row, equal to the first."""
     with database.engine.begin() as connection:
-        columns = "title, content, name, region, created_at"
+        columns = "title, content, region, created_at"
         connection.execute(
             text(f"INSERT INTO {table} (id, {columns}) SELECT 9999, {columns} FROM {table} WHERE id = 1")
         )
@@ -75,15 +75,17 @@ def test_what_is_given_up_comes_back(petitions: Database) -> None:
     assert succeed("worker", "petitions", "--drain").stderr.startswith("1 changes handled, 0 given up")
 
 
+@pytest.mark.usefixtures("sqlite_petitions")
 @pytest.mark.parametrize("command", [["worker", "petitions", "--drain"], ["retry", "petitions"]])
-def test_a_table_that_is_not_watched(sqlite_petitions: Database, command: list[str]) -> None:
+def test_a_table_that_is_not_watched(command: list[str]) -> None:
     succeed("upgrade")
     error = fail(*command)
     assert isinstance(error, UnknownNameError)
     assert "petitions" in str(error)
 
 
-def test_a_table_that_is_not_attached(scanned: Database) -> None:
+@pytest.mark.usefixtures("scanned")
+def test_a_table_that_is_not_attached() -> None:
     error = fail("worker", "petitions", "--drain")
     assert isinstance(error, NotScannedError)
     assert str(error) == "'petitions' has no triggers: run `db-dedup attach petitions` first"
@@ -98,8 +100,9 @@ def test_settings_that_differ(scanned: Database) -> None:
     assert "run `db-dedup scan petitions`" in str(error)
 
 
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("arguments", [[], ["petitions", "--batch", "0"], ["petitions", "--poll", "0"]])
-def test_wrong_usage(folder: Path, arguments: list[str]) -> None:
+def test_wrong_usage(arguments: list[str]) -> None:
     assert run("worker", *arguments).exit_code == 2
 
 

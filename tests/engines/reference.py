@@ -7,6 +7,7 @@ from random import Random
 import numpy as np
 
 from db_dedup.engines.embedded.matching import NO_ROW, Matches, MatchRule, Table
+from db_dedup.engines.embedded.spool import NO_SKETCHES
 from tests.flow.reference import Weights, features_of, near_pairs, similarity
 
 
@@ -31,6 +32,8 @@ def table_of(rows: Sequence[Row]) -> Table:
         np.array([row.within for row in rows], np.int32),
         features_of(features),
         places,
+        NO_SKETCHES,
+        np.zeros(len(rows), np.int64),
     )
 
 

@@ -58,7 +58,7 @@ def test_it_says_what_the_scan_says(
         explained = dedup.explain(b, a)
         assert explained.verdict in (Verdict.COPIES, Verdict.DUPLICATE_PAIR)
         assert explained.distance == pair.distance
-        measure = options.get("similarity", "word_jaccard")
+        measure = options.get("similarity", "char_overlap")
         if pair.similarity is not None:
             assert explained.similarities[str(measure)] == pytest.approx(pair.similarity)
         assert explained.agrees

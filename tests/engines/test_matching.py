@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from db_dedup.engines.embedded.matching import NO_ROW, Matches, MatchRule, Table, match_table
+from db_dedup.engines.embedded.spool import NO_SKETCHES
 from db_dedup.flow.features import Features
 from db_dedup.flow.fingerprint import fingerprint_rows
 from db_dedup.progress import NullProgress
@@ -159,6 +160,8 @@ def near_equal_table(count: int) -> Table:
         np.zeros(count, np.int32),
         features,
         np.arange(count),
+        NO_SKETCHES,
+        np.zeros(count, np.int64),
     )
 
 
@@ -187,6 +190,8 @@ def test_many_small_groups() -> None:
             np.arange(2 * count, dtype=np.uint64).reshape(-1, 2),
             np.zeros(count, np.int32),
             single,
+            np.zeros(count, np.int64),
+            NO_SKETCHES,
             np.zeros(count, np.int64),
         ),
         MatchRule(3, "jaccard", 0.5, 1000),

@@ -44,6 +44,11 @@ ARGUMENTS: Mapping[str, list[list[str]]] = {
     "pairs": [["pairs", "petitions"], ["pairs", "petitions", "--expand"]],
     "explain": [["explain", "petitions", "76", "77"]],
     "sql": [["sql", "upgrade"], ["sql", "view", "petitions"]],
+    "label": [
+        ["label", "petitions", "--answers", "yes.csv"],
+        ["label", "petitions", "--answers", "no.csv"],
+        ["label", "petitions", "--undo", "76", "77"],
+    ],
     "status": [["status"]],
     "worker": [["worker", "petitions", "--drain"]],
     "schedule": [],  # it runs scans for ever
@@ -85,6 +90,8 @@ class Office:
         """Do all the work of an account, or these commands; gives each fault."""
         url = json.dumps(self.url(account))
         Path("dedup.toml").write_text(f"[database]\nurl = {url}\n{TABLE_SETTINGS.format(settings='')}")
+        for answer in ("yes", "no"):
+            Path(f"{answer}.csv").write_text(f"key_a,key_b,label\n76,77,{answer}\n")
         for command in commands or commands_of(account):
             for arguments in ARGUMENTS.get(command, [[command, "petitions"]]):
                 if command == "worker":

@@ -42,7 +42,7 @@ POINTS: Final[Mapping[str, tuple[Any, str, bool]]] = {
 
 
 class Worker:
-    """`db-dedup worker` with these arguments, running while the block does; killed at its end if it still is."""
+    """`db-dedup worker` with these arguments, running while the block does, and killed at its end."""
 
     def __init__(
         self, url: str, *arguments: str, stop_at: str | None = None, without_lock: bool = False

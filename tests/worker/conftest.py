@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import func, insert, select, update
 
 from db_dedup.jobs.change_worker import Batch, ChangeWorker
+from db_dedup.records import DeadChange
 from db_dedup.store import changes
-from db_dedup.store.changes import DeadChange
 from tests.servers import Database
 from tests.worker.history import BASES
 from tests.worker.watched import Watched

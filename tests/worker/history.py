@@ -14,10 +14,13 @@ from tests.worker.watched import Row, Watched
 
 KEYS = range(10)
 WORDS = [f"word{i}" for i in range(8)]
-BASES = (
-    "lamp dark street months nobody repairs light children school".split(),
-    "water stops every night estate manager answers nothing money".split(),
-    "noise building site until morning old people cannot sleep".split(),
+BASES = tuple(
+    sentence.split()
+    for sentence in (
+        "lamp dark street months nobody repairs light children school",
+        "water stops every night estate manager answers nothing money",
+        "noise building site until morning old people cannot sleep",
+    )
 )
 
 
@@ -46,9 +49,8 @@ def _body(base: int, edits: list[tuple[int, str]], form: str) -> str | None:
     return " ".join(words)
 
 
-edits = st.lists(st.tuples(st.integers(0, 8), st.sampled_from(WORDS)), max_size=1) | st.lists(
-    st.tuples(st.integers(0, 8), st.sampled_from(WORDS)), max_size=3
-)
+_edit = st.tuples(st.integers(0, 8), st.sampled_from(WORDS))
+edits = st.lists(_edit, max_size=1) | st.lists(_edit, max_size=3)
 forms = st.sampled_from(["plain", "plain", "plain", "turned", "loud", "short", "nothing"])
 bodies = st.builds(_body, st.sampled_from([0, 0, 1, 2]), edits, forms)
 regions = st.sampled_from(["A", "A", "B", "C"])
@@ -97,7 +99,7 @@ class History:
     """Plays steps on a database; what one transaction has touched, the other leaves alone."""
 
     def __init__(self, watched: Watched, writers: Engine, one_writer: bool) -> None:
-        self._watched, self._letters = watched, watched.letters
+        self.watched, self._letters = watched, watched.letters
         self._engine, self._one_writer = writers, one_writer
         self._workers = watched.workers()
         self._connections: list[Connection | None] = [None, None]
@@ -107,7 +109,7 @@ class History:
 
     def play(self, history: list[Step]) -> None:
         """All steps, from an empty table to an empty queue."""
-        self._watched.empty()
+        self.watched.empty()
         self._rows.clear()
         try:
             for step in history:
@@ -133,7 +135,7 @@ class History:
                 self._work(step)
             case "scan":
                 if not (self._one_writer and any(self._connections)):
-                    self._watched.dedup.scan()
+                    self.watched.dedup.scan()
             case "clear":
                 self._clear(step.who)
             case _:
@@ -157,7 +159,7 @@ class History:
             if next(numbers) == number:
                 do()
 
-        engine = self._watched.dedup.database.engine
+        engine = self.watched.dedup.database.engine
         event.listen(engine, "before_cursor_execute", watch)
         try:
             yield
@@ -200,7 +202,7 @@ class History:
         if key in self._rows or not self._is_free(who, key):
             return
         self._remember(who, key)
-        self._execute(who, insert(self._letters).values(**self._watched.key(key), **_values(row)))
+        self._execute(who, insert(self._letters).values(**self.watched.key(key), **_values(row)))
         self._rows[key] = row
 
     def _set(self, who: int, key: int, row: Row) -> None:
@@ -213,7 +215,7 @@ class History:
             return
         self._remember(who, key)
         self._remember(who, to)
-        self._execute(who, update(self._letters).where(self._at(key)).values(**self._watched.key(to)))
+        self._execute(who, update(self._letters).where(self._at(key)).values(**self.watched.key(to)))
         self._rows[to] = self._rows.pop(key)
 
     def _clear(self, who: int) -> None:
@@ -254,7 +256,7 @@ class History:
         self._before[who].setdefault(key, self._rows.get(key))
 
     def _at(self, key: int) -> Any:
-        columns = self._watched.key(key).items()
+        columns = self.watched.key(key).items()
         return _all_of(self._letters, dict(columns))
 
 

@@ -81,10 +81,11 @@ def test_a_row_mended_during_the_last_attempt_is_not_parked_for_good(
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 def test_a_row_that_the_database_cannot_judge_is_parked(database: Database) -> None:
-    settings = {"columns": {"body": Text()}, "where": "10 / received > 0", "segmenter": "words"}
     with database.engine.begin() as connection:
         connection.execute(text("CREATE TABLE letters (id int PRIMARY KEY, body text, received int)"))
-    dedup = Deduplicator(database.engine, "letters", **settings)
+    dedup = Deduplicator(
+        database.engine, "letters", {"body": Text()}, where="10 / received > 0", segmenter="words"
+    )
     dedup.upgrade()
     dedup.attach()
     dedup.scan()

@@ -1,12 +1,18 @@
-"""The theorem: whatever was written, once the queue is empty all views equal those after a fresh full scan."""
+"""The theorem: whatever was written, once the queue is empty all views equal those after a fresh full scan.
+
+Each test run plays some histories drawn by lot. `make soak` plays them for as many minutes as it is told, and
+prints the seed of every round; DB_DEDUP_TEST_SEED plays one round once more.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import random
+import time
+from collections.abc import Callable, Iterator
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from sqlalchemy import create_engine
 
@@ -14,31 +20,40 @@ from tests.servers import Database
 from tests.worker.history import History, Step, histories
 from tests.worker.watched import WAYS, Watched, wait_for_nobody
 
-HISTORIES = int(os.environ.get("DB_DEDUP_TEST_HISTORIES", "200"))
+HISTORIES = 200
+SOAK_SECONDS = 60 * float(os.environ.get("DB_DEDUP_TEST_SOAK_MINUTES", "0"))
+SEED = os.environ.get("DB_DEDUP_TEST_SEED")
 
 
 @pytest.fixture
-def played(database: Database) -> Iterator[list[tuple[Watched, History]]]:
-    """Every way of watching, ready to be played on."""
-    level = {} if database.name == "sqlite" else {"isolation_level": "READ COMMITTED"}
-    writers = create_engine(database.url, **level)
+def played(database: Database) -> Iterator[list[History]]:
+    """One for each way of watching, ready to be played."""
+    is_sqlite = database.name == "sqlite"
+    writers = create_engine(database.url, **({} if is_sqlite else {"isolation_level": "READ COMMITTED"}))
     wait_for_nobody(database.engine, database.name)
     watched = [Watched.make(database.engine, number) for number in range(len(WAYS))]
-    yield [(w, History(w, writers, database.name == "sqlite")) for w in watched]
+    yield [History(one, writers, one_writer=is_sqlite) for one in watched]
     writers.dispose()
 
 
-def test_the_views_are_those_of_a_fresh_scan(played: list[tuple[Watched, History]]) -> None:
-    @given(st.sampled_from(played), histories())
-    @settings(
-        max_examples=HISTORIES,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-        phases=(Phase.explicit, Phase.generate, Phase.shrink),
-    )
-    def check(chosen: tuple[Watched, History], steps: list[Step]) -> None:
-        watched, history = chosen
-        history.play(steps)
-        assert watched.stored() == watched.fresh()
+def test_the_views_are_those_of_a_fresh_scan(database: Database, played: list[History]) -> None:
+    end = time.monotonic() + SOAK_SECONDS
+    while True:
+        number = int(SEED) if SEED else random.SystemRandom().randrange(2**32)
+        if SOAK_SECONDS:
+            print(f"{database.name}: DB_DEDUP_TEST_SEED={number}", flush=True)  # noqa: T201 - for who soaks
+        _checked(played, number)()
+        if time.monotonic() > end:
+            break
 
-    check()
+
+def _checked(played: list[History], number: int) -> Callable[[], None]:
+    @seed(number)
+    @settings(max_examples=HISTORIES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(st.sampled_from(range(len(played))), histories())
+    def check(way: int, steps: list[Step]) -> None:
+        history = played[way]
+        history.play(steps)
+        assert history.watched.stored() == history.watched.fresh()
+
+    return check

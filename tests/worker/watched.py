@@ -57,15 +57,17 @@ Answer = dict[str, Any]
 
 def letters(number: int) -> Table:
     """A table of letters; those of odd numbers have a key of two columns."""
-    key = (
-        [
+    key: list[Column[Any]] = [Column("id", Integer, primary_key=True, autoincrement=False)]
+    if number % 2:
+        key = [
             Column("year", Integer, primary_key=True, autoincrement=False),
             Column("no", String(9), primary_key=True),
         ]
-        if number % 2
-        else [Column("id", Integer, primary_key=True, autoincrement=False)]
-    )
-    values = [Column("body", String(400)), Column("region", String(9)), Column("received", Integer)]
+    values: list[Column[Any]] = [
+        Column("body", String(400)),
+        Column("region", String(9)),
+        Column("received", Integer),
+    ]
     return Table(f"letters_{number}", MetaData(), *key, *values)
 
 
@@ -208,7 +210,8 @@ def _as_compared(
     """Of an abridged group not which pairs are stored, but that they connect its members, with none to spare."""
     abridged = {group[0] for group in groups if group[4]}
     group_of = {member: group for group, member, _ in members}
-    kept, connecting = [], defaultdict(list)
+    kept: list[tuple[Any, ...]] = []
+    connecting: dict[Any, list[tuple[Any, ...]]] = defaultdict(list)
     for pair in pairs:
         group = group_of.get(pair[0])
         (connecting[group] if group in abridged and pair[2:] != (0, 1.0) else kept).append(pair)

@@ -26,14 +26,14 @@ def take_changes(
 
 
 def _delete(connection: Connection, queue: Table, table_id: int) -> str:
-    """Joined in this order and by this index, whatever the planner thinks of a queue that is short just now."""
+    """Joined in this order and by this index, whatever the planner thinks of a queue that is short now."""
     (index,) = queue.indexes
     quote = connection.dialect.identifier_preparer.quote
     queued_at, row_key = (
         queue.c[name].type.compile(dialect=connection.dialect) for name in ("queued_at", "row_key")
     )
     return (
-        f"DELETE old FROM JSON_TABLE(%s, '$[*]' COLUMNS (queued_at {queued_at} PATH '$[0]', "  # noqa: S608
+        f"DELETE old FROM JSON_TABLE(%s, '$[*]' COLUMNS (queued_at {queued_at} PATH '$[0]', "
         f"row_key {row_key} PATH '$[1]')) AS new "
         f"STRAIGHT_JOIN {quote(queue.name)} AS old FORCE INDEX ({quote(str(index.name))}) "
         f"ON old.table_id = {int(table_id)} AND old.queued_at = new.queued_at AND old.row_key = new.row_key"

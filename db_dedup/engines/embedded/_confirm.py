@@ -1,4 +1,4 @@
-"""The compiled kernels of `matching`: confirm candidates by their features, join rows into groups.
+"""The compiled kernels of `matching`: confirm candidates by their features, join rows into groups, list pairs.
 
 They share the last argument, a tuple: measure (-1: being proposed decides), threshold, within, and each row's
 place among the features, whose starts, hashes and weights follow, and at last the rejected pairs, packed and

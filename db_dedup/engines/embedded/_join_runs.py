@@ -1,6 +1,6 @@
 """The compiled kernels that join rows which share a band.
 
-A run is the rows that agree in a band. Most runs are short, and comparing all of a run is cheapest. One of many
+A run is all the rows that agree in a band. Most runs are short, and comparing all of a run is cheapest. One of many
 near-equal rows is joined from a few of them: rows of one group need no comparison. What is left is a long run
 of rows that are not alike, such as letters from one template: there, each row is looked for among the rarest
 features of the others, of which two similar rows have at least one in common.

@@ -282,7 +282,8 @@ class _Batch:
         if self._index is not None:
             values = np.array([row.fingerprint for row in asked], np.uint64)
             which, ids, distances = self._index.find_near(values, radius)
-            hits = {(asked[q].id, i, d) for q, i, d in zip(which.tolist(), ids.tolist(), distances.tolist())}
+            found = zip(which.tolist(), ids.tolist(), distances.tolist(), strict=True)
+            hits = {(asked[q].id, i, d) for q, i, d in found}
         else:
             for row in asked:
                 value = row.fingerprint or 0
