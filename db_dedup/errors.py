@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
-_PASSWORD = re.compile(r"(://[^:/@\s]*:(?=[^@\s]*@)|\b(?:password|passwd)=)[^@&\s'\"]*")
+_PASSWORD = re.compile(r"(://[^:/@\s]*:)[^\s'\"]*(?=@)|(\b(?:password|passwd)=)[^&\s'\"]*")
 
 
 class DedupError(Exception):
@@ -21,7 +21,7 @@ class DedupError(Exception):
     def __str__(self) -> str:
         """One line: what cannot be printed stands as its escape, and a URL's password as asterisks."""
         line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in super().__str__())
-        return _PASSWORD.sub(r"\1***", line)
+        return _PASSWORD.sub(r"\1\2***", line)
 
 
 class ConfigError(DedupError):

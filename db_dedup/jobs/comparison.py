@@ -167,17 +167,20 @@ def _with_links(
 def _differing_pairs(
     old: _Answer, new: _Answer
 ) -> tuple[NDArray[np.void], NDArray[np.void], NDArray[np.void]]:
-    """(gained, lost, changed) pairs and links, by numbers; changed ones as they are in the new answer."""
+    """(gained, lost, changed) pairs and links, by numbers; changed ones as they are in the new answer, also
+    where a pair becomes a link."""
     is_left_out = old.in_abridged & new.in_abridged
     before, after = (_compared(answer.pairs, is_left_out) for answer in (old, new))
     keys_before, keys_after = (_pair_keys(pairs, old.group_of.size) for pairs in (before, after))
     _, i, j = np.intersect1d(keys_before, keys_after, assume_unique=True, return_indices=True)
     differs = (before["d"][i] != after["d"][j]) | (before["s"][i] != after["s"][j])
-    return (
-        np.sort(after[~np.isin(keys_after, keys_before)], order=["a", "b"]),
-        np.sort(before[~np.isin(keys_before, keys_after)], order=["a", "b"]),
-        np.sort(after[j[differs]], order=["a", "b"]),
-    )
+    gained, lost = after[~np.isin(keys_after, keys_before)], before[~np.isin(keys_before, keys_after)]
+    rows_gained, rows_lost = (_pair_keys(pairs, old.group_of.size) // 2 for pairs in (gained, lost))
+    is_other_kind = np.isin(rows_gained, rows_lost)
+    changed = np.concatenate([after[j[differs]], gained[is_other_kind]])
+    kept_apart = gained[~is_other_kind], lost[~np.isin(rows_lost, rows_gained)], changed
+    gained, lost, changed = (np.sort(pairs, order=["a", "b"]) for pairs in kept_apart)
+    return gained, lost, changed
 
 
 def _compared(pairs: NDArray[np.void], is_left_out: NDArray[np.bool_]) -> NDArray[np.void]:

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import URL, make_url
 
 from db_dedup import Deduplicator
+from db_dedup.errors import ConfigError
 from tests.bad_input.conftest import refusal
 from tests.cli.conftest import fail, succeed
 from tests.servers import Database
@@ -105,6 +106,20 @@ def test_a_url_in_the_wrong_place(sqlite_petitions: Database, url: str) -> None:
         error = fail(*arguments)
         assert error.exit_code == 2
         assert PASSWORD not in str(error)
+
+
+def test_no_error_shows_a_password() -> None:
+    for url in (
+        "a://b:p@s:s@host/x",
+        "a://:pass@host",
+        "a://b@host/x?password=pass&c=d",
+        "a://h/x?passwd=pass",
+    ):
+        line = str(ConfigError(f"unknown table {url!r}"))
+        assert "s@" not in line.replace("***@", "")
+        assert "pass'" not in line
+        assert "=pass" not in line
+        assert "***" in line
 
 
 def test_a_folder_is_no_database(folder: Path) -> None:

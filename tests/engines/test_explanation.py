@@ -169,7 +169,8 @@ def test_what_has_changed_since_the_scan_is_said(sqlite_database: Database, samp
 
 
 def test_rows_of_one_group_that_are_no_pair(sqlite_database: Database, sample: Sample) -> None:
-    dedup = scanned(sqlite_database.engine, sample)
+    by_words = {"radius": 11, "similarity": "word_jaccard", "threshold": 0.5, "bands": False}
+    dedup = scanned(sqlite_database.engine, sample, **by_words)
     pairs = {frozenset((p.key_a, p.key_b)) for p in dedup.pairs(expand=True)}
     apart = next(
         (a, b)
@@ -232,7 +233,7 @@ def test_within_decides_too(sqlite_database: Database) -> None:
     explained = dedup.explain("901", "902")
     assert explained.verdict is Verdict.NO_PAIR
     assert [(test.name, test.passed) for test in explained.tests] == [
-        ("within", False), ("word_jaccard", True)
+        ("within", False), ("char_overlap", True)
     ]  # fmt: skip
     assert explained.row_a.within[0] == "城东区"
     assert len(explained.row_a.within) == 2

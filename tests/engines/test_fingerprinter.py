@@ -10,6 +10,7 @@ from db_dedup.config import watched_table
 from db_dedup.engines.fingerprinter import NOTHING_TO_SAY, FingerprintedRows, Fingerprinter
 from db_dedup.errors import ConfigError
 from db_dedup.flow.features import TokenHasher, hash_values
+from db_dedup.flow.grams import hash_grams
 
 COLUMNS: Mapping[str, Any] = {"title": 2, "content": {"kind": "text"}, "region": {"kind": "value"}}
 PETITIONS = [
@@ -42,7 +43,9 @@ PETITIONS = [
 
 def fingerprinted(rows: Sequence[tuple[str, ...]], **options: Any) -> FingerprintedRows:
     columns = options.pop("columns", COLUMNS)
-    return Fingerprinter(watched_table("petitions", {"columns": columns, **options})).fingerprint(rows)
+    by_words = {"similarity": "word_jaccard", "bands": False}
+    settings = {"columns": columns, **by_words, **options}
+    return Fingerprinter(watched_table("petitions", settings)).fingerprint(rows)
 
 
 def words_of(found: FingerprintedRows, row: int = 0) -> set[int]:
@@ -201,7 +204,9 @@ def test_character_runs_are_compared_and_words_are_fingerprinted() -> None:
     by_words = fingerprinted(rows, columns=columns)
     by_characters = fingerprinted(rows, columns=columns, similarity="char_jaccard")
     region = int(hash_values("b", ["城东"])[0])
-    assert words_of(by_characters) == hashes_of("夜间施", "间施工", "施工噪", "工噪音") | {region}
+    grams = set(hash_grams(["夜间施工噪音"])[:-1].tolist())
+    assert len(grams) == 4
+    assert words_of(by_characters) == grams | {region}
     assert words_of(by_words) == hashes_of("夜间", "施工", "噪音") | {region}
     assert by_characters.fingerprints.tolist() == by_words.fingerprints.tolist()
     assert by_characters.digests == by_words.digests

@@ -40,7 +40,8 @@ def test_it_is_symmetric_and_a_share(measure: str, a: Weights, b: Weights) -> No
     there, back = measured(measure, [a, b], [(0, 1), (1, 0)])
     assert there == back
     assert 0 <= there <= 1
-    assert (there > 0) == bool(a.keys() & b.keys())
+    if measure != "guarded_overlap":
+        assert (there > 0) == bool(a.keys() & b.keys())
 
 
 @given(measures, rows.filter(bool), st.integers(1, 1000))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import struct
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from sqlalchemy import NullPool, create_engine, insert, select
+from sqlalchemy import NullPool, Table, create_engine, insert, select
 
 from db_dedup import Deduplicator
 from db_dedup.cli.demo import petitions as petitions_table
@@ -62,6 +63,7 @@ class StoppedScan:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            start_new_session=True,
             env={**os.environ, **own},
         )
         assert self.process.stdout is not None
@@ -70,7 +72,11 @@ class StoppedScan:
             raise AssertionError(self.end())
 
     def send(self, signal_number: int) -> None:
-        self.process.send_signal(signal_number)
+        """A signal to the process; Ctrl-C to all that it has started, too, as a terminal does."""
+        if signal_number == signal.SIGINT:
+            os.killpg(self.process.pid, signal_number)
+        else:
+            self.process.send_signal(signal_number)
 
     def end(self) -> tuple[int, str]:
         """Exit code and stderr, once the process and whatever it has started are gone; it goes on before."""
@@ -128,15 +134,14 @@ def change_recipe(database: Database, settings: str = CHANGED_RECIPE) -> Dedupli
     return by_settings(database)
 
 
-def dump(dedup: Deduplicator, *without: str) -> dict[str, list[tuple[Any, ...]]]:
-    """Everything in our tables; of the watched tables all but who is at work and how often somebody was."""
-    tables = dedup.database.tables
-    wanted = {"watched_table", "fingerprint", "pair", "band", "change", "dead_change", "scan"} - {*without}
+def dump(dedup: Deduplicator, *without: str, volatile: bool = False) -> dict[str, list[tuple[Any, ...]]]:
+    """Everything in our tables; who is at work, and how often somebody was, only where asked for."""
     found = {}
     with dedup.database.engine.connect() as connection:
-        for name in wanted:
-            columns = [c for c in getattr(tables, name).columns if c.name not in VOLATILE]
-            found[name] = sorted(map(tuple, connection.execute(select(*columns))), key=repr)
+        for name, table in vars(dedup.database.tables).items():
+            if isinstance(table, Table) and name not in without:
+                columns = [c for c in table.columns if volatile or c.name not in VOLATILE]
+                found[name] = sorted(map(tuple, connection.execute(select(*columns))), key=repr)
     return found
 
 

@@ -176,7 +176,7 @@ def _changed_before_it_is_read(watched: Watched) -> Iterator[None]:
 def test_a_row_is_read_after_its_change_is_taken(
     watched: Watched, monkeypatch: pytest.MonkeyPatch, reads_first: bool
 ) -> None:
-    """Read before, an update that comes in between would be lost: its change is gone, its text was not seen."""
+    """Read before, an update in between would be lost: its change is gone, its text was not seen."""
     write(watched, (0, 3))
     worker = watched.dedup.worker()
     original = changes.take_changes

@@ -1,4 +1,4 @@
-"""What else a worker meets: a long queue, other settings, a changed table, sessions that are set up otherwise."""
+"""What else a worker meets: a long queue, other settings, a changed table, sessions set up otherwise."""
 
 from __future__ import annotations
 
@@ -123,11 +123,11 @@ def test_a_batch_is_one_transaction_whatever_the_engine_says(
     dedup = Deduplicator(engine, "letters_0")
 
     def fail(*_: object) -> None:
-        raise OSError
+        raise OSError("no more")
 
     with monkeypatch.context() as patch:
         patch.setattr(neighbours, "write_groups", fail)
-        with pytest.raises(OSError):
+        with pytest.raises(OSError, match="no more"):
             dedup.worker().step()
     assert count_waiting(watched) == 2
     assert not watched.stored()["pairs"]

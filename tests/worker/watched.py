@@ -207,7 +207,7 @@ def _as_compared(
     members: list[tuple[Any, ...]],
     rows: list[tuple[Any, ...]],
 ) -> Answer:
-    """Of an abridged group not which pairs are stored, but that they connect its members, with none to spare."""
+    """Of an abridged group not which pairs are stored, but how many rows they make how many groups of."""
     abridged = {group[0] for group in groups if group[4]}
     group_of = {member: group for group, member, _ in members}
     kept: list[tuple[Any, ...]] = []

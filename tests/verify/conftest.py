@@ -1,0 +1,8 @@
+"""Petitions that were scanned, what the views say of them, and all that our tables hold."""
+
+from __future__ import annotations
+
+from tests.cli.conftest import folder, petitions, sqlite_petitions
+from tests.interrupted.conftest import sample
+
+__all__ = ["folder", "petitions", "sample", "sqlite_petitions"]

@@ -1,0 +1,186 @@
+"""What a preview announces is what the scan then does, and it writes nothing itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from sqlalchemy import delete, insert, select, update
+
+from db_dedup import Deduplicator
+from db_dedup.cli.demo import petitions as petitions_table
+from db_dedup.records import AnswerDifferences, Difference
+from db_dedup.sample import Sample
+from tests.cli.conftest import fail, run, succeed
+from tests.interrupted.conftest import Answer, by_settings, change_recipe, dump
+from tests.scan.conftest import answer
+from tests.servers import Database
+
+OTHER_SETTINGS = {
+    "the rule": 'radius = 11\nbands = false\nsimilarity = "word_jaccard"\nthreshold = 0.6',
+    "the threshold": "threshold = 0.8",
+    "the fingerprints": 'term_frequency = "set"\nsegmenter = "chars:2"',
+    "the limit of groups": "abridge_above = 3",
+    "nothing": "",
+}
+
+
+def edit(database: Database, sample: Sample) -> None:
+    """Rows that go, come, become copies and change otherwise."""
+    ids = sorted(p.id for p in sample.petitions)
+    table = petitions_table
+    with database.engine.begin() as connection:
+        rows = {row["id"]: dict(row) for row in connection.execute(select(table)).mappings()}
+        connection.execute(delete(table).where(table.c.id.in_(ids[::11])))
+        connection.execute(insert(table), [rows[i] | {"id": 10_000 + i} for i in ids[3::9]])
+        for a, b in zip(ids[4::13], ids[5::13], strict=False):
+            same = {"title": rows[a]["title"], "content": rows[a]["content"]}
+            connection.execute(update(table).where(table.c.id == b).values(**same))
+        connection.execute(update(table).where(table.c.id == ids[6]).values(content="换成了别的内容"))
+
+
+@pytest.mark.parametrize("settings", OTHER_SETTINGS)
+def test_a_preview_tells_what_the_scan_changes(petitions: Database, sample: Sample, settings: str) -> None:
+    dedup = by_settings(petitions)
+    dedup.upgrade()
+    dedup.scan()
+    before = answer(dedup)
+    if settings != "the limit of groups":  # what an abridged group keeps of its pairs depends on its history
+        edit(petitions, sample)
+    changed = change_recipe(petitions, OTHER_SETTINGS[settings])
+    stored = dump(dedup, volatile=True)
+    found = changed.preview()
+    assert dump(dedup, volatile=True) == stored
+    assert answer(dedup) == before
+    report = changed.scan()
+    assert found.differences is not None
+    assert counts(found.differences) == changes(before, answer(changed))
+    for difference in vars(found.differences).values():
+        assert len(difference.samples) == min(difference.count, 10)
+    assert_samples_are_true(found.differences, before, answer(changed))
+    assert found.is_new_recipe == (settings in ("the rule", "the fingerprints"))
+    for name in ("rows", "fingerprints", "too_little_text", "copies", "pairs", "groups", "grouped_rows"):
+        assert getattr(found.report, name) == getattr(report, name)
+    assert changed.preview().differences == AnswerDifferences(*[Difference(0, ())] * 8)
+
+
+def counts(found: AnswerDifferences) -> dict[str, int]:
+    return {name: difference.count for name, difference in vars(found).items()}
+
+
+def changes(before: Answer, after: Answer) -> dict[str, int]:
+    """The same from what the views said, and say now."""
+    old_pairs, new_pairs = (pairs_of(found) for found in (before, after))
+    both = old_pairs.keys() & new_pairs.keys()
+    old, new = (partition(found) for found in (before, after))
+    old_flags, new_flags = ({g.group_id: g for g in found[1]} for found in (before, after))
+    in_both = old.keys() & new.keys()
+    same = {key for key in in_both if (old[key], old_flags[key]) == (new[key], new_flags[key])}
+    return {
+        "pairs_gained": len(new_pairs.keys() - both),
+        "pairs_lost": len(old_pairs.keys() - both),
+        "pairs_changed": sum(old_pairs[key] != new_pairs[key] for key in both),
+        "groups_gained": len(fallen_apart(new, old)),
+        "groups_lost": len(fallen_apart(old, new)),
+        "groups_merged": len(divided(new, old)),
+        "groups_split": len(divided(old, new)),
+        "groups_changed": len((old.keys() | new.keys()) - same),
+    }
+
+
+def pairs_of(found: Answer) -> dict[tuple[str, str], tuple[Any, ...]]:
+    return {(p.key_a, p.key_b): (p.distance, p.similarity) for p in found[0]}
+
+
+def partition(found: Answer) -> dict[str, frozenset[str]]:
+    return {group: frozenset(members) for group, members in found[2]}
+
+
+def fallen_apart(groups: dict[str, frozenset[str]], others: dict[str, frozenset[str]]) -> set[str]:
+    """Groups none of whose rows is in a group of the others."""
+    grouped = {row for members in others.values() for row in members}
+    return {group for group, members in groups.items() if not members & grouped}
+
+
+def divided(groups: dict[str, frozenset[str]], others: dict[str, frozenset[str]]) -> set[str]:
+    """Groups whose rows the others have in several groups, or in a group and in none."""
+    group_of = {row: group for group, members in others.items() for row in members}
+    parts = {group: {group_of.get(row, row + " alone") for row in rows} for group, rows in groups.items()}
+    return {group for group, found in parts.items() if len(found) > 1} - fallen_apart(groups, others)
+
+
+def assert_samples_are_true(found: AnswerDifferences, before: Answer, after: Answer) -> None:
+    old, new = pairs_of(before), pairs_of(after)
+    assert {(p.key_a, p.key_b) for p in found.pairs_gained.samples} <= new.keys() - old.keys()
+    assert {(p.key_a, p.key_b) for p in found.pairs_lost.samples} <= old.keys() - new.keys()
+    for pair in (*found.pairs_gained.samples, *found.pairs_changed.samples):
+        assert new[pair.key_a, pair.key_b] == (pair.distance, pair.similarity)
+    assert {*found.groups_merged.samples, *found.groups_gained.samples} <= partition(after).keys()
+    assert {*found.groups_split.samples, *found.groups_lost.samples} <= partition(before).keys()
+
+
+def test_a_dry_run_writes_nothing_of_a_table_that_was_never_scanned(petitions: Database) -> None:
+    succeed("upgrade")
+    dedup = by_settings(petitions)
+    nothing = dump(dedup, volatile=True)
+    assert not any(nothing.values())
+    told = succeed("scan", "petitions", "--dry-run", "--json")
+    found = told.json()
+    assert dump(dedup, volatile=True) == nothing
+    assert "nothing was written" in told.stderr
+    assert found["differences"] is None
+    assert found["report"]["rows"] == found["report"]["segmented"] == 90
+    assert found["report"]["seconds"] >= found["matching_seconds"] >= 0
+    report = succeed("scan", "petitions", "--json").json()
+    for name in ("rows", "fingerprints", "copies", "pairs", "groups"):
+        assert found["report"][name] == report[name]
+    assert [(h["block"], h["rows"]) for h in found["hottest_blocks"]] == hottest(dedup)
+
+
+def hottest(dedup: Deduplicator) -> list[tuple[int, int]]:
+    """(block, rows) of the five block values that most rows have, as the stored columns say."""
+    table = dedup.database.tables.fingerprint
+    columns = [table.c[f"block_{i}"] for i in range(1, 5)]
+    counted: Counter[tuple[int, int]] = Counter()
+    with dedup.database.engine.connect() as connection:
+        for row in connection.execute(select(*columns).where(columns[0].is_not(None))):
+            counted.update(enumerate(row, 1))
+    found = [(block, rows) for (block, _), rows in counted.items()]
+    by_block = [sorted((f for f in found if f[0] == b), key=lambda f: -f[1])[:5] for b in range(1, 5)]
+    return sorted((f for some in by_block for f in some), key=lambda f: -f[1])[:5]
+
+
+def test_what_both_say_to_people(sqlite_petitions: Database) -> None:
+    succeed("upgrade")
+    first = succeed("scan", "petitions", "--preview")
+    assert "the table has not been scanned yet: all of it would be new" in first.stderr
+    succeed("scan", "petitions")
+    same = succeed("scan", "petitions", "--preview", "--dry-run")
+    for words in (
+        "0 pairs gained",
+        "0 pairs lost",
+        "0 groups that split",
+        "s to match",
+        "nothing was written",
+    ):
+        assert words in same.stderr
+    assert "would write" not in same.stderr
+    change_recipe(sqlite_petitions, 'term_frequency = "set"\nsegmenter = "chars:2"\nthreshold = 0.9')
+    other = succeed("scan", "petitions", "--preview", "--dry-run")
+    assert "a scan would write 90 fingerprints beside those that are stored" in other.stderr
+    assert "pairs lost, the first 10:" in other.stderr
+    assert "key_a" in other.stdout
+    assert "block" in other.stdout
+
+
+def test_neither_takes_afresh(sqlite_petitions: Database) -> None:
+    assert sqlite_petitions.name == "sqlite"
+    succeed("upgrade")
+    for option in ("--preview", "--dry-run"):
+        assert fail("scan", "petitions", option, "--afresh").exit_code == 2
+
+
+def test_both_need_our_tables(sqlite_petitions: Database) -> None:
+    assert sqlite_petitions.name == "sqlite"
+    assert "db-dedup upgrade" in str(run("scan", "petitions", "--dry-run").error)
