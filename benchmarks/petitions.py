@@ -81,9 +81,7 @@ def _print_calibration(rows: list[dict[str, object]], gold: Mapping[frozenset[st
         print(f"{name:<58} {share.value:.3f} ({share.low:.3f} to {share.high:.3f})")
     others = np.array([label == "S" for label in by_label.values()])
     found = is_found(evidence, now)[: others.size]
-    print(
-        f"preset balanced finds {np.count_nonzero(found & others)} of {np.count_nonzero(others)} pairs labelled S"
-    )
+    print(f"balanced finds {np.count_nonzero(found & others)} of {np.count_nonzero(others)} pairs labelled S")
     print(f"{'characters of the shorter text':<58} {'V':>6} {'precision':>9} {'recall':>7} {'F1':>6}")
     for each in score_by_length(evidence, now):
         duplicates = each.score.right + each.score.missed

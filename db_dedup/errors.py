@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-
 _PASSWORD = re.compile(r"(://[^:/@\s]*:)[^\s'\"]*(?=@)|(\b(?:password|passwd)=)[^&\s'\"]*")
 
 

@@ -47,7 +47,7 @@ RUN = {
 }
 NOT_RUN = {
     "docs/how-to/live-beside-alembic.md": "a piece of a host's env.py",
-    "docs/how-to/read-only-source.md": "it takes a server and a replica; tests/guest/test_store_apart.py does",
+    "docs/how-to/read-only-source.md": "it takes a replica; tests/guest/test_store_apart.py does",
     "docs/reference/grants.md": "tests/guest/test_grants.py runs it",
     "docs/how-to/mariadb-and-mysql.md": "an administrator's grants",
     "docs/how-to/postgresql.md": "an administrator's grants",

@@ -47,7 +47,7 @@ def proposal_lines(found: Calibration) -> Iterator[str]:
     yield "One change at a time:"
     yield from (f"  {step.words}" for step in found.steps)
     if found.gain.value is None:
-        yield f"{found.groups:,} groups of labelled pairs are too few to tell how a choice would do on others."
+        yield f"{found.groups:,} groups of labelled pairs are too few to tell how a choice does on others."
         yield from ["The best on these labels:", *toml_lines(found)] if found.proposed != found.now else []
         return
     yield (

@@ -82,7 +82,7 @@ def _sizes(sizes: dict[str, int]) -> str:
 
 
 def _scan(scan: PastScan) -> str:
-    line = f"{scan.started_at:%Y-%m-%d %H:%M:%S} UTC, {scan.state}, {scan.seconds:,.1f} s"
+    line = f"{scan.started_at:%Y-%m-%d %H:%M} UTC, {scan.state}, {scan.seconds:,.1f} s"
     if scan.rows is not None:
         line += f", {scan.rows:,} rows; {changes_of(scan)}"
     return f"{line}: {scan.error}" if scan.error else line

@@ -1,4 +1,4 @@
-"""Step 5's second proposer: MinHash (Broder 1997) in bands. What SimHash does not bring together may meet here.
+"""Step 5's second proposer: MinHash (Broder 1997) in bands.
 
 Each row's set of features is sketched by the smallest of 96 hashes of its members, taken three at a time to
 32 bands. The share of equal minima estimates the Jaccard similarity of two sets; two rows are candidates when

@@ -100,7 +100,7 @@ def fail_scan(connection: Connection, tables: Tables, scan_id: int, error: str) 
 
 @dataclass(frozen=True)
 class FinishedScan:
-    """The latest scan that found an answer: when it began (UTC), how many rows there were, how long it took."""
+    """The latest scan that found an answer: when it began (UTC), its rows, and how long it took."""
 
     started_at: datetime
     rows: int

@@ -206,7 +206,7 @@ def test_any_command_line(
         left.unlink()
     shutil.copy(scanned_file, folder / "copy.db")
     write_settings(Database("sqlite", "sqlite:///copy.db", None))  # type: ignore[arg-type]
-    code, stdout, stderr = run_main(arguments, stdin, monkeypatch)
+    code, _, stderr = run_main(arguments, stdin, monkeypatch)
     assert code in (0, 1, 2, None), (arguments, stderr)
     assert "Traceback" not in stderr
     errors = [line for line in stderr.splitlines() if line.startswith("error: ")]

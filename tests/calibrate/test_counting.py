@@ -128,7 +128,7 @@ def separable(count: int = 60) -> Evidence:
     labels = np.arange(count) % 2
     made = evidence(*((int(label), int(generator.integers(0, 9)), False, 0.0) for label in labels))
     noise = generator.random(count)
-    scores = {name: noise for name in MEASURES}
+    scores = dict.fromkeys(MEASURES, noise)
     scores["word_jaccard"] = np.where(labels == 1, 0.71 + noise / 5, noise * 0.59)
     return Evidence(**{**vars(made), "scores": scores})
 

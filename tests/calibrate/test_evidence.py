@@ -40,7 +40,7 @@ def test_it_holds_what_a_scan_finds(settings: dict[str, object]) -> None:
     rule = watched.rule
     given = [{"id": p.id, "title": p.title, "content": p.content} for p in SAMPLE.petitions]
     expected = find_pairs(given, watched)
-    labelled = {pair: False for pair in list(combinations(range(30), 2))[::7]}
+    labelled = dict.fromkeys(list(combinations(range(30), 2))[::7], False)
     with WideTable(watched) as wide:
         evidence = gather(rows_of(wide), labelled, 100_000)
     setting = PairSetting(rule.radius, rule.bands, rule.similarity, rule.threshold)

@@ -49,6 +49,7 @@ ARGUMENTS: Mapping[str, list[list[str]]] = {
         ["label", "petitions", "--answers", "no.csv"],
         ["label", "petitions", "--undo", "76", "77"],
     ],
+    "calibrate": [["calibrate", "petitions", "--labels", "both.csv"]],
     "status": [["status"]],
     "worker": [["worker", "petitions", "--drain"]],
     "schedule": [],  # it runs scans for ever
@@ -90,8 +91,7 @@ class Office:
         """Do all the work of an account, or these commands; gives each fault."""
         url = json.dumps(self.url(account))
         Path("dedup.toml").write_text(f"[database]\nurl = {url}\n{TABLE_SETTINGS.format(settings='')}")
-        for answer in ("yes", "no"):
-            Path(f"{answer}.csv").write_text(f"key_a,key_b,label\n76,77,{answer}\n")
+        self.write_labels()
         for command in commands or commands_of(account):
             for arguments in ARGUMENTS.get(command, [[command, "petitions"]]):
                 if command == "worker":
@@ -111,6 +111,14 @@ class Office:
         except DedupError as error:
             return [f"a write: {error}"]
         return []
+
+    @staticmethod
+    def write_labels() -> None:
+        """Answers of a person: one, another to the same question, and some for two pairs."""
+        yes, no, other = "76,77,yes\n", "76,77,no\n", "73,74,yes\n"
+        for name, lines in (("yes", yes), ("no", no), ("both", no + other)):
+            text = f"key_a,key_b,label\n{lines}"
+            Path(f"{name}.csv").write_text(text, encoding="utf-8")
 
     def give_up_a_change(self) -> None:
         """Queue some, and one that no worker can handle."""

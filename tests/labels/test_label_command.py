@@ -8,7 +8,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-
 from sqlalchemy import Column, Engine, Integer, MetaData, String, Table, insert
 
 from db_dedup import Deduplicator, Text

@@ -1,7 +1,7 @@
 """The answer by brute force: every pair of rows, Python sets, no index, no compiled kernel."""
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from db_dedup import DuplicatePair
 from db_dedup.config import WatchedTable
@@ -20,8 +20,7 @@ def brute_force(petitions: Sequence[Petition], watched: WatchedTable) -> list[Du
     )
     starts, hashes, weights = done.features.starts, done.features.hashes, done.features.weights
     features = [
-        dict(zip(hashes[a:b].tolist(), weights[a:b].tolist(), strict=True))
-        for a, b in zip(starts[:-1], starts[1:], strict=True)
+        dict(zip(hashes[a:b].tolist(), weights[a:b].tolist(), strict=True)) for a, b in pairwise(starts)
     ]
     bands = [set(enumerate(sketch)) for sketch in done.sketches.tolist()]
     within = [tuple(getattr(p, w.column) for w in watched.within) for p in received]

@@ -1,4 +1,4 @@
-"""The second proposer in a full scan: which pairs it adds, and that the stored bands are those of the rows."""
+"""The second proposer in a full scan: the pairs it adds, and that the stored bands are those of the rows."""
 
 from datetime import datetime
 from typing import Any

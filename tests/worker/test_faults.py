@@ -76,6 +76,8 @@ def test_a_worker_outlives_a_crash_of_the_server(database: Database, watched: Wa
     ) as worker:
         assert worker.reaches()
         session, *_ = other_sessions(database.engine)
+        with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.execute(text("CHECKPOINT"))  # our private server does not wait for its log
         database.engine.dispose()
         os.kill(session, signal.SIGKILL)  # the whole server then starts anew, from its log
         worker.go_on()

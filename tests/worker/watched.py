@@ -207,7 +207,7 @@ def _as_compared(
     members: list[tuple[Any, ...]],
     rows: list[tuple[Any, ...]],
 ) -> Answer:
-    """Of an abridged group not which pairs are stored, but how many rows they make how many groups of."""
+    """Of an abridged group not which pairs are stored, but how many, and how many groups they make of its rows."""
     abridged = {group[0] for group in groups if group[4]}
     group_of = {member: group for group, member, _ in members}
     kept: list[tuple[Any, ...]] = []
@@ -224,10 +224,10 @@ def _as_compared(
     }
 
 
-def _components(pairs: list[tuple[Any, ...]]) -> tuple[int, int]:
-    """(rows, components) of some pairs."""
+def _components(pairs: list[tuple[Any, ...]]) -> tuple[int, int, int]:
+    """(pairs, rows, components) of some pairs."""
     root = {key: key for pair in pairs for key in pair[:2]}
     for a, b, *_ in pairs:
         before, after = root[a], root[b]
         root = {key: after if r == before else r for key, r in root.items()}
-    return len(root), len(set(root.values()))
+    return len(pairs), len(root), len(set(root.values()))

@@ -1,4 +1,4 @@
-"""The compiled kernels of `matching`: confirm candidates by their features, join rows into groups, list pairs.
+"""The compiled kernels of `matching`: confirm candidates by their features, join rows, list pairs.
 
 They share the last argument, a tuple: measure (-1: being proposed decides), threshold, within, and each row's
 place among the features, whose starts, hashes and weights follow, and at last the rejected pairs, packed and
@@ -83,7 +83,7 @@ def pairs_within_groups(members, roots, proposal, rule):  # type: ignore[no-unty
 
 @nb.njit(cache=True, nogil=True)
 def pairs_of_some(first, last, count, proposal, rule):  # type: ignore[no-untyped-def]
-    """Every duplicate pair of rows first to last with each other and with the rows after them, up to count."""
+    """Every duplicate pair of rows first to last, with each other and with all after them, up to count."""
     found, pairs = 0, _no_pairs()
     for i in range(first, last):
         for j in range(i + 1, count):

@@ -158,7 +158,7 @@ def _search_features(some, parents, rule, pairs, found):  # type: ignore[no-unty
 
 @nb.njit(cache=True, nogil=True)
 def _index(some, sizes, rule, mask):  # type: ignore[no-untyped-def]
-    """(where each bucket of features begins, positions of the rows in the buckets of their rarest features)."""
+    """(where each bucket of features begins, positions of the rows in the buckets of their rarest)."""
     measure, threshold, _, places, starts, hashes, _, _ = rule
     counts = np.zeros(mask + np.uint64(1), np.int64)
     for i in range(some.size):

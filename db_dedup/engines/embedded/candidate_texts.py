@@ -52,7 +52,7 @@ class CandidateTexts:
         self._parts: list[Features] = []
 
     def add(self, ids: Sequence[int | None], rows: Sequence[SourceRow], done: FingerprintedRows) -> None:
-        """Keep the features of rows that were read for another reason; one without an id is of no interest."""
+        """Keep the features of rows that were read for another reason, if they have an id."""
         if not self.is_needed:
             return
         first = len(self._within)
