@@ -22,17 +22,13 @@ def assert_bands_are_exact(dedup: Deduplicator, name: str = "petitions") -> int:
     with dedup.database.engine.connect() as connection:
         stored = watched_tables.find_table(connection, tables, name)
         assert stored is not None
-        heads = {
-            row_id: key
-            for row_id, key in connection.execute(
-                select(row.id, row.row_key).where(
-                    row.table_id == stored.id,
-                    row.recipe == stored.recipe,
-                    row.copy_of.is_(None),
-                    row.fingerprint.is_not(None),
-                )
-            )
-        }
+        query = select(row.id, row.row_key).where(
+            row.table_id == stored.id,
+            row.recipe == stored.recipe,
+            row.copy_of.is_(None),
+            row.fingerprint.is_not(None),
+        )
+        heads: dict[int, str] = dict(map(tuple, connection.execute(query)))
         own = select(row.id, row.sketch).where(row.table_id == stored.id, row.sketch.is_not(None))
         sketches = {row_id: bytes(sketch) for row_id, sketch in connection.execute(own)}
         others = set(connection.execute(select(row.id).where(row.table_id != stored.id)).scalars())

@@ -23,7 +23,7 @@ MEASURES: Final = {
 _LEAST_JACCARD: Final = 0.3
 _CONTAINED: Final = 0.8
 _LEAST_CONTAINED: Final = 30
-"""Below that Jaccard the guarded overlap is 0, unless so much of the smaller set, of so many features at least, is
+"""Below that Jaccard the guarded overlap is 0, unless so much of the smaller set, of so many features, is
 in the larger one: a few phrases that a short text shares with a long one are no quotation."""
 
 
@@ -88,7 +88,7 @@ def similarity_of(measure, starts, hashes, weights, a, b):  # type: ignore[no-un
 
 @nb.njit(cache=True, nogil=True)
 def least_shared(measure, threshold, size):  # type: ignore[no-untyped-def]
-    """How many features two rows share at least whose similarity reaches the threshold, if the smaller one has
+    """How many features two rows share at least whose similarity reaches the threshold: the smaller one has
     `size`; 0 where nothing is known of that. For use inside other kernels."""
     if measure in (_JACCARD, _OVERLAP, _GUARDED_OVERLAP):
         return int(np.ceil(threshold * size - 1e-6))

@@ -125,7 +125,8 @@ class Office:
         change, watched = view(self.database, "change"), view(self.database, "watched_table")
         self.do(
             "UPDATE petitions SET content = CONCAT(content, '再') WHERE id = 78",
-            "UPDATE petitions SET id = id + 1000 WHERE id = (SELECT * FROM (SELECT MAX(id) FROM petitions) a)",
+            "UPDATE petitions SET id = id + 1000 "
+            "WHERE id = (SELECT * FROM (SELECT MAX(id) FROM petitions) p)",
             f"INSERT INTO {change} (table_id, row_key, operation, queued_at) "
             f"SELECT id, 'much too long', 'X', CURRENT_TIMESTAMP FROM {watched}",
         )

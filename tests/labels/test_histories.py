@@ -62,21 +62,21 @@ class JudgedHistory(History):
         elif self._one_writer and any(self._connections):
             return
         elif step.what == "rescan":
-            self._watched.dedup.scan(afresh=True)
+            self.watched.dedup.scan(afresh=True)
         else:
             self._say(step)
 
     def _say(self, step: Step) -> None:
         other, said = step.value
         a, b = (self._row_key(key) for key in (step.key, other))
-        verdicts = self._watched.dedup.verdicts()
+        verdicts = self.watched.dedup.verdicts()
         if said is None:
             verdicts.withdraw(a, b)
         else:
             verdicts.give([PairLabel(a, b, said)])
 
     def _row_key(self, key: int) -> str:
-        return watched._key_text(list(self._watched.key(key).values()))
+        return watched._key_text(list(self.watched.key(key).values()))
 
 
 @pytest.fixture

@@ -67,7 +67,9 @@ def test_bands_find_what_the_fingerprints_do_not(
         assert bool(assert_bands_are_exact(dedup)) == bands
     added = set(found[True]) - set(found[False])
     assert set(found[False]) < set(found[True])
-    assert all(pair.distance > dedup._access.given.rule.radius for pair in added)
+    given = dedup._access.given
+    assert given is not None
+    assert all(pair.distance > given.rule.radius for pair in added)
     assert len(added) > 20
 
 

@@ -160,7 +160,7 @@ def test_leaving_early_frees_the_connection(database: Database) -> None:
     make_petitions(database, [petition(i) for i in range(20)])
     pages = source_of(database).pages(database.engine, 3)
     next(pages)
-    pages.close()  # type: ignore[attr-defined]
+    pages.close()
     run(database, "DROP TABLE petitions")
 
 

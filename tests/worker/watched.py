@@ -207,7 +207,7 @@ def _as_compared(
     members: list[tuple[Any, ...]],
     rows: list[tuple[Any, ...]],
 ) -> Answer:
-    """Of an abridged group not which pairs are stored, but how many, and how many groups they make of its rows."""
+    """Of an abridged group not which pairs are stored, but how many, and how many groups they make."""
     abridged = {group[0] for group in groups if group[4]}
     group_of = {member: group for group, member, _ in members}
     kept: list[tuple[Any, ...]] = []

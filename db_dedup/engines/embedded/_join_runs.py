@@ -1,9 +1,9 @@
 """The compiled kernels that join rows which share a band.
 
-A run is all the rows that agree in a band. Most runs are short, and comparing all of a run is cheapest. One of many
-near-equal rows is joined from a few of them: rows of one group need no comparison. What is left is a long run
-of rows that are not alike, such as letters from one template: there, each row is looked for among the rarest
-features of the others, of which two similar rows have at least one in common.
+A run is all the rows that agree in a band. Most runs are short, and comparing all of a run is cheapest. One
+of many near-equal rows is joined from a few of them: rows of one group need no comparison. What is left is a
+long run of rows that are not alike, such as letters from one template: there, each row is looked for among
+the rarest features of the others, of which two similar rows have at least one in common.
 """
 
 import numba as nb
@@ -123,12 +123,8 @@ def _search_features(some, parents, rule, pairs, found):  # type: ignore[no-unty
     """
     _, _, _, places, starts, hashes, _, _ = rule
     some, bounds = _by_group(some, parents)
-    group_ends = np.empty(some.size, np.int64)
-    for g in range(bounds.size - 1):
-        group_ends[bounds[g] : bounds[g + 1]] = bounds[g + 1]
-    sizes = np.empty(some.size, np.int64)
-    for i in range(some.size):
-        sizes[i] = starts[places[some[i]] + 1] - starts[places[some[i]]]
+    group_ends = np.repeat(bounds[1:], np.diff(bounds))
+    sizes = starts[places[some] + 1] - starts[places[some]]
     buckets = 1024
     while buckets < min(2 * sizes.sum(), _MOST_BUCKETS):
         buckets *= 2
