@@ -20,19 +20,31 @@ from db_dedup.jobs.calibration.evidence import gather, numbered
 from db_dedup.progress import NullProgress
 from db_dedup.records import SourceRow
 
+_BY_WORDS: dict[str, Any] = {"radius": 11, "bands": False, "similarity": "word_jaccard", "threshold": 0.5}
 _TRIED: list[dict[str, Any]] = [
     {"preset": "strict"},
     {"preset": "strict", "radius": 7},
     {"preset": "strict", "radius": 11},
-    *({"term_frequency": tf, "threshold": t} for tf in ("set", "capped", "log", "raw") for t in (0.45, 0.5)),
-    *({"stop_words": "drop", "threshold": t} for t in (0.45, 0.5)),
-    *({"radius": radius} for radius in (7, 9)),
-    *({"threshold": t} for t in (0.4, 0.55, 0.6)),
-    *({"similarity": "char_jaccard", "threshold": t} for t in (0.3, 0.36)),
-    *({"similarity": "overlap", "threshold": t} for t in (0.65, 0.7)),
-    *({"similarity": "cosine", "threshold": t} for t in (0.75, 0.8)),
-    *({"segmenter": name} for name in ("jieba-search", "chars:2")),
     {"preset": "balanced"},
+    *({"radius": radius} for radius in (7, 11)),
+    *({"threshold": t} for t in (0.55, 0.6)),
+    *(
+        _BY_WORDS | changed
+        for changed in (
+            *(
+                {"term_frequency": f, "threshold": t}
+                for f in ("set", "capped", "log", "raw")
+                for t in (0.45, 0.5)
+            ),
+            *({"stop_words": "drop", "threshold": t} for t in (0.45, 0.5)),
+            *({"radius": radius} for radius in (7, 9)),
+            *({"threshold": t} for t in (0.4, 0.55, 0.6)),
+            *({"similarity": "char_jaccard", "threshold": t} for t in (0.3, 0.36)),
+            *({"similarity": "overlap", "threshold": t} for t in (0.65, 0.7)),
+            *({"similarity": "cosine", "threshold": t} for t in (0.75, 0.8)),
+            *({"segmenter": name} for name in ("jieba-search", "chars:2")),
+        )
+    ),
 ]
 
 
