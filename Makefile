@@ -17,8 +17,8 @@ help:  ## Show this list
 demo: $(VENV)/plain  ## Find the duplicates among made-up petitions
 	$(BIN)/db-dedup demo
 
-test: $(VENV)/with-test  ## Run all tests, on servers of their own (ARGS="-k sqlite" for some)
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+test: $(VENV)/with-test  ## Run the tests, on servers of their own (CI=true for the thorough ones, too; ARGS="-k sqlite" for some)
+	$(BIN)/python -m pytest -n 2 $(if $(filter true,$(CI)),,-m "not thorough") $(ARGS)
 
 soak: $(VENV)/with-test  ## Play random histories for SOAK minutes (10) on each database
 	DB_DEDUP_TEST_SOAK_MINUTES=$(or $(SOAK),10) $(BIN)/python -m pytest -s tests/worker/test_histories.py $(ARGS)

@@ -21,6 +21,18 @@ from tests.servers import (
 
 NOT_TESTED = "NOT TESTED: "
 
+THOROUGH = (
+    "bad_input/",
+    "guest/test_grants.py",
+    "health/test_metrics.py",
+    "health/test_schedule.py",
+    "interrupted/",
+    "labels/test_histories.py",
+    "triggers/test_property.py",
+    "worker/",
+)
+"""What takes minutes: processes that are killed, servers that fail, long random histories. CI runs it all."""
+
 
 @pytest.fixture(scope="session")
 def postgresql_server() -> Iterator[Server]:
@@ -69,6 +81,14 @@ def _server(name: str, variable: str, start: Callable[[], Server]) -> Iterator[S
         yield server
     finally:
         server.stop()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what `make test` leaves to CI."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).as_posix().startswith(THOROUGH):
+            item.add_marker("thorough")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

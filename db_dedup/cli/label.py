@@ -44,7 +44,11 @@ def label(
     undo: Annotated[
         tuple[str, str] | None,
         typer.Option(
-            "--undo", metavar="KEY_A KEY_B", help="Forget what was said of two rows.", show_default=False
+            "--undo",
+            envvar="DB_DEDUP_UNDO",
+            metavar="KEY_A KEY_B",
+            help="Forget what was said of two rows.",
+            show_default=False,
         ),
     ] = None,
     listed: Annotated[

@@ -39,7 +39,8 @@ def test_scan_equals_brute_force(database: Database, sample: Sample, preset: str
 
 def test_loose_groups_are_flagged(sqlite_database: Database, sample: Sample) -> None:
     fill_database(sqlite_database.engine, sample)
-    dedup = watch(sqlite_database.engine, threshold=0.6)
+    by_words = {"radius": 11, "similarity": "word_jaccard", "threshold": 0.6, "bands": False}
+    dedup = watch(sqlite_database.engine, **by_words)
     dedup.scan()
     found, groups, members = answer(dedup)
     linked = {(p.key_a, p.key_b) for p in found}
