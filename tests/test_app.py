@@ -12,7 +12,7 @@ from sqlalchemy import Connection, create_engine, delete, func, insert, make_url
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import StaticPool
 
-from db_dedup import Deduplicator, Text, Value
+from db_dedup import Deduplicator, ScanReport, Text, Value
 from db_dedup.cli.demo import fill, petitions
 from db_dedup.errors import (
     ConfigError,
@@ -61,6 +61,11 @@ def first_petition(connection: Connection) -> dict[str, Any]:
     return connection.execute(query).one()._asdict()
 
 
+def what_was_found(report: ScanReport) -> ScanReport:
+    """Without what depends on the scan before."""
+    return replace(report, seconds=0, segmented=0, pairs_gained=0, pairs_lost=0, groups_changed=0)
+
+
 def test_the_report_agrees_with_the_views(filled: Database) -> None:
     with filled.engine.begin() as connection:
         first = connection.execute(select(petitions).where(petitions.c.id == 1)).mappings().one()
@@ -87,7 +92,7 @@ def test_the_report_agrees_with_the_views(filled: Database) -> None:
     (status,) = dedup.database.status()
     assert (status.rows, status.pairs, status.groups) == (report.rows, report.pairs, report.groups)
     assert dedup.database.watched_names() == ["petitions"]
-    assert replace(dedup.scan(), seconds=0) == replace(report, seconds=0)
+    assert what_was_found(dedup.scan()) == what_was_found(report)
 
 
 def test_an_engine_a_url_and_its_text_are_all_taken(sqlite_filled: Database) -> None:
@@ -99,9 +104,9 @@ def test_an_engine_a_url_and_its_text_are_all_taken(sqlite_filled: Database) -> 
 
 
 def test_without_columns_the_stored_recipe_is_used(filled: Database) -> None:
-    given = scanned(filled.engine, radius=5)
+    given = scanned(filled.engine, preset="strict", radius=5)
     stored = Deduplicator(filled.engine, "petitions")
-    assert replace(stored.scan(), seconds=0) == replace(given.scan(), seconds=0)
+    assert what_was_found(stored.scan()) == what_was_found(given.scan())
     assert list(stored.pairs(expand=True)) == list(given.pairs(expand=True))
     assert max(pair.distance for pair in stored.pairs()) <= 5
     with filled.engine.connect() as connection:

@@ -304,7 +304,7 @@ def test_every_setting_is_sorted_into_one_of_the_two() -> None:
     decides_nothing = {"name", "preset", "radius", "similarity", "threshold", "abridge_above"}
     decides = {
         "columns", "table", "schema_name", "key", "order", "where", "within", "term_frequency",
-        "min_features", "segmenter", "normaliser", "user_words", "stop_words", "stop_word_list",
+        "min_features", "bands", "segmenter", "normaliser", "user_words", "stop_words", "stop_word_list",
     }  # fmt: skip
     assert set(WatchedTable.model_fields) == decides | decides_nothing
 
