@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,7 +29,7 @@ _TRIED: list[dict[str, Any]] = [
     *({"radius": radius} for radius in (7, 11)),
     *({"threshold": t} for t in (0.55, 0.6)),
     *(
-        _BY_WORDS | changed
+        {**_BY_WORDS, **cast("dict[str, Any]", changed)}
         for changed in (
             *(
                 {"term_frequency": f, "threshold": t}

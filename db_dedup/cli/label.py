@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
-import click
 import typer
 from rich.console import Console
 from rich.text import Text
@@ -144,7 +143,7 @@ def _answer() -> str:
     """One key where stdin is a terminal, else the first letter of a line; its end is the end of all."""
     while True:
         say(_PROMPT)
-        said = click.getchar() if sys.stdin.isatty() else sys.stdin.readline() or "q"
+        said = typer.getchar() if sys.stdin.isatty() else sys.stdin.readline() or "q"
         letter = said.strip()[:1].casefold()
         if letter and letter in "ynsuq":
             return letter
