@@ -33,7 +33,7 @@ types: $(VENV)/with-lint $(VENV)/with-test  ## Check types
 floors: $(VENV)/with-lint  ## Check that imports go down only
 	$(BIN)/lint-imports
 
-bench: $(VENV)/with-test  ## Measure speed and quality (DATA=folder for texts of your own)
+bench: $(VENV)/with-test $(VENV)/with-peers  ## Measure speed and quality (DATA=folder for texts of your own)
 	$(BIN)/python -m benchmarks $(if $(DATA),--data "$(DATA)")
 
 docs: $(VENV)/plain  ## Write the reference of the command line anew

@@ -12,6 +12,7 @@ from benchmarks.servers import DATABASES
 
 WITHOUT_DATA = (
     "candidates",
+    "proposers",
     "equal_rows",
     "lookups",
     "indexes",
@@ -20,8 +21,9 @@ WITHOUT_DATA = (
     "committing_clients",
     "worker_speed",
     "latency",
+    "peers",
 )
-WITH_DATA = ("petitions", "databases", "law")
+WITH_DATA = ("petitions", "databases", "law", "recall", "record_linkage")
 
 
 def main() -> None:

@@ -53,6 +53,11 @@ def read_articles(data: Path) -> list[dict[str, object]]:
     return [{"id": int(row["id"]), "text": row["text"]} for row in rows]
 
 
+def read_replies(data: Path) -> list[str]:
+    """cofacts-replies-2019: the texts of 24,097 replies."""
+    return [row["text"] for row in _read(data / "cofacts-replies-2019" / "replies.csv.gz")]
+
+
 def load(engine: Engine, table: Table, rows: list[dict[str, object]]) -> None:
     """Make the table and fill it."""
     with engine.begin() as connection:

@@ -144,7 +144,7 @@ def insert_once(
 def total_bytes(database: Database, table: Table) -> int:
     """What the table and its indexes take."""
     database.dialect.refresh_statistics(database.engine, table)
-    query = _BYTES[database.engine.dialect.name].format(table=table.name)
+    query = _BYTES[database.engine.dialect.name].format(table=table.fullname)
     with database.engine.connect() as connection:
         return int(connection.execute(text(query)).scalar_one())
 

@@ -79,6 +79,12 @@ class ScanRunningError(DedupError):
     is_transient = True
 
 
+class TableBusyError(DedupError):
+    """Others have a watched table to themselves right now: roll back, and try again."""
+
+    is_transient = True
+
+
 class RowKeyError(DedupError):
     """A row's key cannot be stored: too long, or not unique as text."""
 

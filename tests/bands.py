@@ -51,4 +51,4 @@ def _sketches_of(
     rows = {row.row_key: row for row in source.read_rows(connection, list(heads.values()))}
     ordered = [rows[key] for key in heads.values()]
     done = Fingerprinter(watched).fingerprint([r.values for r in ordered], [r.within for r in ordered])
-    return {row_id: sketch.tobytes() for row_id, sketch in zip(heads, done.sketches, strict=True)}
+    return {row_id: done.sketches.bytes_of(i) for i, row_id in enumerate(heads)}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from sqlalchemy import URL
+from hypothesis import settings
+from sqlalchemy import URL, Engine, event
 
 from tests.servers import (
     Database,
@@ -24,14 +27,32 @@ NOT_TESTED = "NOT TESTED: "
 THOROUGH = (
     "bad_input/",
     "guest/test_grants.py",
+    "guest/test_names.py::test_an_odd_schema",
     "health/test_metrics.py",
     "health/test_schedule.py",
     "interrupted/",
     "labels/test_histories.py",
+    "test_benchmarks.py",
+    "test_examples.py::test_alembic_host",
+    "test_examples.py::test_every_question_is_printed",
+    "test_servers.py",
     "triggers/test_property.py",
+    "verify/test_damage.py::test_damaged_answers_on_the_servers",
     "worker/",
 )
-"""What takes minutes: processes that are killed, servers that fail, long random histories. CI runs it all."""
+"""What takes minutes: processes that are killed, servers that fail, long random histories. CI runs it all, as
+well as the cases that `quick_first` keeps for it."""
+
+settings.register_profile("timeless", deadline=None)  # how long a test takes is no part of what it proves
+settings.load_profile("timeless")
+
+
+@event.listens_for(Engine, "connect")
+def no_sync(connection: object, _: object) -> None:
+    """SQLite waits for no disk: like the servers' data, nothing here must outlive the machine."""
+    if isinstance(connection, sqlite3.Connection):
+        with suppress(sqlite3.Error):  # it is not a database, or locked: the test will see
+            connection.execute("PRAGMA synchronous = OFF").close()
 
 
 @pytest.fixture(scope="session")
@@ -72,8 +93,13 @@ def database(request: pytest.FixtureRequest) -> Database:
 
 def _server(name: str, variable: str, start: Callable[[], Server]) -> Iterator[Server]:
     url = os.environ.get(variable)
+    return private_server(name, (lambda: Server.elsewhere(name, url)) if url else start)
+
+
+def private_server(name: str, start: Callable[[], Server]) -> Iterator[Server]:
+    """What a fixture yields: a server, stopped at the end; without one its tests are skipped aloud."""
     try:
-        server = Server.elsewhere(name, url) if url else start()
+        server = start()
     except ServerUnavailableError as error:
         give_up = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
         give_up(f"{NOT_TESTED}{name} ({error})")
@@ -85,9 +111,8 @@ def _server(name: str, variable: str, start: Callable[[], Server]) -> Iterator[S
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what `make test` leaves to CI."""
-    here = Path(__file__).parent
     for item in items:
-        if item.path.relative_to(here).as_posix().startswith(THOROUGH):
+        if item.nodeid.removeprefix("tests/").startswith(THOROUGH):
             item.add_marker("thorough")
 
 

@@ -98,7 +98,7 @@ def load_table(folder: Path, lines: str, column: str = "title = 1") -> WatchedTa
     )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(documents)
 def test_any_document_is_understood_or_refused_in_one_line(tmp_path: Path, document: dict[str, Any]) -> None:
     (tmp_path / "words.txt").write_text("信访\n", encoding="utf-8")
@@ -113,7 +113,7 @@ def test_any_document_is_understood_or_refused_in_one_line(tmp_path: Path, docum
             assert round_trip(watched) == watched
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(st.binary(max_size=40) | st.text(st.characters(exclude_categories=["Cs"])).map(str.encode))
 def test_any_bytes_are_understood_or_refused(tmp_path: Path, content: bytes) -> None:
     try:
@@ -135,7 +135,7 @@ def test_a_settings_file_that_is_a_folder(tmp_path: Path) -> None:
         Settings.from_file(tmp_path)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(watched_tables)
 def test_a_stored_definition_reads_back_the_same(watched: WatchedTable) -> None:
     again = round_trip(watched)
@@ -148,7 +148,7 @@ def round_trip(watched: WatchedTable) -> WatchedTable:
     return WatchedTable.model_validate_json(watched.model_dump_json(by_alias=True))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(names, names)
 def test_every_name_survives_the_file(
     tmp_path_factory: pytest.TempPathFactory, table: str, column: str

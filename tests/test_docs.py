@@ -41,6 +41,7 @@ RUN = {
     "docs/quickstart.zh-CN.md",
     "docs/how-to/check-a-text.md",
     "docs/how-to/read-the-answer.md",
+    "docs/how-to/refuse-a-duplicate.md",
     "docs/how-to/review-duplicates.md",
     "docs/how-to/use-from-python.md",
     "docs/reference/python.md",

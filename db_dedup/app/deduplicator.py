@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine
 from sqlalchemy.orm import Session
 
+from db_dedup.app.blocking_check import BlockingCheck
 from db_dedup.app.database import Database
 from db_dedup.app.row_texts import RowTexts
 from db_dedup.app.table_access import TableAccess
@@ -165,7 +166,12 @@ class Deduplicator:
             return changes.retry_dead(connection, database.dialect, database.tables, table_id)
 
     def check(
-        self, record: Mapping[str, object], connection: Connection | Session | None = None
+        self,
+        record: Mapping[str, object],
+        connection: Connection | Session | None = None,
+        *,
+        block: bool = False,
+        row_key: str | None = None,
     ) -> list[Match]:
         """Stored rows that this record duplicates, nearest first.
 
@@ -173,15 +179,44 @@ class Deduplicator:
             record: column name -> value; what is missing counts as NULL.
             connection: read through this one, which is neither committed nor rolled back. It leads to the
                 user's rows; our tables, if they are apart, are read through one of our own.
+            block: until the caller's transaction ends, no other such check of the table begins; all that is
+                committed by then is judged as it is now. Needs a connection, triggers and a scan.
+            row_key: of the row that the record is or becomes, if known; only with `block`. It is no duplicate
+                of itself, and its fingerprint is stored where it has none.
+
+        Raises:
+            TableBusyError: with `block`, others have the table for too long: roll back and try again.
         """
-        return self.check_in_full(record, connection).matches
+        return self.check_in_full(record, connection, block=block, row_key=row_key).matches
 
     def check_in_full(
-        self, record: Mapping[str, object], connection: Connection | Session | None = None
+        self,
+        record: Mapping[str, object],
+        connection: Connection | Session | None = None,
+        *,
+        block: bool = False,
+        row_key: str | None = None,
     ) -> CheckResult:
         """As `check`, and whether there was too little text to judge."""
+        if block:
+            return self._check_blocking(record, connection, row_key)
+        if row_key is not None:
+            raise ConfigError("a row key is for a check that blocks: write block=True")
         with self.database.errors_told(), self._connected(connection) as (ours, theirs):
             return self._lookup(ours, theirs).check(ours, record, theirs)
+
+    def _check_blocking(
+        self, record: Mapping[str, object], given: Connection | Session | None, row_key: str | None
+    ) -> CheckResult:
+        if given is None:
+            raise ConfigError("a check that blocks works in a transaction of yours: hand over its connection")
+        if isinstance(given, Session):
+            given.flush()
+            given = given.connection()
+        connection = given
+        with self.database.errors_told():
+            checker = BlockingCheck(self.database, self.name, lambda c: self._lookup(c, c))
+            return checker.check(connection, record, row_key)
 
     def explain(self, key_a: str, key_b: str) -> Explanation:
         """Why two rows are a duplicate pair by the stored recipe, or why not, as their texts are now."""

@@ -12,7 +12,7 @@ from db_dedup.cli.options import DEFAULT_CONFIG, AsJson, Config, StoreUrl, Table
 from db_dedup.cli.output import print_json
 from db_dedup.cli.side_by_side import append_left, append_right, beside, has_colour, one_line
 from db_dedup.cli.texts import Full
-from db_dedup.engines.embedded.applied_rule import REJECTED
+from db_dedup.engines.embedded.applied_rule import REJECTED, SIMHASH
 from db_dedup.records import ExplainedColumn, ExplainedRow, Explanation, RuleTest, Verdict
 
 _VERDICTS: Final = {
@@ -80,7 +80,7 @@ def _verdict(explanation: Explanation) -> str:
     if explanation.verdict is Verdict.NO_PAIR:
         failed = [test.name for test in explanation.tests if not test.passed]
         if not any(proposer.passed for proposer in explanation.proposers):
-            failed.insert(0, "radius")
+            failed = [proposer.name for proposer in explanation.proposers] + failed
         return f"{said}, because of {' and '.join(failed)}"
     if explanation.verdict is Verdict.TOO_LITTLE_TEXT:
         rows = (explanation.row_a, explanation.row_b)
@@ -92,8 +92,10 @@ def _verdict(explanation: Explanation) -> str:
 def _proposer(proposer: RuleTest) -> str:
     if proposer.value is None:
         return f"failed  {proposer.name}: a row has no fingerprint"
-    within = f"{proposer.value:.0f} of 64 bits differ, at most {proposer.limit:.0f} may"
-    return f"{_passed(proposer)}  {proposer.name}, radius: {within}"
+    if proposer.name == SIMHASH:
+        within = f"{proposer.value:.0f} of 64 bits differ, at most {proposer.limit:.0f} may"
+        return f"{_passed(proposer)}  {proposer.name}, radius: {within}"
+    return f"{_passed(proposer)}  {proposer.name}: {proposer.value:.0f} in common"
 
 
 def _test(test: RuleTest, explanation: Explanation) -> str:

@@ -11,6 +11,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Engine,
+    Executable,
     FromClause,
     Select,
     Table,
@@ -248,6 +249,19 @@ class Dialect(ABC):
     def script(self, statements: Sequence[str]) -> str:
         """Statements as the database's own command-line client takes them."""
         return "".join(f"{statement};\n" for statement in statements)
+
+    @abstractmethod
+    def turn(self, connection: Connection, lock: Executable, queue: Table) -> AbstractContextManager[None]:
+        """Lock a row of ours until the caller's transaction ends; within, reads see what is committed by now.
+
+        Args:
+            connection: in a transaction of the caller's, which is neither committed nor rolled back.
+            lock: the statement that locks; it fails after some seconds.
+            queue: our table of changes; those that are not committed are never waited for.
+
+        Raises:
+            ConfigError: each statement is committed by itself, so that no lock lasts.
+        """
 
     @abstractmethod
     def short_lock_wait(self, connection: Connection) -> AbstractContextManager[None]:

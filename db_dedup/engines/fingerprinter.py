@@ -17,9 +17,11 @@ from db_dedup.errors import ConfigError
 from db_dedup.flow.features import NO_FEATURES, Features, TokenHasher, count_features, hash_values
 from db_dedup.flow.fingerprint import fingerprint_rows
 from db_dedup.flow.grams import hash_grams
-from db_dedup.flow.minhash import sketch_rows
+from db_dedup.flow.minhash import find_bands
 from db_dedup.flow.normalise import normalise_batch
+from db_dedup.flow.passages import find_passages
 from db_dedup.flow.segment import make_segmenter
+from db_dedup.flow.sketches import Sketches, empty_sketches, join_sketches
 from db_dedup.flow.stop_words import STOP_WORDS
 from db_dedup.records import SourceRow
 from db_dedup.store.fingerprints import RowFingerprint
@@ -43,7 +45,7 @@ class FingerprintedRows:
         digests: n digests of 16 bytes of the normalised columns.
         features: the features of the similarity, which are those of the fingerprint unless the measure is
             on character n-grams.
-        sketches: uint64[n, 32], the bands of the second proposer; uint64[n, 0] where it is off.
+        sketches: of the n rows, for the second proposer; without a value where it is off.
         is_known: bool[n]; True for a row whose digest was known before. It was not segmented: it has neither
             fingerprint nor features here.
     """
@@ -52,7 +54,7 @@ class FingerprintedRows:
     has_fingerprint: NDArray[np.bool_]
     digests: list[bytes]
     features: Features
-    sketches: NDArray[np.uint64]
+    sketches: Sketches
     is_known: NDArray[np.bool_]
 
 
@@ -101,24 +103,37 @@ class Fingerprinter:
             columns = [_blanked(texts, is_known) for texts in columns]
         features = self._features(columns, self._hash_words, self._rule.term_frequency)
         counts = features.counts
-        needs_grams = self._compares_grams or self._rule.bands
-        grams = self._features(columns, hash_grams, "raw") if needs_grams else NO_FEATURES
+        grams, sketches = self._grams(columns)
         says_something = (is_known | (counts > 0)).tolist()
         return FingerprintedRows(
             fingerprint_rows(features.starts, features.hashes, features.weights),
             counts >= self._rule.min_features,
             [d if says else NOTHING_TO_SAY for d, says in zip(digests, says_something, strict=True)],
             grams if self._compares_grams else features,
-            sketch_rows(grams.starts, grams.hashes) if self._rule.bands else _no_sketches(len(digests)),
+            sketches,
             is_known,
         )
 
     def _features(self, columns: list[list[str]], hash_texts: HashTexts, term_frequency: str) -> Features:
-        hashed = [
+        return count_features(self._hashed(columns, hash_texts), self._weights, term_frequency)
+
+    def _hashed(self, columns: list[list[str]], hash_texts: HashTexts) -> list[NDArray[np.uint64]]:
+        return [
             hash_values(name, texts) if isinstance(column, Value) else hash_texts(texts)
             for (name, column), texts in zip(self._columns, columns, strict=True)
         ]
-        return count_features(hashed, self._weights, term_frequency)
+
+    def _grams(self, columns: list[list[str]]) -> tuple[Features, Sketches]:
+        """Runs of three characters, and the sketches that are made of them, as far as the rule asks."""
+        count = len(columns[0])
+        if not (self._compares_grams or self._rule.bands):
+            return NO_FEATURES, empty_sketches(count)
+        hashed = self._hashed(columns, hash_grams)
+        grams = count_features(hashed, self._weights, "raw")
+        if not self._rule.bands:
+            return grams, empty_sketches(count)
+        texts = [h for h, (_, column) in zip(hashed, self._columns, strict=True) if column.kind == "text"]
+        return grams, join_sketches(find_bands(grams.starts, grams.hashes), *find_passages(texts, count))
 
     def _hash_words(self, texts: list[str]) -> NDArray[np.uint64]:
         parts = [
@@ -143,10 +158,6 @@ def _stop_words(watched: WatchedTable) -> Sequence[str]:
     if watched.stop_word_list is not None:
         return watched.stop_word_list
     return STOP_WORDS if watched.rule.stop_words == "drop" else ()
-
-
-def _no_sketches(count: int) -> NDArray[np.uint64]:
-    return np.empty((count, 0), np.uint64)
 
 
 def _blanked(texts: list[str], is_known: NDArray[np.bool_]) -> list[str]:

@@ -21,10 +21,13 @@ MEASURES: Final = {
 """Measure -> its code for the kernels."""
 
 _LEAST_JACCARD: Final = 0.3
+_LEAST_JACCARD_OF_SHORT: Final = 0.5
+_SHORT: Final = 60
 _CONTAINED: Final = 0.8
 _LEAST_CONTAINED: Final = 30
-"""Below that Jaccard the guarded overlap is 0, unless so much of the smaller set, of so many features, is
-in the larger one: a few phrases that a short text shares with a long one are no quotation."""
+"""Below a Jaccard similarity of 0.3, or of 0.5 where the smaller set has fewer than 60 features, the guarded
+overlap is 0, unless four fifths of the smaller set, of 30 features or more, are in the larger one: a few
+phrases that a short text shares with another are no quotation."""
 
 
 def similarities(
@@ -77,9 +80,11 @@ def similarity_of(measure, starts, hashes, weights, a, b):  # type: ignore[no-un
     if measure == _JACCARD:
         return shared / (size_a + size_b - shared)
     smaller = min(size_a, size_b)
-    if measure == _GUARDED_OVERLAP and shared / (size_a + size_b - shared) < _LEAST_JACCARD:
+    if measure == _GUARDED_OVERLAP:
+        least = _LEAST_JACCARD_OF_SHORT if smaller < _SHORT else _LEAST_JACCARD
         is_contained = smaller >= _LEAST_CONTAINED and shared / smaller >= _CONTAINED
-        return shared / smaller if is_contained else 0.0
+        if shared / (size_a + size_b - shared) < least and not is_contained:
+            return 0.0
     if measure in (_OVERLAP, _GUARDED_OVERLAP):
         return shared / smaller
     # Squares past 2**53 are rounded, and the share of equal rows would pass 1.

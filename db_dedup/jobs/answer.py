@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from db_dedup.engines.embedded.table_scan import ScannedTable
+from db_dedup.flow.sketches import entries
 from db_dedup.jobs.answer_changes import AnswerChanges, count_changes
 from db_dedup.store.bands import drop_bands, put_entries, sketched_ids, write_sketches
 from db_dedup.store.clock import utc_now
@@ -71,10 +72,15 @@ def _write_bands(
     write_sketches(connection, store, [(row_id, None) for row_id in ids[losing].tolist()])
     gaining = wants_bands & (is_changed | ~has_sketch)
     places = table.sketch_places
-    gained = (table.sketches[place].tobytes() for place in places[gaining].tolist())
+    gained = map(table.sketches.bytes_of, places[gaining].tolist())
     write_sketches(connection, store, list(zip(ids[gaining].tolist(), gained, strict=True)))
     entering = wants_bands & (is_changed | ~has_entries)
-    put_entries(connection, store, ids[entering], table.sketches[places[entering]])
+    owners = ids[entering]
+    put_entries(
+        connection,
+        store,
+        ((values, owners[rows]) for values, rows in entries(table.sketches, places[entering])),
+    )
 
 
 def wanted_bands(scanned: ScannedTable) -> NDArray[np.bool_]:

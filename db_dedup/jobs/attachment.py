@@ -17,7 +17,7 @@ from db_dedup.records import SourceTable
 from db_dedup.schema.locks import schema_lock
 from db_dedup.schema.tables import Namespace, Tables
 from db_dedup.store.attachments import StoredAttachment, forget_changes, read_attachment, store_attachment
-from db_dedup.store.clock import utc_now
+from db_dedup.store.clock import database_now
 from db_dedup.store.inspection import check_columns, resolve_key
 
 logger = logging.getLogger(__name__)
@@ -147,9 +147,8 @@ class Attachment:
 
     def _store(self, connection: Connection, digest: str | None) -> None:
         # The time counts from now on: whoever wrote before has committed, or the table were still locked.
-        store_attachment(
-            connection, self._tables, self._plan.target.table_id, StoredAttachment(utc_now(), digest)
-        )
+        attachment = StoredAttachment(database_now(connection), digest)
+        store_attachment(connection, self._tables, self._plan.target.table_id, attachment)
 
     def _digest_of_found(self, connection: Connection) -> str:
         names = self._dialect.trigger_names(self._plan.target)

@@ -245,7 +245,7 @@ def _fresh_rows(scanned: ScannedTable) -> Iterator[RowFingerprint]:
     for row_key, order_value, value, has, digest, place in zip(
         scanned.row_keys, scanned.order_values, *columns, strict=True
     ):
-        sketch = None if place == _NONE else table.sketches[place].tobytes()
+        sketch = None if place == _NONE else table.sketches.bytes_of(place)
         yield RowFingerprint(row_key, order_value, value if has else None, digest.tobytes(), sketch)
 
 

@@ -13,12 +13,12 @@ from datetime import datetime
 from typing import Final
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.base import Dialect
 from db_dedup.engines.embedded.increment import Increment
 from db_dedup.engines.fingerprinter import Fingerprinter
-from db_dedup.errors import DedupError, NotScannedError, RowKeyError, ScanRunningError
+from db_dedup.errors import DedupError, NotScannedError, ScanRunningError
 from db_dedup.flow.fingerprint_index import FingerprintIndex
 from db_dedup.jobs.context import JobContext
 from db_dedup.records import ScanReport
@@ -27,18 +27,20 @@ from db_dedup.store import changes, scans, watched_tables
 from db_dedup.store.changes import Change
 from db_dedup.store.clock import utc_now
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.row_faults import is_of_a_row
 from db_dedup.store.scans import FinishedScan
 from db_dedup.store.watched_tables import StoredTable
 
 logger = logging.getLogger(__name__)
 
-BATCH_CHANGES: Final = 500
+BATCH_CHANGES: Final = 1_000
 _ATTEMPTS: Final = 3
 _FIRST_PAUSE_SECONDS: Final = 0.1
 _WORTH_COMPARING_WITH_A_SCAN: Final = 5_000
 # Reading a fingerprint into memory costs this share of looking one up in the database.
 _LOAD_PER_LOOK_UP: Final = 1 / 2_500
-# Where there is one writer at a time, the application waits for as long as a batch takes.
+# For as long as a batch takes, a check that must be exact waits; with one writer at a time everybody who writes.
+_SECONDS_A_BATCH: Final = 1.0
 _ONE_WRITER_SECONDS: Final = 0.25
 _ONE_WRITER_FIRST_BATCH: Final = 20
 
@@ -104,9 +106,10 @@ class TableWorker:
         """
         with self._engine.connect() as connection:
             stored = self._require(watched_tables.find_table(connection, self._tables, self.name))
-            must_scan = self._must_scan(connection, stored)
+            last = scans.last_finished(connection, self._tables, stored.id)
+            must_scan = self._must_scan(stored, last)
             waiting = 0 if must_scan else self._count_waiting(connection, stored, at_most=1)
-            prefers_scan = bool(waiting) and self._prefers_scan(connection, stored)
+            prefers_scan = bool(waiting) and self._prefers_scan(connection, stored, last)
         if must_scan:
             return self._scan()
         # Without a look first, an idle worker would lock and write all day.
@@ -217,14 +220,15 @@ class TableWorker:
     # How much at a time
 
     def _measure(self, batch: Batch) -> None:
-        """Learn from a full batch how many changes a second there are, the latest counting most, and how
-        many to take where writers wait. The first one is left out: much is loaded in it."""
+        """Learn from a full batch how many changes to take, and how many a second there are, the latest
+        counting most. The first one says nothing of the rate: much is loaded in it."""
         if batch.changes < self._size:
             return
         seconds = max(batch.seconds, 1e-6)
-        if self._dialect.capabilities.one_writer:
-            factor = min(max(_ONE_WRITER_SECONDS / seconds, 1 / 4), 4)
-            self._size = max(1, min(self._limit, int(self._size * factor)))
+        one_writer = self._dialect.capabilities.one_writer
+        wanted = _ONE_WRITER_SECONDS if one_writer else _SECONDS_A_BATCH
+        factor = min(max(wanted / seconds, 1 / 4), 4)
+        self._size = max(1, min(self._limit, int(self._size * factor)))
         rate = batch.changes / seconds
         if self._rate is None:
             self._rate = 0.0
@@ -277,16 +281,14 @@ class TableWorker:
 
     # Scans
 
-    def _must_scan(self, connection: Connection, stored: StoredTable) -> bool:
+    def _must_scan(self, stored: StoredTable, last: FinishedScan | None) -> bool:
         """Unless a scan has begun since the triggers were made, what changed before them is not known."""
         if stored.attached_at is None:
             raise NotScannedError(f"{self.name!r} has no triggers: run `db-dedup attach {self.name}` first")
-        last = scans.last_finished(connection, self._tables, stored.id)
         return last is None or stored.recipe is None or last.started_at < stored.attached_at
 
-    def _prefers_scan(self, connection: Connection, stored: StoredTable) -> bool:
+    def _prefers_scan(self, connection: Connection, stored: StoredTable, last: FinishedScan | None) -> bool:
         """Whether a scan takes less time than what has been queued since the last one."""
-        last = scans.last_finished(connection, self._tables, stored.id)
         if last is None or not self._rate or not self._may_prefer_scan:
             return False
         break_even = max(_WORTH_COMPARING_WITH_A_SCAN, int(self._rate * last.seconds))
@@ -326,18 +328,3 @@ class TableWorker:
 
 def _since(last: FinishedScan, stored: StoredTable) -> datetime:
     return max(last.started_at, stored.attached_at or last.started_at)
-
-
-def is_of_a_row(error: Exception) -> bool:
-    """Whether a row may be the cause, rather than the database or the settings: then others can go on."""
-    return isinstance(
-        error,
-        RowKeyError
-        | DataError
-        | IntegrityError
-        | ValueError
-        | ArithmeticError
-        | LookupError
-        | TypeError
-        | AssertionError,
-    )

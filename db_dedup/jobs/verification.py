@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from sqlalchemy import Connection, func, select
 
 from db_dedup.errors import SchemaMissingError
-from db_dedup.flow.minhash import BANDS
 from db_dedup.jobs.attachment import Attachment, plan_triggers
 from db_dedup.jobs.comparison import compare_answers, compare_rows
 from db_dedup.jobs.context import JobContext
@@ -15,7 +14,7 @@ from db_dedup.jobs.table_view import TableView
 from db_dedup.records import AnswerDifferences, ScanPreview, Verification
 from db_dedup.schema import migrate
 from db_dedup.schema.views import FIXED_VIEWS, fixed_view
-from db_dedup.store.bands import count_entries, sketched_ids
+from db_dedup.store.bands import count_entries, count_sketched
 from db_dedup.store.changes import count_waiting
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.watched_tables import StoredTable
@@ -103,7 +102,7 @@ def _drift(context: JobContext, connection: Connection, stored: StoredTable) -> 
     """A sentence for each thing that is not as we made it, with what mends it."""
     yield from _fixed_view_faults(context, connection)
     store = FingerprintStore(context.dialect, context.tables, stored.id, stored.recipe or 0)
-    entries, wanted = count_entries(connection, store), BANDS * sketched_ids(connection, store).size
+    entries, wanted = count_entries(connection, store), count_sketched(connection, store)
     if entries != wanted:
         again = f"`db-dedup scan --afresh {context.watched.name}`"
         yield f"{entries:,} entries in the band table where {wanted:,} belong: {again} makes them anew"

@@ -1,11 +1,13 @@
 """Column types that hide what differs by dialect."""
 
+from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import BigInteger, DateTime, Dialect, Integer, LargeBinary, String, TypeDecorator
 from sqlalchemy.dialects import mysql
 from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.compiler import TypeCompiler
+from sqlalchemy.sql.compiler import SQLCompiler, TypeCompiler
+from sqlalchemy.sql.functions import FunctionElement
 
 _SIGN_BIT = 1 << 63
 _MODULUS = 1 << 64
@@ -74,8 +76,30 @@ RowId: Final = BigInteger().with_variant(Integer, "sqlite")
 
 Digest: Final = LargeBinary(16).with_variant(mysql.BINARY(16), "mysql", "mariadb")
 
-# The 32 bands of a row, eight bytes each.
-Sketch: Final = LargeBinary(256).with_variant(mysql.VARBINARY(256), "mysql", "mariadb")
+# Eight bytes a value: 24 bands, and up to a thousand passages.
+Sketch: Final = LargeBinary().with_variant(mysql.BLOB(), "mysql", "mariadb")
 
 # Always UTC, without a zone, to the microsecond.
 Timestamp: Final = DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
+
+
+class UtcNow(FunctionElement[datetime]):
+    """The database's own clock, as `Timestamp` keeps it."""
+
+    inherit_cache = True
+    type = Timestamp
+
+
+@compiles(UtcNow, "sqlite")
+def _sqlite_now(_element: UtcNow, _compiler: SQLCompiler, **_: Any) -> str:
+    return "strftime('%Y-%m-%d %H:%M:%f', 'now') || '000'"
+
+
+@compiles(UtcNow, "postgresql")
+def _postgresql_now(_element: UtcNow, _compiler: SQLCompiler, **_: Any) -> str:
+    return "clock_timestamp() AT TIME ZONE 'UTC'"
+
+
+@compiles(UtcNow, "mysql", "mariadb")
+def _mysql_now(_element: UtcNow, _compiler: SQLCompiler, **_: Any) -> str:
+    return "UTC_TIMESTAMP(6)"

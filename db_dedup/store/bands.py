@@ -1,11 +1,12 @@
-"""The second proposer's bands: of each row that takes part in pairs, 32 values under which it is found.
+"""The second proposer's entries: of each row that takes part in pairs, the values under which it is found.
 
-A row's bands stand in the band table, one entry each, and together as its sketch beside its fingerprint, so
+The values of a row's sketch stand in the band table, one entry each, and together beside its fingerprint, so
 that they can be taken away again when the text they came from is gone. Under a recipe that serves, each row
 has both or neither; while one is built beside it, sketches come with the rows and the entries at the switch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,8 @@ from sqlalchemy import Connection, delete, func, select, update
 from db_dedup.dialects.batches import batches
 from db_dedup.store.fingerprints import FingerprintStore
 
-_ROWS_A_STATEMENT = 30
+_VALUES_A_STATEMENT = 960
+_ENTRIES_A_LIST = 100_000
 _IDS_A_QUERY = 1000
 
 
@@ -25,33 +27,42 @@ def sketched_ids(connection: Connection, store: FingerprintStore) -> NDArray[np.
     return np.fromiter(rows, np.int64, len(rows))
 
 
-def put_bands(
-    connection: Connection, store: FingerprintStore, ids: NDArray[np.int64], sketches: NDArray[np.uint64]
-) -> None:
-    """Give rows without bands theirs.
+def put_bands(connection: Connection, store: FingerprintStore, sketches: Mapping[int, bytes]) -> None:
+    """Give rows without a sketch theirs, and its entries.
 
     Args:
         connection: in a transaction.
         store: whose rows.
-        ids: int64[n].
-        sketches: uint64[n, 32].
+        sketches: id -> sketch.
     """
-    put_entries(connection, store, ids, sketches)
-    write_sketches(connection, store, [(i, s.tobytes()) for i, s in zip(ids.tolist(), sketches, strict=True)])
+    values = np.frombuffer(b"".join(sketches.values()), np.uint64)
+    ids = np.repeat(np.array(list(sketches), np.int64), [len(sketch) // 8 for sketch in sketches.values()])
+    put_entries(connection, store, [(values, ids)])
+    write_sketches(connection, store, list(sketches.items()))
 
 
 def put_entries(
-    connection: Connection, store: FingerprintStore, ids: NDArray[np.int64], sketches: NDArray[np.uint64]
+    connection: Connection,
+    store: FingerprintStore,
+    entries: Iterable[tuple[NDArray[np.uint64], NDArray[np.int64]]],
 ) -> None:
-    """Write the entries of rows that have none yet; arguments as of `put_bands`."""
-    if not ids.size:
-        return
-    values = sketches.view(np.int64)
-    # In the order of the table: each page of its tree is then written once.
-    order = np.argsort(values, axis=None, kind="stable")
-    owners = np.repeat(ids, values.shape[1])[order]
-    entries = zip(values.reshape(-1)[order].tolist(), owners.tolist(), strict=True)
-    store.dialect.bulk_insert(connection, store.tables.band, ("value", "fingerprint_id"), entries)
+    """Write the entries of rows that have none yet.
+
+    Args:
+        connection: in a transaction.
+        store: whose rows.
+        entries: some of them at a time: uint64[n] values, int64[n] ids of their rows. A table's worth is
+            written fastest in ascending order: each page of the database's tree is then written once.
+    """
+    rows = chain.from_iterable(_listed(values.view(np.int64), ids) for values, ids in entries)
+    store.dialect.bulk_insert(connection, store.tables.band, ("value", "fingerprint_id"), rows)
+
+
+def _listed(values: NDArray[np.int64], ids: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """As Python's numbers, a part of them at a time: they take five times the memory."""
+    for first in range(0, values.size, _ENTRIES_A_LIST):
+        part = slice(first, first + _ENTRIES_A_LIST)
+        yield from zip(values[part].tolist(), ids[part].tolist(), strict=True)
 
 
 def drop_bands(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> None:
@@ -59,17 +70,17 @@ def drop_bands(connection: Connection, store: FingerprintStore, ids: Sequence[in
     row, band, is_one_of = store.tables.fingerprint, store.tables.band, store.dialect.is_one_of
     query = select(row.c.id, row.c.sketch).where(is_one_of(row.c.id, "ids"), row.c.sketch.is_not(None))
     # No row has an entry under another row's value that is not its own as well.
-    entries = delete(band).where(
+    delete_entries = delete(band).where(
         is_one_of(band.c.value, "own_values"), is_one_of(band.c.fingerprint_id, "ids")
     )
     for some in batches(ids, _IDS_A_QUERY):
-        found = connection.execute(query, {"ids": some})
-        sketched = [(row_id, bytes(sketch)) for row_id, sketch in found]
-        for few in batches(sketched, _ROWS_A_STATEMENT):
-            values = np.frombuffer(b"".join(sketch for _, sketch in few), np.int64)
-            own = [row_id for row_id, _ in few]
-            connection.execute(entries, {"own_values": values.tolist(), "ids": own})
-        write_sketches(connection, store, [(row_id, None) for row_id, _ in sketched])
+        sketched = {row_id: bytes(sketch) for row_id, sketch in connection.execute(query, {"ids": some})}
+        values = np.frombuffer(b"".join(sketched.values()), np.int64).tolist()
+        owners = list(chain.from_iterable(repeat(i, len(sketch) // 8) for i, sketch in sketched.items()))
+        for first in range(0, len(values), _VALUES_A_STATEMENT):
+            part = slice(first, first + _VALUES_A_STATEMENT)
+            connection.execute(delete_entries, {"own_values": values[part], "ids": sorted(set(owners[part]))})
+        write_sketches(connection, store, [(row_id, None) for row_id in sketched])
 
 
 def drop_all_bands(connection: Connection, store: FingerprintStore) -> None:
@@ -80,6 +91,13 @@ def drop_all_bands(connection: Connection, store: FingerprintStore) -> None:
     connection.execute(update(row).where(store.mine, row.c.sketch.is_not(None)).values(sketch=None))
 
 
+def count_sketched(connection: Connection, store: FingerprintStore) -> int:
+    """How many values the rows' sketches have."""
+    sketch = store.tables.fingerprint.c.sketch
+    query = select(func.sum(func.length(sketch))).where(store.mine)
+    return int(connection.execute(query).scalar_one() or 0) // 8
+
+
 def count_entries(connection: Connection, store: FingerprintStore) -> int:
     """How many entries the band table has of the rows."""
     row, band = store.tables.fingerprint, store.tables.band
@@ -88,30 +106,33 @@ def count_entries(connection: Connection, store: FingerprintStore) -> int:
 
 
 def find_sharing(
-    connection: Connection, store: FingerprintStore, sketches: NDArray[np.uint64]
+    connection: Connection, store: FingerprintStore, values: NDArray[np.uint64]
 ) -> dict[int, tuple[int, NDArray[np.uint64]]]:
-    """Rows that have a band in common with one of these sketches.
+    """Rows that have an entry under one of these values.
 
     Args:
         connection: to read through.
         store: whose rows.
-        sketches: uint64[n, 32].
+        values: uint64[n], of one sketch or of several.
 
     Returns:
-        id -> (fingerprint, uint64[32] its sketch).
+        id -> (fingerprint, uint64[k] those of the values that it was found under).
     """
     row, band = store.tables.fingerprint, store.tables.band
     query = (
-        select(row.c.id, row.c.fingerprint, row.c.sketch)
+        select(row.c.id, row.c.fingerprint, band.c.value)
         .join(band, band.c.fingerprint_id == row.c.id)
         .where(store.dialect.is_one_of(band.c.value, "wanted"), store.mine)
     )
-    found = {}
-    wanted = np.unique(sketches.view(np.int64)).tolist()
-    for some in batches(wanted, _ROWS_A_STATEMENT * 32):
-        for row_id, fingerprint, sketch in connection.execute(query, {"wanted": some}):
-            found[row_id] = fingerprint, np.frombuffer(bytes(sketch), np.uint64)
-    return found
+    found: dict[int, tuple[int, list[int]]] = {}
+    wanted = np.unique(values).view(np.int64).tolist()
+    for some in batches(wanted, _VALUES_A_STATEMENT):
+        for row_id, fingerprint, value in connection.execute(query, {"wanted": some}):
+            found.setdefault(row_id, (fingerprint, []))[1].append(value)
+    return {
+        row_id: (fingerprint, np.array(shared, np.int64).view(np.uint64))
+        for row_id, (fingerprint, shared) in found.items()
+    }
 
 
 def write_sketches(

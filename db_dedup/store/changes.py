@@ -11,9 +11,9 @@ from db_dedup.dialects.batches import batches
 from db_dedup.records import DeadChange
 from db_dedup.schema.tables import Tables
 from db_dedup.schema.types import MAX_KEY_LENGTH
-from db_dedup.store.clock import utc_now
+from db_dedup.store.clock import database_now
 from db_dedup.store.fingerprints import FingerprintStore
-from db_dedup.store.values import is_encodable
+from db_dedup.store.values import holds_nul, is_encodable
 
 INSERTED: Final = "I"
 UPDATED: Final = "U"
@@ -40,7 +40,7 @@ class Change(NamedTuple):
             return "the row's key cannot be read: it is too long, or a key column was renamed"
         if not is_encodable(self.row_key):
             return "the row's key is no valid UTF-8 text"
-        if "\0" in self.row_key:
+        if holds_nul(self.row_key):
             return "the row's key holds a NUL character"
         return None
 
@@ -74,7 +74,7 @@ def append_changes(
     connection: Connection, dialect: Dialect, tables: Tables, table_id: int, changes: Iterable[Change]
 ) -> None:
     """Put changes into the queue, as a trigger would."""
-    now = utc_now()
+    now = database_now(connection)
     columns = ("table_id", "row_key", "operation", "queued_at")
     dialect.bulk_insert(connection, tables.change, columns, ((table_id, *c, now) for c in changes))
 
@@ -82,9 +82,9 @@ def append_changes(
 def append_stored_rows(connection: Connection, store: FingerprintStore) -> None:
     """Queue every row that is stored: which of them are still there is seen when they are handled."""
     change, row = store.tables.change, store.tables.fingerprint
-    stored = select(literal(store.table_id), row.c.row_key, literal(DELETED), literal(utc_now())).where(
-        store.mine
-    )
+    stored = select(
+        literal(store.table_id), row.c.row_key, literal(DELETED), literal(database_now(connection))
+    ).where(store.mine)
     columns = ["table_id", "row_key", "operation", "queued_at"]
     connection.execute(insert(change).from_select(columns, stored))
 
@@ -110,6 +110,13 @@ def count_waiting(
     if since is not None:
         query = query.where(change.c.queued_at >= since)
     return int(connection.execute(select(func.count()).select_from(query.subquery())).scalar_one())
+
+
+def read_waiting(connection: Connection, tables: Tables, table_id: int, limit: int) -> list[Change]:
+    """Some changes of a table that nobody has handled yet, each once, in no order."""
+    c = tables.change.c
+    query = select(c.row_key, c.operation).where(c.table_id == table_id).distinct().limit(limit)
+    return [Change(*row) for row in connection.execute(query)]
 
 
 def waiting_keys(connection: Connection, tables: Tables, table_id: int, limit: int) -> list[str]:
@@ -138,7 +145,7 @@ def park(
             operation=change.operation,
             attempts=attempts,
             error=error[:_LONGEST_ERROR],
-            failed_at=utc_now(),
+            failed_at=database_now(connection),
         )
     )
 

@@ -7,12 +7,12 @@ from sqlalchemy import Connection
 
 from db_dedup.schema.tables import Tables
 from db_dedup.schema.views import queue_lag
-from db_dedup.store.clock import utc_now
+from db_dedup.store.clock import database_now
 
 
 @dataclass(frozen=True)
 class Lag:
-    """One row of the view `queue_lag`; times in UTC."""
+    """One row of the view `queue_lag`, and when it was read; times in UTC, by the database's clock."""
 
     table_name: str
     waiting: int
@@ -20,16 +20,18 @@ class Lag:
     dead: int
     attached_at: datetime | None
     last_scan_at: datetime | None
+    read_at: datetime
 
     @property
     def age_seconds(self) -> float | None:
-        """How long the oldest change has waited; clocks that differ do not make it less than 0."""
+        """How long the oldest change has waited; one that comes while it is read has not waited."""
         if self.oldest_at is None:
             return None
-        return max(0.0, round((utc_now() - self.oldest_at).total_seconds(), 3))
+        return max(0.0, round((self.read_at - self.oldest_at).total_seconds(), 3))
 
 
 def read_lag(connection: Connection, tables: Tables) -> dict[str, Lag]:
     """Table name -> its lag, in one query. It needs no right on the view: it runs what that selects."""
-    found = (Lag(**row._mapping) for row in connection.execute(queue_lag(tables)))
+    now = database_now(connection)
+    found = (Lag(**row._mapping, read_at=now) for row in connection.execute(queue_lag(tables)))
     return {lag.table_name: lag for lag in found}

@@ -1,13 +1,14 @@
 """The rows around a change, as they are stored: for the worker, which rewrites no more than it must."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, func, select
+from sqlalchemy import Connection, Select, func, select
 
 from db_dedup.dialects.batches import batches
-from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.fingerprints import FingerprintStore, RowFingerprint
 
 _IDS_A_QUERY = 1000
 
@@ -26,37 +27,39 @@ class AnswerRow(NamedTuple):
     is_abridged: bool | None
     group_size: int | None
 
+    def updated(self, row: RowFingerprint) -> "AnswerRow":
+        """The same row once this is stored of it."""
+        return self._replace(order_value=row.order_value, fingerprint=row.fingerprint, digest=row.digest)
+
 
 def rows_of_keys(connection: Connection, store: FingerprintStore, row_keys: Sequence[str]) -> list[AnswerRow]:
     """The rows of these keys."""
-    return list(_rows(connection, store, store.tables.fingerprint.c.row_key, row_keys))
+    return _rows(connection, store, "row_key", row_keys)
 
 
 def rows_of_ids(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> list[AnswerRow]:
     """The rows of these ids."""
-    return list(_rows(connection, store, store.tables.fingerprint.c.id, ids))
+    return _rows(connection, store, "id", ids)
 
 
 def classes_of(connection: Connection, store: FingerprintStore, digests: Sequence[bytes]) -> list[AnswerRow]:
     """Every row with one of these digests."""
-    return list(_rows(connection, store, store.tables.fingerprint.c.digest, digests))
+    return _rows(connection, store, "digest", digests)
 
 
 def heads_of(connection: Connection, store: FingerprintStore, digests: Sequence[bytes]) -> list[AnswerRow]:
     """Of the rows with one of these digests those that are no copies."""
-    c = store.tables.fingerprint.c
-    return list(_rows(connection, store, c.digest, digests, c.copy_of.is_(None)))
+    return _rows(connection, store, "digest", digests, heads_only=True)
 
 
 def copies_of(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> list[AnswerRow]:
     """Every copy of one of these rows."""
-    return list(_rows(connection, store, store.tables.fingerprint.c.copy_of, ids))
+    return _rows(connection, store, "copy_of", ids)
 
 
 def heads_in_groups(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> list[AnswerRow]:
     """The rows of these groups that are no copies."""
-    c = store.tables.fingerprint.c
-    return list(_rows(connection, store, c.group_id, ids, c.copy_of.is_(None)))
+    return _rows(connection, store, "group_id", ids, heads_only=True)
 
 
 def with_copies(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> set[int]:
@@ -117,27 +120,24 @@ def write_sizes(
 def _rows(
     connection: Connection,
     store: FingerprintStore,
-    column: ColumnElement[Any],
+    column: str,
     values: Sequence[Any],
-    *conditions: ColumnElement[bool],
-) -> Iterator[AnswerRow]:
-    query = _select(store).where(store.mine, store.dialect.is_one_of(column, "values"), *conditions)
+    *,
+    heads_only: bool = False,
+) -> list[AnswerRow]:
+    query = _query(store, column, heads_only)
+    rows: list[AnswerRow] = []
     for some in batches(values, _IDS_A_QUERY):
-        for row in connection.execute(query, {"values": some}).all():
-            yield AnswerRow._make((*row[:4], bytes(row[4]), *row[5:]))
+        found = connection.execute(query, {"values": some}).all()
+        rows += [AnswerRow(*row[:4], bytes(row[4]), *row[5:]) for row in found]
+    return rows
 
 
-def _select(store: FingerprintStore) -> Select[Any]:
+@lru_cache(maxsize=64)
+def _query(store: FingerprintStore, column: str, heads_only: bool) -> Select[Any]:
+    """Kept, since building it takes as long as the database needs for some rows."""
     c = store.tables.fingerprint.c
-    return select(
-        c.id,
-        c.row_key,
-        c.order_value,
-        c.fingerprint,
-        c.digest,
-        c.copy_of,
-        c.group_id,
-        c.is_loose,
-        c.is_abridged,
-        c.group_size,
+    query = select(*(c[name] for name in AnswerRow._fields)).where(
+        store.mine, store.dialect.is_one_of(c[column], "values")
     )
+    return query.where(c.copy_of.is_(None)) if heads_only else query

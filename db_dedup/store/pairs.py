@@ -60,7 +60,7 @@ def read_pairs_of(connection: Connection, store: FingerprintStore, ids: Sequence
     found: set[tuple[Any, ...]] = set()
     for some in batches(ids, _IDS_A_QUERY):
         for by_one in by_either:
-            found.update(map(tuple, connection.execute(by_one, {"ids": some})))
+            found.update(map(tuple, connection.execute(by_one, {"ids": some}).all()))
     return _as_arrays(sorted(found, key=lambda row: (row[0], row[1])))
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 
 from db_dedup.records import PastScan, ScanReport
 from db_dedup.schema.tables import Tables
-from db_dedup.store.clock import utc_now
+from db_dedup.store.clock import database_now
 
 RUNNING, FINISHED, FAILED = "running", "finished", "failed"
 DIED = "the process ended without a word"
@@ -46,7 +46,7 @@ def is_building(connection: Connection, tables: Tables, name: str, recipe: int |
         .join(watched, watched.c.id == scan.c.table_id)
         .where(
             watched.c.name == name,
-            watched.c.lease_until >= utc_now(),
+            watched.c.lease_until >= database_now(connection),
             scan.c.state == RUNNING,
             scan.c.recipe != recipe,
         )
@@ -62,7 +62,7 @@ def begin_scan(
     connection.execute(
         update(table)
         .where(table.c.table_id == table_id, table.c.state == RUNNING)
-        .values(state=FAILED, finished_at=utc_now(), error=DIED)
+        .values(state=FAILED, finished_at=database_now(connection), error=DIED)
     )
     result = connection.execute(
         insert(table).values(
@@ -71,7 +71,7 @@ def begin_scan(
             recipe_digest=recipe_digest,
             state=RUNNING,
             owner=owner,
-            started_at=utc_now(),
+            started_at=database_now(connection),
         )
     )
     key = result.inserted_primary_key
@@ -84,7 +84,10 @@ def finish_scan(connection: Connection, tables: Tables, scan_id: int, report: Sc
         update(tables.scan)
         .where(tables.scan.c.id == scan_id)
         .values(
-            state=FINISHED, finished_at=utc_now(), row_count=report.rows, report=json.dumps(asdict(report))
+            state=FINISHED,
+            finished_at=database_now(connection),
+            row_count=report.rows,
+            report=json.dumps(asdict(report)),
         )
     )
 
@@ -94,7 +97,7 @@ def fail_scan(connection: Connection, tables: Tables, scan_id: int, error: str) 
     connection.execute(
         update(tables.scan)
         .where(tables.scan.c.id == scan_id, tables.scan.c.state != FINISHED)
-        .values(state=FAILED, finished_at=utc_now(), error=error)
+        .values(state=FAILED, finished_at=database_now(connection), error=error)
     )
 
 
@@ -133,6 +136,7 @@ def past_scans(
         limit: how many at most.
     """
     table = tables.scan
+    now = database_now(connection)
     columns = ("owner", "state", "started_at", "finished_at", "report", "error")
     query = (
         select(*(table.c[name] for name in columns))
@@ -140,17 +144,17 @@ def past_scans(
         .order_by(table.c.id.desc())
         .limit(limit)
     )
-    return [_past_scan(row, scanner) for row in connection.execute(query)]
+    return [_past_scan(row, scanner, now) for row in connection.execute(query)]
 
 
-def _past_scan(row: Row[Any], scanner: str | None) -> PastScan:
+def _past_scan(row: Row[Any], scanner: str | None, now: datetime) -> PastScan:
     is_dead = row.state == RUNNING and row.owner != scanner
     found = json.loads(row.report) if row.report else {}
     return PastScan(
         started_at=row.started_at,
         finished_at=row.finished_at,
         state=FAILED if is_dead else row.state,
-        seconds=round(((row.finished_at or utc_now()) - row.started_at).total_seconds(), 3),
+        seconds=round(((row.finished_at or now) - row.started_at).total_seconds(), 3),
         rows=found.get("rows"),
         pairs_gained=found.get("pairs_gained"),
         pairs_lost=found.get("pairs_lost"),

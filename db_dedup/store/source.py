@@ -35,7 +35,7 @@ from db_dedup.records import Family, SourceRow, SourceTable
 from db_dedup.schema.types import MAX_KEY_LENGTH
 from db_dedup.store.inspection import check_columns, check_names, resolve_key
 from db_dedup.store.ordering import order_text
-from db_dedup.store.values import canonical_text, is_encodable
+from db_dedup.store.values import canonical_text, holds_nul, is_encodable
 
 PAGE_SIZE: Final = 10_000
 _KEYS_A_QUERY: Final = 1_000
@@ -184,7 +184,7 @@ class Source:
                 continue
             found.append(
                 SourceRow(
-                    row_key=_storable_key(row[0]),
+                    row_key=storable_key(row[0]),
                     order_value=order_text(row[1], order_family),
                     values=tuple(map(canonical_text, row[2:first_within], families)),
                     within=self._within_text(row[first_within:]),
@@ -208,7 +208,12 @@ def _within_part(part: Within, value: Any, family: Family) -> str:
     return canonical_text(canonical_text(value, family), Family.DATE).strip()[: _CUTS[part.by]]
 
 
-def _storable_key(row_key: str) -> str:
+def storable_key(row_key: str) -> str:
+    """The same row key.
+
+    Raises:
+        RowKeyError: it cannot be stored.
+    """
     if len(row_key) > MAX_KEY_LENGTH:
         raise RowKeyError(
             f"a row key has {len(row_key)} characters, more than the {MAX_KEY_LENGTH} that fit: "
@@ -218,7 +223,7 @@ def _storable_key(row_key: str) -> str:
         raise RowKeyError(
             f"a row key is no valid UTF-8 text: {row_key[:40]!r}; mend it, or leave such rows out by `where`"
         )
-    if "\0" in row_key:  # SQLite's JSON functions end a text there
+    if holds_nul(row_key):
         raise RowKeyError(
             f"a row key holds a NUL character: {row_key[:40]!r}; mend it, or leave such rows out by `where`"
         )

@@ -11,6 +11,7 @@ from uuid import UUID
 from db_dedup.records import Family
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
+_ESCAPED_NUL = re.compile(r"(?<!\\)(\\\\)*\\u0000")
 _SURROGATES = re.compile("[\ud800-\udfff]+")
 _WORDS_FOR_TRUE: Final = frozenset({"1", "t", "true", "y", "yes", "on"})
 _WORDS_FOR_FALSE: Final = frozenset({"0", "f", "false", "n", "no", "off"})
@@ -85,6 +86,11 @@ def _object_text(value: Any) -> str:
     if isinstance(value, dict | list | tuple):
         return _json_text(value)
     return canonical_text(str(value), Family.TEXT)
+
+
+def holds_nul(row_key: str) -> bool:
+    """Whether a row key has a NUL character in it, at which SQLite's functions end a text."""
+    return "\0" in row_key or (row_key.startswith('["') and _ESCAPED_NUL.search(row_key) is not None)
 
 
 def is_encodable(text: str) -> bool:

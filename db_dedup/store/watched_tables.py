@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, insert, or_, select, update
+from sqlalchemy import Connection, Row, Update, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from db_dedup.config import WatchedTable
 from db_dedup.schema.tables import Tables
-from db_dedup.store.clock import utc_now
+from db_dedup.store.clock import database_now
 
 LEASE: Final = timedelta(seconds=60)
 """A scan that has not renewed its lease for so long counts as dead."""
@@ -65,8 +65,18 @@ def lock_table(connection: Connection, tables: Tables, name: str) -> tuple[Store
     row = connection.execute(select(table).where(table.c.name == name).with_for_update()).one_or_none()
     if row is None:
         return None, None
-    is_scanned = row.lease_until is not None and row.lease_until >= utc_now()
+    is_scanned = row.lease_until is not None and row.lease_until >= database_now(connection)
     return _stored(row), row.lease_owner if is_scanned else None
+
+
+def take_turn(tables: Tables, name: str) -> Update:
+    """The statement that keeps every other matcher of a table out until its transaction ends.
+
+    An update, if only in name: in PostgreSQL whoever waits for it with an older snapshot then fails, and in
+    SQLite it takes the right to write.
+    """
+    table = tables.watched_table
+    return update(table).where(table.c.name == name).values(answer_version=table.c.answer_version)
 
 
 def count_answer(connection: Connection, tables: Tables, table_id: int) -> None:
@@ -121,7 +131,9 @@ def lease_holder(connection: Connection, tables: Tables, name: str) -> str | Non
     """Who holds the lease on a table, if it has not ended. Waits for nobody."""
     table = tables.watched_table
     return connection.execute(
-        select(table.c.lease_owner).where(table.c.name == name, table.c.lease_until >= utc_now())
+        select(table.c.lease_owner).where(
+            table.c.name == name, table.c.lease_until >= database_now(connection)
+        )
     ).scalar_one_or_none()
 
 
@@ -129,7 +141,7 @@ def take_lease(connection: Connection, tables: Tables, table_id: int, owner: str
     """Become the one scan of this table. Returns None, or who holds it."""
     table = tables.watched_table
     while True:
-        now = utc_now()
+        now = database_now(connection)
         taken = connection.execute(
             update(table)
             .where(
@@ -154,7 +166,7 @@ def renew_lease(
     renewed = connection.execute(
         update(table)
         .where(table.c.id == table_id, table.c.lease_owner == owner, table.c.answer_version == answer_version)
-        .values(lease_until=utc_now() + LEASE)
+        .values(lease_until=database_now(connection) + LEASE)
     )
     return renewed.rowcount == 1
 

@@ -95,7 +95,7 @@ def mutated(draw: st.DrawFn) -> str:
     return found
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300, suppress_health_check=list(HealthCheck))
 @given(mutated())
 @example(DOCUMENT)
 def test_any_settings_file(folder: Path, document: str) -> None:
@@ -189,7 +189,7 @@ def run_main(arguments: list[str], stdin: bytes, monkeypatch: pytest.MonkeyPatch
     return caught.value.code, stdout.getvalue(), stderr.getvalue()
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=120, suppress_health_check=list(HealthCheck))
 @given(argument_lists, inputs)
 @example(["explain", "petitions", "1", "\udcff"], b"")
 @example(["groups", "petitions", "--config", "\0"], b"")
@@ -261,13 +261,13 @@ def scan_under_names(database: Database, table_name: str, column_names: list[str
 column_lists = st.lists(names, min_size=3, max_size=3, unique_by=lambda name: name.casefold())
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
 @given(names, column_lists)
 def test_any_names_in_sqlite(sqlite_database: Database, table_name: str, column_names: list[str]) -> None:
     scan_under_names(sqlite_database, table_name, column_names)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(names, column_lists)
 def test_any_names_in_postgresql(
     postgresql_database: Database, table_name: str, column_names: list[str]
@@ -275,7 +275,7 @@ def test_any_names_in_postgresql(
     scan_under_names(postgresql_database, table_name, column_names)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(names, column_lists)
 def test_any_names_in_mariadb(mariadb_database: Database, table_name: str, column_names: list[str]) -> None:
     scan_under_names(mariadb_database, table_name, column_names)
@@ -288,7 +288,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(st.dictionaries(st.sampled_from(["title", "content", "region", "id"]), values))
 def test_any_record_is_checked(scanned_file: Path, folder: Path, record: dict[str, Any]) -> None:
     if not (folder / "copy.db").exists():

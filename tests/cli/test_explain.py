@@ -28,7 +28,8 @@ def test_a_pair_is_told(pair: DuplicatePair) -> None:
     assert done.stderr == ""
     assert f"Rows {pair.key_a} and {pair.key_b}: a duplicate pair." in done.stdout
     assert f"simhash, radius: {pair.distance} of 64 bits differ, at most 3 may" in done.stdout
-    assert "minhash bands" in done.stdout
+    assert re.search(r"passed  minhash bands: \d+ in common", done.stdout)
+    assert re.search(r"(passed|failed)  passages: \d+ in common", done.stdout)
     assert f"passed  char_overlap: {pair.similarity:.3f}, at least 0.57 needed" in done.stdout
     for measure in ("word_jaccard", "char_jaccard", "char_overlap", "overlap", "cosine"):
         assert re.search(rf"{measure} [01]\.\d{{3}}", done.stdout)
@@ -75,10 +76,12 @@ def test_the_json_has_stable_names(pair: DuplicatePair) -> None:
         "differing_bits",
     }  # fmt: skip
     assert found["columns"][1]["tokens_a"][0].keys() == {"text", "mark"}
-    simhash, bands = found["proposers"]
+    simhash, bands, passages = found["proposers"]
     assert simhash == {"name": "simhash", "passed": pair.distance <= 3, "value": pair.distance, "limit": 3}
     assert bands.keys() == simhash.keys()
     assert (bands["name"], bands["passed"]) == ("minhash bands", True)
+    assert (passages["name"], passages["limit"]) == ("passages", 1)
+    assert passages["passed"] == (passages["value"] > 0)
     assert [test["name"] for test in found["tests"]] == ["char_overlap"]
     assert found["stored"].keys() == {"kind", "distance", "similarity", "found_at"}
     assert found["similarities"].keys() == {
@@ -90,7 +93,7 @@ def test_why_rows_are_no_pair(scanned: Database, pair: DuplicatePair) -> None:
     grouped = {key for p in Deduplicator(scanned.engine, "petitions").pairs() for key in (p.key_a, p.key_b)}
     other = next(str(key) for key in range(1, 121) if str(key) not in grouped)
     said = succeed("explain", "petitions", pair.key_a, other).stdout
-    assert "not a pair, because of" in said
+    assert "not a pair, because of simhash and minhash bands and passages and char_overlap" in said
     assert "failed  simhash, radius:" in said
     assert "Stored answer: no link between them. It agrees" in said
     with scanned.engine.begin() as connection:

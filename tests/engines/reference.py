@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from random import Random
 
 import numpy as np
 
 from db_dedup.engines.embedded.matching import NO_ROW, Matches, MatchRule, Table
-from db_dedup.engines.embedded.spool import NO_SKETCHES
-from tests.flow.reference import Weights, features_of, near_pairs, similarity
+from db_dedup.flow.sketches import Sketches
+from tests.flow.reference import Weights, features_of, similarity
 
 
 @dataclass(frozen=True)
@@ -17,14 +18,19 @@ class Row:
     digest: int
     within: int
     features: Weights
+    sketch: frozenset[int] = frozenset()
 
 
 def table_of(rows: Sequence[Row]) -> Table:
-    """The features stand in another order than the rows."""
+    """The features and sketches stand in another order than the rows."""
     places = np.array(Random(len(rows)).sample(range(len(rows)), len(rows)), np.int64)
     features: list[Weights] = [{} for _ in rows]
     for row, place in zip(rows, places.tolist(), strict=True):
         features[place] = row.features
+    sketched = Random(len(rows) + 1).sample(range(len(rows)), len(rows))
+    sketches = [b""] * len(rows)
+    for row, place in zip(rows, sketched, strict=True):
+        sketches[place] = np.array(sorted(row.sketch), np.uint64).tobytes()
     return Table(
         np.array([row.fingerprint or 0 for row in rows], np.uint64),
         np.array([row.fingerprint is not None for row in rows], np.bool_),
@@ -32,12 +38,12 @@ def table_of(rows: Sequence[Row]) -> Table:
         np.array([row.within for row in rows], np.int32),
         features_of(features),
         places,
-        NO_SKETCHES,
-        np.zeros(len(rows), np.int64),
+        Sketches.of_bytes(sketches),
+        np.array(sketched, np.int64),
     )
 
 
-def random_rows(chance: Random, count: int) -> list[Row]:
+def random_rows(chance: Random, count: int, *, with_sketches: bool = False) -> list[Row]:
     """Clusters of rows that differ in a few bits and features; some are copies, some have too little text."""
     rows: list[Row] = []
     centres = [(chance.getrandbits(64), chance.sample(range(100), 8)) for _ in range(max(1, count // 8))]
@@ -59,6 +65,7 @@ def random_rows(chance: Random, count: int) -> list[Row]:
                 0 if silent else digest,
                 within,
                 {} if silent else weights,
+                frozenset(chance.sample(range(4 * len(centres)), 2)) if with_sketches else frozenset(),
             )
         )
     return rows
@@ -83,9 +90,11 @@ def brute_force(rows: Sequence[Row], rule: MatchRule) -> Expected:
         first[row.digest] if row.digest and first[row.digest] != i else NO_ROW for i, row in enumerate(rows)
     ]
     pairs = {}
-    for (a, b), distance in near_pairs(table_of(rows).fingerprints, rule.radius).items():
-        is_judged = all(rows[i].fingerprint is not None and copy_of[i] == NO_ROW for i in (a, b))
-        if is_judged and rows[a].within == rows[b].within:
+    heads = [i for i, row in enumerate(rows) if row.fingerprint is not None and copy_of[i] == NO_ROW]
+    for a, b in combinations(heads, 2):
+        distance = ((rows[a].fingerprint or 0) ^ (rows[b].fingerprint or 0)).bit_count()
+        is_proposed = distance <= rule.radius or rows[a].sketch & rows[b].sketch
+        if is_proposed and rows[a].within == rows[b].within:
             score = (
                 None if rule.measure is None else similarity(rule.measure, rows[a].features, rows[b].features)
             )

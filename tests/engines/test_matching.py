@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from db_dedup.engines.embedded.matching import NO_ROW, Matches, MatchRule, Table, match_table
-from db_dedup.engines.embedded.spool import NO_SKETCHES
 from db_dedup.flow.features import Features
 from db_dedup.flow.fingerprint import fingerprint_rows
+from db_dedup.flow.sketches import NO_SKETCHES
 from db_dedup.progress import NullProgress
 from tests.engines.reference import Row, brute_force, components, pairs_of, random_rows, table_of
 from tests.flow.reference import features_of
@@ -26,10 +26,11 @@ def match(rows: Sequence[Row] | Table, rule: MatchRule) -> Matches:
 
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("radius", [0, 3, 7, 11])
+@pytest.mark.parametrize("with_sketches", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_the_whole_answer(seed: int, radius: int, measure: str | None) -> None:
+def test_the_whole_answer(seed: int, with_sketches: bool, radius: int, measure: str | None) -> None:
     chance = Random(seed)
-    rows = random_rows(chance, chance.choice([5, 40, 90]))
+    rows = random_rows(chance, chance.choice([5, 40, 90]), with_sketches=with_sketches)
     rule = MatchRule(radius, measure, chance.choice([0.3, 0.5, 0.8]), NEVER)
     found, expected = match(rows, rule), brute_force(rows, rule)
     assert found.copy_of.tolist() == expected.copy_of
@@ -45,7 +46,7 @@ def test_the_whole_answer(seed: int, radius: int, measure: str | None) -> None:
 def test_large_groups_keep_the_pairs_that_connect_them(
     seed: int, abridge_above: int, measure: str | None
 ) -> None:
-    rows = random_rows(Random(seed), 80)
+    rows = random_rows(Random(seed), 80, with_sketches=seed % 2 == 1)
     rule = MatchRule(7, measure, 0.4, abridge_above)
     found, expected = match(rows, rule), brute_force(rows, rule)
     assert found.group_of.tolist() == expected.group_of

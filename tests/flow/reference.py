@@ -28,9 +28,11 @@ def similarity(measure: str, a: Weights, b: Weights) -> float:
     shared = a.keys() & b.keys()
     if measure == "jaccard":
         return len(shared) / len(a.keys() | b.keys())
-    if measure == "guarded_overlap" and len(shared) / len(a.keys() | b.keys()) < 0.3:
+    if measure == "guarded_overlap":
         smaller = min(len(a), len(b))
-        return len(shared) / smaller if smaller >= 30 and len(shared) / smaller >= 0.8 else 0.0
+        is_contained = smaller >= 30 and len(shared) / smaller >= 0.8
+        if len(shared) / len(a.keys() | b.keys()) < (0.5 if smaller < 60 else 0.3) and not is_contained:
+            return 0.0
     if measure in ("overlap", "guarded_overlap"):
         return len(shared) / min(len(a), len(b))
     lengths = [sum(weight * weight for weight in row.values()) for row in (a, b)]

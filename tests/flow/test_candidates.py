@@ -175,7 +175,7 @@ def test_other_radii_are_refused(radius: int) -> None:
     st.integers(0, 2**64 - 1), st.sets(st.integers(0, 63), max_size=MAX_RADIUS), st.integers(0, MAX_RADIUS)
 )
 @example(2**64 - 1, {63}, 1)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_a_look_up_meets_every_near_row(fingerprint: int, bits: set[int], radius: int) -> None:
     stored = fingerprint ^ sum(1 << bit for bit in sorted(bits)[:radius])
     values = block_values(fingerprint, radius)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -47,14 +47,12 @@ def fingerprint_of(columns: list[Column]) -> int:
     return int(fingerprint_rows(one.starts, one.hashes, one.weights)[0])
 
 
-@settings(deadline=None)  # the first call loads what is compiled
 @given(row)
 def test_the_signs_of_the_sums_are_the_fingerprint(columns: list[Column]) -> None:
     is_one = sums_of(columns).sum(axis=0) > 0
     assert sum(1 << bit for bit in np.flatnonzero(is_one).tolist()) == fingerprint_of(columns)
 
 
-@settings(deadline=None)  # the first call loads what is compiled
 @given(row, row)
 def test_shares_add_up_to_the_distance(a: list[Column], b: list[Column]) -> None:
     shares = share_differing_bits(sums_of(a), sums_of(b))
@@ -65,7 +63,6 @@ def test_shares_add_up_to_the_distance(a: list[Column], b: list[Column]) -> None
     assert np.allclose(shares, share_differing_bits(sums_of(b), sums_of(a)))
 
 
-@settings(deadline=None)  # the first call loads what is compiled
 @given(row, row, st.integers(0, COLUMNS - 1))
 def test_a_column_that_is_the_same_in_both_turned_nothing(a: list[Column], b: list[Column], i: int) -> None:
     b[i] = a[i]

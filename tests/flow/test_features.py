@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 from cityhash import CityHash64
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -82,7 +82,6 @@ def as_counters(found: Features) -> list[Counter[int]]:
 
 @given(rows_of_tokens, st.integers(1, 1000), term_frequencies)
 @example([["信访"] * 7, [], ["的", "。"]], 3, "raw")
-@settings(deadline=None)
 def test_one_column(rows: list[Row], weight: int, term_frequency: str) -> None:
     found = count_features([hashed(rows)], [weight], term_frequency)
     assert as_counters(found) == [counted(row, weight, term_frequency) for row in rows]
@@ -90,7 +89,6 @@ def test_one_column(rows: list[Row], weight: int, term_frequency: str) -> None:
 
 
 @given(st.lists(st.tuples(tokens, tokens, values, values), max_size=5), term_frequencies)
-@settings(deadline=None)
 def test_columns_add_up(rows: list[tuple[Row, Row, str, str]], term_frequency: str) -> None:
     found = count_features(
         [
@@ -139,7 +137,6 @@ def test_blanks_say_nothing() -> None:
 
 
 @given(tokens, st.integers(), term_frequencies)
-@settings(deadline=None)
 def test_the_order_of_words_does_not_matter(row: Row, seed: int, term_frequency: str) -> None:
     shuffled = Random(seed).sample(row, len(row))
     one, other = as_counters(count_features([hashed([row, shuffled])], [1], term_frequency))
@@ -157,7 +154,6 @@ def test_a_full_vocabulary_is_emptied_without_a_trace(monkeypatch: pytest.Monkey
 
 
 @given(st.lists(rows_of_tokens, max_size=4))
-@settings(deadline=None)
 def test_batches_put_together_are_as_one(batches: list[list[Row]]) -> None:
     parts = [count_features([hashed(rows)], [3], "raw") for rows in batches]
     together = concatenate_features(parts)

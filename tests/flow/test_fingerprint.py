@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from db_dedup.flow.features import TokenHasher
@@ -26,7 +26,6 @@ def fingerprints(table: list[Weights]) -> list[int]:
 @given(st.lists(rows, max_size=5))
 @example([{2**64 - 1: 1}, {}, {TOP_BIT: 2, 1: 2}, {TOP_BIT: 3, TOP_BIT | 1: 1, 2: 3}])
 @example([{1: 2**24, 2: 1, 4: 2**24 + 1}, {1: 2**53, 2: 2**53 + 1, 3: 1}])
-@settings(deadline=None)
 def test_it_is_the_sign_of_the_summed_votes(table: list[Weights]) -> None:
     assert fingerprints(table) == [simhash(row) for row in table]
 
@@ -37,13 +36,11 @@ def test_a_row_without_features_has_no_bit() -> None:
 
 
 @given(hashes, st.integers(1, 1000))
-@settings(deadline=None)
 def test_a_single_feature_is_the_fingerprint(value: int, weight: int) -> None:
     assert fingerprints([{value: weight}]) == [value]
 
 
 @given(hashes, hashes)
-@settings(deadline=None)
 def test_a_tie_gives_no_bit(a: int, b: int) -> None:
     assert fingerprints([{a: 5, b: 5}]) == [a & b]
 

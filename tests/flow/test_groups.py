@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import sparse
@@ -23,7 +23,6 @@ def joined(pairs: list[tuple[int, int]]) -> NDArray[np.int32]:
 
 
 @given(edges)
-@settings(deadline=None)
 def test_the_root_is_the_first_row_of_the_component(pairs: list[tuple[int, int]]) -> None:
     left, right = np.array(pairs, np.int32).reshape(-1, 2).T
     graph = sparse.coo_array((np.ones(left.size), (left, right)), shape=(ROWS, ROWS))
@@ -36,7 +35,6 @@ def test_the_root_is_the_first_row_of_the_component(pairs: list[tuple[int, int]]
 
 
 @given(edges)
-@settings(deadline=None)
 def test_sizes_stand_at_the_roots(pairs: list[tuple[int, int]]) -> None:
     parents = joined(pairs)
     flatten(parents)

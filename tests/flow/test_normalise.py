@@ -72,13 +72,12 @@ def test_a_tweet_of_nothing_but_forms(text: str, expected: str) -> None:
 @example(["e\u200b\u0301", "x\u200bx", "*\ufeff*"])
 @example(["\ud800", "\udfff\ud800", "中\ud83d"])
 @example(["xx*xx", "*xx*xx*xx*", "1xx xx2 xx", "xxhttp://xx"])
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_a_batch_follows_the_rules_row_by_row(batch: list[str]) -> None:
     assert normalise_batch(batch) == [plain(text) for text in batch]
 
 
 @given(st.lists(texts, max_size=8), st.sampled_from(NORMALISERS))
-@settings(deadline=None)
 def test_no_row_changes_another(batch: list[str], normaliser: str) -> None:
     assert normalise_batch(batch, normaliser) == [normalise_batch([text], normaliser)[0] for text in batch]
 
@@ -104,14 +103,12 @@ def test_every_pair_that_unicode_composes_is_composed() -> None:
 
 
 @given(texts, st.sampled_from(NORMALISERS))
-@settings(deadline=None)
 def test_what_comes_out_is_one_line_with_single_spaces(text: str, normaliser: str) -> None:
     (line,) = normalise_batch([text], normaliser)
     assert line == " ".join(line.split())
 
 
 @given(texts)
-@settings(deadline=None)
 def test_normalising_twice_changes_no_word(text: str) -> None:
     """But what stood on both sides of an invisible character may combine, and two masks become one."""
     once = normalise_batch([text.translate(INVISIBLE)])
@@ -179,6 +176,5 @@ def test_tweets_lose_who_passed_them_on(text: str, expected: str) -> None:
 
 
 @given(texts)
-@settings(deadline=None)
 def test_no_name_is_left_in_a_tweet(text: str) -> None:
     assert not re.search(r"@\w", normalise_batch([text], "tweet")[0])

@@ -166,7 +166,7 @@ def any_text() -> st.SearchStrategy[str]:
     return st.text(characters, max_size=40)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(texts=st.lists(any_text(), max_size=6))
 @example(texts=["\r", "a\r", "b"])
 @example(texts=["", "", ""])

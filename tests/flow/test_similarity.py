@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from db_dedup.flow.similarity import MEASURES, similarities, similarity_of
@@ -27,7 +27,6 @@ def measured(measure: str, table: list[Weights], pairs: list[tuple[int, int]]) -
 
 @given(measures, st.lists(rows, min_size=1, max_size=6))
 @example("cosine", [{1: 3, 2: 4}, {1: 6, 2: 8}, {}, {3: 1}])
-@settings(deadline=None)
 def test_it_is_the_measure_of_its_name(measure: str, table: list[Weights]) -> None:
     pairs = [(a, b) for a in range(len(table)) for b in range(len(table))]
     expected = [similarity(measure, table[a], table[b]) for a, b in pairs]
@@ -35,7 +34,6 @@ def test_it_is_the_measure_of_its_name(measure: str, table: list[Weights]) -> No
 
 
 @given(measures, rows, rows)
-@settings(deadline=None)
 def test_it_is_symmetric_and_a_share(measure: str, a: Weights, b: Weights) -> None:
     there, back = measured(measure, [a, b], [(0, 1), (1, 0)])
     assert there == back
@@ -46,7 +44,6 @@ def test_it_is_symmetric_and_a_share(measure: str, a: Weights, b: Weights) -> No
 
 @given(measures, rows.filter(bool), st.integers(1, 1000))
 @example("cosine", {1: 136_825}, 787)
-@settings(deadline=None)
 def test_equal_and_proportional_rows_are_wholly_similar(measure: str, row: Weights, factor: int) -> None:
     scaled = {key: weight * factor for key, weight in row.items()}
     found = measured(measure, [row, scaled], [(0, 1)])[0]

@@ -11,6 +11,7 @@ from sqlalchemy.schema import CreateSchema, DropSchema
 from db_dedup import Database as OurDatabase
 from db_dedup import Deduplicator
 from tests.servers import Database
+from tests.thorough import quick_first
 
 SAME = "楼下烧烤店每天深夜油烟很大，孩子无法入睡，多次投诉没有人管，请尽快处理。"
 NEAR = "楼下烧烤店每天深夜油烟很大，孩子无法入睡，多次投诉没有人管，请赶快处理。"
@@ -75,7 +76,7 @@ def view(dedup: Deduplicator, name: str) -> str:
     return f"{schema}.{quoted}" if schema else quoted
 
 
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", quick_first(ODD))
 def test_an_odd_name(database: Database, name: str) -> None:
     if not can_be(name, database):
         return
@@ -84,7 +85,7 @@ def test_an_odd_name(database: Database, name: str) -> None:
     assert_works(database.engine, table).database.uninstall()
 
 
-@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("name", quick_first(LONG))
 def test_a_long_name_and_another_that_begins_alike(database: Database, name: str) -> None:
     """Both are cut in the names of their views, and stay apart."""
     first, second = petitions(name, name, name[:-1]), petitions(name[:-1] + "y", name)
@@ -128,7 +129,7 @@ def test_columns_that_differ_only_in_case(postgresql_database: Database) -> None
     assert_works(postgresql_database.engine, table)
 
 
-@pytest.mark.parametrize("name", [*ODD, LONG[1]])
+@pytest.mark.parametrize("name", quick_first([*ODD, LONG[1]]))
 @pytest.mark.parametrize("kind", ["postgresql_database", "mariadb_database"])
 def test_an_odd_schema(kind: str, name: str, request: pytest.FixtureRequest) -> None:
     """Of the user's table; on MariaDB a schema is another database on the same server."""

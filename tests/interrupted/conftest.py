@@ -100,7 +100,7 @@ def let_leases_end(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def later() -> None:
         ahead = watched_tables.LEASE + timedelta(seconds=1)
-        monkeypatch.setattr(watched_tables, "utc_now", lambda: clock.utc_now() + ahead)
+        monkeypatch.setattr(watched_tables, "database_now", lambda c: clock.database_now(c) + ahead)
 
     return later
 
@@ -160,10 +160,10 @@ def keys_with_candidates(dedup: Deduplicator) -> set[str]:
             .join(watched, (watched.c.id == row.c.table_id) & (watched.c.recipe == row.c.recipe))
             .where(row.c.copy_of.is_(None), row.c.fingerprint.is_not(None))
         ).all()
-    bands = {key: set(struct.unpack("32Q", sketch)) for key, _, sketch in heads}
+    sketches = {key: set(struct.unpack(f"{len(sketch) // 8}Q", sketch)) for key, _, sketch in heads}
     near = [
         (a[0], b[0])
         for a, b in combinations(heads, 2)
-        if (a[1] ^ b[1]).bit_count() <= RADIUS or bands[a[0]] & bands[b[0]]
+        if (a[1] ^ b[1]).bit_count() <= RADIUS or sketches[a[0]] & sketches[b[0]]
     ]
     return {key for pair in near for key in pair}

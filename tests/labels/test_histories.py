@@ -95,7 +95,6 @@ def test_the_views_are_those_of_a_fresh_scan(played: list[tuple[Judged, JudgedHi
     @given(st.sampled_from(played), histories)
     @settings(
         max_examples=HISTORIES,
-        deadline=None,
         suppress_health_check=list(HealthCheck),
         phases=(Phase.explicit, Phase.generate, Phase.shrink),
     )

@@ -12,6 +12,7 @@ from db_dedup.errors import ScanRunningError
 from db_dedup.records import PairLabel, Verdict
 from db_dedup.store import scans, watched_tables
 from tests.servers import Database
+from tests.thorough import quick_first
 
 LETTERS = Table(
     "letters",
@@ -97,7 +98,7 @@ def test_a_group_that_holds_a_rejected_pair_is_flagged(database: Database) -> No
     assert set(dedup.members("1")) == {"1", "2", "3", "4"}
 
 
-@pytest.mark.parametrize("limit", [2, 1000])
+@pytest.mark.parametrize("limit", quick_first([2, 1000]))
 def test_the_worker_applies_it_and_takes_it_back(database: Database, limit: int) -> None:
     dedup = make(database.engine, abridge_above=limit)
     dedup.attach()
@@ -205,12 +206,14 @@ def test_what_cannot_be_judged_is_told(database: Database) -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [
-        {"columns": {"title": Text(), "body": Text()}},
-        {"columns": {"body": Text()}, "normaliser": "tweet"},
-        {"columns": {"body": Text()}, "within": "title"},
-        {"columns": {"body": Text(weight=2)}},
-    ],
+    quick_first(
+        [
+            {"columns": {"title": Text(), "body": Text()}},
+            {"columns": {"body": Text()}, "normaliser": "tweet"},
+            {"columns": {"body": Text()}, "within": "title"},
+            {"columns": {"body": Text(weight=2)}},
+        ]
+    ),
 )
 def test_it_survives_another_recipe(database: Database, settings: dict[str, Any]) -> None:
     dedup = make(database.engine)

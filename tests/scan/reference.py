@@ -13,7 +13,7 @@ from tests.flow.reference import similarity
 
 def brute_force(petitions: Sequence[Petition], watched: WatchedTable) -> list[DuplicatePair]:
     """Pairs and copies of the petitions, ordered by keys: those that agree in `within`, are within the radius
-    or have a band in common, and are similar enough."""
+    or have sketches that meet, and are similar enough."""
     received = sorted(petitions, key=lambda p: (p.created_at, p.id))
     done = Fingerprinter(watched).fingerprint(
         [[getattr(p, c) or "" for c in watched.columns] for p in received]
@@ -22,7 +22,7 @@ def brute_force(petitions: Sequence[Petition], watched: WatchedTable) -> list[Du
     features = [
         dict(zip(hashes[a:b].tolist(), weights[a:b].tolist(), strict=True)) for a, b in pairwise(starts)
     ]
-    bands = [set(enumerate(sketch)) for sketch in done.sketches.tolist()]
+    sketches = [set(done.sketches.of(i).tolist()) for i in range(len(received))]
     within = [tuple(getattr(p, w.column) for w in watched.within) for p in received]
     first_of: dict[tuple[bytes, object], int] = {}
     pairs, heads = [], []
@@ -36,7 +36,7 @@ def brute_force(petitions: Sequence[Petition], watched: WatchedTable) -> list[Du
     measure = MEASURE_OF[rule.similarity]
     for a, b in combinations(heads, 2):
         distance = (int(done.fingerprints[a]) ^ int(done.fingerprints[b])).bit_count()
-        if within[a] != within[b] or (distance > rule.radius and not bands[a] & bands[b]):
+        if within[a] != within[b] or (distance > rule.radius and not sketches[a] & sketches[b]):
             continue
         score = None if measure is None else similarity(measure, features[a], features[b])
         if score is None or score >= rule.threshold:

@@ -17,6 +17,7 @@ from db_dedup.store.fingerprints import FingerprintStore, RowFingerprint
 from db_dedup.store.lookup import find_near
 from tests.scan.conftest import fill_database, watch
 from tests.servers import Database
+from tests.thorough import quick_first
 
 RADII = (0, 1, 3, 4, 7, 8, 11)
 
@@ -83,7 +84,7 @@ def test_copies_are_no_candidates(database: Database) -> None:
         assert list(find_near(connection, store, block_values(1 << 63, 3), 1 << 63, 3)) == [ids[0]]
 
 
-@pytest.mark.parametrize("radius", [3, 7, 11])
+@pytest.mark.parametrize("radius", quick_first([3, 7, 11]))
 def test_the_look_up_uses_the_block_indexes_and_nothing_else(database: Database, radius: int) -> None:
     values = np.random.default_rng(5).integers(0, 2**64, 20_000, dtype=np.uint64)
     store = store_fingerprints(database, values)
@@ -167,7 +168,8 @@ PLANS = {"sqlite": sqlite_plan, "postgresql": postgresql_plan, "mariadb": mariad
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"preset": "strict"}, {"within": "region"}, {"radius": 6, "threshold": 0.7}]
+    "options",
+    quick_first([{}, {"preset": "strict"}, {"within": "region"}, {"radius": 6, "threshold": 0.7}]),
 )
 def test_a_check_finds_what_the_scan_pairs(
     database: Database, sample: Sample, options: dict[str, object]

@@ -36,7 +36,7 @@ def test_fingerprints_and_blocks_come_back_from_the_database(
     with database.engine.begin() as connection:
         upgrade(connection, namespace)
 
-    @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+    @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
     @given(st.lists(st.tuples(st.none() | fingerprints, st.booleans()), min_size=1, max_size=40))
     @example(
         [

@@ -21,6 +21,7 @@ SETTINGS = {
     "fsync": "off",
     "synchronous_commit": "off",
     "full_page_writes": "off",
+    "shared_buffers": "16MB",  # all of them are searched whenever a database is made or dropped
     "listen_addresses": "",
     "timezone": "Asia/Shanghai",
 }

@@ -46,7 +46,7 @@ def test_the_queue_is_what_changed(database: Database) -> None:
     change = attached(database, "letters", columns={"body": 1}, within="region").database.tables.change
 
     @given(transactions)
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     def check(done: list[tuple[list[Write], bool]]) -> None:
         with database.engine.begin() as connection:
             connection.execute(delete(LETTERS))

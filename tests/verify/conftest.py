@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.cli.conftest import folder, petitions, sqlite_petitions
+from tests.cli.conftest import folder, petitions, scanned, scanned_file, sqlite_petitions
 from tests.interrupted.conftest import sample
 
-__all__ = ["folder", "petitions", "sample", "sqlite_petitions"]
+__all__ = ["folder", "petitions", "sample", "scanned", "scanned_file", "sqlite_petitions"]

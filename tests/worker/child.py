@@ -86,7 +86,7 @@ def _work(
 ) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if without_lock:
-        _remove_lock()
+        remove_lock()
     if stop_at is not None:
         _stop_at(*POINTS[stop_at], reached, go_on)
     sys.argv = ["db-dedup", "worker", "--url", url, "--poll", "0.02", *arguments]
@@ -105,7 +105,7 @@ def _stop_at(owner: Any, name: str, is_done: bool, reached: Event, go_on: Event)
     setattr(owner, name, stopping)
 
 
-def _remove_lock() -> None:
+def remove_lock() -> None:
     """The table's row is read, and others are not kept out."""
 
     def look(connection: Any, tables: Any, name: str) -> Any:

@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from sqlalchemy import func, insert, select, update
 
+from db_dedup.engines.fingerprinter import Fingerprinter
 from db_dedup.jobs.change_worker import Batch, ChangeWorker
 from db_dedup.records import DeadChange
 from db_dedup.store import changes
+from db_dedup.store.clock import utc_now
 from tests.servers import Database
 from tests.worker.history import BASES
 from tests.worker.watched import Watched
+
+POISON = "poison"
+
+
+@pytest.fixture
+def poisoned(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """No text with that word can be fingerprinted, until the patch is undone."""
+    original = Fingerprinter.fingerprint
+
+    def fingerprint(self: Fingerprinter, rows: Sequence[Sequence[str]], *others: Any) -> Any:
+        if any(POISON in value for row in rows for value in row):
+            raise ValueError("cannot be read")
+        return original(self, rows, *others)
+
+    monkeypatch.setattr(Fingerprinter, "fingerprint", fingerprint)
+    return monkeypatch
 
 
 @pytest.fixture
@@ -51,6 +70,15 @@ def drain(watched: Watched, batch_changes: int = 500) -> list[Batch]:
     worker = watched.dedup.worker(batch_changes)
     ChangeWorker([worker], on_batch=done.append).run(threading.Event(), drain=True)
     return done
+
+
+def queue_changes(watched: Watched, row_keys: list[str]) -> None:
+    """Changes of these rows, as triggers queue them."""
+    database, now = watched.dedup.database, utc_now()
+    columns, number = ("table_id", "row_key", "operation", "queued_at"), table_id(watched)
+    with database.dialect.write_transaction(database.engine) as connection:
+        rows = ((number, row_key, "U", now + timedelta(microseconds=i)) for i, row_key in enumerate(row_keys))
+        database.dialect.bulk_insert(connection, database.tables.change, columns, rows)
 
 
 def count_waiting(watched: Watched) -> int:

@@ -49,7 +49,7 @@ def test_the_views_are_those_of_a_fresh_scan(database: Database, played: list[Hi
 
 def _checked(played: list[History], number: int) -> Callable[[], None]:
     @seed(number)
-    @settings(max_examples=HISTORIES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=HISTORIES, database=None, suppress_health_check=list(HealthCheck))
     @given(st.sampled_from(range(len(played))), histories())
     def check(way: int, steps: list[Step]) -> None:
         history = played[way]

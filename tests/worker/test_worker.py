@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from datetime import timedelta
 
 import pytest
 from sqlalchemy import create_engine, delete, text
@@ -13,9 +12,17 @@ from db_dedup import Deduplicator, Text
 from db_dedup.errors import ConfigError, DatabaseError, NotScannedError, RecipeDiffersError
 from db_dedup.jobs.change_worker import Batch, ChangeWorker
 from db_dedup.store import neighbours
-from db_dedup.store.clock import utc_now
 from tests.servers import Database
-from tests.worker.conftest import body, change, count_waiting, dead, drain, is_right, table_id, write
+from tests.worker.conftest import (
+    body,
+    change,
+    count_waiting,
+    dead,
+    drain,
+    is_right,
+    queue_changes,
+    write,
+)
 from tests.worker.test_faults import SERVERS
 from tests.worker.watched import Watched
 
@@ -24,7 +31,7 @@ LONG_QUEUE = 100_000
 
 def test_a_long_queue_is_scanned_instead(watched: Watched, caplog: pytest.LogCaptureFixture) -> None:
     write(watched, range(12))
-    _queue(watched, [str(i % 12) for i in range(LONG_QUEUE)])
+    queue_changes(watched, [str(i % 12) for i in range(LONG_QUEUE)])
     with caplog.at_level(logging.INFO, "db_dedup.jobs.table_worker"):
         batches = drain(watched, 5_000)
     assert [batch.is_scan for batch in batches].count(True) == 1
@@ -39,7 +46,7 @@ def test_where_that_scan_fails_batches_go_on(watched: Watched, monkeypatch: pyte
         raise ConfigError("no")
 
     write(watched, range(12))
-    _queue(watched, [str(i % 12) for i in range(12_000)])
+    queue_changes(watched, [str(i % 12) for i in range(12_000)])
     monkeypatch.setattr(Deduplicator, "scan", scan)
     drain(watched, 1_000)
     assert is_right(watched)
@@ -145,15 +152,6 @@ def test_memory_is_read_again_after_another_worker(watched: Watched) -> None:
     change(watched, 3, body(1))
     second.step()
     assert is_right(watched)
-
-
-def _queue(watched: Watched, row_keys: list[str]) -> None:
-    """Changes of these rows, as triggers queue them."""
-    database, now = watched.dedup.database, utc_now()
-    columns, number = ("table_id", "row_key", "operation", "queued_at"), table_id(watched)
-    with database.dialect.write_transaction(database.engine) as connection:
-        rows = ((number, row_key, "U", now + timedelta(microseconds=i)) for i, row_key in enumerate(row_keys))
-        database.dialect.bulk_insert(connection, database.tables.change, columns, rows)
 
 
 def test_the_queue_of_a_table_is_its_own(database: Database) -> None:

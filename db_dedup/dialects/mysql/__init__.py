@@ -11,6 +11,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Engine,
+    Executable,
     FromClause,
     Integer,
     Table,
@@ -157,6 +158,10 @@ class MySQLDialect(Dialect):
         """With a delimiter that stands in none of them."""
         end = next("/" * n for n in count(2) if not any("/" * n in statement for statement in statements))
         return "".join([f"DELIMITER {end}\n", *(f"{s}{end}\n" for s in statements), "DELIMITER ;\n"])
+
+    def turn(self, connection: Connection, lock: Executable, queue: Table) -> AbstractContextManager[None]:
+        """At REPEATABLE READ by locking reads: its snapshot may be older than the lock."""
+        return sessions.turn(connection, lock, queue)
 
     def short_lock_wait(self, connection: Connection) -> AbstractContextManager[None]:
         """lock_wait_timeout."""

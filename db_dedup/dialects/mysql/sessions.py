@@ -4,10 +4,21 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any, Final
 
-from sqlalchemy import URL, Connection, Engine, event
+from sqlalchemy import (
+    URL,
+    CompoundSelect,
+    Connection,
+    Engine,
+    Executable,
+    Select,
+    Table,
+    event,
+    union_all,
+)
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
 from db_dedup.dialects.connecting import refuse_options
+from db_dedup.dialects.turns import TURN_SECONDS, no_transaction
 
 OPTIONS: Final[Mapping[str, Any]] = {"pool_pre_ping": True}
 
@@ -20,6 +31,10 @@ _SET_UP: Final = (
 
 _NOT_IN_A_URL: Final = ("autocommit", "conv", "cursorclass", "defer_connect", "sql_mode")
 """Options of the driver that take no text, or that we set."""
+
+_OLD_SNAPSHOT: Final = ("REPEATABLE READ", "SERIALIZABLE")
+_IN_TRANSACTION: Final = 1
+"""The bit of the server's status that says so."""
 
 
 def with_charset(url: URL) -> URL:
@@ -54,6 +69,60 @@ def write_transaction(engine: Engine) -> Iterator[Connection]:
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
         connection.exec_driver_sql("START TRANSACTION")
         yield connection
+
+
+@contextmanager
+def turn(connection: Connection, lock: Executable, queue: Table) -> Iterator[None]:
+    """The caller's own transaction."""
+    with _lock_wait(connection, TURN_SECONDS):
+        connection.execute(lock)
+        if not _is_in_transaction(connection):
+            raise no_transaction()
+        if connection.get_isolation_level() in _OLD_SNAPSHOT:
+            with _locking_reads(connection, queue):
+                yield
+        else:
+            yield
+
+
+@contextmanager
+def _lock_wait(connection: Connection, seconds: int) -> Iterator[None]:
+    """For this session; put back at the end."""
+    before = connection.exec_driver_sql("SELECT @@SESSION.innodb_lock_wait_timeout").scalar_one()
+    connection.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {seconds}")
+    try:
+        yield
+    finally:
+        connection.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {int(before)}")
+
+
+@contextmanager
+def _locking_reads(connection: Connection, queue: Table) -> Iterator[None]:
+    """Each read is of what is committed, as a locking read is, and not of the transaction's snapshot."""
+    is_on = [True]
+
+    def lock(_: Connection, statement: Any, multi: Any, parameters: Any, __: Any) -> tuple[Any, Any, Any]:
+        return (_with_locks(statement, queue) if is_on[0] else statement), multi, parameters
+
+    event.listen(connection, "before_execute", lock, retval=True)
+    try:
+        yield
+    finally:
+        is_on[0] = False  # a connection's listeners stay as long as it does
+
+
+def _with_locks(statement: Any, queue: Table) -> Any:
+    if isinstance(statement, CompoundSelect):
+        return union_all(*(_with_locks(part, queue).self_group() for part in statement.selects))
+    if not isinstance(statement, Select) or not statement.columns_clause_froms:
+        return statement
+    return statement.with_for_update(read=True, skip_locked=queue in statement.columns_clause_froms)
+
+
+def _is_in_transaction(connection: Connection) -> bool:
+    """As the server last told the driver; True where the driver keeps it to itself."""
+    status = getattr(connection.connection.dbapi_connection, "server_status", _IN_TRANSACTION)
+    return bool(status & _IN_TRANSACTION)
 
 
 def _set_up(connection: DBAPIConnection, _record: object) -> None:

@@ -5,12 +5,12 @@ from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 from sqlalchemy import (
-    ARRAY,
     URL,
     BigInteger,
     ColumnElement,
     Connection,
     Engine,
+    Executable,
     FromClause,
     Integer,
     Select,
@@ -18,7 +18,6 @@ from sqlalchemy import (
     Table,
     Text,
     any_,
-    bindparam,
     cast,
     func,
     type_coerce,
@@ -29,6 +28,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from db_dedup.dialects.base import Capabilities, Dialect
 from db_dedup.dialects.batches import Rows
 from db_dedup.dialects.postgresql import bulk, changes, errors, keys, sessions, triggers
+from db_dedup.dialects.postgresql.arrays import array_parameter
 from db_dedup.dialects.triggers import FoundTrigger, TriggerPlan, TriggerTarget
 from db_dedup.errors import DedupError
 from db_dedup.records import SourceColumn
@@ -102,7 +102,7 @@ class PostgreSQLDialect(Dialect):
     def is_one_of(self, column: ColumnElement[Any], parameter: str) -> ColumnElement[bool]:
         """As one array: hundreds of parameters take the driver longer than a look-up."""
         kind = Text() if isinstance(column.type, String) else column.type  # the column brings its collation
-        return column == any_(bindparam(parameter, type_=ARRAY(kind)))
+        return column == any_(array_parameter(parameter, kind))
 
     def in_one_process(self, query: Select[Any]) -> Select[Any]:
         """By a condition, always true, that only the session's own process may judge."""
@@ -152,6 +152,15 @@ class PostgreSQLDialect(Dialect):
     def describe_triggers(self, connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
         """As the catalogue writes them, whatever the search path."""
         return triggers.describe_triggers(connection, target)
+
+    def turn(
+        self,
+        connection: Connection,
+        lock: Executable,
+        queue: Table,  # noqa: ARG002
+    ) -> AbstractContextManager[None]:
+        """At READ COMMITTED each statement sees what is committed; above it, the lock may be refused."""
+        return sessions.turn(connection, lock)
 
     def short_lock_wait(self, connection: Connection) -> AbstractContextManager[None]:
         """lock_timeout."""

@@ -1,12 +1,14 @@
 """Many rows at once in PostgreSQL: COPY in, arrays for the rest."""
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Table, insert
 from sqlalchemy.exc import DBAPIError
 
 from db_dedup.dialects.batches import Rows, batches
+from db_dedup.dialects.postgresql.arrays import array_text
 from db_dedup.dialects.postgresql.sessions import write_transaction
 
 # Up to some million rows the planner reads the whole table for each UPDATE: let there be few.
@@ -20,6 +22,10 @@ def bulk_insert(connection: Connection, table: Table, columns: Sequence[str], ro
         for batch in batches(rows, _ROWS_A_STATEMENT):
             connection.execute(statement, [dict(zip(columns, row, strict=True)) for row in batch])
         return
+    rows = iter(rows)
+    first = next(rows, None)
+    if first is None:
+        return
     quote = connection.dialect.identifier_preparer.quote
     names = ", ".join(map(quote, columns))
     # COPY takes no parameters, so nothing halves a doubled percent sign.
@@ -28,7 +34,7 @@ def bulk_insert(connection: Connection, table: Table, columns: Sequence[str], ro
     try:
         cursor: Any = connection.connection.cursor()
         with cursor, cursor.copy(copy_in) as copy:
-            for row in rows:
+            for row in chain([first], rows):
                 copy.write_row(row)
     except driver.Error as error:
         raise DBAPIError.instance(copy_in, None, error, driver.Error, hide_parameters=True) from error
@@ -46,7 +52,7 @@ def bulk_update(connection: Connection, table: Table, key: str, columns: Sequenc
         f"FROM unnest({arrays}) AS new ({', '.join(names)}) WHERE old.{names[0]} = new.{names[0]}"
     )
     for batch in batches(rows, _ROWS_A_STATEMENT):
-        connection.exec_driver_sql(statement, tuple(list(column) for column in zip(*batch, strict=True)))
+        connection.exec_driver_sql(statement, tuple(map(array_text, zip(*batch, strict=True))))
 
 
 def bulk_delete(connection: Connection, table: Table, key: str, ids: Iterable[int]) -> None:
@@ -54,7 +60,7 @@ def bulk_delete(connection: Connection, table: Table, key: str, ids: Iterable[in
     quoted = connection.dialect.identifier_preparer.quote(key)
     statement = f"DELETE FROM {_name(connection, table)} WHERE {quoted} = ANY (%s::bigint[])"  # noqa: S608
     for batch in batches(ids, _ROWS_A_STATEMENT):
-        connection.exec_driver_sql(statement, (batch,))
+        connection.exec_driver_sql(statement, (array_text(batch),))
 
 
 def refresh_statistics(engine: Engine, table: Table) -> None:

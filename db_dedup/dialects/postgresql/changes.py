@@ -15,4 +15,4 @@ def take_changes(
         .where(column("ctid") == any_(func.array(places)))
         .returning(queue.c.row_key, queue.c.operation)
     )
-    return [(row[0], row[1]) for row in connection.execute(statement)]
+    return [(row[0], row[1]) for row in connection.execute(statement).all()]

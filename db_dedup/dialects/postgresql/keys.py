@@ -9,7 +9,6 @@ from sqlalchemy import (
     FromClause,
     Integer,
     Text,
-    bindparam,
     case,
     cast,
     collate,
@@ -17,11 +16,12 @@ from sqlalchemy import (
     func,
     select,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, BYTEA, JSON, TIMESTAMP
+from sqlalchemy.dialects.postgresql import BYTEA, JSON, TIMESTAMP
 from sqlalchemy.types import UserDefinedType
 
 from db_dedup.dialects.base import NATIVE_FAMILIES
 from db_dedup.dialects.keys import between_commas, concatenate, sql_text
+from db_dedup.dialects.postgresql.arrays import array_parameter
 from db_dedup.records import Family, SourceColumn
 
 _COLLATABLE = re.compile(r"(VARCHAR|CHAR|TEXT|CITEXT|NAME|BPCHAR)\b", re.IGNORECASE)
@@ -75,7 +75,7 @@ def json_item(array: ColumnElement[str], index: int) -> ColumnElement[str]:
 
 def key_list(row_keys: Sequence[str]) -> FromClause:
     """Row keys as a table, from one parameter."""
-    keys = bindparam("dedup_row_keys", list(row_keys), ARRAY(Text), unique=True)
+    keys = array_parameter("dedup_row_keys", Text(), list(row_keys))
     items = func.unnest(keys).table_valued(column("row_key", Text)).render_derived(name="dedup_item")
     return select(items.c.row_key).subquery("dedup_key")
 

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any, Final
 
-from sqlalchemy import URL, Connection, Engine, event, func, select
+from sqlalchemy import URL, Connection, Engine, Executable, event, func, select
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
 from db_dedup.dialects.connecting import refuse_options
+from db_dedup.dialects.turns import TURN_SECONDS, no_transaction
 
 OPTIONS: Final[Mapping[str, Any]] = {"pool_pre_ping": True}
 
@@ -57,6 +58,16 @@ def write_transaction(engine: Engine) -> Iterator[Connection]:
         connection.execution_options(isolation_level="READ COMMITTED")
         with connection.begin():
             yield connection
+
+
+@contextmanager
+def turn(connection: Connection, lock: Executable) -> Iterator[None]:
+    """The caller's own transaction, which has a number from its first lock on."""
+    with setting(connection, "lock_timeout", f"{TURN_SECONDS}s"):
+        connection.execute(lock)
+    if connection.scalar(select(func.txid_current_if_assigned())) is None:
+        raise no_transaction()
+    yield
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
-from sqlalchemy import URL, ColumnElement, Connection, Engine, FromClause, Table
+from sqlalchemy import URL, ColumnElement, Connection, Engine, Executable, FromClause, Table
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.base import Capabilities, Dialect
@@ -125,6 +125,15 @@ class SQLiteDialect(Dialect):
     def describe_triggers(self, connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
         """From the catalogue table, which keeps the statements."""
         return triggers.describe_triggers(connection, target)
+
+    def turn(
+        self,
+        connection: Connection,
+        lock: Executable,
+        queue: Table,  # noqa: ARG002
+    ) -> AbstractContextManager[None]:
+        """An UPDATE takes the one right to write, so that nobody else commits."""
+        return sessions.turn(connection, lock)
 
     def short_lock_wait(self, connection: Connection) -> AbstractContextManager[None]:
         """The busy timeout of the session is short enough."""

@@ -5,9 +5,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import URL, Connection, Engine, event
+from sqlalchemy import URL, Connection, Engine, Executable, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
+from db_dedup.dialects.turns import no_transaction
 from db_dedup.errors import ConfigError, DatabaseUnavailableError
 
 OPTIONS: Final[Mapping[str, Any]] = {"connect_args": {"timeout": 10.0}}
@@ -63,6 +64,16 @@ def write_transaction(engine: Engine) -> Iterator[Connection]:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
         with _broken_text_readable(connection):
             yield connection
+
+
+@contextmanager
+def turn(connection: Connection, lock: Executable) -> Iterator[None]:
+    """The caller's own transaction; one that has read an older state cannot come to write."""
+    connection.execute(lock)
+    if not _is_in_transaction(connection):
+        raise no_transaction()
+    with _broken_text_readable(connection):
+        yield
 
 
 def is_in_wal_mode(connection: Connection) -> bool:

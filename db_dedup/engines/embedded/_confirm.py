@@ -2,7 +2,8 @@
 
 They share the last argument, a tuple: measure (-1: being proposed decides), threshold, within, and each row's
 place among the features, whose starts, hashes and weights follow, and at last the rejected pairs, packed and
-ascending. `proposal` is a tuple, too: fingerprints, radius, sketches and each row's place among these.
+ascending. `proposal` is a tuple, too: fingerprints, radius, the sketches' starts and values, and each row's
+place among these.
 """
 
 import numba as nb
@@ -10,8 +11,8 @@ import numpy as np
 
 from db_dedup.flow._bucket_join import popcount
 from db_dedup.flow.groups import find_root
-from db_dedup.flow.minhash import share_a_band
 from db_dedup.flow.similarity import similarity_of
+from db_dedup.flow.sketches import have_common_value
 
 
 @nb.njit(cache=True, nogil=True)
@@ -59,10 +60,10 @@ def join_confirmed(left, right, parents, rule):  # type: ignore[no-untyped-def]
 
 @nb.njit(cache=True, nogil=True)
 def _proposed(a, b, proposal):  # type: ignore[no-untyped-def]
-    values, radius, sketches, places = proposal
+    values, radius, starts, sketched, places = proposal
     if popcount(values[a] ^ values[b]) <= np.uint64(radius):
         return True
-    return share_a_band(sketches, places[a], places[b])
+    return have_common_value(starts, sketched, places[a], places[b])
 
 
 @nb.njit(cache=True, nogil=True)

@@ -3,7 +3,7 @@
 import numba as nb
 import numpy as np
 
-from db_dedup.flow.minhash import share_a_band
+from db_dedup.flow.sketches import have_common_value
 
 
 @nb.njit(cache=True, nogil=True)
@@ -26,9 +26,9 @@ def pairs_in_runs(rows, starts, at_most):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def shared_bands(sketches, left, right):  # type: ignore[no-untyped-def]
-    """bool[p]: whether left[i] and right[i] agree in some band."""
+def share_values(starts, values, left, right):  # type: ignore[no-untyped-def]
+    """bool[p]: whether the sketches of left[i] and right[i] have a value in common."""
     result = np.zeros(left.size, np.bool_)
     for p in range(left.size):
-        result[p] = share_a_band(sketches, left[p], right[p])
+        result[p] = have_common_value(starts, values, left[p], right[p])
     return result

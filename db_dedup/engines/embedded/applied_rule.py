@@ -9,6 +9,7 @@ import numpy as np
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.table_scan import MEASURE_OF
 from db_dedup.engines.fingerprinter import NOTHING_TO_SAY, FingerprintedRows, Fingerprinter
+from db_dedup.flow.minhash import find_bands
 from db_dedup.flow.similarity import similarities
 from db_dedup.records import RuleTest, SourceRow, StoredLink, Verdict
 
@@ -16,6 +17,7 @@ IsRejected = Callable[[bytes, bytes], bool]
 
 SIMHASH = "simhash"
 BANDS = "minhash bands"
+PASSAGES = "passages"
 WITHIN = "within"
 REJECTED = "rejected"
 
@@ -91,8 +93,7 @@ class RuleApplier:
         is_near = distance is not None and distance <= radius
         proposers = [RuleTest(SIMHASH, is_near, distance, radius)]
         if self._watched.rule.bands:
-            shared = int(np.count_nonzero(grams.sketches[0] == grams.sketches[1]))
-            proposers.append(RuleTest(BANDS, shared > 0, shared, 1))
+            proposers += _sketch_tests(grams)
         tests = tuple(self._tests(row_a, row_b, scores))
         if not are_copies and is_rejected(*words.digests):
             tests = (*tests, RuleTest(REJECTED, passed=False))
@@ -126,6 +127,14 @@ def _distance(words: FingerprintedRows, are_copies: bool) -> int | None:
         return None
     a, b = words.fingerprints.tolist()
     return int(a ^ b).bit_count()
+
+
+def _sketch_tests(rows: FingerprintedRows) -> list[RuleTest]:
+    """What the sketches of two rows have in common, the passages apart from the bands."""
+    first, second = find_bands(rows.features.starts, rows.features.hashes)
+    bands = int(np.count_nonzero(first == second))
+    passages = int(np.intersect1d(rows.sketches.of(0), rows.sketches.of(1)).size) - bands
+    return [RuleTest(name, n > 0, n, 1) for name, n in ((BANDS, bands), (PASSAGES, passages))]
 
 
 def _similarity(measure: str, rows: FingerprintedRows) -> float:

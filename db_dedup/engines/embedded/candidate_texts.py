@@ -4,17 +4,17 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from db_dedup.config import WatchedTable
 from db_dedup.dialects.batches import batches
-from db_dedup.engines.embedded.spool import NO_SKETCHES
 from db_dedup.engines.embedded.table_scan import MEASURE_OF
 from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter
 from db_dedup.flow.features import NO_FEATURES, Features, concatenate_features
 from db_dedup.flow.similarity import similarities
+from db_dedup.flow.sketches import Sketches, concatenate_sketches
 from db_dedup.records import SourceRow
+from db_dedup.store.row_faults import is_of_a_row
 from db_dedup.store.source import Source
 
 _ROWS_A_BATCH = 1000
@@ -40,12 +40,20 @@ class CandidateTexts:
         stale: row keys of rows whose text is no longer what is stored; they confirm nothing.
     """
 
-    def __init__(self, watched: WatchedTable, source: Source, fingerprinter: Fingerprinter) -> None:
+    def __init__(
+        self,
+        watched: WatchedTable,
+        source: Source,
+        fingerprinter: Fingerprinter,
+        *,
+        passes_over_broken: bool = True,
+    ) -> None:
         self._source, self._fingerprinter = source, fingerprinter
+        self._passes_over_broken = passes_over_broken
         self._measure = MEASURE_OF[watched.rule.similarity]
         self._threshold = watched.rule.threshold
         self.is_needed = self._measure is not None or bool(watched.within) or watched.rule.bands
-        self._sketches: list[NDArray[np.uint64]] = []
+        self._sketches: list[Sketches] = []
         self.stale: set[str] = set()
         self._place_of: dict[int, int] = {}
         self._within: list[str | None] = []
@@ -64,31 +72,51 @@ class CandidateTexts:
         self._sketches.append(done.sketches)
 
     def read(self, connection: Connection, rows: Collection[Stored]) -> None:
-        """Have the features of these rows; one that has changed or is gone becomes stale."""
+        """Have the features of these rows; one that has changed, is gone or cannot be read becomes stale."""
         if not self.is_needed:
             return
         wanted = [row for row in rows if row.id not in self._place_of and row.row_key not in self.stale]
         for batch in batches(wanted, _ROWS_A_BATCH):
-            stored = {row.row_key: row for row in batch}
-            rows_now = self._source.read_rows(connection, list(stored))
-            # A database may take another spelling of a key for the same.
-            found = list({r.row_key: r for r in rows_now if r.row_key in stored}.values())
-            done = self._fingerprinter.fingerprint([r.values for r in found], [r.within for r in found])
-            fresh = [stored.pop(r.row_key) for r in found]
-            self.add([row.id for row in fresh], found, done)
-            self.stale |= set(stored)
-            for row, digest in zip(fresh, done.digests, strict=True):
-                if row.digest != digest:
-                    self.stale.add(row.row_key)
-                    del self._place_of[row.id]
+            if self._passes_over_broken:
+                self._read_readable(connection, batch)
+            else:
+                self._read_batch(connection, batch)
+
+    def _read_readable(self, connection: Connection, batch: Sequence[Stored]) -> None:
+        """One by one where a row is broken: its own change says so, and the others can be judged."""
+        try:
+            with connection.begin_nested():
+                self._read_batch(connection, batch)
+        except Exception as error:
+            if not is_of_a_row(error):
+                raise
+            if len(batch) == 1:
+                self.stale.add(batch[0].row_key)
+                return
+            for row in batch:
+                self._read_readable(connection, [row])
+
+    def _read_batch(self, connection: Connection, batch: Sequence[Stored]) -> None:
+        stored = {row.row_key: row for row in batch}
+        rows_now = self._source.read_rows(connection, list(stored))
+        # A database may take another spelling of a key for the same.
+        found = list({r.row_key: r for r in rows_now if r.row_key in stored}.values())
+        done = self._fingerprinter.fingerprint([r.values for r in found], [r.within for r in found])
+        fresh = [stored.pop(r.row_key) for r in found]
+        self.add([row.id for row in fresh], found, done)
+        self.stale |= set(stored)
+        for row, digest in zip(fresh, done.digests, strict=True):
+            if row.digest != digest:
+                self.stale.add(row.row_key)
+                del self._place_of[row.id]
 
     def features(self) -> Features:
         """The features of all rows that were read."""
         return concatenate_features(self._parts) if self._parts else NO_FEATURES
 
-    def sketches(self) -> NDArray[np.uint64]:
-        """uint64[m, 32]: the bands of all rows that were read; uint64[0, 0] where there are none."""
-        return np.concatenate(self._sketches) if self._sketches else NO_SKETCHES
+    def sketches(self) -> Sketches:
+        """The sketches of all rows that were read."""
+        return concatenate_sketches(self._sketches)
 
     def place(self, row_id: int) -> int | None:
         """Where a row's features stand; None where it is stale."""

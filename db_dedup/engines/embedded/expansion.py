@@ -128,7 +128,9 @@ class Expansion:
         self, connection: Connection, members: Sequence[_Member], rejected: Collection[DigestPair]
     ) -> Iterator[tuple[int, int, int, float | None]]:
         """All pairs of an abridged group; a row that has changed since it was stored is in none."""
-        texts = CandidateTexts(self._watched, self._source, Fingerprinter(self._watched))
+        texts = CandidateTexts(
+            self._watched, self._source, Fingerprinter(self._watched), passes_over_broken=False
+        )
         texts.read(connection, members)
         rule = match_rule(self._watched.rule, self._watched.abridge_above)
         for pairs in all_pairs(table_of(members, texts, rejected), rule):

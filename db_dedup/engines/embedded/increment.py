@@ -89,6 +89,7 @@ class _Batch:
         self._rows = Neighbourhood()
         self._searched: set[int] = set()
         self._no_heads: set[int] = set()
+        self._paired: set[int] = set()
         self._left_groups: set[int] = set()
         self._abridged: dict[int, bool] = {}
         self._is_broken = False
@@ -141,9 +142,10 @@ class _Batch:
     def _write_rows(self, leaving: Sequence[AnswerRow], coming: Sequence[RowFingerprint]) -> set[int]:
         """Write what the rows have become; gives the ids of those that are there now."""
         store, connection = self._store, self._connection
-        id_of = {row.row_key: row.id for row in leaving}
-        staying = {row.row_key for row in coming} & id_of.keys()
-        gone = [row.id for row in leaving if row.row_key not in staying]
+        before = {row.row_key: row for row in leaving}
+        new = [row for row in coming if row.row_key not in before]
+        changed = [(before.pop(row.row_key), row) for row in coming if row.row_key in before]
+        gone = [row.id for row in before.values()]
         self._no_heads |= {row.id for row in leaving}
         if self._index is not None:
             for row in leaving:
@@ -152,9 +154,10 @@ class _Batch:
         store.delete_rows(connection, gone)
         for row_id in gone:
             self._rows.forget(row_id)
-        store.update_rows(connection, [(id_of[r.row_key], r) for r in coming if r.row_key in staying])
-        store.insert_rows(connection, [row for row in coming if row.row_key not in staying])
-        arrived = neighbours.rows_of_keys(connection, store, [row.row_key for row in coming])
+        store.update_rows(connection, [(old.id, row) for old, row in changed])
+        store.insert_rows(connection, new)
+        arrived = [old.updated(row) for old, row in changed]
+        arrived += neighbours.rows_of_keys(connection, store, [row.row_key for row in new])
         self._rows.load_anew(arrived)
         number_of = {row.row_key: row.id for row in arrived}
         self.texts.add([number_of.get(row.row_key) for row in self._page], self._page, self._done)
@@ -163,21 +166,26 @@ class _Batch:
     # Copies
 
     def _load_classes(self, leaving: Sequence[AnswerRow], coming: Sequence[RowFingerprint]) -> None:
-        """The heads of all classes concerned; where a class gets another head, all of its rows."""
-        first: dict[bytes, Receipt] = {}
+        """The heads of all classes concerned; where a class gets another head, all of its rows: a head in no
+        group is the only one."""
+        new: dict[bytes, list[RowFingerprint]] = defaultdict(list)
         for row in coming:
-            received = self._received(row)
-            first[row.digest] = min(received, first.get(row.digest, received))
-        digests = {*first, *(row.digest for row in leaving)} - {NOTHING_TO_SAY}
+            new[row.digest].append(row)
+        digests = {*new, *(row.digest for row in leaving if row.group_id is not None)} - {NOTHING_TO_SAY}
         heads = neighbours.heads_of(self._connection, self._store, list(digests))
         self._rows.load([*heads, *leaving])
         left = {row.id for row in leaving}
         split = [
             head.digest
             for head in heads
-            if head.id in left or (head.digest in first and first[head.digest] < self._received(head))
+            if head.group_id is not None
+            and (head.id in left or self._is_overtaken(head, new.get(head.digest, ())))
         ]
         self._rows.load(neighbours.classes_of(self._connection, self._store, split))
+
+    def _is_overtaken(self, head: AnswerRow, rows: Sequence[RowFingerprint]) -> bool:
+        """Whether one of these rows was received before a head."""
+        return bool(rows) and min(map(self._received, rows)) < self._received(head)
 
     def _note_abridged_groups(self, leaving: Sequence[AnswerRow]) -> None:
         """An abridged group holds no more pairs than connect it: without one of its rows it must be matched
@@ -197,7 +205,7 @@ class _Batch:
                 self._make_head(row, arrived)
         demoted = []
         for members in classes.values():
-            head, *copies = sorted(members, key=self._received)
+            head, *copies = sorted(members, key=self._received) if len(members) > 1 else members
             self._make_head(head, arrived)
             for row in copies:
                 if row.copy_of is None and row.id not in arrived:
@@ -239,16 +247,19 @@ class _Batch:
                 found[self._oriented(a, b)] = (distance, score)
         for a, b in self._rejected({self._rows[i] for pair in found for i in pair}):
             found.pop(self._oriented(a, b), None)
-        old = read_pairs_of(self._connection, self._store, sorted(self._searched | self._no_heads))
+        old = read_pairs_of(
+            self._connection, self._store, self._rows.grouped(self._searched | self._no_heads)
+        )
         replace_pairs(self._connection, self._store, old, _stored_pairs(found), self._now)
+        self._paired = {i for pair in found for i in pair}
 
     def _put_bands(self, asked: Sequence[AnswerRow]) -> None:
         self.texts.read(self._connection, asked)
         places = {row.id: self.texts.place(row.id) for row in asked}
         self._places = {row_id: place for row_id, place in places.items() if place is not None}
-        ids = np.array(list(self._places), np.int64)
-        sketches = self.texts.sketches()[list(self._places.values())]
-        put_bands(self._connection, self._store, ids, sketches)
+        sketches = self.texts.sketches()
+        new = {row_id: sketches.bytes_of(place) for row_id, place in self._places.items()}
+        put_bands(self._connection, self._store, new)
 
     def _find_candidates(self, asked: Sequence[AnswerRow]) -> tuple[list[int], list[int], list[int]]:
         """(head, other head that is proposed, distance in bits), each two rows once."""
@@ -260,18 +271,18 @@ class _Batch:
         return [h[0] for h in found], [h[1] for h in found], [h[2] for h in found]
 
     def _find_sharing(self, asked: Sequence[AnswerRow]) -> set[tuple[int, int, int]]:
-        """(head, row with a band in common, distance in bits)."""
+        """(head, row whose sketch meets its own, distance in bits)."""
         sketches = self.texts.sketches()
         owners: dict[int, list[AnswerRow]] = defaultdict(list)
         for row in asked:
             if row.id in self._places:
-                for value in sketches[self._places[row.id]].tolist():
+                for value in sketches.of(self._places[row.id]).tolist():
                     owners[value].append(row)
         wanted = np.array(list(owners), np.uint64)
         hits = set()
-        for row_id, (fingerprint, sketch) in find_sharing(self._connection, self._store, wanted).items():
-            for value in sketch.tolist():
-                for row in owners.get(value, ()):
+        for row_id, (fingerprint, shared) in find_sharing(self._connection, self._store, wanted).items():
+            for value in shared.tolist():
+                for row in owners[value]:
                     hits.add((row.id, row_id, ((row.fingerprint or 0) ^ fingerprint).bit_count()))
         return hits
 
@@ -317,10 +328,14 @@ class _Batch:
         return [row for row in self._rows if row.copy_of is None]
 
     def _regroup(self) -> list[Group]:
-        heads = self._heads()
-        pairs = read_pairs_of(self._connection, self._store, [row.id for row in heads])
+        grouped = self._rows.grouped(row.id for row in self._heads())
+        pairs = read_pairs_of(self._connection, self._store, sorted(self._paired.union(grouped)))
         ids = list(zip(pairs.id_a.tolist(), pairs.id_b.tolist(), strict=True))
-        has_copies = neighbours.with_copies(self._connection, self._store, [row.id for row in heads])
+        has_copies = neighbours.with_copies(self._connection, self._store, grouped)
+        has_copies |= {row.copy_of for row in self._rows if row.copy_of is not None}
+        # All other rows are alone, as most are that have changed.
+        is_with_others = self._paired.union(grouped, has_copies)
+        heads = [row for row in self._heads() if row.id in is_with_others]
         groups = regroup(
             [Head(row.id, self._received(row), row.group_id, row.id in has_copies) for row in heads],
             ids,
@@ -357,7 +372,7 @@ class _Batch:
         for group in groups:
             first = group.representative
             self._rows.put_in_group(first, first, group.is_loose, group.is_abridged)
-        self._rows.load(neighbours.copies_of(self._connection, self._store, moved))
+        self._rows.load(neighbours.copies_of(self._connection, self._store, self._rows.grouped(moved)))
         for row in list(self._rows):
             if row.copy_of is not None:
                 self._rows.put_in_group(row.id, group_of.get(row.copy_of))

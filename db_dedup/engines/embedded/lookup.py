@@ -1,20 +1,24 @@
 """Is this text a duplicate? The one-row look-up, with the rule of the stored recipe."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from db_dedup.config import WatchedTable
+from db_dedup.engines.embedded.queued import Queued, similarities_with
 from db_dedup.engines.embedded.table_scan import MEASURE_OF
-from db_dedup.engines.fingerprinter import NOTHING_TO_SAY, FingerprintedRows, Fingerprinter
+from db_dedup.engines.fingerprinter import (
+    NOTHING_TO_SAY,
+    FingerprintedRows,
+    Fingerprinter,
+    row_fingerprints,
+)
 from db_dedup.flow.candidates import block_values
-from db_dedup.flow.features import concatenate_features
-from db_dedup.flow.similarity import similarities
 from db_dedup.records import Match, SourceRow
-from db_dedup.store.bands import find_sharing
+from db_dedup.store.bands import find_sharing, put_bands
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.lookup import StoredRow, find_by_digest, find_near, read_classes
 from db_dedup.store.source import Source
@@ -43,6 +47,7 @@ class Lookup:
         connection: Connection,
         record: Mapping[str, object],
         source_connection: Connection | None = None,
+        queued: Queued | None = None,
     ) -> CheckResult:
         """Stored rows that a full scan would pair with this record, if it were the latest row.
 
@@ -50,27 +55,70 @@ class Lookup:
             connection: leads to our tables.
             record: column name -> value.
             source_connection: leads to the user's rows; left out, the first one does.
+            queued: rows that are judged as they are now, and not as they are stored.
         """
         row = self._source.row_from(record)
         done = self._fingerprinter.fingerprint([row.values], [row.within])
+        matches = self._find_stored(connection, row, done, source_connection or connection, queued)
+        if queued is not None:
+            rejected = self._rejected_with(connection, done.digests[0], queued.done.digests)
+            matches += queued.matches(self._watched, row, done, rejected)
+        is_too_little = not done.has_fingerprint[0] and not matches
+        return CheckResult(sorted(matches, key=_nearest_first), is_too_little)
+
+    def read_queued(
+        self, connection: Connection, row_keys: Sequence[str], own_key: str | None = None
+    ) -> Queued:
+        """Rows of the queue, as they are now; the row of the own key counts as gone."""
+        found = {row.row_key: row for row in self._source.read_rows(connection, row_keys)}
+        # A database may take another spelling of a key for the same.
+        rows = [found[row_key] for row_key in row_keys if row_key in found and row_key != own_key]
+        stored = self._store.find_rows(connection, row_keys)
+        known = [stored[row.row_key].digest if row.row_key in stored else None for row in rows]
+        done = self._fingerprinter.fingerprint([r.values for r in rows], [r.within for r in rows], known)
+        gone = frozenset() if own_key is None else frozenset([own_key])
+        return Queued(frozenset(row_keys) | gone, rows, done)
+
+    def put(self, connection: Connection, row_key: str, record: Mapping[str, object]) -> None:
+        """Store the fingerprint of a record under a new row key, so that it is found from now on; which pairs
+        it makes is left to the worker."""
+        if self._store.find_rows(connection, [row_key]):
+            return
+        row = replace(self._source.row_from(record), row_key=row_key)
+        done = self._fingerprinter.fingerprint([row.values], [row.within])
+        self._store.insert_rows(connection, row_fingerprints([row], done))
+        if self._watched.rule.bands and done.has_fingerprint[0]:
+            (stored,) = self._store.find_rows(connection, [row_key]).values()
+            put_bands(connection, self._store, {stored.id: done.sketches.bytes_of(0)})
+
+    def _find_stored(
+        self,
+        connection: Connection,
+        row: SourceRow,
+        done: FingerprintedRows,
+        source_connection: Connection,
+        queued: Queued | None,
+    ) -> list[Match]:
+        passed_over = queued.passed_over if queued is not None else frozenset()
         equal = self._find_equal(connection, done.digests[0])
         if not done.has_fingerprint[0]:
             copies = read_classes(connection, self._store, equal)
-            matches = [Match(copy.row_key, 0, 1.0, copy.group_key) for copy in copies]
-            return CheckResult(sorted(matches, key=_nearest_first), too_little_text=not matches)
-        near = self._find_near(connection, int(done.fingerprints[0]), done.sketches)
+            return [Match(c.row_key, 0, 1.0, c.group_key) for c in copies if c.row_key not in passed_over]
+        near = self._find_near(connection, int(done.fingerprints[0]), done.sketches.values)
         near |= dict.fromkeys(equal, 0)
-        stored = read_classes(connection, self._store, list(near))
-        candidates = [r for r in stored if r.id == r.class_id and r.id not in equal]
+        classes = read_classes(connection, self._store, list(near))
+        stored = [r for r in classes if r.row_key not in passed_over]
+        # Of each class the head speaks, or where that is passed over another row of the same text.
+        speakers = {r.class_id: r for r in sorted(stored, key=lambda r: r.id == r.class_id)}
+        candidates = [r for r in speakers.values() if r.class_id not in equal]
         candidates = self._without_rejected(connection, done.digests[0], candidates)
-        confirmed = self._confirm(source_connection or connection, row, done, candidates)
+        confirmed = self._confirm(source_connection, row, done, candidates)
         confirmed |= dict.fromkeys(equal, 1.0)
-        matches = [
+        return [
             Match(r.row_key, near[r.class_id], confirmed[r.class_id], r.group_key)
             for r in stored
             if r.class_id in confirmed
         ]
-        return CheckResult(sorted(matches, key=_nearest_first), too_little_text=False)
 
     def _find_equal(self, connection: Connection, digest: bytes) -> list[int]:
         return [] if digest == NOTHING_TO_SAY else find_by_digest(connection, self._store, digest)
@@ -79,10 +127,14 @@ class Lookup:
         self, connection: Connection, digest: bytes, candidates: Sequence[StoredRow]
     ) -> list[StoredRow]:
         """Those that nobody has said to be no duplicate of this text."""
+        rejected = self._rejected_with(connection, digest, [candidate.digest for candidate in candidates])
+        return [candidate for candidate in candidates if candidate.digest not in rejected]
+
+    def _rejected_with(self, connection: Connection, digest: bytes, others: Sequence[bytes]) -> set[bytes]:
+        """Those of the other texts that somebody has said to be no duplicate of this one."""
         tables, table_id = self._store.tables, self._store.table_id
-        digests = {digest, *(candidate.digest for candidate in candidates)}
-        rejected = rejected_among(connection, tables, table_id, digests)
-        return [c for c in candidates if digest_pair(digest, c.digest) not in rejected]
+        rejected = rejected_among(connection, tables, table_id, {digest, *others})
+        return {other for other in others if digest_pair(digest, other) in rejected}
 
     def _find_near(
         self, connection: Connection, fingerprint: int, sketch: NDArray[np.uint64]
@@ -98,7 +150,7 @@ class Lookup:
     def _confirm(
         self, connection: Connection, row: SourceRow, done: FingerprintedRows, candidates: Sequence[StoredRow]
     ) -> dict[int, float | None]:
-        """id -> similarity of the candidates that are duplicates, None where it is not asked for.
+        """id of the class -> similarity of the candidates that are duplicates, None where none is asked for.
 
         Their texts are read again; a row that has changed since it was stored is left to the next scan.
         """
@@ -106,33 +158,18 @@ class Lookup:
         if not candidates:
             return {}
         if measure is None and not self._watched.within:
-            return {candidate.id: None for candidate in candidates}
+            return {candidate.class_id: None for candidate in candidates}
         ids = {candidate.row_key: candidate for candidate in candidates}
         rows = list(self._source.read_rows(connection, list(ids)))
         others = self._fingerprinter.fingerprint([r.values for r in rows], [r.within for r in rows])
         is_fresh = [ids[r.row_key].digest == d for r, d in zip(rows, others.digests, strict=True)]
         agrees = [r.within == row.within for r in rows]
-        scores = self._similarities(measure, done, others)
+        scores = similarities_with(measure, done, others)
         return {
-            ids[r.row_key].id: score
+            ids[r.row_key].class_id: score
             for r, score, fresh, agree in zip(rows, scores, is_fresh, agrees, strict=True)
             if fresh and agree and (score is None or score >= self._watched.rule.threshold)
         }
-
-    @staticmethod
-    def _similarities(
-        measure: str | None, one: FingerprintedRows, others: FingerprintedRows
-    ) -> Sequence[float | None]:
-        count = len(others.digests)
-        if measure is None:
-            return [None] * count
-        features = concatenate_features([one.features, others.features])
-        left = np.zeros(count, np.int32)
-        right = np.arange(1, count + 1, dtype=np.int32)
-        found: list[float | None] = similarities(
-            measure, features.starts, features.hashes, features.weights, left, right
-        ).tolist()
-        return found
 
 
 def _nearest_first(match: Match) -> tuple[int, float, str]:

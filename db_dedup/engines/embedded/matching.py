@@ -17,8 +17,8 @@ from db_dedup.engines.embedded.rejections import NONE_REJECTED, pack, unpack
 from db_dedup.flow.candidates import BLOCK_SHIFTS, candidate_pairs
 from db_dedup.flow.features import Features
 from db_dedup.flow.groups import flatten, group_sizes
-from db_dedup.flow.minhash import runs_of_equal
 from db_dedup.flow.similarity import MEASURES
+from db_dedup.flow.sketches import Sketches, entries, runs_of_equal
 from db_dedup.progress import Progress
 
 NO_ROW = -1
@@ -37,8 +37,8 @@ class Table:
         within: int32[n], equal where rows agree in the `within` columns.
         features: of the n rows, for the similarity, in any order.
         places: int64[n], where each row's features stand.
-        sketches: uint64[m, 32], the MinHash bands of rows; uint64[0, 0] where only the fingerprints propose.
-        sketch_places: int64[n], where each row's bands stand; -1 for none.
+        sketches: of rows, in any order; of none where only the fingerprints propose.
+        sketch_places: int64[n], where each row's sketch stands; -1 for none.
         rejected: int64[r], pairs of rows that are no duplicates whatever the rule says, packed as by
             `rejections.pack`.
     """
@@ -49,14 +49,14 @@ class Table:
     within: NDArray[np.int32]
     features: Features
     places: NDArray[np.int64]
-    sketches: NDArray[np.uint64]
+    sketches: Sketches
     sketch_places: NDArray[np.int64]
     rejected: NDArray[np.int64] = field(default_factory=NONE_REJECTED.copy)
 
 
 @dataclass(frozen=True)
 class MatchRule:
-    """When two rows are a duplicate pair: near enough or with a band in common, and then similar enough.
+    """When two rows are a duplicate pair: near enough or with sketches that meet, and then similar enough.
 
     `measure` None: being proposed is enough.
     """
@@ -174,7 +174,13 @@ class _Search:
         self._values = table.fingerprints[heads]
         self._sketches, self._sketch_places = table.sketches, table.sketch_places[heads]
         self._within_values = table.within[heads].astype(np.uint64) * _SPREAD
-        self._proposal = (self._values, rule.radius, self._sketches, self._sketch_places)
+        self._proposal = (
+            self._values,
+            rule.radius,
+            table.sketches.starts,
+            table.sketches.values,
+            self._sketch_places,
+        )
         self.parents = np.arange(heads.size, dtype=np.int32)
         self._rejected = _among(table.rejected, heads)
         self._confirm = (
@@ -197,7 +203,7 @@ class _Search:
         for left, right in candidate_pairs(self._values, self._rule.radius, self.parents):
             found.append(self._join(left, right))
             progress.advance(left.size)
-        found += [self._join_band(band) for band in range(self._sketches.shape[1])]
+        found += self._join_sharing()
         progress.finish()
         return np.concatenate([left for left, _ in found]), np.concatenate([right for _, right in found])
 
@@ -218,13 +224,14 @@ class _Search:
         flatten(self.parents)
         return left[joined], right[joined]
 
-    def _join_band(self, band: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Join the rows that agree in a band and in `within`, run by run."""
-        values = self._sketches[self._sketch_places, band] + self._within_values
-        rows, starts = runs_of_equal(values)
-        left, right = join_runs(rows, starts, self.parents, self._confirm)
-        flatten(self.parents)
-        return left, right
+    def _join_sharing(self) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        """Join the rows whose sketches meet and that agree in `within`, run by run."""
+        if not self._sketches.values.size:
+            return
+        for values, rows in entries(self._sketches, self._sketch_places, self._within_values):
+            left, right = join_runs(*runs_of_equal(values, rows), self.parents, self._confirm)
+            flatten(self.parents)
+            yield left, right
 
     def all_pairs(
         self,

@@ -16,13 +16,11 @@ from numpy.typing import NDArray
 
 from db_dedup.errors import TemporaryFolderError
 from db_dedup.flow.features import Features
+from db_dedup.flow.sketches import Sketches
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-NO_SKETCHES: Final = np.empty((0, 0), np.uint64)
 
 
 class FeatureSpool:
@@ -34,7 +32,9 @@ class FeatureSpool:
 
     def __init__(self, keep_weights: bool) -> None:
         """Open the files. Only the cosine asks for weights."""
-        self._sketches, self._sketch_count = _temporary_file(), 0
+        self._sketches = _temporary_file()
+        self._sketch_counts: list[NDArray[np.int64]] = []
+        self._sketch_count = 0
         self._counts: list[NDArray[np.int64]] = []
         self._hashes = _temporary_file()
         self._weights = _temporary_file() if keep_weights else None
@@ -52,18 +52,19 @@ class FeatureSpool:
             if self._weights is not None:
                 self._weights.write(features.weights.tobytes())
 
-    def add_sketches(self, sketches: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Take the bands of some rows; int64[n], where those of each stand."""
+    def add_sketches(self, sketches: Sketches) -> NDArray[np.int64]:
+        """Take the sketches of some rows; int64[n], where each of them stands."""
         first = self._sketch_count
-        self._sketch_count += len(sketches)
+        self._sketch_count += sketches.counts.size
+        self._sketch_counts.append(sketches.counts)
         with _faults_told():
-            self._sketches.write(sketches.tobytes())
+            self._sketches.write(sketches.values.tobytes())
         return np.arange(first, self._sketch_count)
 
-    def all_sketches(self) -> NDArray[np.uint64]:
-        """uint64[m, 32], mapped from the file; uint64[0, 0] where there are none."""
-        sketches = _mapped(self._sketches, np.uint64)
-        return sketches.reshape(self._sketch_count, -1) if self._sketch_count else NO_SKETCHES
+    def all_sketches(self) -> Sketches:
+        """All sketches, mapped from the file; valid while the spool is open."""
+        counts = np.concatenate([np.zeros(1, np.int64), *self._sketch_counts])
+        return Sketches(np.cumsum(counts), _mapped(self._sketches, np.uint64))
 
     def all_features(self) -> Features:
         """The features of all rows, mapped from the file; valid while the spool is open."""

@@ -30,6 +30,7 @@ from db_dedup.engines.embedded.spool import FeatureSpool
 from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter, row_fingerprints
 from db_dedup.errors import RowKeyError
 from db_dedup.flow.features import NO_FEATURES
+from db_dedup.flow.sketches import Sketches
 from db_dedup.progress import Progress
 from db_dedup.records import Family, SourceRow
 from db_dedup.store.fingerprints import RowFingerprint, StoredFingerprint
@@ -80,7 +81,7 @@ class ScannedTable:
 @dataclass
 class _Rows:
     """What is kept of each row, in reading order; `places` tell where its features stand, and `sketch_places`
-    its bands, -1 for nowhere."""
+    its sketch, -1 for nowhere."""
 
     row_keys: list[str] = field(default_factory=list)
     order_values: list[str | None] = field(default_factory=list)
@@ -137,7 +138,7 @@ class TableScan:
             page: the rows.
             stored: what is stored of them under the same recipe; a row whose digest is still the stored one
                 is not segmented.
-            with_sketches: give the rows with their bands; of equal ones the first alone.
+            with_sketches: give the rows with their sketches; of equal ones the first alone.
         """
         before = [stored.get(row.row_key) for row in page] if stored else []
         done = self._fingerprinter.fingerprint(
@@ -200,16 +201,16 @@ class TableScan:
     def _spooled_sketches(
         self, done: FingerprintedRows, before: Sequence[StoredFingerprint | None] = ()
     ) -> NDArray[np.int64]:
-        """Keep the bands of the rows that have some, computed or stored; int64[n], the place of each."""
+        """Keep the sketches of the rows that have one, computed or stored; int64[n], the place of each."""
         places = np.full(len(done.digests), _NO_PLACE, np.int64)
         if not self._watched.rule.bands:
             return places
         is_new = ~done.is_known
-        places[is_new] = self._spool.add_sketches(done.sketches[is_new])
+        places[is_new] = self._spool.add_sketches(done.sketches.take(np.flatnonzero(is_new)))
         stored = [(i, old.sketch) for i, old in enumerate(before) if old and old.sketch and done.is_known[i]]
         if stored:
-            sketches = np.frombuffer(b"".join(sketch for _, sketch in stored), np.uint64)
-            places[[i for i, _ in stored]] = self._spool.add_sketches(sketches.reshape(len(stored), -1))
+            sketches = Sketches.of_bytes([sketch for _, sketch in stored])
+            places[[i for i, _ in stored]] = self._spool.add_sketches(sketches)
         return places
 
     def _table(self, rows: "_Joined") -> tuple[Table, NDArray[np.int64]]:
@@ -228,11 +229,13 @@ class TableScan:
         return table, order
 
     def _complete(self, rows: "_Joined", progress: Progress, read: ReadRows) -> None:
-        """Read and segment once more the rows that were not, and turn out to need bands or features. One that
+        """Read and segment once more the rows that were not, and turn out to need sketches or features. One that
         has changed since may have other candidates: then look again."""
         while True:
             table, order = self._table(rows)
-            unsketched = self._unsketched(rows, table, order)
+            self._hand_on_sketches(rows, table, order)
+            table = replace(table, sketch_places=rows.sketch_places[order])
+            unsketched = self._unsketched(table)
             if np.any(unsketched):
                 self._read_again(rows, order[unsketched].tolist(), progress, read)
                 continue
@@ -240,17 +243,19 @@ class TableScan:
             if not np.any(unread) or not self._read_again(rows, order[unread].tolist(), progress, read):
                 return
 
-    def _unsketched(self, rows: "_Joined", table: Table, order: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """bool[n]: rows that take part in pairs and have no bands yet. Of a class whose first row is another
-        one by now, the bands are those of the row that was the first."""
-        if not self._watched.rule.bands:
-            return np.zeros(order.size, np.bool_)
+    def _hand_on_sketches(self, rows: "_Joined", table: Table, order: NDArray[np.int64]) -> None:
+        """Where another row is the first of its class by now, it gets the sketch of the one that was."""
         copy_of = find_copies(table.digests)
         former = np.flatnonzero((copy_of != NO_ROW) & (table.sketch_places != _NO_PLACE))
         heirs = former[table.sketch_places[copy_of[former]] == _NO_PLACE]
         rows.sketch_places[order[copy_of[heirs]]] = table.sketch_places[heirs]
-        is_head = (copy_of == NO_ROW) & table.has_fingerprint
-        lacking: NDArray[np.bool_] = is_head & (rows.sketch_places[order] == _NO_PLACE)
+
+    def _unsketched(self, table: Table) -> NDArray[np.bool_]:
+        """bool[n]: rows that take part in pairs and have no sketch yet."""
+        if not self._watched.rule.bands:
+            return np.zeros(table.fingerprints.size, np.bool_)
+        is_head = (find_copies(table.digests) == NO_ROW) & table.has_fingerprint
+        lacking: NDArray[np.bool_] = is_head & (table.sketch_places == _NO_PLACE)
         return lacking
 
     def _unread_candidates(self, table: Table, progress: Progress) -> NDArray[np.bool_]:
@@ -264,7 +269,7 @@ class TableScan:
     def _read_again(
         self, rows: "_Joined", numbers: Sequence[int], progress: Progress, read: ReadRows
     ) -> bool:
-        """Give these rows their features and bands; True where one of them has changed or is gone."""
+        """Give these rows their features and sketches; True where one of them has changed or is gone."""
         progress.start("texts of candidates", len(numbers))
         has_changed = False
         for batch in batches(numbers, _ROWS_A_BATCH):
@@ -345,7 +350,7 @@ def _with_sketches(
     result = []
     for i, row in enumerate(rows):
         old = before[i] if before else None
-        sketch = old.sketch if old and done.is_known[i] else done.sketches[i].tobytes()
+        sketch = old.sketch if old and done.is_known[i] else done.sketches.bytes_of(i)
         if row.fingerprint is None or row.digest in sketched:
             sketch = None
         if sketch is not None:

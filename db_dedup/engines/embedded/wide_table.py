@@ -1,4 +1,4 @@
-"""A whole table with all that any rule could ask of its pairs: every measure, bands and distance.
+"""A whole table with all that any rule could ask of its pairs: every measure, sketches and distance.
 
 A scan keeps what its own rule asks for. To say what another rule would find, or which pairs a rule only just
 finds, takes more: two sets of features a row. Nothing of it is stored.
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.config import WatchedTable
-from db_dedup.engines.embedded._wide import pairs_in_runs, shared_bands
+from db_dedup.engines.embedded._wide import pairs_in_runs, share_values
 from db_dedup.engines.embedded.matching import NO_ROW, find_copies
 from db_dedup.engines.embedded.rejections import pack, unpack
 from db_dedup.engines.embedded.spool import FeatureSpool
@@ -22,8 +22,8 @@ from db_dedup.engines.embedded.table_scan import MEASURE_OF
 from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter
 from db_dedup.flow.candidates import candidate_pairs
 from db_dedup.flow.features import Features
-from db_dedup.flow.minhash import runs_of_equal
 from db_dedup.flow.similarity import similarities
+from db_dedup.flow.sketches import Sketches, entries, runs_of_equal
 from db_dedup.records import SourceRow
 
 FAR: Final = 99
@@ -47,7 +47,7 @@ class WideRows:
         has_fingerprint: bool[n].
         within: int32[n], equal where rows agree in the `within` columns.
         lengths: int64[n], characters in the weighted columns.
-        sketches: uint64[n, 32].
+        sketches: of the n rows.
         words: what the rule's segmenter makes of the rows.
         grams: their runs of three characters.
     """
@@ -59,7 +59,7 @@ class WideRows:
     has_fingerprint: NDArray[np.bool_]
     within: NDArray[np.int32]
     lengths: NDArray[np.int64]
-    sketches: NDArray[np.uint64]
+    sketches: Sketches
     words: Features
     grams: Features
 
@@ -183,7 +183,7 @@ def score_pairs(rows: WideRows, left: NDArray[np.int32], right: NDArray[np.int32
     """All that a rule could ask of these pairs; copies are at distance 0 and similar in everything."""
     a, b = rows.head_of[left], rows.head_of[right]
     distances = np.bitwise_count(rows.fingerprints[a] ^ rows.fingerprints[b]).astype(np.int16)
-    shared = shared_bands(rows.sketches, a, b) if rows.sketches.size else np.zeros(a.size, np.bool_)
+    shared = share_values(rows.sketches.starts, rows.sketches.values, a, b)
     cannot = ~(rows.has_fingerprint[a] & rows.has_fingerprint[b]) | (rows.within[a] != rows.within[b])
     are_copies = a == b
     distances[cannot] = FAR
@@ -202,10 +202,8 @@ def _proposals(
     rows: WideRows, heads: NDArray[np.int32], radius: int, at_most: int
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
     """Positions among the heads of the pairs that each proposer proposes."""
-    sketches = rows.sketches[heads] if heads.size else np.empty((0, 0), np.uint64)
-    for band in range(sketches.shape[1]):
-        in_runs, starts = runs_of_equal(sketches[:, band])
-        yield pairs_in_runs(in_runs, starts, at_most + 1)
+    for values, positions in entries(rows.sketches, heads.astype(np.int64)):
+        yield pairs_in_runs(*runs_of_equal(values, positions), at_most + 1)
     near: Iterable[tuple[NDArray[np.int32], NDArray[np.int32]]] = candidate_pairs(
         rows.fingerprints[heads], radius
     )

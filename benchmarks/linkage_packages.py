@@ -1,0 +1,131 @@
+"""splink and dedupe, each with the comparisons that its documentation advises for such columns."""
+
+import logging
+import random
+import warnings
+from importlib import import_module
+from itertools import combinations
+from typing import Any
+
+from benchmarks.linkage_data import Linkage
+from benchmarks.scores import Pair
+
+MATCHES = 100
+DISTINCT = 300
+"""How many labelled pairs of each kind dedupe learns from."""
+
+
+def find_by_splink(linkage: Linkage) -> dict[Pair, float]:
+    """Candidates with their probabilities, from a model that EM trained without labels."""
+    splink, arrow = import_module("splink"), import_module("pyarrow")
+    logging.getLogger("splink").setLevel(logging.ERROR)
+    database = splink.DuckDBAPI()
+    records = [
+        {
+            "unique_id": number,
+            **{name: value or None for name, value in row.items()},
+            **_word_lists(linkage, row),
+        }
+        for number, row in enumerate(linkage.rows)
+    ]
+    sides = [records[: linkage.split], records[linkage.split :]] if linkage.split else [records]
+    tables = [
+        database.register(arrow.Table.from_pylist(side), dataset_display_name=f"side_{number}")
+        for number, side in enumerate(sides)
+    ]
+    blocks = [splink.block_on(*block) for block in linkage.blocks]
+    settings = splink.SettingsCreator(
+        link_type="link_only" if linkage.split else "dedupe_only",
+        comparisons=_comparisons(linkage),
+        blocking_rules_to_generate_predictions=blocks or ["1=1"],
+    )
+    linker = splink.Linker(tables if linkage.split else tables[0], settings, log_level=None)
+    training = [splink.block_on(*block) for block in linkage.training]
+    linker.training.estimate_probability_two_random_records_match(training, recall=0.7)
+    linker.training.estimate_u_using_random_sampling(max_pairs=1e6, seed=1)
+    for block in training:
+        linker.training.estimate_parameters_using_expectation_maximisation(block)
+    found = linker.inference.predict(threshold_match_probability=0.001).as_record_list()
+    return {_ordered(row["unique_id_l"], row["unique_id_r"]): row["match_probability"] for row in found}
+
+
+def _comparisons(linkage: Linkage) -> list[Any]:
+    library = import_module("splink.comparison_library")
+    return [
+        *(library.JaroWinklerAtThresholds(name, [0.92, 0.8]) for name in linkage.names),
+        *(library.ArrayIntersectAtSizes(f"{name}_words", [6, 4, 3, 2, 1]) for name in linkage.texts),
+        *(library.LevenshteinAtThresholds(name, [1, 2]) for name in linkage.values),
+    ]
+
+
+def _word_lists(linkage: Linkage, row: dict[str, str]) -> dict[str, list[str] | None]:
+    return {f"{name}_words": sorted(set(row[name].split())) or None for name in linkage.texts}
+
+
+def find_by_dedupe(linkage: Linkage) -> set[Pair]:
+    """Its answer at its default threshold, trained from labelled pairs; half of the distinct are alike."""
+    dedupe = import_module("dedupe")
+    warnings.simplefilter("ignore")
+    logging.getLogger("dedupe").setLevel(logging.ERROR)
+    rows = dict(enumerate({name: value or None for name, value in row.items()} for row in linkage.rows))
+    fields = _fields(linkage)
+    random.seed(1)
+    if linkage.split:
+        sides = (
+            {number: row for number, row in rows.items() if number < linkage.split},
+            {number: row for number, row in rows.items() if number >= linkage.split},
+        )
+        linker = dedupe.RecordLink(fields, num_cores=1, in_memory=True)
+        linker.prepare_training(*sides)
+        _teach(linker, linkage, rows)
+        return {_ordered(*map(int, pair)) for pair, _ in linker.join(*sides)}
+    deduper = dedupe.Dedupe(fields, num_cores=1, in_memory=True)
+    deduper.prepare_training(rows)
+    _teach(deduper, linkage, rows)
+    clusters = deduper.partition(rows)
+    return {_ordered(*map(int, pair)) for members, _ in clusters for pair in combinations(members, 2)}
+
+
+def _fields(linkage: Linkage) -> list[Any]:
+    variables = import_module("dedupe.variables")
+    has_missing = {name: any(not row[name] for row in linkage.rows) for name in linkage.rows[0]}
+    corpora = {name: [row[name] for row in linkage.rows if row[name]] for name in linkage.texts}
+    return [
+        *(variables.String(name, has_missing=has_missing[name]) for name in linkage.names),
+        *(
+            variables.Text(name, corpus=corpora[name], has_missing=has_missing[name])
+            for name in linkage.texts
+        ),
+        *(variables.ShortString(name, has_missing=has_missing[name]) for name in linkage.values),
+    ]
+
+
+def _teach(model: Any, linkage: Linkage, rows: dict[int, dict[str, str | None]]) -> None:
+    matches = random.sample(sorted(linkage.wanted), min(MATCHES, len(linkage.wanted)))
+    distinct = _distinct_pairs(linkage, alike=True) + _distinct_pairs(linkage, alike=False)
+    labelled = {"match": matches, "distinct": distinct}
+    model.mark_pairs({label: [(rows[a], rows[b]) for a, b in pairs] for label, pairs in labelled.items()})
+    model.train(index_predicates=False)
+
+
+def _distinct_pairs(linkage: Linkage, *, alike: bool) -> list[Pair]:
+    """Pairs that are no matches; alike ones agree in a column."""
+    by_value: dict[tuple[str, str], list[int]] = {}
+    for number, row in enumerate(linkage.rows):
+        for name, value in row.items():
+            by_value.setdefault((name, value), []).append(number)
+    shared = [members for (_, value), members in by_value.items() if value and len(members) > 1]
+    everything = list(range(len(linkage.rows)))
+    pairs: set[Pair] = set()
+    for _ in range(100 * DISTINCT):
+        a, b = random.sample(random.choice(shared) if alike else everything, 2)
+        pair = _ordered(a, b)
+        if linkage.may_match(pair) and pair not in linkage.wanted:
+            pairs.add(pair)
+        if len(pairs) == DISTINCT // 2:
+            break
+    return sorted(pairs)
+
+
+def _ordered(a: int, b: int) -> Pair:
+    return (a, b) if a < b else (b, a)

@@ -1,0 +1,89 @@
+"""Sketches: sets of values that meet or do not."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from db_dedup.flow import sketches as module
+from db_dedup.flow.sketches import (
+    NO_SKETCHES,
+    Sketches,
+    concatenate_sketches,
+    empty_sketches,
+    entries,
+    have_common_value,
+    join_sketches,
+    runs_of_equal,
+)
+
+values = st.integers(0, 2**64 - 1) | st.integers(0, 9) | st.integers(2**63 - 2, 2**63 + 2)
+rows = st.lists(st.sets(values, max_size=6), min_size=1, max_size=12)
+
+
+def made(sets: list[set[int]]) -> Sketches:
+    return Sketches.of_bytes([np.array(sorted(some), np.uint64).tobytes() for some in sets])
+
+
+def sets_of(sketches: Sketches) -> list[list[int]]:
+    return [sketches.of(i).tolist() for i in range(sketches.counts.size)]
+
+
+@given(rows)
+def test_two_rows_meet_where_their_sets_do(sets: list[set[int]]) -> None:
+    sketches = made(sets)
+    for a, first in enumerate(sets):
+        for b, second in enumerate(sets):
+            meet = have_common_value(sketches.starts, sketches.values, a, b)
+            assert meet == bool(first & second)
+
+
+@given(rows, st.data())
+def test_runs_hold_the_rows_of_each_value(sets: list[set[int]], data: st.DataObject) -> None:
+    """However many parts they come in, and for any choice of rows; salts keep rows apart."""
+    places = data.draw(st.permutations(range(len(sets))))[: data.draw(st.integers(0, len(sets)))]
+    salts = data.draw(st.lists(st.sampled_from([0, 2**40 + 1]), min_size=len(places), max_size=len(places)))
+    found = []
+    for part, owners in entries(made(sets), np.array(places, np.int64), np.array(salts, np.uint64)):
+        assert (np.diff(part.astype(object)) >= 0).all()
+        run_rows, starts = runs_of_equal(part, owners)
+        found += [sorted(run.tolist()) for run in np.split(run_rows, starts[1:-1]) if run.size]
+    sharing: dict[int, list[int]] = {}
+    for row, (place, salt) in enumerate(zip(places, salts, strict=True)):
+        for value in sets[place]:
+            sharing.setdefault((value + salt) % 2**64, []).append(row)
+    assert sorted(found) == sorted(run for run in sharing.values() if len(run) > 1)
+
+
+def test_many_entries_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_ENTRIES_A_PART", 100)
+    chance = np.random.default_rng(2)
+    sets = [set(chance.integers(0, 2**64, 20, np.uint64).tolist()) for _ in range(100)]
+    parts = list(entries(made(sets), np.arange(100)))
+    assert len(parts) == 20
+    joined: NDArray[np.uint64] = np.concatenate([part for part, _ in parts])
+    assert joined.tolist() == sorted(value for some in sets for value in some)
+
+
+def test_bands_and_passages_in_one_sketch() -> None:
+    bands = np.array([[9, 5], [5, 5]], np.uint64)
+    joined = join_sketches(bands, np.array([0, 2, 2]), np.array([2**63, 5], np.uint64))
+    assert sets_of(joined) == [[5, 9, 2**63], [5]]
+
+
+@given(rows)
+def test_they_are_put_together_and_taken_apart(sets: list[set[int]]) -> None:
+    sketches = made(sets)
+    twice = concatenate_sketches([sketches, empty_sketches(2), sketches])
+    assert sets_of(twice) == [*sets_of(sketches), [], [], *sets_of(sketches)]
+    backwards = np.arange(len(sets))[::-1]
+    assert sets_of(sketches.take(backwards)) == sets_of(sketches)[::-1]
+    stored = [sketches.bytes_of(i) for i in range(len(sets))]
+    assert sets_of(Sketches.of_bytes(stored)) == sets_of(sketches)
+
+
+def test_none() -> None:
+    assert concatenate_sketches([]).counts.size == NO_SKETCHES.counts.size == 0
+    assert list(entries(NO_SKETCHES, np.empty(0, np.int64))) == []
+    assert not have_common_value(NO_SKETCHES.starts, NO_SKETCHES.values, 0, 0)

@@ -1,0 +1,96 @@
+"""The benchmarks of quality: what they count against is right, and they run."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import peers
+from benchmarks.exact_pairs import rows_of, similar_pairs
+from benchmarks.materials import edited, planted_edits
+from benchmarks.peer_packages import PEERS
+from benchmarks.recall import WATCHED, distinct_texts, scan
+from benchmarks.scores import score
+from db_dedup.engines.fingerprinter import Fingerprinter
+from db_dedup.flow.similarity import similarities
+from db_dedup.sample import generate_petitions
+
+
+def contents(count: int) -> list[str]:
+    return [petition.content for petition in generate_petitions(count).petitions]
+
+
+@pytest.mark.parametrize(("measure", "threshold"), [("jaccard", 0.2), ("guarded_overlap", 0.57)])
+def test_every_similar_pair_is_counted(measure: str, threshold: float) -> None:
+    features = Fingerprinter(WATCHED).fingerprint([(text,) for text in contents(300)]).features
+    left, right = (side.astype(np.int32) for side in np.triu_indices(300, 1))
+    every = similarities(measure, features.starts, features.hashes, features.weights, left, right)
+    wanted = set(zip(left[every >= threshold].tolist(), right[every >= threshold].tolist(), strict=True))
+    pairs = similar_pairs(features, measure, threshold)
+    assert len(wanted) > 20
+    assert set(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)) == wanted
+    assert len(wanted) == pairs.similarities.size == pairs.jaccards.size
+
+
+def test_some_rows_keep_their_features() -> None:
+    features = Fingerprinter(WATCHED).fingerprint([(text,) for text in contents(20)]).features
+    some = rows_of(features, np.array([3, 7, 19]))
+    for place, row in enumerate((3, 7, 19)):
+        kept = some.hashes[some.starts[place] : some.starts[place + 1]]
+        assert kept.tolist() == features.hashes[features.starts[row] : features.starts[row + 1]].tolist()
+
+
+def test_a_scan_is_held_against_distinct_texts() -> None:
+    texts = contents(200)
+    distinct = distinct_texts(texts, WATCHED)
+    assert distinct.lengths.size == distinct.features.counts.size == distinct.class_of.max() + 1
+    assert distinct.lengths.size < len(texts)
+    pairs = similar_pairs(distinct.features, "guarded_overlap", WATCHED.rule.threshold)
+    packed = (pairs.left.astype(np.int64) << 32) | pairs.right
+    found = scan(texts, distinct.class_of)
+    assert found.size > 10
+    assert set(found.tolist()) <= set(packed.tolist())
+
+
+def test_edits_are_at_most_as_many_as_asked_for() -> None:
+    rng = random.Random(3)
+    for count in range(1, 6):
+        text = edited("甲" * 40, count, "乙", rng)
+        assert text.count("甲") >= 40 - count
+        assert abs(len(text) - 40) <= count
+        assert text != "甲" * 40
+
+
+def test_planted_pairs_are_unlike_all_others() -> None:
+    material = planted_edits(None, 200, 50)
+    assert len(material.edits) == 50
+    assert material.edits.keys() <= material.wanted
+    assert sorted(set(material.edits.values())) == [1, 2, 3, 4, 5]
+    texts = [row["text"] for row in material.rows]
+    features = Fingerprinter(WATCHED).fingerprint([(text,) for text in texts]).features
+    alike = similar_pairs(features, "overlap", 0.6)
+    assert set(zip(alike.left.tolist(), alike.right.tolist(), strict=True)) <= material.wanted
+
+
+def test_pairs_are_scored() -> None:
+    result = score({(1, 2), (3, 4), (5, 6)}, {(1, 2), (3, 4), (7, 8), (9, 10)})
+    assert (result.precision, result.recall) == (2 / 3, 0.5)
+    assert result.f1 == pytest.approx(4 / 7)
+
+
+def test_presets_are_measured_and_missing_packages_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    missing = [peer for peer in PEERS if peer.missing()]
+    monkeypatch.setattr(peers, "PEERS", missing)
+    peers.run(None, peers.SMALL)
+    printed = capsys.readouterr().out
+    assert printed.count("NOT MEASURED") == len(missing)
+    found = re.search(r"^db-dedup +preset balanced +(\d+) +([\d.]+) +([\d.]+)", printed, re.MULTILINE)
+    assert found is not None
+    assert float(found[3]) > 0.9
