@@ -23,7 +23,7 @@ WITHOUT_DATA = (
     "latency",
     "peers",
 )
-WITH_DATA = ("petitions", "databases", "law", "recall", "record_linkage")
+WITH_DATA = ("petitions", "measures", "databases", "law", "recall", "record_linkage")
 
 
 def main() -> None:

@@ -75,7 +75,7 @@ def _sharing(starts, numbers, rows, ends, threshold):  # type: ignore[no-untyped
         for place in range(starts[a], starts[a + 1]):
             feature = numbers[place]
             seen[feature] += 1
-            for later in range(seen[feature] + 1, ends[feature + 1]):
+            for later in range(seen[feature], ends[feature + 1]):
                 b = rows[later]
                 if shared[b] == 0:
                     touched[used] = b

@@ -2,9 +2,12 @@
 
 import logging
 import random
+import resource
 import warnings
+from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
 from itertools import combinations
+from multiprocessing import get_context
 from typing import Any
 
 from benchmarks.linkage_data import Linkage
@@ -13,6 +16,8 @@ from benchmarks.scores import Pair
 MATCHES = 100
 DISTINCT = 300
 """How many labelled pairs of each kind dedupe learns from."""
+
+MOST_BYTES = 4 << 30
 
 
 def find_by_splink(linkage: Linkage) -> dict[Pair, float]:
@@ -63,7 +68,22 @@ def _word_lists(linkage: Linkage, row: dict[str, str]) -> dict[str, list[str] | 
 
 
 def find_by_dedupe(linkage: Linkage) -> set[Pair]:
-    """Its answer at its default threshold, trained from labelled pairs; half of the distinct are alike."""
+    """Its answer at its default threshold, trained from labelled pairs; half of the distinct are alike.
+
+    It runs in a process of its own, because its blocks may fill any memory.
+
+    Raises:
+        MemoryError: it wants more than `MOST_BYTES`.
+    """
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_limit_memory) as process:
+        return process.submit(_find_by_dedupe, linkage).result()
+
+
+def _limit_memory() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+
+
+def _find_by_dedupe(linkage: Linkage) -> set[Pair]:
     dedupe = import_module("dedupe")
     warnings.simplefilter("ignore")
     logging.getLogger("dedupe").setLevel(logging.ERROR)
@@ -75,11 +95,11 @@ def find_by_dedupe(linkage: Linkage) -> set[Pair]:
             {number: row for number, row in rows.items() if number < linkage.split},
             {number: row for number, row in rows.items() if number >= linkage.split},
         )
-        linker = dedupe.RecordLink(fields, num_cores=1, in_memory=True)
+        linker = dedupe.RecordLink(fields, num_cores=1)
         linker.prepare_training(*sides)
         _teach(linker, linkage, rows)
         return {_ordered(*map(int, pair)) for pair, _ in linker.join(*sides)}
-    deduper = dedupe.Dedupe(fields, num_cores=1, in_memory=True)
+    deduper = dedupe.Dedupe(fields, num_cores=1)
     deduper.prepare_training(rows)
     _teach(deduper, linkage, rows)
     clusters = deduper.partition(rows)
@@ -105,7 +125,7 @@ def _teach(model: Any, linkage: Linkage, rows: dict[int, dict[str, str | None]])
     distinct = _distinct_pairs(linkage, alike=True) + _distinct_pairs(linkage, alike=False)
     labelled = {"match": matches, "distinct": distinct}
     model.mark_pairs({label: [(rows[a], rows[b]) for a, b in pairs] for label, pairs in labelled.items()})
-    model.train(index_predicates=False)
+    model.train(recall=0.95)
 
 
 def _distinct_pairs(linkage: Linkage, *, alike: bool) -> list[Pair]:

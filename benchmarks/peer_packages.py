@@ -211,7 +211,7 @@ PEERS = (
         "simhash",
         find_by_simhash,
         Setting("own", 3),
-        _grid(("words", "own"), (3, 4, 5, 6, 7)),
+        _grid(("words", "own"), (3, 5, 7)),
     ),
     Peer(
         "text-dedup minhash",

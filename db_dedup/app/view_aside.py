@@ -1,4 +1,4 @@
-"""Our view of a table out of the way, while the host application changes that table."""
+"""Our view and triggers of a table out of the way, while the host application changes that table."""
 
 import warnings
 from collections.abc import Iterator
@@ -9,7 +9,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.app.database import Database
 from db_dedup.config import WatchedTable
-from db_dedup.errors import DedupError, UnknownNameError
+from db_dedup.errors import ConfigError, DedupError, UnknownNameError
+from db_dedup.jobs.attachment import Attachment, detach, plan_triggers, put_aside, trigger_target
 from db_dedup.jobs.table_view import TableView
 from db_dedup.records import SourceTable
 from db_dedup.schema import migrate
@@ -25,6 +26,9 @@ def view_aside(
     bind: Connection | Engine | None, table: str, *, schema: str = "dedup", prefix: str = "dedup_"
 ) -> Iterator[None]:
     """Drop `duplicates_of_<table>`, let the block change the table, make the view anew from what it is then.
+
+    So with our triggers, where the table is attached: they name its columns. What the block itself writes is
+    found when the worker next starts, as after `attach`.
 
     On a connection all of it is part of the caller's transaction, which stays theirs to commit or roll back;
     MySQL and MariaDB commit each such statement by themselves. Nothing happens where the database has no
@@ -42,16 +46,16 @@ def view_aside(
         return
     database = Database(bind.engine, schema, prefix)
     with _transaction(database, bind) as connection:
-        views = _drop_views(database, connection, table)
+        watched = _step_aside(database, connection, table)
     try:
         yield
     except BaseException:
         # Where the transaction is broken its rollback brings the view back.
         with suppress(SQLAlchemyError, DedupError), _transaction(database, bind) as connection:
-            _make_views(database, connection, views)
+            _step_back(database, connection, watched)
         raise
     with _transaction(database, bind) as connection:
-        faults = _make_views(database, connection, views)
+        faults = _step_back(database, connection, watched)
     for fault in faults:
         warnings.warn(fault, stacklevel=3)
 
@@ -63,21 +67,48 @@ def _transaction(database: Database, bind: Connection | Engine) -> AbstractConte
     return database.dialect.write_transaction(bind)
 
 
-def _drop_views(database: Database, connection: Connection, table: str) -> list[StoredTable]:
-    """Drop the views of a table; one can be watched under several names."""
+def _step_aside(database: Database, connection: Connection, table: str) -> list[StoredTable]:
+    """Drop the views and triggers of a table; one can be watched under several names."""
     if migrate.current_revision(connection, database.namespace) is None:
         return []
     database.require_schema_on(connection)
     found = watched_tables.list_tables(connection, database.tables)
-    dropped = [s for s in found if s.view_name and table in (s.watched.table_name, s.watched.name)]
-    for stored in dropped:
-        connection.execute(DropView(str(stored.view_name), database.namespace.schema))
-    return dropped
+    watched = [stored for stored in found if table in (stored.watched.table_name, stored.watched.name)]
+    for stored in watched:
+        if stored.view_name:
+            connection.execute(DropView(stored.view_name, database.namespace.schema))
+        if stored.attached_at is not None:
+            target = trigger_target(database.namespace, stored.id, stored.watched)
+            put_aside(connection, database.dialect, target)
+    return watched
 
 
-def _make_views(database: Database, connection: Connection, views: list[StoredTable]) -> list[str]:
-    """Make the views; gives what does not fit any more, a line each."""
-    return [fault for stored in views if (fault := _make_view(database, connection, stored))]
+def _step_back(database: Database, connection: Connection, watched: list[StoredTable]) -> list[str]:
+    """Make the views and triggers; gives what does not fit any more, a line each."""
+    faults = []
+    for stored in watched:
+        if stored.view_name:
+            faults.append(_make_view(database, connection, stored))
+        if stored.attached_at is not None:
+            faults.append(_make_triggers(database, connection, stored))
+    return [fault for fault in faults if fault]
+
+
+def _make_triggers(database: Database, connection: Connection, stored: StoredTable) -> str | None:
+    watched = stored.watched
+    try:
+        table = inspect_table(connection, watched.table_name, watched.schema_name)
+        plan = plan_triggers(database.namespace, stored.id, _remaining(watched, table), table)
+        Attachment(database.dialect, database.tables, plan).attach(connection)
+    except (UnknownNameError, ConfigError) as error:
+        detach(
+            connection,
+            database.dialect,
+            database.tables,
+            trigger_target(database.namespace, stored.id, watched),
+        )
+        return f"{watched.name!r} is no longer attached, {error}"
+    return None
 
 
 def _make_view(database: Database, connection: Connection, stored: StoredTable) -> str | None:

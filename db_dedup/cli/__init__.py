@@ -4,7 +4,10 @@ Exit codes: 0 done, 1 failed or differs, 2 wrong usage.
 """
 
 import os
+import re
 import sys
+from collections.abc import Sequence
+from itertools import pairwise
 
 import typer
 
@@ -29,6 +32,9 @@ from db_dedup.cli.upgrade import upgrade
 from db_dedup.cli.verify import verify
 from db_dedup.cli.worker import worker
 from db_dedup.errors import DedupError
+
+_URL_OPTIONS = ("--url", "--store-url")
+_URL_WITH_PASSWORD = re.compile(r"[\w+]+://[^/@]*:[^/]*@")
 
 app = typer.Typer(
     name="db-dedup",
@@ -61,10 +67,19 @@ for command in (
     app.command()(command)
 
 
+def _refuse_stray_passwords(arguments: Sequence[str]) -> None:
+    """A URL where none belongs would be printed with its password: to be told of it is enough."""
+    for before, argument in pairwise(["", *arguments]):
+        if _URL_WITH_PASSWORD.match(argument) and before not in _URL_OPTIONS:
+            say(f"error: a database URL goes after {' or '.join(_URL_OPTIONS)}")
+            sys.exit(2)
+
+
 def main() -> None:
     """Run the command line; every error of ours is one line on stderr."""
     try:
         try:
+            _refuse_stray_passwords(sys.argv[1:])
             app()
         finally:
             sys.stdout.flush()

@@ -157,6 +157,16 @@ class Attachment:
         return hashlib.sha256(repr(ours).encode()).hexdigest()[:32]
 
 
+def put_aside(connection: Connection, dialect: Dialect, target: TriggerTarget) -> None:
+    """Drop the triggers for a moment: the table stays attached, so that `attach` makes them anew.
+
+    Raises:
+        DatabaseUnavailableError: the table is busy.
+    """
+    with schema_lock(connection, target.namespace):
+        _run_ddl(connection, dialect, target, dialect.drop_triggers(target))
+
+
 def detach(connection: Connection, dialect: Dialect, tables: Tables, target: TriggerTarget) -> int:
     """Drop the triggers on a table, even if it is gone, and forget its queue. Gives how many were queued.
 

@@ -129,7 +129,7 @@ def _rows(
     rows: list[AnswerRow] = []
     for some in batches(values, _IDS_A_QUERY):
         found = connection.execute(query, {"values": some}).all()
-        rows += [AnswerRow(*row[:4], bytes(row[4]), *row[5:]) for row in found]
+        rows += [AnswerRow._make((*row[:4], bytes(row[4]), *row[5:])) for row in found]
     return rows
 
 

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import URL, make_url
 
 from db_dedup import Deduplicator
+from db_dedup.cli import main
 from db_dedup.errors import ConfigError
 from tests.bad_input.conftest import refusal
 from tests.cli.conftest import fail, succeed
@@ -164,3 +165,28 @@ def test_python_says_the_same() -> None:
         line = refusal(lambda url=url: Deduplicator(url, "petitions", {"content": 1}).scan())  # type: ignore[misc]
         assert words in line
         assert PASSWORD not in line
+
+
+@pytest.mark.parametrize("before", [(), ("pairs",), ("explain", "petitions", "1", "2"), ("scan", "petitions")])
+def test_a_url_where_none_belongs_is_not_printed(
+    before: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The library of the command line would show what it cannot place."""
+    url = f"mysql+pymysql://clerk:{PASSWORD}@{NO_SERVER}"
+    monkeypatch.setattr("sys.argv", ["db-dedup", *before, url])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "error: a database URL goes after --url or --store-url\n"
+
+
+@pytest.mark.parametrize("option", [("--url",), ("--store-url",)])
+def test_a_url_behind_its_option_is_read(
+    option: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["db-dedup", "status", *option, f"mysql://clerk:{PASSWORD}@{NO_SERVER}"])
+    with pytest.raises(SystemExit):
+        main()
+    told = capsys.readouterr().err
+    assert "goes after" not in told
+    assert PASSWORD not in told

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
+from threading import Event
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from db_dedup import Database, Deduplicator, view_aside
 from db_dedup.cli.demo import petitions
 from db_dedup.config import watched_table
 from db_dedup.errors import UnknownNameError
+from db_dedup.jobs.change_worker import ChangeWorker
 from db_dedup.sample import Sample
 from db_dedup.schema.migrate import include_name
 from tests import servers
@@ -261,3 +263,39 @@ def test_where_we_are_not_it_does_nothing(database: servers.Database, sample: Sa
 def test_offline_it_only_warns() -> None:
     with pytest.warns(UserWarning, match="without a connection"), view_aside(None, "petitions"):
         pass
+
+
+def test_an_attached_table_stays_attached(scanned: Deduplicator) -> None:
+    """PostgreSQL retypes no column that a trigger names, and SQLite's way of doing it loses the triggers."""
+    scanned.attach()
+    retype = {
+        "psycopg": "ALTER TABLE petitions ALTER COLUMN title TYPE varchar(400)",
+        "pymysql": "ALTER TABLE petitions MODIFY COLUMN title varchar(400)",
+        "pysqlite": "ALTER TABLE petitions DROP COLUMN phone",
+    }[scanned.database.dialect.default_driver]
+    with (
+        warnings.catch_warnings(),
+        scanned.database.engine.begin() as connection,
+        view_aside(connection, "petitions"),
+    ):
+        warnings.simplefilter("error")
+        connection.execute(text(retype))
+        connection.execute(text("UPDATE petitions SET content = 'changed meanwhile' WHERE id <= 3"))
+    assert not scanned.verify().drift
+    with scanned.database.engine.begin() as connection:
+        connection.execute(text("UPDATE petitions SET content = 'changed later' WHERE id = 4"))
+    ChangeWorker([scanned.worker()]).run(Event(), drain=True)
+    assert scanned.verify().is_right
+
+
+def test_an_attached_table_whose_key_goes_is_told(scanned: Deduplicator) -> None:
+    scanned.attach()
+    with (
+        pytest.warns(UserWarning, match="has no view any more, unknown column"),
+        pytest.warns(UserWarning, match="'petitions' is no longer attached, unknown column"),
+        scanned.database.engine.begin() as connection,
+        view_aside(connection, "petitions"),
+    ):
+        connection.execute(text("ALTER TABLE petitions RENAME COLUMN id TO number"))
+    with scanned.database.engine.begin() as connection:
+        connection.execute(text("UPDATE petitions SET content = 'changed later' WHERE number = 4"))

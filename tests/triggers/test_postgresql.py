@@ -185,6 +185,71 @@ def test_an_application_without_rights_on_ours(database: Database, clerk: str) -
     engine.dispose()
 
 
+NAMESAKES = [
+    *(
+        f"CREATE FUNCTION namesakes.{head} LANGUAGE plpgsql AS 'BEGIN RAISE ''a namesake''; END'"
+        for head in (
+            "clock_timestamp() RETURNS timestamptz",
+            "encode(bytea, text) RETURNS text",
+            "greater(int, int) RETURNS boolean",
+            "isfinite(date) RETURNS boolean",
+            "isfinite(timestamp) RETURNS boolean",
+            '"left"(text, int) RETURNS text',
+            "length(text) RETURNS int",
+            "rtrim(text, text) RETURNS text",
+            "same(text, text) RETURNS boolean",
+            "textcat(text, text) RETURNS text",
+            "timezone(text, timestamptz) RETURNS timestamp",
+            "to_char(timestamp, text) RETURNS text",
+            "to_char(timestamptz, text) RETURNS text",
+            "to_json(text) RETURNS json",
+        )
+    ),
+    "CREATE OPERATOR namesakes.= (LEFTARG = text, RIGHTARG = text, FUNCTION = namesakes.same)",
+    "CREATE OPERATOR namesakes.<> (LEFTARG = text, RIGHTARG = text, FUNCTION = namesakes.same)",
+    "CREATE OPERATOR namesakes.|| (LEFTARG = text, RIGHTARG = text, FUNCTION = namesakes.textcat)",
+    "CREATE OPERATOR namesakes.> (LEFTARG = int, RIGHTARG = int, FUNCTION = namesakes.greater)",
+    "CREATE DOMAIN namesakes.bytea AS pg_catalog.bytea CHECK (false)",
+    "CREATE DOMAIN namesakes.text AS pg_catalog.text CHECK (false)",
+]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "value", "row_key"),
+    [
+        (("integer",), "1", "1"),
+        (("text",), "'a'", "a"),
+        (("bytea",), "'a'", "61"),
+        (("boolean",), "true", "1"),
+        (("date",), "'2019-02-14'", "2019-02-14"),
+        (("timestamp",), "'2019-02-14 20:00'", "2019-02-14 20:00:00"),
+        (("timestamptz",), "'2019-02-14 20:00Z'", "2019-02-14 20:00:00"),
+        (("integer", "text"), "1, 'a'", '["1","a"]'),
+        (("int4range",), "'[1,3)'", "[1,3)"),
+    ],
+)
+def test_namesakes_in_the_session_are_not_called(
+    database: Database, kinds: tuple[str, ...], value: str, row_key: str
+) -> None:
+    """They would have our rights."""
+    keys = [f"key_{i}" for i in range(len(kinds))]
+    columns = ", ".join(f"{key} {kind}" for key, kind in zip(keys, kinds, strict=True))
+    run(
+        database,
+        f"CREATE TABLE petitions ({columns}, body varchar, PRIMARY KEY ({', '.join(keys)}))",
+        "CREATE SCHEMA namesakes",
+        *NAMESAKES,
+    )
+    dedup = attached(database)
+    with database.engine.begin() as connection:
+        connection.execute(text("SET LOCAL search_path = namesakes, pg_catalog, public"))
+        connection.exec_driver_sql(f"INSERT INTO petitions VALUES ({value}, 'x')")
+        connection.exec_driver_sql("UPDATE petitions SET body = 'y'")
+        connection.exec_driver_sql("DELETE FROM petitions")
+        connection.exec_driver_sql("TRUNCATE petitions")
+    assert changes(dedup) == [("", "T"), (row_key, "D"), (row_key, "I"), (row_key, "U")]
+
+
 def test_only_we_may_use_the_function(database: Database, clerk: str) -> None:
     """Or else anybody could queue what never happened."""
     petitions(database)
@@ -290,7 +355,7 @@ def test_disabled_triggers_are_found_and_mended(database: Database) -> None:
     "change",
     [
         "ALTER FUNCTION dedup.queue_petitions_1() SECURITY INVOKER",
-        "ALTER FUNCTION dedup.queue_petitions_1() RESET ALL",
+        "ALTER FUNCTION dedup.queue_petitions_1() STRICT",
         "GRANT EXECUTE ON FUNCTION dedup.queue_petitions_1() TO PUBLIC",
         "ALTER FUNCTION dedup.queue_petitions_1() SET search_path = public",
         OTHER_BODY,

@@ -1,8 +1,13 @@
-"""Row keys in PostgreSQL, independent of the session's time zone and date style."""
+"""Row keys in PostgreSQL, independent of the session's time zone, date style and search path.
+
+The triggers' function works with our rights in the session of whoever writes: each function and type that is
+found by its name is one of the catalogue's, whatever else goes by that name there.
+"""
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from functools import reduce
+from typing import Any, Final
 
 from sqlalchemy import (
     ColumnElement,
@@ -15,12 +20,13 @@ from sqlalchemy import (
     column,
     func,
     select,
+    type_coerce,
 )
-from sqlalchemy.dialects.postgresql import BYTEA, JSON, TIMESTAMP
+from sqlalchemy.dialects.postgresql import JSON, TIMESTAMP
 from sqlalchemy.types import UserDefinedType
 
 from db_dedup.dialects.base import NATIVE_FAMILIES
-from db_dedup.dialects.keys import between_commas, concatenate, sql_text
+from db_dedup.dialects.keys import between_commas, sql_text
 from db_dedup.dialects.postgresql.arrays import array_parameter
 from db_dedup.records import Family, SourceColumn
 
@@ -37,6 +43,10 @@ class _NamedType(UserDefinedType[Any]):
 
     def get_col_spec(self, **_: Any) -> str:
         return self.name
+
+
+_CATALOG: Final = func.pg_catalog
+_TEXT: Final = _NamedType("pg_catalog.text")
 
 
 def key_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
@@ -64,8 +74,8 @@ def key_equals(
 
 def json_array(texts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:
     """A JSON array of strings."""
-    quoted = [cast(func.to_json(cast(text, Text)), Text) for text in texts]
-    return collate(concatenate(between_commas(quoted)), "C")
+    quoted = [_as_text(_CATALOG.to_json(_as_text(text))) for text in texts]
+    return collate(reduce(_joined, between_commas(quoted)), "C")
 
 
 def json_item(array: ColumnElement[str], index: int) -> ColumnElement[str]:
@@ -87,23 +97,32 @@ def readable(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[A
 
 def _text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
     if column.family is Family.BINARY:
-        return func.encode(cast(value, BYTEA), sql_text("hex"))
+        return _CATALOG.encode(cast(value, _NamedType("pg_catalog.bytea")), sql_text("hex"), type_=Text)
     if column.family is Family.BOOLEAN:
-        return cast(cast(value, Integer), Text)
+        return _as_text(cast(value, Integer))
     if column.family is Family.DATE:
         return _date_text(column, value)
-    return cast(value, Text)
+    return _as_text(value)
+
+
+def _as_text(value: ColumnElement[Any]) -> ColumnElement[str]:
+    return type_coerce(cast(value, _TEXT), Text)
+
+
+def _joined(one: ColumnElement[str], other: ColumnElement[str]) -> ColumnElement[str]:
+    """What `||` does; an operator without its schema is looked up in the session's search path."""
+    return _CATALOG.textcat(one, other, type_=Text)
 
 
 def _date_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
     if column.type_name.upper() == "DATE":
-        written = func.to_char(value, sql_text("YYYY-MM-DD"))
+        written = _CATALOG.to_char(value, sql_text("YYYY-MM-DD"))
     else:
-        plain = func.timezone(sql_text("UTC"), value) if _is_zoned(column) else value
-        written = func.to_char(plain, sql_text("YYYY-MM-DD HH24:MI:SS.US"))
+        plain = _CATALOG.timezone(sql_text("UTC"), value) if _is_zoned(column) else value
+        written = _CATALOG.to_char(plain, sql_text("YYYY-MM-DD HH24:MI:SS.US"))
         for tail in ("0", "."):  # 20:00:00.500000 becomes 20:00:00.5
-            written = func.rtrim(written, sql_text(tail))
-    return case((func.isfinite(value), written), else_=cast(value, Text))
+            written = _CATALOG.rtrim(written, sql_text(tail))
+    return case((_CATALOG.isfinite(value), type_coerce(written, Text)), else_=_as_text(value))
 
 
 def _is_zoned(column: SourceColumn) -> bool:

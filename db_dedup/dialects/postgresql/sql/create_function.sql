@@ -1,3 +1,3 @@
 CREATE FUNCTION {function}() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp{settings}
+LANGUAGE plpgsql SECURITY DEFINER{settings}
 AS {body}
