@@ -125,7 +125,7 @@ def _teach(model: Any, linkage: Linkage, rows: dict[int, dict[str, str | None]])
     distinct = _distinct_pairs(linkage, alike=True) + _distinct_pairs(linkage, alike=False)
     labelled = {"match": matches, "distinct": distinct}
     model.mark_pairs({label: [(rows[a], rows[b]) for a, b in pairs] for label, pairs in labelled.items()})
-    model.train(recall=0.95)
+    model.train(recall=0.95, index_predicates=False)
 
 
 def _distinct_pairs(linkage: Linkage, *, alike: bool) -> list[Pair]:

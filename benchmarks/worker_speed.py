@@ -62,7 +62,7 @@ def run(
     """Print the rates of each rule in each database."""
     print(
         f"of {sizes.rows:,} made-up petitions, one in five a repeat of another; {sizes.changes:,} changes of "
-        "each kind wait,\nthen one worker drains the queue, 500 in a transaction\n"
+        "each kind wait,\nthen one worker drains the queue, up to 1,000 in a transaction\n"
         "values: title and content are one feature each, nothing is segmented; texts: segmented;\n"
         "similarity: share of 3-grams, candidates' texts are read again; default: MinHash bands as well\n"
         "first: the batch that reads all fingerprints into memory; only the last column counts it in"

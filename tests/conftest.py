@@ -6,14 +6,12 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from sqlalchemy import URL, Engine, event
 
-from db_dedup.flow import segment
 from tests.servers import (
     Database,
     Server,
@@ -55,16 +53,6 @@ def no_sync(connection: object, _: object) -> None:
     if isinstance(connection, sqlite3.Connection):
         with suppress(sqlite3.Error):  # it is not a database, or locked: the test will see
             connection.execute("PRAGMA synchronous = OFF").close()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_dictionary() -> Iterator[None]:
-    """The default dictionary is loaded once: a fifth of a second of each scan, and threads may share it."""
-    load = segment.precise_jieba
-    once = cache(load)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(segment, "precise_jieba", lambda words=(): load(words) if words else once())
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -7,11 +7,12 @@ ones leave punctuation and spaces in as tokens; the next step drops what holds n
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import entry_points
 from typing import Final, Protocol
 
 from db_dedup.flow._jieba import Cut, PythonJieba, SearchWords, precise_jieba
+from db_dedup.flow._rust_jieba import IsWord
 
 ENTRY_POINT_GROUP: Final = "db_dedup.segmenters"
 
@@ -96,12 +97,22 @@ def _words() -> Callable[[str], list[str]]:
     return re.compile(rf"\w[\w{marks}]*").findall
 
 
+def _jieba(user_words: Sequence[str]) -> tuple[Cut, IsWord]:
+    return precise_jieba(user_words) if user_words else _default_jieba()
+
+
+@cache
+def _default_jieba() -> tuple[Cut, IsWord]:
+    """Loaded once: its dictionary costs a process that scans or checks often a tenth of a second a time."""
+    return precise_jieba()
+
+
 def _precise(user_words: Sequence[str]) -> Cut:
-    return precise_jieba(user_words)[0]
+    return _jieba(user_words)[0]
 
 
 def _search(user_words: Sequence[str]) -> Cut:
-    cut, is_word = precise_jieba(user_words)
+    cut, is_word = _jieba(user_words)
     words = SearchWords(is_word)
     return lambda texts: [word for token in cut(texts) for word in words[token]]
 

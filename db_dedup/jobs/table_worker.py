@@ -39,7 +39,7 @@ _FIRST_PAUSE_SECONDS: Final = 0.1
 _WORTH_COMPARING_WITH_A_SCAN: Final = 5_000
 # Reading a fingerprint into memory costs this share of looking one up in the database.
 _LOAD_PER_LOOK_UP: Final = 1 / 2_500
-# An exact check waits for as long as a batch takes; where there is one writer at a time, everybody who writes.
+# An exact check waits as long as a batch takes; where there is one writer at a time, everybody who writes.
 _SECONDS_A_BATCH: Final = 1.0
 _ONE_WRITER_SECONDS: Final = 0.25
 _ONE_WRITER_FIRST_BATCH: Final = 20

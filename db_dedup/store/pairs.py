@@ -1,6 +1,6 @@
 """The pair table during a scan: only differences are written, so `found_at` stays true."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -33,6 +33,16 @@ class StoredPairs:
     id_b: NDArray[np.int64]
     distances: NDArray[np.int16]
     similarities: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, found: Mapping[tuple[int, int], tuple[int, float | None]]) -> "StoredPairs":
+        """From (id_a, id_b) -> (distance, similarity or None)."""
+        return cls(
+            np.array([a for a, _ in found], np.int64),
+            np.array([b for _, b in found], np.int64),
+            np.array([distance for distance, _ in found.values()], np.int16),
+            np.array([score for _, score in found.values()], np.float64),
+        )
 
     def only(self, is_kept: NDArray[np.bool_]) -> "StoredPairs":
         """Some of them."""

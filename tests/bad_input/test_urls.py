@@ -167,7 +167,9 @@ def test_python_says_the_same() -> None:
         assert PASSWORD not in line
 
 
-@pytest.mark.parametrize("before", [(), ("pairs",), ("explain", "petitions", "1", "2"), ("scan", "petitions")])
+@pytest.mark.parametrize(
+    "before", [(), ("pairs",), ("explain", "petitions", "1", "2"), ("scan", "petitions")]
+)
 def test_a_url_where_none_belongs_is_not_printed(
     before: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

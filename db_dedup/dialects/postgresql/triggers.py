@@ -34,8 +34,8 @@ _FAULTS: Final = {
     "O": "does not fire in sessions that replicate",
     "R": "fires only in sessions that replicate",
 }
-# Of a range or an array, say, the text depends on the session that writes. Other keys do without: the function
-# names the schema of all that it uses, since a setting of its own costs each row as much as half the rest.
+# Of a range or an array, say, the text depends on the session that writes. For all other keys the function
+# does without settings and names each schema: a search path of its own costs about half as much as the entry.
 _PINS: Final = """
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET datestyle = 'ISO, YMD'
 SET intervalstyle = 'iso_8601' SET bytea_output = 'hex' SET extra_float_digits = 1"""

@@ -250,7 +250,7 @@ class _Batch:
         old = read_pairs_of(
             self._connection, self._store, self._rows.grouped(self._searched | self._no_heads)
         )
-        replace_pairs(self._connection, self._store, old, _stored_pairs(found), self._now)
+        replace_pairs(self._connection, self._store, old, StoredPairs.of(found), self._now)
         self._paired = {i for pair in found for i in pair}
 
     def _put_bands(self, asked: Sequence[AnswerRow]) -> None:
@@ -389,12 +389,3 @@ class _Batch:
 
     def _received(self, row: AnswerRow | RowFingerprint) -> Receipt:
         return receipt(row.order_value, row.row_key, self._increment.families)
-
-
-def _stored_pairs(found: dict[tuple[int, int], tuple[int, float | None]]) -> StoredPairs:
-    return StoredPairs(
-        np.array([a for a, _ in found], np.int64),
-        np.array([b for _, b in found], np.int64),
-        np.array([distance for distance, _ in found.values()], np.int16),
-        np.array([score for _, score in found.values()], np.float64),
-    )

@@ -229,8 +229,8 @@ class TableScan:
         return table, order
 
     def _complete(self, rows: "_Joined", progress: Progress, read: ReadRows) -> None:
-        """Read and segment once more the rows that were not, and turn out to need sketches or features. One that
-        has changed since may have other candidates: then look again."""
+        """Read and segment once more the rows that were not, and turn out to need sketches or features. One
+        that has changed since may have other candidates: then look again."""
         while True:
             table, order = self._table(rows)
             self._hand_on_sketches(rows, table, order)
