@@ -59,8 +59,8 @@ def run(data: Path | None) -> None:
     judged = judge(texts, labels)
     print(
         f"{len(texts):,} petitions, every two of them compared; {judged.wanted} near-verbatim pairs (V)\n"
-        f"the threshold is chosen on four fifths of the groups of labelled pairs and judged on the rest; means of "
-        f"{_SHUFFLES} ways to deal them out"
+        "the threshold is chosen on four fifths of the groups of labelled pairs and judged on the rest; "
+        f"means of {_SHUFFLES} ways to deal them out"
     )
     print(f"{'features':<12} {'measure':<22} {'precision':>9} {'recall':>7} {'F1':>6} {'threshold':>10}")
     for name, segmenter in FEATURES.items():
@@ -193,7 +193,8 @@ def tell_guards(texts: list[list[str]], judged: Judged) -> None:
         "each title has a number that the other has not": ~differ(titles, numbers, judged),
     }
     print(
-        f"\nthe default rule on every pair, by guard against the same letter from another place\n{'guard':<52}"
+        "\nthe default rule on every pair, by guard against the same letter from another place\n"
+        f"{'guard':<52}"
     )
     for name, passes in guards.items():
         kept = is_found & passes

@@ -159,7 +159,7 @@ def tell_costs(name: str, database: Database, sizes: Sizes) -> None:
             database.uninstall()
     for bands, (entries_a_row, bytes_a_row, pairs) in lines.items():
         print(
-            f"{name:<11} {'with' if bands else 'without':<9} {median(seconds[bands]):>8.2f} {entries_a_row:>14.1f} "
-            f"{bytes_a_row:>12.0f} {pairs:>9,}",
+            f"{name:<11} {'with' if bands else 'without':<9} {median(seconds[bands]):>8.2f} "
+            f"{entries_a_row:>14.1f} {bytes_a_row:>12.0f} {pairs:>9,}",
             flush=True,
         )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -42,6 +44,11 @@ THOROUGH = (
 )
 """What takes minutes: processes that are killed, servers that fail, long random histories. CI runs it all, as
 well as the cases that `quick_first` keeps for it."""
+
+SPARING = ("calibrate/", "cli/", "guest/", "health/", "labels/", "scan/", "test_app.py", "verify/")
+"""Where `make test` runs a few tests of each file on the servers, and all of them on SQLite."""
+
+_ON_A_SERVER = 2
 
 settings.register_profile("timeless", deadline=None)  # how long a test takes is no part of what it proves
 settings.load_profile("timeless")
@@ -111,9 +118,18 @@ def private_server(name: str, start: Callable[[], Server]) -> Iterator[Server]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what `make test` leaves to CI."""
+    kept: Counter[tuple[str, str]] = Counter()
     for item in items:
-        if item.nodeid.removeprefix("tests/").startswith(THOROUGH):
+        name = item.nodeid.removeprefix("tests/")
+        server = re.search(r"postgresql|mariadb", name.partition("[")[2])
+        if name.startswith(THOROUGH):
             item.add_marker("thorough")
+        elif server and name.startswith(SPARING):
+            place = name.partition("::")[0], server[0]
+            if kept[place] == _ON_A_SERVER:
+                item.add_marker("thorough")
+            else:
+                kept[place] += 1
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
