@@ -45,7 +45,20 @@ THOROUGH = (
 """What takes minutes: processes that are killed, servers that fail, long random histories. CI runs it all, as
 well as the cases that `quick_first` keeps for it."""
 
-SPARING = ("calibrate/", "cli/", "guest/", "health/", "labels/", "scan/", "test_app.py", "verify/")
+SPARING = (
+    "calibrate/",
+    "cli/",
+    "guest/",
+    "health/",
+    "labels/",
+    "scan/",
+    "schema/",
+    "store/",
+    "test_app.py",
+    "triggers/test_attachment.py",
+    "triggers/test_changes.py",
+    "verify/",
+)
 """Where `make test` runs a few tests of each file on the servers, and all of them on SQLite."""
 
 _ON_A_SERVER = 2

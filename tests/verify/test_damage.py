@@ -165,7 +165,7 @@ def scanned(petitions: Database) -> Deduplicator:
     return by_settings(petitions)
 
 
-@pytest.mark.parametrize("name", DAMAGES)
+@pytest.mark.parametrize("name", quick_first(DAMAGES))
 @pytest.mark.usefixtures("scanned")
 def test_a_damaged_answer(sqlite_database: Database, name: str) -> None:
     assert_damage_is_found_and_mended(by_settings(sqlite_database), DAMAGES[name])
