@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, make_url, text
+from sqlalchemy.exc import DBAPIError
 
 DRIVERS = {
     "postgresql": "postgresql+psycopg",
@@ -110,5 +111,6 @@ def _make_on_mysql(connection: Connection, name: str) -> None:
 def _drop_on_mysql(connection: Connection, name: str) -> None:
     still_there = text("SELECT id FROM information_schema.processlist WHERE db = :name")
     for (thread,) in connection.execute(still_there, {"name": name}).all():
-        connection.execute(text(f"KILL {int(thread)}"))
+        with suppress(DBAPIError):  # it has left meanwhile
+            connection.execute(text(f"KILL {int(thread)}"))
     connection.execute(text(f"DROP DATABASE IF EXISTS {name}"))
