@@ -46,8 +46,8 @@ class FingerprintedRows:
         features: the features of the similarity, which are those of the fingerprint unless the measure is
             on character n-grams.
         sketches: of the n rows, for the second proposer; without a value where it is off.
-        is_known: bool[n]; True for a row whose digest was known before. It was not segmented: it has neither
-            fingerprint nor features here.
+        is_known: bool[n]; True for a row whose digest was known before. It has neither fingerprint nor
+            features here, unless it is to be compared: it is then False, and the row has features alone.
     """
 
     fingerprints: NDArray[np.uint64]
@@ -83,6 +83,8 @@ class Fingerprinter:
         rows: Sequence[Sequence[str]],
         within: Sequence[str | None] | None = None,
         known: Sequence[bytes | None] | None = None,
+        *,
+        compares_known: bool = False,
     ) -> FingerprintedRows:
         """Run steps 2 to 4.
 
@@ -91,6 +93,8 @@ class Fingerprinter:
             within: for each row what it must agree in with a duplicate.
             known: for each row the digest it had when it was last fingerprinted; if it still has it, the row
                 is not segmented again, which is by far the most work.
+            compares_known: known rows are to be compared with others: they get their features and sketches,
+                and are segmented where the similarity is one of words. They get no fingerprint.
         """
         columns = [
             normalise_batch([row[i] for row in rows], self._normaliser if column.kind == "text" else "plain")
@@ -100,10 +104,13 @@ class Fingerprinter:
         is_known = np.zeros(len(digests), np.bool_)
         if known is not None:
             is_known[:] = [digest == before for digest, before in zip(digests, known, strict=True)]
-            columns = [_blanked(texts, is_known) for texts in columns]
-        features = self._features(columns, self._hash_words, self._rule.term_frequency)
+        blanked = [_blanked(texts, is_known) for texts in columns]
+        needs_words = compares_known and not self._compares_grams
+        features = self._features(
+            columns if needs_words else blanked, self._hash_words, self._rule.term_frequency
+        )
         counts = features.counts
-        grams, sketches = self._grams(columns)
+        grams, sketches = self._grams(columns if compares_known else blanked)
         says_something = (is_known | (counts > 0)).tolist()
         return FingerprintedRows(
             fingerprint_rows(features.starts, features.hashes, features.weights),
@@ -111,7 +118,7 @@ class Fingerprinter:
             [d if says else NOTHING_TO_SAY for d, says in zip(digests, says_something, strict=True)],
             grams if self._compares_grams else features,
             sketches,
-            is_known,
+            is_known & (not compares_known),
         )
 
     def _features(self, columns: list[list[str]], hash_texts: HashTexts, term_frequency: str) -> Features:

@@ -1,6 +1,7 @@
 """From texts to bits: what a recipe makes of a row is written down here and may never change."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -231,3 +232,36 @@ def test_a_segmenter_that_cannot_be_had_is_an_error_of_the_settings(
 ) -> None:
     with pytest.raises(ConfigError, match=fault):
         fingerprinted([], **options)
+
+
+@pytest.mark.parametrize("similarity", ["char_overlap", "word_jaccard"])
+def test_a_known_row_compares_as_if_it_were_new(similarity: str) -> None:
+    settings = {"columns": COLUMNS, "similarity": similarity, "bands": True}
+    fingerprinter = Fingerprinter(watched_table("petitions", settings))
+    anew = fingerprinter.fingerprint(PETITIONS)
+    known = [*anew.digests[:4], *(len(PETITIONS) - 4) * [None]]
+    again = fingerprinter.fingerprint(PETITIONS, None, known, compares_known=True)
+    assert again.digests == anew.digests
+    for part in ("starts", "hashes", "weights"):
+        np.testing.assert_array_equal(getattr(again.features, part), getattr(anew.features, part))
+    np.testing.assert_array_equal(again.sketches.values, anew.sketches.values)
+    np.testing.assert_array_equal(again.fingerprints[4:], anew.fingerprints[4:])
+    assert not again.is_known.any()
+
+
+def test_a_known_row_is_not_segmented_to_compare_runs_of_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {"columns": {"content": 1}, "similarity": "char_overlap"}
+    fingerprinter = Fingerprinter(watched_table("petitions", settings))
+    rows = [(petition[1],) for petition in PETITIONS[:3]]
+    known = fingerprinter.fingerprint(rows).digests
+    segmenter = fingerprinter._segmenter
+    cut_batch = segmenter.cut_batch
+    cut: list[list[str]] = []
+
+    def note(texts: list[str]) -> list[str]:
+        cut.append(texts)
+        return cut_batch(texts)
+
+    monkeypatch.setattr(segmenter, "cut_batch", note)
+    fingerprinter.fingerprint(rows, None, known, compares_known=True)
+    assert not any(chain.from_iterable(cut))

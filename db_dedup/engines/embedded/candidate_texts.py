@@ -101,8 +101,13 @@ class CandidateTexts:
         rows_now = self._source.read_rows(connection, list(stored))
         # A database may take another spelling of a key for the same.
         found = list({r.row_key: r for r in rows_now if r.row_key in stored}.values())
-        done = self._fingerprinter.fingerprint([r.values for r in found], [r.within for r in found])
         fresh = [stored.pop(r.row_key) for r in found]
+        done = self._fingerprinter.fingerprint(
+            [r.values for r in found],
+            [r.within for r in found],
+            [row.digest for row in fresh],
+            compares_known=True,
+        )
         self.add([row.id for row in fresh], found, done)
         self.stale |= set(stored)
         for row, digest in zip(fresh, done.digests, strict=True):

@@ -40,6 +40,8 @@ class FingerprintProcess:
         rows: Sequence[Sequence[str]],
         within: Sequence[str | None] | None = None,
         known: Sequence[bytes | None] | None = None,
+        *,
+        compares_known: bool = False,
     ) -> FingerprintedRows:
         """As `Fingerprinter.fingerprint`.
 
@@ -49,7 +51,7 @@ class FingerprintProcess:
         """
         try:
             with suppress(BrokenPipeError):  # it may have said why before it ended
-                self._send((rows, within, known))
+                self._send((rows, within, known, compares_known))
             answer = pickle.load(self._answers)  # noqa: S301 - our own process wrote it
         except EOFError:
             raise DedupError(f"the fingerprinting process ended with code {self._process.wait()}") from None
@@ -82,8 +84,8 @@ def serve(questions: IO[bytes], answers: IO[bytes]) -> None:
     try:
         fingerprinter = Fingerprinter(WatchedTable.model_validate_json(pickle.load(questions)))  # noqa: S301
         while True:
-            question = pickle.load(questions)  # noqa: S301 - the process that started us wrote it
-            _give(fingerprinter.fingerprint(*question), answers)
+            *rows, compares_known = pickle.load(questions)  # noqa: S301 - the process that started us wrote it
+            _give(fingerprinter.fingerprint(*rows, compares_known=compares_known), answers)
     except (EOFError, pickle.UnpicklingError):  # whoever asked is gone, maybe in the middle of a question
         return
     except DedupError as error:

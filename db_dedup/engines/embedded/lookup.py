@@ -161,14 +161,18 @@ class Lookup:
             return {candidate.class_id: None for candidate in candidates}
         ids = {candidate.row_key: candidate for candidate in candidates}
         rows = list(self._source.read_rows(connection, list(ids)))
-        others = self._fingerprinter.fingerprint([r.values for r in rows], [r.within for r in rows])
-        is_fresh = [ids[r.row_key].digest == d for r, d in zip(rows, others.digests, strict=True)]
+        stored = [ids[r.row_key].digest for r in rows]
+        others = self._fingerprinter.fingerprint(
+            [r.values for r in rows], [r.within for r in rows], stored, compares_known=True
+        )
+        is_fresh = [before == now for before, now in zip(stored, others.digests, strict=True)]
         agrees = [r.within == row.within for r in rows]
         scores = similarities_with(measure, done, others)
+        threshold = self._watched.rule.threshold
         return {
             ids[r.row_key].class_id: score
             for r, score, fresh, agree in zip(rows, scores, is_fresh, agrees, strict=True)
-            if fresh and agree and (score is None or score >= self._watched.rule.threshold)
+            if fresh and agree and (score is None or score >= threshold)
         }
 
 

@@ -282,8 +282,17 @@ class TableScan:
         number_of = {rows.row_keys[i]: i for i in numbers}
         # A database may take another spelling of a key, which a row has by now, for the same.
         page = [row for row in read(list(number_of)) if row.row_key in number_of]
-        done = self._fingerprinter.fingerprint([row.values for row in page], [row.within for row in page])
         found = [number_of.pop(row.row_key) for row in page]
+        done = self._fingerprinter.fingerprint(
+            [row.values for row in page],
+            [row.within for row in page],
+            [rows.digests[i].tobytes() for i in found],
+            compares_known=True,
+        )
+        for place, i in enumerate(found):
+            if done.digests[place] == rows.digests[i].tobytes():
+                done.fingerprints[place] = rows.fingerprints[i]
+                done.has_fingerprint[place] = rows.has_fingerprint[i]
         rows.places[found] = self._spooled(done)
         rows.sketch_places[found] = self._spooled_sketches(done)
         rows.is_gone[list(number_of.values())] = True
