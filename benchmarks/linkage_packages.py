@@ -5,6 +5,7 @@ import random
 import resource
 import warnings
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from importlib import import_module
 from itertools import combinations
 from multiprocessing import get_context
@@ -17,7 +18,9 @@ MATCHES = 100
 DISTINCT = 300
 """How many labelled pairs of each kind dedupe learns from."""
 
-MOST_BYTES = 4 << 30
+MOST_BYTES = 12 << 30
+MOST_SECONDS = 600
+"""What dedupe may take; its own examples need far less."""
 
 
 def find_by_splink(linkage: Linkage) -> dict[Pair, float]:
@@ -74,13 +77,18 @@ def find_by_dedupe(linkage: Linkage) -> set[Pair]:
 
     Raises:
         MemoryError: it wants more than `MOST_BYTES`.
+        TimeoutError: it wants more than `MOST_SECONDS` of the processor.
     """
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_limit_memory) as process:
-        return process.submit(_find_by_dedupe, linkage).result()
+    try:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_set_limits) as process:
+            return process.submit(_find_by_dedupe, linkage).result()
+    except BrokenProcessPool as error:
+        raise TimeoutError from error
 
 
-def _limit_memory() -> None:
+def _set_limits() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
 
 
 def _find_by_dedupe(linkage: Linkage) -> set[Pair]:

@@ -13,7 +13,14 @@ from pathlib import Path
 
 from benchmarks.cpu import median_cpu_seconds
 from benchmarks.linkage_data import Linkage, cut, read_linkages
-from benchmarks.linkage_packages import DISTINCT, MATCHES, MOST_BYTES, find_by_dedupe, find_by_splink
+from benchmarks.linkage_packages import (
+    DISTINCT,
+    MATCHES,
+    MOST_BYTES,
+    MOST_SECONDS,
+    find_by_dedupe,
+    find_by_splink,
+)
 from benchmarks.scanning import fill, scan_copy, watch
 from benchmarks.scores import HEADER, Pair, score
 from db_dedup.config import Text, Value
@@ -76,8 +83,11 @@ def compare(linkage: Linkage) -> None:
         name = f"dedupe, from {MATCHES} + {DISTINCT} labels"
         try:
             _measure(name, partial(find_by_dedupe, linkage), linkage, 1)
-        except MemoryError:
-            print(f"NOT MEASURED: {name}: it wants more than {MOST_BYTES >> 30} GB of memory")
+        except (MemoryError, TimeoutError) as error:
+            most = (
+                f"{MOST_BYTES >> 30} GB of memory" if isinstance(error, MemoryError) else f"{MOST_SECONDS} s"
+            )
+            print(f"NOT MEASURED: {name}: it wants more than {most}")
 
 
 def _by_simhash(source: Path, linkage: Linkage, radius: int) -> set[Pair]:

@@ -1,7 +1,7 @@
 """Passages of a text by winnowing (Schleimer, Wilkerson and Aiken 2003): what a quotation is found by.
 
-Of every 24 runs of twelve characters in a row the one whose hash comes first is kept. Which one that is
-depends on nothing else, so two texts that have any 35 characters in common, wherever they stand and however
+Of every twelve runs of twelve characters in a row the one whose hash comes first is kept. Which one that is
+depends on nothing else, so two texts that have any 23 characters in common, wherever they stand and however
 much longer one of them is, keep a passage in common: a short petition inside a longer one is always proposed.
 """
 
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from db_dedup.flow._mix import mix
 
 PASSAGE_CHARACTERS: Final = 12
-WINDOW: Final = 24
-MOST_PASSAGES: Final = 1000
-"""Of a longer text (some 12,000 characters) those with the smallest hashes are kept."""
+WINDOW: Final = 12
+MOST_PASSAGES: Final = 2000
+"""Of a longer text (some 13,000 characters) those with the smallest hashes are kept."""
 
 _GRAMS: Final = PASSAGE_CHARACTERS - 2
 _ROW_END: Final = 1
@@ -36,7 +36,7 @@ def find_passages(
 
     Returns:
         (int64[n + 1] the rows' slices, uint64[m] passages, ascending and distinct within a row). A column of
-        fewer than twelve characters has none, one of no more than 35 has one.
+        fewer than twelve characters has none, one of no more than 23 has one.
     """
     stream = np.concatenate(streams) if streams else np.empty(0, np.uint64)
     firsts = np.cumsum([0, *map(len, streams)])[:-1].astype(np.int64)

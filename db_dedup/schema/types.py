@@ -76,7 +76,7 @@ RowId: Final = BigInteger().with_variant(Integer, "sqlite")
 
 Digest: Final = LargeBinary(16).with_variant(mysql.BINARY(16), "mysql", "mariadb")
 
-# Eight bytes a value: 24 bands, and up to a thousand passages.
+# Eight bytes a value: 24 bands, and up to two thousand passages.
 Sketch: Final = LargeBinary().with_variant(mysql.BLOB(), "mysql", "mariadb")
 
 # Always UTC, without a zone, to the microsecond.
