@@ -56,39 +56,62 @@ def similarities(
 
 
 @nb.njit(cache=True, nogil=True)
-def similarity_of(measure, starts, hashes, weights, a, b):  # type: ignore[no-untyped-def]
-    """Similarity of rows a and b by a merge of their sorted features; for use inside other kernels."""
-    i, i_end = starts[a], starts[a + 1]
-    j, j_end = starts[b], starts[b + 1]
-    size_a, size_b = i_end - i, j_end - j
+def similarity_of(measure, starts, hashes, weights, a, b, least=0):  # type: ignore[no-untyped-def]
+    """Similarity of rows a and b by a merge of their sorted features; for use inside other kernels.
+
+    Rows that share fewer than `least` features may be told to share none.
+    """
+    size_a, size_b = starts[a + 1] - starts[a], starts[b + 1] - starts[b]
     if size_a == 0 or size_b == 0:
         return 0.0
+    # A spool keeps no weights for the other measures, and nothing checks the bounds here.
+    if measure == _COSINE:
+        product = _product(starts, hashes, weights, a, b)
+        # Squares past 2**53 are rounded, and the share of equal rows would pass 1.
+        return min(1.0, product / np.sqrt(_square(starts, weights, a) * _square(starts, weights, b)))
+    shared = _count_shared(hashes, starts[a], starts[a + 1], starts[b], starts[b + 1], least)
+    if measure == _JACCARD:
+        return shared / (size_a + size_b - shared)
+    smaller = min(size_a, size_b)
+    if measure == _GUARDED_OVERLAP:
+        least_jaccard = _LEAST_JACCARD_OF_SHORT if smaller < _SHORT else _LEAST_JACCARD
+        is_contained = smaller >= _LEAST_CONTAINED and shared / smaller >= _CONTAINED
+        if shared / (size_a + size_b - shared) < least_jaccard and not is_contained:
+            return 0.0
+    return shared / smaller
+
+
+@nb.njit(cache=True, nogil=True)
+def _count_shared(hashes, i, i_end, j, j_end, least):  # type: ignore[no-untyped-def]
+    """Without a branch that cannot be foreseen: which of two hashes is the smaller may be either; 0 as soon
+    as one side has left out more than it may."""
+    i_most, j_most = i_end - least, j_end - least
     shared = 0
+    while i < i_end and j < j_end:
+        one, other = hashes[i], hashes[j]
+        shared += one == other
+        i += one <= other
+        j += other <= one
+        if i - shared > i_most or j - shared > j_most:
+            return 0
+    return shared
+
+
+@nb.njit(cache=True, nogil=True)
+def _product(starts, hashes, weights, a, b):  # type: ignore[no-untyped-def]
+    i, i_end = starts[a], starts[a + 1]
+    j, j_end = starts[b], starts[b + 1]
     product = 0.0
     while i < i_end and j < j_end:
         if hashes[i] == hashes[j]:
-            shared += 1
-            # A spool keeps no weights for the other measures, and nothing checks the bounds here.
-            if measure == _COSINE:
-                product += float(weights[i]) * float(weights[j])
+            product += float(weights[i]) * float(weights[j])
             i += 1
             j += 1
         elif hashes[i] < hashes[j]:
             i += 1
         else:
             j += 1
-    if measure == _JACCARD:
-        return shared / (size_a + size_b - shared)
-    smaller = min(size_a, size_b)
-    if measure == _GUARDED_OVERLAP:
-        least = _LEAST_JACCARD_OF_SHORT if smaller < _SHORT else _LEAST_JACCARD
-        is_contained = smaller >= _LEAST_CONTAINED and shared / smaller >= _CONTAINED
-        if shared / (size_a + size_b - shared) < least and not is_contained:
-            return 0.0
-    if measure in (_OVERLAP, _GUARDED_OVERLAP):
-        return shared / smaller
-    # Squares past 2**53 are rounded, and the share of equal rows would pass 1.
-    return min(1.0, product / np.sqrt(_square(starts, weights, a) * _square(starts, weights, b)))
+    return product
 
 
 @nb.njit(cache=True, nogil=True)
@@ -98,6 +121,28 @@ def least_shared(measure, threshold, size):  # type: ignore[no-untyped-def]
     if measure in (_JACCARD, _OVERLAP, _GUARDED_OVERLAP):
         return int(np.ceil(threshold * size - 1e-6))
     return 0
+
+
+@nb.njit(cache=True, nogil=True)
+def least_shared_of(measure, threshold, size_a, size_b):  # type: ignore[no-untyped-def]
+    """How many features rows of these two sizes share at least whose similarity reaches the threshold; 0
+    where nothing is known of that. For use inside other kernels."""
+    smaller = min(size_a, size_b)
+    if measure == _JACCARD:
+        return _shared_at_jaccard(threshold, size_a, size_b)
+    least = least_shared(measure, threshold, smaller)
+    if measure == _GUARDED_OVERLAP:
+        jaccard = _LEAST_JACCARD_OF_SHORT if smaller < _SHORT else _LEAST_JACCARD
+        passes = _shared_at_jaccard(jaccard, size_a, size_b)
+        if smaller >= _LEAST_CONTAINED:
+            passes = min(passes, int(np.ceil(_CONTAINED * smaller - 1e-6)))
+        least = max(least, passes)
+    return least
+
+
+@nb.njit(cache=True, nogil=True)
+def _shared_at_jaccard(jaccard, size_a, size_b):  # type: ignore[no-untyped-def]
+    return int(np.ceil(jaccard / (1 + jaccard) * (size_a + size_b) - 1e-6))
 
 
 @nb.njit(cache=True, nogil=True)

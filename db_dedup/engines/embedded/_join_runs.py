@@ -14,7 +14,7 @@ from db_dedup.flow.groups import find_root
 from db_dedup.flow.similarity import least_shared
 
 # So many comparisons for each row of a run, before its features are indexed.
-_COMPARISONS_A_ROW = 50
+_COMPARISONS_A_ROW = 200
 _MOST_BUCKETS = 1 << 22
 
 
@@ -121,7 +121,7 @@ def _search_features(some, parents, rule, pairs, found):  # type: ignore[no-unty
     If two rows share at least s of the smaller one's n features, then any n - s + 1 of these hold one of the
     larger. So it is enough to index that many of each row, the rarest, and to look up all of every row.
     """
-    _, _, _, places, starts, hashes, _, _ = rule
+    _, _, _, places, starts, hashes, _, _, _ = rule
     some, bounds = _by_group(some, parents)
     group_ends = np.repeat(bounds[1:], np.diff(bounds))
     sizes = starts[places[some] + 1] - starts[places[some]]
@@ -155,7 +155,7 @@ def _search_features(some, parents, rule, pairs, found):  # type: ignore[no-unty
 @nb.njit(cache=True, nogil=True)
 def _index(some, sizes, rule, mask):  # type: ignore[no-untyped-def]
     """(where each bucket of features begins, positions of the rows in the buckets of their rarest)."""
-    measure, threshold, _, places, starts, hashes, _, _ = rule
+    measure, threshold, _, places, starts, hashes, _, _, _ = rule
     counts = np.zeros(mask + np.uint64(1), np.int64)
     for i in range(some.size):
         for feature in hashes[starts[places[some[i]]] : starts[places[some[i]] + 1]]:

@@ -17,7 +17,8 @@ from db_dedup.engines.embedded.rejections import NONE_REJECTED, pack, unpack
 from db_dedup.flow.candidates import BLOCK_SHIFTS, candidate_pairs
 from db_dedup.flow.features import Features
 from db_dedup.flow.groups import flatten, group_sizes
-from db_dedup.flow.similarity import MEASURES
+from db_dedup.flow.outlines import NO_OUTLINES, Outlines, outlines_of
+from db_dedup.flow.similarity import MEASURES, least_shared
 from db_dedup.flow.sketches import Sketches, entries, runs_of_equal
 from db_dedup.progress import Progress
 
@@ -192,6 +193,7 @@ class _Search:
             table.features.hashes,
             table.features.weights,
             self._rejected,
+            _outlines(table.features, rule),
         )
 
     def connect(
@@ -286,6 +288,13 @@ class _Search:
         apart = roots[unpack(self._rejected)]
         loose[apart[apart[:, 0] == apart[:, 1], 0]] = True
         return loose
+
+
+def _outlines(features: Features, rule: MatchRule) -> Outlines:
+    """Of the features, where the rule says how many two rows must share."""
+    if rule.measure is None or not least_shared(MEASURES[rule.measure], rule.threshold, 1):
+        return NO_OUTLINES
+    return outlines_of(features.starts, features.hashes)
 
 
 def _slices(bounds: list[int], at_least: int = 20_000) -> list[tuple[int, int]]:
