@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.base import Dialect
 from db_dedup.engines.embedded.increment import Increment
+from db_dedup.engines.embedded.readiness import make_ready
 from db_dedup.engines.fingerprinter import Fingerprinter
 from db_dedup.errors import DedupError, NotScannedError, ScanRunningError
 from db_dedup.flow.fingerprint_index import FingerprintIndex
@@ -117,6 +118,7 @@ class TableWorker:
             return None
         if prefers_scan and (scanned := self._scan_instead()) is not None:
             return scanned
+        self._make_ready(stored)
         try:
             return self._handle()
         except Exception as error:
@@ -186,21 +188,32 @@ class TableWorker:
     def _prepared(self, connection: Connection, stored: StoredTable, wanted: int) -> Increment:
         """The increment for the settings and the answer as they are now."""
         increment = self._increment
-        is_same = self._stored is not None and (self._stored.watched, self._stored.recipe) == (
-            stored.watched,
-            stored.recipe,
-        )
-        if increment is None or not is_same:
-            context = self._table.make_context(connection, stored)
-            store = FingerprintStore(self._dialect, self._tables, stored.id, stored.recipe or 0)
-            fingerprinter = Fingerprinter(context.watched)
-            increment = self._increment = Increment(context.watched, store, context.source, fingerprinter)
+        if increment is None or not self._is_for(stored):
+            increment = self._increment = self._made(self._table.make_context(connection, stored), stored)
         self._stored = stored
         if self._index_version != stored.answer_version:
             increment.index = None
         if increment.index is None and self._memory_is_worth(connection, stored, wanted):
             increment.index = FingerprintIndex(*increment.store.read_heads(connection))
         return increment
+
+    def _make_ready(self, stored: StoredTable) -> None:
+        """Load and compile what a batch needs, while nobody has to wait for it."""
+        if self._is_for(stored):
+            return
+        with self._engine.connect() as connection:
+            context = self._table.make_context(connection, stored)
+        self._increment, self._stored = self._made(context, stored), stored
+        make_ready(context.watched, self._increment.fingerprinter)
+
+    def _is_for(self, stored: StoredTable) -> bool:
+        """Whether the increment that there is was made for these settings."""
+        made_for = self._stored
+        return made_for is not None and (made_for.watched, made_for.recipe) == (stored.watched, stored.recipe)
+
+    def _made(self, context: JobContext, stored: StoredTable) -> Increment:
+        store = FingerprintStore(self._dialect, self._tables, stored.id, stored.recipe or 0)
+        return Increment(context.watched, store, context.source, Fingerprinter(context.watched))
 
     def _memory_is_worth(self, connection: Connection, stored: StoredTable, wanted: int) -> bool:
         last = scans.last_finished(connection, self._tables, stored.id)
