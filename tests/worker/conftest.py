@@ -27,10 +27,10 @@ def poisoned(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """No text with that word can be fingerprinted, until the patch is undone."""
     original = Fingerprinter.fingerprint
 
-    def fingerprint(self: Fingerprinter, rows: Sequence[Sequence[str]], *others: Any) -> Any:
+    def fingerprint(self: Fingerprinter, rows: Sequence[Sequence[str]], *others: Any, **more: Any) -> Any:
         if any(POISON in value for row in rows for value in row):
             raise ValueError("cannot be read")
-        return original(self, rows, *others)
+        return original(self, rows, *others, **more)
 
     monkeypatch.setattr(Fingerprinter, "fingerprint", fingerprint)
     return monkeypatch
