@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -201,6 +202,8 @@ def test_one_transaction_at_a_time_lets_the_application_write(sqlite_database: D
     watched = Watched.make(sqlite_database.engine, 0)
     write(watched, range(400))
     with Worker(sqlite_database.url, watched.letters.name) as worker:
+        while count_waiting(watched) == 400:
+            time.sleep(0.01)
         application: Engine = create_engine(sqlite_database.url)
         for number in range(400, 430):
             with application.begin() as connection:
