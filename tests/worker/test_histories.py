@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sqlalchemy import create_engine
 
 from tests.servers import Database
-from tests.worker.history import History, Step, histories
+from tests.worker.history import BASES, History, Step, histories
 from tests.worker.watched import WAYS, Watched, wait_for_nobody
 
 HISTORIES = 200
@@ -57,3 +57,13 @@ def _checked(played: list[History], number: int) -> Callable[[], None]:
         assert history.watched.stored() == history.watched.fresh()
 
     return check
+
+
+def test_an_abridged_group_may_do_without_a_pair_of_the_same_words(played: list[History]) -> None:
+    """Such a pair looks like the link of a copy, of which nothing may be missing."""
+    words = BASES[0]
+    bodies = [words, words[::-1], ["word0", *words[1:]], ["word3", *words[1:]]]
+    inserts = [Step("insert", 0, key, (" ".join(body), "A", None)) for key, body in enumerate(bodies)]
+    history = next(one for one in played if one.watched.settings.rule.similarity == "word_jaccard")
+    history.play([*inserts, Step("commit", 0)])
+    assert history.watched.stored() == history.watched.fresh()

@@ -155,8 +155,25 @@ class Watched:
             )
             members = of(connection, "duplicate_members", "group_id", "row_key", "is_representative")
             rows = [tuple(row) for row in connection.execute(select(own))]
+            copies = self._copies(connection)
+        links = [pair for pair in pairs if pair[:2] in copies]
+        pairs = [pair for pair in pairs if pair[:2] not in copies]
         found_rows = [(g, size, bool(first), _key_text(key)) for g, size, first, *key in rows]
-        return _as_compared(pairs, groups, members, found_rows)
+        return _as_compared(pairs, links, groups, members, found_rows)
+
+    def _copies(self, connection: Connection) -> set[tuple[Any, ...]]:
+        """(key, key of its copy): the view does not tell a link from a pair of the same words in another
+        order, of which an abridged group may do without."""
+        tables = self.dedup.database.tables
+        original, copy = tables.fingerprint.alias("original"), tables.fingerprint.alias("copy")
+        stored = watched_tables.find_table(connection, tables, self.letters.name)
+        assert stored is not None
+        query = (
+            select(original.c.row_key, copy.c.row_key)
+            .join_from(copy, original, original.c.id == copy.c.copy_of)
+            .where(original.c.table_id == stored.id)
+        )
+        return {tuple(row) for row in connection.execute(query)}
 
 
 def wait_for_nobody(engine: Engine, name: str) -> None:
@@ -198,11 +215,12 @@ def _answer(scanned: ScannedTable) -> Answer:
     grouped = [(i, g) for i, g in enumerate(group_of) if g != NO_ROW]
     members = [(keys[g], keys[i], i == g) for i, g in grouped]
     rows = [(keys[g], sizes[g], i == g, keys[i]) for i, g in grouped]
-    return _as_compared([*pairs, *links], groups, members, rows)
+    return _as_compared(pairs, links, groups, members, rows)
 
 
 def _as_compared(
     pairs: list[tuple[Any, ...]],
+    links: list[tuple[Any, ...]],
     groups: list[tuple[Any, ...]],
     members: list[tuple[Any, ...]],
     rows: list[tuple[Any, ...]],
@@ -210,11 +228,11 @@ def _as_compared(
     """Of an abridged group not which pairs are stored, but how many, and how many groups they make."""
     abridged = {group[0] for group in groups if group[4]}
     group_of = {member: group for group, member, _ in members}
-    kept: list[tuple[Any, ...]] = []
+    kept = list(links)
     connecting: dict[Any, list[tuple[Any, ...]]] = defaultdict(list)
     for pair in pairs:
         group = group_of.get(pair[0])
-        (connecting[group] if group in abridged and pair[2:] != (0, 1.0) else kept).append(pair)
+        (connecting[group] if group in abridged else kept).append(pair)
     return {
         "pairs": sorted(kept, key=repr),
         "groups": sorted(groups),
