@@ -7,6 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from db_dedup.engines.embedded import matching
 from db_dedup.engines.embedded.matching import NO_ROW, Matches, MatchRule, Table, match_table
 from db_dedup.flow.features import Features
 from db_dedup.flow.fingerprint import fingerprint_rows
@@ -38,6 +39,22 @@ def test_the_whole_answer(seed: int, with_sketches: bool, radius: int, measure: 
     assert found.group_of.tolist() == expected.group_of
     assert set(np.flatnonzero(found.is_loose).tolist()) == expected.loose
     assert not found.is_abridged.any()
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("budget", [(4, 0), (4, 1), (0, 3), (NEVER, 0)])
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_of_long_runs_are_looked_for_by_their_rarest_features(
+    seed: int, budget: tuple[int, int], measure: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matching, "_LONGEST_COMPARED", budget[0])
+    monkeypatch.setattr(matching, "_COMPARISONS_A_ROW", budget[1])
+    monkeypatch.setattr(matching, "_ROWS_A_SEARCH", 7)
+    rows = random_rows(Random(seed), 90, with_sketches=True)
+    rule = MatchRule(0, measure, 0.5, NEVER)
+    found, expected = match(rows, rule), brute_force(rows, rule)
+    assert pairs_of(found) == expected.pairs
+    assert found.group_of.tolist() == expected.group_of
 
 
 @pytest.mark.parametrize("measure", MEASURES)

@@ -1,9 +1,9 @@
 """The compiled kernels of `matching`: confirm candidates by their features, join rows, list pairs.
 
 They share the last argument, a tuple: measure (-1: being proposed decides), threshold, within, and each row's
-place among the features, whose starts, hashes and weights follow, the rejected pairs, packed and ascending,
-and at last the outlines of the features. `proposal` is a tuple, too: fingerprints, radius, the sketches'
-starts and values, and each row's place among these.
+place among the features, whose starts, hashes and weights follow, and the rejected pairs, packed and
+ascending. `proposal` is a tuple, too: fingerprints, radius, the sketches' starts and values, and each row's
+place among these.
 """
 
 import numba as nb
@@ -11,7 +11,6 @@ import numpy as np
 
 from db_dedup.flow._bucket_join import popcount
 from db_dedup.flow.groups import find_root
-from db_dedup.flow.outlines import may_share
 from db_dedup.flow.similarity import least_shared_of, similarity_of
 from db_dedup.flow.sketches import have_common_value
 
@@ -19,7 +18,7 @@ from db_dedup.flow.sketches import have_common_value
 @nb.njit(cache=True, nogil=True)
 def confirmed(a, b, rule):  # type: ignore[no-untyped-def]
     """(whether proposed rows a and b are duplicates, their similarity, or NaN where it was not needed)."""
-    measure, threshold, within, places, starts, hashes, weights, rejected, outlines = rule
+    measure, threshold, within, places, starts, hashes, weights, rejected = rule
     if within[a] != within[b]:
         return False, np.nan
     similarity = np.nan
@@ -27,8 +26,6 @@ def confirmed(a, b, rule):  # type: ignore[no-untyped-def]
         size_a = starts[places[a] + 1] - starts[places[a]]
         size_b = starts[places[b] + 1] - starts[places[b]]
         least = least_shared_of(measure, threshold, size_a, size_b)
-        if not may_share(outlines, places[a], places[b], least):
-            return False, np.nan
         similarity = similarity_of(measure, starts, hashes, weights, places[a], places[b], least)
         if similarity < threshold:
             return False, similarity

@@ -12,18 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.engines.embedded import _confirm as kernels
+from db_dedup.engines.embedded._join_features import index_rarest, join_indexed
 from db_dedup.engines.embedded._join_runs import join_runs
 from db_dedup.engines.embedded.rejections import NONE_REJECTED, pack, unpack
 from db_dedup.flow.candidates import BLOCK_SHIFTS, candidate_pairs
 from db_dedup.flow.features import Features
 from db_dedup.flow.groups import flatten, group_sizes
-from db_dedup.flow.outlines import NO_OUTLINES, Outlines, outlines_of
-from db_dedup.flow.similarity import MEASURES, least_shared
+from db_dedup.flow.similarity import MEASURES
 from db_dedup.flow.sketches import Sketches, entries, runs_of_equal
 from db_dedup.progress import Progress
 
 NO_ROW = -1
 _ROWS_A_BLOCK = 64
+# Of longer runs only so many comparisons are made for each row, before its features are looked for.
+_LONGEST_COMPARED = 5_000
+_COMPARISONS_A_ROW = 200
+_ROWS_A_SEARCH = 10_000
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # odd, so that small numbers become distinct large ones
 
 
@@ -193,7 +197,6 @@ class _Search:
             table.features.hashes,
             table.features.weights,
             self._rejected,
-            _outlines(table.features, rule),
         )
 
     def connect(
@@ -205,7 +208,7 @@ class _Search:
         for left, right in candidate_pairs(self._values, self._rule.radius, self.parents):
             found.append(self._join(left, right))
             progress.advance(left.size)
-        found += self._join_sharing()
+        found += self._join_sharing(progress)
         progress.finish()
         return np.concatenate([left for left, _ in found]), np.concatenate([right for _, right in found])
 
@@ -226,14 +229,25 @@ class _Search:
         flatten(self.parents)
         return left[joined], right[joined]
 
-    def _join_sharing(self) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-        """Join the rows whose sketches meet and that agree in `within`, run by run."""
+    def _join_sharing(self, progress: Progress) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        """Join the rows whose sketches meet and that agree in `within`."""
         if not self._sketches.values.size:
             return
+        in_long_runs = np.zeros(self.parents.size, np.bool_)
+        budget = (_LONGEST_COMPARED, _COMPARISONS_A_ROW)
         for values, rows in entries(self._sketches, self._sketch_places, self._within_values):
-            left, right = join_runs(*runs_of_equal(values, rows), self.parents, self._confirm)
-            flatten(self.parents)
+            left, right = join_runs(
+                *runs_of_equal(values, rows), budget, in_long_runs, self.parents, self._confirm
+            )
+            progress.advance(left.size)
             yield left, right
+        index = index_rarest(np.flatnonzero(in_long_runs).astype(np.int32), self.parents, self._confirm)
+        for first in range(0, index[0].size, _ROWS_A_SEARCH):
+            last = min(first + _ROWS_A_SEARCH, index[0].size)
+            left, right = join_indexed(first, last, index, self._proposal, self.parents, self._confirm)
+            progress.advance(left.size)
+            yield left, right
+        flatten(self.parents)
 
     def all_pairs(
         self,
@@ -288,13 +302,6 @@ class _Search:
         apart = roots[unpack(self._rejected)]
         loose[apart[apart[:, 0] == apart[:, 1], 0]] = True
         return loose
-
-
-def _outlines(features: Features, rule: MatchRule) -> Outlines:
-    """Of the features, where the rule says how many two rows must share."""
-    if rule.measure is None or not least_shared(MEASURES[rule.measure], rule.threshold, 1):
-        return NO_OUTLINES
-    return outlines_of(features.starts, features.hashes)
 
 
 def _slices(bounds: list[int], at_least: int = 20_000) -> list[tuple[int, int]]:
