@@ -20,7 +20,7 @@ DISTINCT = 300
 
 MOST_BYTES = 12 << 30
 MOST_SECONDS = 600
-"""What dedupe may take; its own examples need far less."""
+"""What dedupe may take before it is given up."""
 
 
 def find_by_splink(linkage: Linkage) -> dict[Pair, float]:
@@ -77,11 +77,12 @@ def find_by_dedupe(linkage: Linkage) -> set[Pair]:
 
     Raises:
         MemoryError: it wants more than `MOST_BYTES`.
-        TimeoutError: it wants more than `MOST_SECONDS` of the processor.
+        TimeoutError: its process was ended: it wants more than `MOST_SECONDS` of the processor, or more
+            memory than the machine has.
     """
     try:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_set_limits) as process:
-            return process.submit(_find_by_dedupe, linkage).result()
+            return process.submit(_find_in_threads, linkage).result()
     except BrokenProcessPool as error:
         raise TimeoutError from error
 
@@ -89,6 +90,12 @@ def find_by_dedupe(linkage: Linkage) -> set[Pair]:
 def _set_limits() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
+
+
+def _find_in_threads(linkage: Linkage) -> set[Pair]:
+    # Processes that joblib starts would keep this one from ending.
+    with import_module("joblib").parallel_config(backend="threading"):
+        return _find_by_dedupe(linkage)
 
 
 def _find_by_dedupe(linkage: Linkage) -> set[Pair]:

@@ -84,9 +84,9 @@ def compare(linkage: Linkage) -> None:
         try:
             _measure(name, partial(find_by_dedupe, linkage), linkage, 1)
         except (MemoryError, TimeoutError) as error:
-            most = (
-                f"{MOST_BYTES >> 30} GB of memory" if isinstance(error, MemoryError) else f"{MOST_SECONDS} s"
-            )
+            memory = f"{MOST_BYTES >> 30} GB of memory"
+            time = f"{MOST_SECONDS} s of the processor, or more memory than there is"
+            most = memory if isinstance(error, MemoryError) else time
             print(f"NOT MEASURED: {name}: it wants more than {most}")
 
 

@@ -51,11 +51,12 @@ def test_every_index_of_ours_is_measured(capsys: pytest.CaptureFixture[str]) -> 
 def test_scan_times_are_printed_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plot = tmp_path / "plot.svg"
     scan_times.run(None, (100, 200), SQLITE, plot)
-    lines = re.findall(r"^ +(\d+) SQLite +(scan|rescan)", capsys.readouterr().out, re.MULTILINE)
-    assert lines == [("100", "scan"), ("100", "rescan"), ("200", "scan"), ("200", "rescan")]
+    lines = re.findall(r"^ +(\d+) SQLite +(\w+), (\w+)", capsys.readouterr().out, re.MULTILINE)
+    kinds = [(preset, kind) for preset in ("balanced", "strict") for kind in ("scan", "rescan")]
+    assert lines == [(rows, *kind) for rows in ("100", "200") for kind in kinds]
     tree = ET.parse(plot)  # noqa: S314 - our own
     texts = [element.text for element in tree.iter() if element.tag.endswith("text")]
-    assert {"SQLite, scan", "SQLite, rescan"} < set(texts)
+    assert {"SQLite, balanced", "SQLite, strict"} < set(texts)
 
 
 def test_a_sample_of_several_parts_has_one_row_to_a_key() -> None:
@@ -88,11 +89,12 @@ def test_of_two_tables_alike_one_alone_is_attached(tmp_path: Path) -> None:
 
 
 def test_the_worker_is_timed_by_each_rule(capsys: pytest.CaptureFixture[str]) -> None:
-    worker_speed.run(None, worker_speed.Sizes(600, 40), SQLITE)
+    worker_speed.run(None, worker_speed.Sizes(600, 600, 40), SQLITE)
     lines = re.findall(
         r"^SQLite +(.+?) +(\d+) +[\d.]+(?: +[\d,]+){5} +[\d,]+$", capsys.readouterr().out, re.MULTILINE
     )
-    assert lines == [(rule, "400") for rule in worker_speed.RULES]
+    stored = dict.fromkeys(worker_speed.RULES, "440") | dict.fromkeys(worker_speed.DEFAULT, "560")
+    assert lines == list(stored.items())
 
 
 def test_each_inserted_row_is_seen_in_the_view(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ buckets by each of their four blocks, later ones in a short list that every sear
 they are worth sorting in.
 """
 
+from collections.abc import Collection, Mapping
 from typing import Final
 
 import numba as nb
@@ -39,10 +40,14 @@ class FingerprintIndex:
         """How many rows it holds."""
         return self._count + len(self._later)
 
-    def put(self, row_id: int, value: int) -> None:
-        """Add a row, or give it another fingerprint."""
-        self.remove(row_id)
-        self._later[row_id] = value
+    def put(self, rows: Mapping[int, int]) -> None:
+        """Add rows, or give them other fingerprints.
+
+        Args:
+            rows: id -> fingerprint.
+        """
+        self.remove(rows.keys())
+        self._later |= rows
         if len(self._later) > _LATER_AT_MOST:
             is_there = self._ids != _GONE
             ids = np.concatenate([self._ids[is_there], np.fromiter(self._later, np.int64)])
@@ -50,14 +55,17 @@ class FingerprintIndex:
             self._later = {}
             self._build(ids, np.concatenate([self._values[is_there], later]))
 
-    def remove(self, row_id: int) -> None:
-        """Take a row out, if it is there."""
-        self._later.pop(row_id, None)
-        place = int(np.searchsorted(self._sorted_ids, row_id))
-        if place < self._sorted_ids.size and self._sorted_ids[place] == row_id:
-            row = self._order[place]
-            self._count -= int(self._ids[row] != _GONE)
-            self._ids[row] = _GONE
+    def remove(self, row_ids: Collection[int]) -> None:
+        """Take rows out, those of them that are there."""
+        for row_id in row_ids:
+            self._later.pop(row_id, None)
+        gone = np.fromiter(row_ids, np.int64, len(row_ids))
+        places = np.searchsorted(self._sorted_ids, gone)
+        is_known = places < self._sorted_ids.size
+        is_known[is_known] = self._sorted_ids[places[is_known]] == gone[is_known]
+        rows = np.unique(self._order[places[is_known]])
+        self._count -= int(np.count_nonzero(self._ids[rows] != _GONE))
+        self._ids[rows] = _GONE
 
     def find_near(self, asked: NDArray[np.uint64], radius: int) -> Near:
         """Every row within `radius` bits (0 to 11) of each asked fingerprint, itself included."""
@@ -74,9 +82,7 @@ class FingerprintIndex:
         if self._later:
             ids = np.fromiter(self._later, np.int64)
             values = np.fromiter(self._later.values(), np.uint64)
-            distances = np.bitwise_count(asked[:, None] ^ values[None, :]).astype(np.int64)
-            which, found = np.nonzero(distances <= radius)
-            parts.append((which, ids[found], distances[which, found]))
+            parts.append(_search_list(asked, ids, values, radius))
         which, ids, distances = (np.concatenate([part[i] for part in parts]) for i in range(3))
         return which, ids, distances
 
@@ -117,6 +123,24 @@ def _search_base(asked, buckets, ids, radius, radii, masks):  # type: ignore[no-
                         distances = _resized(distances, size)
                     which[found], hits[found], distances[found] = q, ids[rows[place]], distance
                     found += 1
+    return which[:found].copy(), hits[:found].copy(), distances[:found].copy()
+
+
+@nb.njit(cache=True, nogil=True)
+def _search_list(asked, ids, values, radius):  # type: ignore[no-untyped-def]
+    size, found = 1024, 0
+    which, hits, distances = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    for q in range(asked.size):
+        for place in range(values.size):
+            distance = popcount(values[place] ^ asked[q])
+            if distance > np.uint64(radius):
+                continue
+            if found == size:
+                size *= 2
+                which, hits = _resized(which, size), _resized(hits, size)
+                distances = _resized(distances, size)
+            which[found], hits[found], distances[found] = q, ids[place], distance
+            found += 1
     return which[:found].copy(), hits[:found].copy(), distances[:found].copy()
 
 

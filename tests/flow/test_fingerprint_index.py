@@ -34,10 +34,10 @@ def test_what_is_near_is_found(monkeypatch: pytest.MonkeyPatch, later_at_most: i
         held = dict(first)
         for row_id, value in later:
             if value is None:
-                index.remove(row_id)
+                index.remove([row_id])
                 held.pop(row_id, None)
             else:
-                index.put(row_id, value)
+                index.put({row_id: value})
                 held[row_id] = value
         assert len(index) == len(held)
         which, found, distances = index.find_near(np.array(asked, np.uint64), radius)

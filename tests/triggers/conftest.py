@@ -15,6 +15,7 @@ PETITIONS = (
     "CREATE TABLE petitions (id INTEGER NOT NULL PRIMARY KEY, body VARCHAR(200), region VARCHAR(20), "
     "received VARCHAR(20), status VARCHAR(20))"
 )
+INSERT = "INSERT INTO petitions VALUES (1, 'a', 'x', '1', 'new'), (2, 'b', 'x', '2', 'new')"
 
 Change = tuple[str, str]
 """A row key and what happened to the row."""

@@ -12,9 +12,8 @@ from db_dedup.errors import ConfigError
 from db_dedup.jobs.attachment import AttachmentState
 from tests.dialects.tables import run
 from tests.servers import Database
-from tests.triggers.conftest import attached, changes, petitions, queued_by, values_of
+from tests.triggers.conftest import INSERT, attached, changes, petitions, queued_by, values_of
 
-INSERT = "INSERT INTO petitions VALUES (1, 'a', 'x', '1', 'new'), (2, 'b', 'x', '2', 'new')"
 OTHER_BODY = (
     "CREATE OR REPLACE FUNCTION dedup.queue_petitions_1() RETURNS trigger LANGUAGE plpgsql "
     "AS 'BEGIN RETURN NULL; END'"

@@ -9,19 +9,7 @@ from sqlalchemy import create_engine, text
 
 from tests.dialects.tables import run
 from tests.servers import Database
-from tests.triggers.conftest import attached, changes, petitions
-
-INSERT = "INSERT INTO petitions VALUES (1, 'a', 'x', '1', 'new'), (2, 'b', 'x', '2', 'new')"
-OTHER_BODY = (
-    "CREATE OR REPLACE FUNCTION dedup.queue_petitions_1() RETURNS trigger LANGUAGE plpgsql "
-    "AS 'BEGIN RETURN NULL; END'"
-)
-COLUMNS = "id integer, region text, body text, PRIMARY KEY (id, region)"
-PARTITIONED = (
-    f"CREATE TABLE petitions ({COLUMNS}) PARTITION BY LIST (region)",
-    "CREATE TABLE north PARTITION OF petitions FOR VALUES IN ('n')",
-    "CREATE TABLE south PARTITION OF petitions FOR VALUES IN ('s')",
-)
+from tests.triggers.conftest import INSERT, attached, changes, petitions
 
 
 @pytest.fixture

@@ -203,6 +203,7 @@ def test_one_transaction_at_a_time_lets_the_application_write(sqlite_database: D
     write(watched, range(400))
     with Worker(sqlite_database.url, watched.letters.name) as worker:
         while count_waiting(watched) == 400:
+            assert worker.process.is_alive()
             time.sleep(0.01)
         application: Engine = create_engine(sqlite_database.url)
         for number in range(400, 430):

@@ -148,9 +148,9 @@ class _Batch:
         gone = [row.id for row in before.values()]
         self._no_heads |= {row.id for row in leaving}
         if self._index is not None:
-            for row in leaving:
-                self._index.remove(row.id)
-        drop_bands(connection, store, [row.id for row in leaving])
+            self._index.remove([row.id for row in leaving])
+        if self._watched.rule.bands:
+            drop_bands(connection, store, [row.id for row in leaving])
         store.delete_rows(connection, gone)
         for row_id in gone:
             self._rows.forget(row_id)
@@ -211,11 +211,14 @@ class _Batch:
                 if row.copy_of is None and row.id not in arrived:
                     demoted.append(row.id)
                     self._is_broken |= row.group_id in self._abridged
-                    if self._index is not None:
-                        self._index.remove(row.id)
                 self._rows.link(row.id, head.id)
         self._no_heads.update(demoted)
-        drop_bands(self._connection, self._store, demoted)
+        if self._index is not None:
+            self._index.remove(demoted)
+            new = [self._rows[i] for i in self._searched]
+            self._index.put({row.id: row.fingerprint for row in new if row.fingerprint is not None})
+        if self._watched.rule.bands:
+            drop_bands(self._connection, self._store, demoted)
         neighbours.write_links(self._connection, self._store, self._rows.new_links(), self._now)
 
     def _make_head(self, row: AnswerRow, arrived: Collection[int]) -> None:
@@ -224,8 +227,6 @@ class _Batch:
         self._rows.link(row.id, None)
         self._no_heads.discard(row.id)
         self._searched.add(row.id)
-        if self._index is not None and row.fingerprint is not None:
-            self._index.put(row.id, row.fingerprint)
 
     # Pairs
 

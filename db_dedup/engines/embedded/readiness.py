@@ -23,7 +23,9 @@ def make_ready(watched: WatchedTable, fingerprinter: Fingerprinter) -> None:
     """Let two rows that nobody has go the way of all rows."""
     rows = [tuple(f"{_TEXT}{end}" for _ in watched.columns) for end in ("急", "谢谢")]
     done = fingerprinter.fingerprint(rows)
-    FingerprintIndex(np.arange(2), done.fingerprints).find_near(done.fingerprints, watched.rule.radius)
+    index = FingerprintIndex(np.arange(2), done.fingerprints)
+    index.put({2: 0})
+    index.find_near(done.fingerprints, watched.rule.radius)
     features, places = done.features, np.arange(2)
     measure = MEASURE_OF[watched.rule.similarity]
     if measure is not None:
