@@ -63,6 +63,7 @@ class ChangeWorker:
             if batch is not None:
                 self._on_batch(batch)
                 is_busy = True
+                stop.wait(table.gap_seconds)
         return is_busy
 
     def _told(self, error: DedupError | SQLAlchemyError) -> DedupError:

@@ -44,6 +44,8 @@ _LOAD_PER_LOOK_UP: Final = 1 / 2_500
 _SECONDS_A_BATCH: Final = 1.0
 _ONE_WRITER_SECONDS: Final = 0.25
 _ONE_WRITER_FIRST_BATCH: Final = 20
+# Whoever waits for SQLite's lock looks for it every tenth of a second: a shorter gap may never be seen.
+_ONE_WRITER_GAP_SECONDS: Final = 0.11
 
 MakeContext = Callable[[Connection, StoredTable], JobContext]
 
@@ -84,7 +86,11 @@ class WorkerTable:
 
 
 class TableWorker:
-    """Handles the changes of one table."""
+    """Handles the changes of one table.
+
+    Attributes:
+        gap_seconds: how long others are to have the database between two batches.
+    """
 
     def __init__(self, table: WorkerTable, batch_changes: int = BATCH_CHANGES) -> None:
         """Prepare; nothing is asked of the database yet."""
@@ -96,6 +102,7 @@ class TableWorker:
         self._index_version = -1
         one_writer = table.dialect.capabilities.one_writer
         self._size = min(batch_changes, _ONE_WRITER_FIRST_BATCH) if one_writer else batch_changes
+        self.gap_seconds = _ONE_WRITER_GAP_SECONDS if one_writer else 0.0
         self._rate: float | None = None
         self._may_prefer_scan = True
 
