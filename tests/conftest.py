@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -23,6 +24,9 @@ from tests.servers import (
     start_mariadb,
     start_postgresql,
 )
+
+# A job in the background ignores Ctrl-C, and so would all that it starts; the tests send it to some.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NOT_TESTED = "NOT TESTED: "
 

@@ -95,7 +95,8 @@ def _proposer(proposer: RuleTest) -> str:
     if proposer.name == SIMHASH:
         within = f"{proposer.value:.0f} of 64 bits differ, at most {proposer.limit:.0f} may"
         return f"{_passed(proposer)}  {proposer.name}, radius: {within}"
-    return f"{_passed(proposer)}  {proposer.name}: {proposer.value:.0f} in common"
+    wanted = f", at least {proposer.limit:.0f} wanted" if proposer.limit and proposer.limit > 1 else ""
+    return f"{_passed(proposer)}  {proposer.name}: {proposer.value:.0f} in common{wanted}"
 
 
 def _test(test: RuleTest, explanation: Explanation) -> str:

@@ -11,9 +11,9 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._bands import BANDS
 from db_dedup.flow._mix import mix
 
-BANDS: Final = 24
 MINIMA_A_BAND: Final = 3
 
 _SEED: Final = 0x9E3779B97F4A7C15

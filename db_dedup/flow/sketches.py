@@ -1,16 +1,24 @@
-"""Step 5's second proposer: two rows are candidates when their sketches have a value in common.
+"""Step 5's second proposer: two rows are candidates when their sketches meet.
 
-A sketch is a set of hashes: the MinHash bands of a row and some of its passages. Each value is an entry of
-its own in the band table; here the rows' sketches stand together, in compressed sparse rows.
+A sketch is a set of hashes: the MinHash bands of a row, which are even, and some of its passages, which are
+odd. Two sketches meet where they have a band in common, or one in twelve of the passages of the row that has
+fewer, at least one: a phrase that two long letters share does not bring them together, a short letter inside
+a long one shares all of its own. Each value is an entry of its own in the band table; here the rows' sketches
+stand together, in compressed sparse rows.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numba as nb
 import numpy as np
 from numpy.typing import NDArray
+
+from db_dedup.flow._bands import BANDS
+
+SHARE_OF_PASSAGES: Final = 12
+"""One in so many must be common."""
 
 _ENTRIES_A_PART = 1 << 22
 
@@ -64,7 +72,7 @@ def empty_sketches(count: int) -> Sketches:
 def join_sketches(
     bands: NDArray[np.uint64], starts: NDArray[np.int64], passages: NDArray[np.uint64]
 ) -> Sketches:
-    """Each row's bands and passages in one sketch.
+    """Each row's bands and passages in one sketch, told apart by their lowest bits.
 
     Args:
         bands: uint64[n, b].
@@ -125,21 +133,68 @@ def runs_of_equal(
     return rows[in_run], np.concatenate([firsts, [kept.size]]).astype(np.int64)
 
 
+def least_passages(count: Any) -> Any:
+    """How many passages two rows must have in common if the smaller of their sketches has so many values.
+
+    Args:
+        count: a number, or an array of them.
+    """
+    return np.maximum(1, (count - BANDS + SHARE_OF_PASSAGES - 1) // SHARE_OF_PASSAGES)
+
+
+_least_passages = nb.njit(cache=True, nogil=True)(least_passages)
+
+
 @nb.njit(cache=True, nogil=True)
-def have_common_value(starts, values, a, b):  # type: ignore[no-untyped-def]
-    """Whether two sketches share a value; False where no sketches are kept. For use inside other kernels."""
+def meet(starts, values, a, b):  # type: ignore[no-untyped-def]
+    """Whether two sketches meet; False where no sketches are kept. For use inside other kernels."""
     if values.size == 0:
         return False
     i, i_end = starts[a], starts[a + 1]
     j, j_end = starts[b], starts[b + 1]
+    least = _least_passages(min(i_end - i, j_end - j))
+    common = 0
     while i < i_end and j < j_end:
         if values[i] == values[j]:
-            return True
-        if values[i] < values[j]:
+            common += 1
+            if common == least or values[i] & np.uint64(1) == np.uint64(0):
+                return True
+            i += 1
+            j += 1
+        elif values[i] < values[j]:
             i += 1
         else:
             j += 1
     return False
+
+
+def meetings(
+    asked: Sketches, values: NDArray[np.uint64], rows: NDArray[np.int64], counts: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which of some sketches meet those of which rows, of which no more is known than some entries.
+
+    Args:
+        asked: of n rows.
+        values: uint64[e], those of the rows' values that stand in one of the asked sketches.
+        rows: int64[e], whose each of them is, of r rows.
+        counts: int64[r], how many values each row's sketch has.
+
+    Returns:
+        (int64[p] which of the n, int64[p] which of the r).
+    """
+    order = np.argsort(asked.values, kind="stable")
+    owners = np.repeat(np.arange(asked.counts.size), asked.counts)[order]
+    first, last = (np.searchsorted(asked.values[order], values, side) for side in ("left", "right"))
+    sizes = last - first
+    places = np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+    both = owners[places] * counts.size + np.repeat(rows, sizes)
+    pairs, which, common = np.unique(both, return_inverse=True, return_counts=True)
+    has_band = np.zeros(pairs.size, np.bool_)
+    has_band[which[np.repeat(values & np.uint64(1) == 0, sizes)]] = True
+    one, other = np.divmod(pairs, max(1, counts.size))
+    least = least_passages(np.minimum(asked.counts[one], counts[other]))
+    is_meeting = has_band | (common >= least)
+    return one[is_meeting], other[is_meeting]
 
 
 @nb.njit(cache=True, nogil=True)
@@ -157,7 +212,9 @@ def _joined(bands, starts, passages):  # type: ignore[no-untyped-def]
     values = np.empty(bands.size + passages.size, np.uint64)
     used = 0
     for row in range(rows):
-        own = np.sort(np.concatenate((bands[row], passages[starts[row] : starts[row + 1]])))
+        own_bands = bands[row] & ~np.uint64(1)
+        own_passages = passages[starts[row] : starts[row + 1]] | np.uint64(1)
+        own = np.sort(np.concatenate((own_bands, own_passages)))
         for i in range(own.size):
             if i == 0 or own[i] != own[i - 1]:
                 values[used] = own[i]

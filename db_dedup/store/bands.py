@@ -6,6 +6,7 @@ has both or neither; while one is built beside it, sketches come with the rows a
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, repeat
 
 import numpy as np
@@ -105,34 +106,57 @@ def count_entries(connection: Connection, store: FingerprintStore) -> int:
     return int(connection.execute(query.where(store.mine)).scalar_one())
 
 
-def find_sharing(
-    connection: Connection, store: FingerprintStore, values: NDArray[np.uint64]
-) -> dict[int, tuple[int, NDArray[np.uint64]]]:
-    """Rows that have an entry under one of these values.
+@dataclass(frozen=True)
+class Sharing:
+    """Entries that stand under some values, and the r rows whose they are.
+
+    Attributes:
+        ids: int64[r].
+        fingerprints: uint64[r].
+        counts: int64[r], how many values each row's sketch has.
+        values: uint64[e], of the entries.
+        rows: int64[e], positions of their rows among the r.
+    """
+
+    ids: NDArray[np.int64]
+    fingerprints: NDArray[np.uint64]
+    counts: NDArray[np.int64]
+    values: NDArray[np.uint64]
+    rows: NDArray[np.int64]
+
+
+def find_sharing(connection: Connection, store: FingerprintStore, values: NDArray[np.uint64]) -> Sharing:
+    """The entries under these values, of one sketch or of several.
 
     Args:
         connection: to read through.
         store: whose rows.
-        values: uint64[n], of one sketch or of several.
-
-    Returns:
-        id -> (fingerprint, uint64[k] those of the values that it was found under).
+        values: uint64[n].
     """
     row, band = store.tables.fingerprint, store.tables.band
     query = (
-        select(row.c.id, row.c.fingerprint, band.c.value)
+        select(row.c.id, row.c.fingerprint, func.length(row.c.sketch), band.c.value)
         .join(band, band.c.fingerprint_id == row.c.id)
         .where(store.dialect.is_one_of(band.c.value, "wanted"), store.mine)
     )
-    found: dict[int, tuple[int, list[int]]] = {}
-    wanted = np.unique(values).view(np.int64).tolist()
-    for some in batches(wanted, _VALUES_A_STATEMENT):
-        for row_id, fingerprint, value in connection.execute(query, {"wanted": some}):
-            found.setdefault(row_id, (fingerprint, []))[1].append(value)
-    return {
-        row_id: (fingerprint, np.array(shared, np.int64).view(np.uint64))
-        for row_id, (fingerprint, shared) in found.items()
-    }
+    position: dict[int, int] = {}
+    found: list[tuple[int, int, int]] = []
+    rows, shared = [], []
+    for some in batches(np.unique(values).view(np.int64).tolist(), _VALUES_A_STATEMENT):
+        for row_id, fingerprint, size, value in connection.execute(query, {"wanted": some}):
+            at = position.setdefault(row_id, len(found))
+            if at == len(found):
+                found.append((row_id, fingerprint, size // 8))
+            rows.append(at)
+            shared.append(value)
+    ids, fingerprints, counts = zip(*found, strict=True) if found else ((), (), ())
+    return Sharing(
+        np.array(ids, np.int64),
+        np.array(fingerprints, np.uint64),
+        np.array(counts, np.int64),
+        np.array(shared, np.int64).view(np.uint64),
+        np.array(rows, np.int64),
+    )
 
 
 def write_sketches(

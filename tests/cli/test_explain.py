@@ -80,8 +80,9 @@ def test_the_json_has_stable_names(pair: DuplicatePair) -> None:
     assert simhash == {"name": "simhash", "passed": pair.distance <= 3, "value": pair.distance, "limit": 3}
     assert bands.keys() == simhash.keys()
     assert (bands["name"], bands["passed"]) == ("minhash bands", True)
-    assert (passages["name"], passages["limit"]) == ("passages", 1)
-    assert passages["passed"] == (passages["value"] > 0)
+    assert passages["name"] == "passages"
+    assert passages["limit"] >= 1
+    assert passages["passed"] == (passages["value"] >= passages["limit"])
     assert [test["name"] for test in found["tests"]] == ["char_overlap"]
     assert found["stored"].keys() == {"kind", "distance", "similarity", "found_at"}
     assert found["similarities"].keys() == {

@@ -9,7 +9,7 @@ import numpy as np
 
 from db_dedup.engines.embedded.matching import NO_ROW, Matches, MatchRule, Table
 from db_dedup.flow.sketches import Sketches
-from tests.flow.reference import Weights, features_of, similarity
+from tests.flow.reference import Weights, features_of, meet, similarity
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,17 @@ def random_rows(chance: Random, count: int, *, with_sketches: bool = False) -> l
                 0 if silent else digest,
                 within,
                 {} if silent else weights,
-                frozenset(chance.sample(range(4 * len(centres)), 2)) if with_sketches else frozenset(),
+                random_sketch(chance, len(centres)) if with_sketches else frozenset(),
             )
         )
     return rows
+
+
+def random_sketch(chance: Random, centres: int) -> frozenset[int]:
+    """24 bands, of which others have one at most, and passages, some of which many have."""
+    own = [2 * chance.getrandbits(60) for _ in range(23)]
+    passages = [2 * n + 1 for n in chance.sample(range(60), chance.choice([0, 2, 5, 20, 40]))]
+    return frozenset([2 * chance.randrange(4 * centres), *own, *passages])
 
 
 @dataclass(frozen=True)
@@ -93,7 +100,7 @@ def brute_force(rows: Sequence[Row], rule: MatchRule) -> Expected:
     heads = [i for i, row in enumerate(rows) if row.fingerprint is not None and copy_of[i] == NO_ROW]
     for a, b in combinations(heads, 2):
         distance = ((rows[a].fingerprint or 0) ^ (rows[b].fingerprint or 0)).bit_count()
-        is_proposed = distance <= rule.radius or rows[a].sketch & rows[b].sketch
+        is_proposed = distance <= rule.radius or meet(rows[a].sketch, rows[b].sketch)
         if is_proposed and rows[a].within == rows[b].within:
             score = (
                 None if rule.measure is None else similarity(rule.measure, rows[a].features, rows[b].features)

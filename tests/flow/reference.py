@@ -1,7 +1,7 @@
 """The slow and obvious way, to compare with."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,14 @@ def similarity(measure: str, a: Weights, b: Weights) -> float:
         return len(shared) / min(len(a), len(b))
     lengths = [sum(weight * weight for weight in row.values()) for row in (a, b)]
     return sum(a[key] * b[key] for key in shared) / math.sqrt(lengths[0] * lengths[1])
+
+
+def meet(a: Collection[int], b: Collection[int]) -> bool:
+    """Whether two sketches meet: a band in common, or one in twelve of the passages of the smaller one."""
+    common = set(a) & set(b)
+    passages = sum(value % 2 for value in common)
+    least = max(1, math.ceil((min(len(a), len(b)) - 24) / 12))
+    return passages < len(common) or passages >= least
 
 
 def simhash(row: Weights) -> int:

@@ -13,10 +13,11 @@ from db_dedup.flow.sketches import (
     concatenate_sketches,
     empty_sketches,
     entries,
-    have_common_value,
     join_sketches,
+    least_passages,
     runs_of_equal,
 )
+from tests.flow.reference import meet
 
 values = st.integers(0, 2**64 - 1) | st.integers(0, 9) | st.integers(2**63 - 2, 2**63 + 2)
 rows = st.lists(st.sets(values, max_size=6), min_size=1, max_size=12)
@@ -30,13 +31,47 @@ def sets_of(sketches: Sketches) -> list[list[int]]:
     return [sketches.of(i).tolist() for i in range(sketches.counts.size)]
 
 
-@given(rows)
-def test_two_rows_meet_where_their_sets_do(sets: list[set[int]]) -> None:
+def full_sketch(owner: int, band: int, first: int, count: int) -> set[int]:
+    """24 bands, all but one its owner's own, and passages that stand in a row."""
+    bands = {2 * band, *(2 * (100 + 24 * owner + i) for i in range(23))}
+    return bands | {2 * n + 1 for n in range(first, first + count)}
+
+
+full_sketches = st.builds(
+    full_sketch, st.integers(0, 40), st.integers(0, 20), st.integers(0, 50), st.integers(0, 50)
+)
+some_sketches = st.lists(full_sketches | st.sets(values, max_size=6), min_size=1, max_size=6)
+
+
+@given(some_sketches)
+def test_two_rows_meet_by_a_band_or_enough_passages(sets: list[set[int]]) -> None:
     sketches = made(sets)
     for a, first in enumerate(sets):
         for b, second in enumerate(sets):
-            meet = have_common_value(sketches.starts, sketches.values, a, b)
-            assert meet == bool(first & second)
+            assert module.meet(sketches.starts, sketches.values, a, b) == meet(first, second)
+
+
+@given(some_sketches, some_sketches)
+def test_who_meets_whom_is_told_by_the_entries(asked: list[set[int]], stored: list[set[int]]) -> None:
+    wanted = set().union(*asked)
+    entries = [(value, row) for row, some in enumerate(stored) for value in some if value in wanted]
+    which, rows = module.meetings(
+        made(asked),
+        np.array([value for value, _ in entries], np.uint64),
+        np.array([row for _, row in entries], np.int64),
+        np.array([len(some) for some in stored], np.int64),
+    )
+    found = list(zip(which.tolist(), rows.tolist(), strict=True))
+    assert len(found) == len(set(found))
+    assert set(found) == {
+        (a, b) for a, first in enumerate(asked) for b, second in enumerate(stored) if meet(first, second)
+    }
+
+
+@pytest.mark.parametrize(("passages", "least"), [(0, 1), (1, 1), (12, 1), (13, 2), (24, 2), (25, 3)])
+def test_one_passage_in_twelve_must_be_common(passages: int, least: int) -> None:
+    assert least_passages(24 + passages) == least
+    assert least_passages(np.array([24 + passages])).tolist() == [least]
 
 
 @given(rows, st.data())
@@ -69,7 +104,7 @@ def test_many_entries_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bands_and_passages_in_one_sketch() -> None:
     bands = np.array([[9, 5], [5, 5]], np.uint64)
     joined = join_sketches(bands, np.array([0, 2, 2]), np.array([2**63, 5], np.uint64))
-    assert sets_of(joined) == [[5, 9, 2**63], [5]]
+    assert sets_of(joined) == [[4, 5, 8, 2**63 + 1], [4]]
 
 
 @given(rows)
@@ -86,4 +121,4 @@ def test_they_are_put_together_and_taken_apart(sets: list[set[int]]) -> None:
 def test_none() -> None:
     assert concatenate_sketches([]).counts.size == NO_SKETCHES.counts.size == 0
     assert list(entries(NO_SKETCHES, np.empty(0, np.int64))) == []
-    assert not have_common_value(NO_SKETCHES.starts, NO_SKETCHES.values, 0, 0)
+    assert not module.meet(NO_SKETCHES.starts, NO_SKETCHES.values, 0, 0)

@@ -8,7 +8,7 @@ from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.table_scan import MEASURE_OF
 from db_dedup.engines.fingerprinter import NOTHING_TO_SAY, Fingerprinter
 from db_dedup.sample import Petition
-from tests.flow.reference import similarity
+from tests.flow.reference import meet, similarity
 
 
 def brute_force(petitions: Sequence[Petition], watched: WatchedTable) -> list[DuplicatePair]:
@@ -36,7 +36,7 @@ def brute_force(petitions: Sequence[Petition], watched: WatchedTable) -> list[Du
     measure = MEASURE_OF[rule.similarity]
     for a, b in combinations(heads, 2):
         distance = (int(done.fingerprints[a]) ^ int(done.fingerprints[b])).bit_count()
-        if within[a] != within[b] or (distance > rule.radius and not sketches[a] & sketches[b]):
+        if within[a] != within[b] or (distance > rule.radius and not meet(sketches[a], sketches[b])):
             continue
         score = None if measure is None else similarity(measure, features[a], features[b])
         if score is None or score >= rule.threshold:

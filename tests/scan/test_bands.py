@@ -3,15 +3,21 @@
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 import pytest
 from sqlalchemy import delete, func, insert, select, update
 
 from db_dedup import Deduplicator, DuplicatePair
 from db_dedup.cli.demo import petitions
 from db_dedup.config import watched_table
-from db_dedup.flow.minhash import BANDS
+from db_dedup.engines.embedded.meeting import find_meeting
+from db_dedup.flow._bands import BANDS
+from db_dedup.flow.sketches import Sketches
 from db_dedup.sample import Petition, Sample
+from db_dedup.store import watched_tables
+from db_dedup.store.fingerprints import FingerprintStore
 from tests.bands import assert_bands_are_exact
+from tests.flow.reference import meet
 from tests.scan.conftest import COLUMNS, answer, fill_database, watch
 from tests.scan.reference import brute_force
 from tests.servers import Database
@@ -53,6 +59,34 @@ def check(dedup: Deduplicator, database: Database) -> list[tuple[str, str]]:
     found, _, _ = answer(dedup)
     assert found == brute(database)
     return [(pair.key_a, pair.key_b) for pair in found]
+
+
+def test_the_stored_sketches_meet_as_those_in_memory_do(database: Database, sample: Sample) -> None:
+    fill_database(database.engine, sample)
+    dedup = watch(database.engine)
+    dedup.scan()
+    tables = dedup.database.tables
+    row = tables.fingerprint.c
+    with dedup.database.engine.connect() as connection:
+        stored = watched_tables.find_table(connection, tables, "petitions")
+        assert stored is not None
+        store = FingerprintStore(dedup.database.dialect, tables, stored.id, stored.recipe or 0)
+        query = select(row.id, row.sketch).where(row.sketch.is_not(None)).order_by(row.id)
+        sketches = {row_id: np.frombuffer(sketch, np.uint64) for row_id, sketch in connection.execute(query)}
+        asked = dict(list(sketches.items())[:50])
+        met = find_meeting(connection, store, Sketches.of_bytes([own.tobytes() for own in asked.values()]))
+    own_ids = list(asked)
+    assert len(met) == len(set(met))
+    assert {(own_ids[which], row_id) for which, row_id, _ in met} == {
+        (a, b)
+        for a, one in asked.items()
+        for b, other in sketches.items()
+        if meet(one.tolist(), other.tolist())
+    }
+    share = sum(
+        bool({*one.tolist()} & {*other.tolist()}) for one in asked.values() for other in sketches.values()
+    )
+    assert share > len(met), "some share a phrase alone"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import numpy as np
 from db_dedup.flow._bucket_join import popcount
 from db_dedup.flow.groups import find_root
 from db_dedup.flow.similarity import least_shared_of, similarity_of
-from db_dedup.flow.sketches import have_common_value
+from db_dedup.flow.sketches import meet
 
 
 @nb.njit(cache=True, nogil=True)
@@ -63,10 +63,15 @@ def join_confirmed(left, right, parents, rule):  # type: ignore[no-untyped-def]
 
 @nb.njit(cache=True, nogil=True)
 def _proposed(a, b, proposal):  # type: ignore[no-untyped-def]
-    values, radius, starts, sketched, places = proposal
-    if popcount(values[a] ^ values[b]) <= np.uint64(radius):
-        return True
-    return have_common_value(starts, sketched, places[a], places[b])
+    values, radius, _, _, _ = proposal
+    return popcount(values[a] ^ values[b]) <= np.uint64(radius) or sketches_meet(a, b, proposal)
+
+
+@nb.njit(cache=True, nogil=True)
+def sketches_meet(a, b, proposal):  # type: ignore[no-untyped-def]
+    """Whether the sketches of rows a and b meet."""
+    _, _, starts, sketched, places = proposal
+    return meet(starts, sketched, places[a], places[b])
 
 
 @nb.njit(cache=True, nogil=True)

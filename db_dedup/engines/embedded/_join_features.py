@@ -6,11 +6,10 @@ For rows that share values with very many others they are not like.
 import numba as nb
 import numpy as np
 
-from db_dedup.engines.embedded._confirm import confirmed
+from db_dedup.engines.embedded._confirm import confirmed, sketches_meet
 from db_dedup.engines.embedded._join_runs import by_group, joined
 from db_dedup.flow.groups import find_root
 from db_dedup.flow.similarity import least_shared
-from db_dedup.flow.sketches import have_common_value
 
 _MOST_BUCKETS = 1 << 22
 
@@ -79,7 +78,6 @@ def join_indexed(first, last, index, proposal, parents, rule):  # type: ignore[n
     """
     some, ends, sizes, first_of, indexed = index
     _, _, _, places, starts, hashes, _, _ = rule
-    _, _, sketch_starts, sketched, sketch_places = proposal
     mask = np.uint64(first_of.size - 2)
     pairs, found = (np.empty(1024, np.int32), np.empty(1024, np.int32)), 0
     compared_with = np.full(some.size, -1, np.int32)
@@ -99,9 +97,9 @@ def join_indexed(first, last, index, proposal, parents, rule):  # type: ignore[n
                     continue
                 compared_with[j] = i
                 b = some[j]
-                if find_root(parents, a) == find_root(parents, b) or not confirmed(a, b, rule)[0]:
+                if find_root(parents, a) == find_root(parents, b):
                     continue
-                if have_common_value(sketch_starts, sketched, sketch_places[a], sketch_places[b]):
+                if confirmed(a, b, rule)[0] and sketches_meet(a, b, proposal):
                     pairs, found = joined(a, b, parents, pairs, found)
     left, right = pairs
     return left[:found].copy(), right[:found].copy()

@@ -8,13 +8,13 @@ runs of rows that are not alike, such as letters with the same set phrase.
 import numba as nb
 import numpy as np
 
-from db_dedup.engines.embedded._confirm import confirmed, resized
+from db_dedup.engines.embedded._confirm import confirmed, resized, sketches_meet
 from db_dedup.flow.groups import find_root
 from db_dedup.flow.similarity import least_shared, least_shared_of
 
 
 @nb.njit(cache=True, nogil=True)
-def join_runs(rows, starts, budget, unlike, parents, rule):  # type: ignore[no-untyped-def]
+def join_runs(rows, starts, budget, unlike, proposal, parents, rule):  # type: ignore[no-untyped-def]
     """Join the groups of confirmed pairs within each run of rows, as long as comparing them is worth it.
 
     Args:
@@ -24,6 +24,7 @@ def join_runs(rows, starts, budget, unlike, parents, rule):  # type: ignore[no-u
             a longer one).
         unlike: bool, becomes True at the rows that have not been compared with all others of a run: two of
             these may be a pair that is not joined yet.
+        proposal: as everywhere; two rows of a run have a value in common, which need not be enough.
         parents: of all rows.
         rule: as everywhere.
 
@@ -38,10 +39,12 @@ def join_runs(rows, starts, budget, unlike, parents, rule):  # type: ignore[no-u
         if bounds.size == 2:
             continue
         if can_search and some.size <= longest:
-            pairs, found = _compare_all(some, parents, rule, pairs, found)
+            pairs, found = _compare_all(some, proposal, parents, rule, pairs, found)
             continue
         budget_of_run = comparisons_a_row * some.size if can_search else np.iinfo(np.int64).max
-        some, pairs, found = _compare_groups(some, bounds, budget_of_run, parents, rule, pairs, found)
+        some, pairs, found = _compare_groups(
+            some, bounds, budget_of_run, proposal, parents, rule, pairs, found
+        )
         unlike[some] = True
     left, right = pairs
     return left[:found].copy(), right[:found].copy()
@@ -65,7 +68,7 @@ def by_group(some, parents):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _compare_all(some, parents, rule, pairs, found):  # type: ignore[no-untyped-def]
+def _compare_all(some, proposal, parents, rule, pairs, found):  # type: ignore[no-untyped-def]
     """Compare every two rows of different groups; (pairs, how many there are)."""
     measure, threshold, _, places, starts, hashes, _, _ = rule
     sizes = starts[places[some] + 1] - starts[places[some]]
@@ -90,7 +93,7 @@ def _compare_all(some, parents, rule, pairs, found):  # type: ignore[no-untyped-
             features = hashes[starts[places[some[j]]] : starts[places[some[j]] + 1]]
             if lacks(own, features, sizes[j] - least):
                 continue
-            if confirmed(some[i], some[j], rule)[0]:
+            if confirmed(some[i], some[j], rule)[0] and sketches_meet(some[i], some[j], proposal):
                 pairs, found = joined(some[i], some[j], parents, pairs, found)
     return pairs, found
 
@@ -125,7 +128,7 @@ def lacks(words, features, most):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _compare_groups(some, bounds, budget, parents, rule, pairs, found):  # type: ignore[no-untyped-def]
+def _compare_groups(some, bounds, budget, proposal, parents, rule, pairs, found):  # type: ignore[no-untyped-def]
     """Compare row by row with the groups that are still apart, as long as that is worth it.
 
     Returns:
@@ -146,7 +149,7 @@ def _compare_groups(some, bounds, budget, parents, rule, pairs, found):  # type:
             partner = -1
             for other in some[bounds[g] : bounds[g + 1]]:
                 budget -= 1
-                if confirmed(row, other, rule)[0]:
+                if confirmed(row, other, rule)[0] and sketches_meet(row, other, proposal):
                     partner = other
                     break
             if partner < 0:

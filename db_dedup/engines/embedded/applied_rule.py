@@ -9,8 +9,8 @@ import numpy as np
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.table_scan import MEASURE_OF
 from db_dedup.engines.fingerprinter import NOTHING_TO_SAY, FingerprintedRows, Fingerprinter
-from db_dedup.flow.minhash import find_bands
 from db_dedup.flow.similarity import similarities
+from db_dedup.flow.sketches import least_passages
 from db_dedup.records import RuleTest, SourceRow, StoredLink, Verdict
 
 IsRejected = Callable[[bytes, bytes], bool]
@@ -131,10 +131,11 @@ def _distance(words: FingerprintedRows, are_copies: bool) -> int | None:
 
 def _sketch_tests(rows: FingerprintedRows) -> list[RuleTest]:
     """What the sketches of two rows have in common, the passages apart from the bands."""
-    first, second = find_bands(rows.features.starts, rows.features.hashes)
-    bands = int(np.count_nonzero(first == second))
-    passages = int(np.intersect1d(rows.sketches.of(0), rows.sketches.of(1)).size) - bands
-    return [RuleTest(name, n > 0, n, 1) for name, n in ((BANDS, bands), (PASSAGES, passages))]
+    common = np.intersect1d(rows.sketches.of(0), rows.sketches.of(1))
+    passages = int(np.count_nonzero(common & np.uint64(1)))
+    bands = common.size - passages
+    least = int(least_passages(rows.sketches.counts.min()))
+    return [RuleTest(BANDS, bands > 0, bands, 1), RuleTest(PASSAGES, passages >= least, passages, least)]
 
 
 def _similarity(measure: str, rows: FingerprintedRows) -> float:

@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.candidate_texts import CandidateTexts
 from db_dedup.engines.embedded.group_match import match_rows
+from db_dedup.engines.embedded.meeting import find_meeting
 from db_dedup.engines.embedded.neighbourhood import Neighbourhood
 from db_dedup.engines.embedded.regrouping import Group, Head, regroup
 from db_dedup.engines.fingerprinter import NOTHING_TO_SAY, Fingerprinter, row_fingerprints
@@ -22,7 +23,7 @@ from db_dedup.flow.candidates import block_values
 from db_dedup.flow.fingerprint_index import FingerprintIndex
 from db_dedup.records import SourceRow
 from db_dedup.store import neighbours
-from db_dedup.store.bands import drop_bands, find_sharing, put_bands
+from db_dedup.store.bands import drop_bands, put_bands
 from db_dedup.store.fingerprints import FingerprintStore, RowFingerprint
 from db_dedup.store.lookup import find_near
 from db_dedup.store.neighbours import AnswerRow
@@ -266,26 +267,20 @@ class _Batch:
         """(head, other head that is proposed, distance in bits), each two rows once."""
         hits = self._find_near(asked)
         if self._watched.rule.bands:
-            hits |= self._find_sharing(asked)
+            hits |= self._find_meeting(asked)
         is_asked = {row.id for row in asked}
         found = [(a, b, d) for a, b, d in sorted(hits) if a != b and (b not in is_asked or a < b)]
         return [h[0] for h in found], [h[1] for h in found], [h[2] for h in found]
 
-    def _find_sharing(self, asked: Sequence[AnswerRow]) -> set[tuple[int, int, int]]:
+    def _find_meeting(self, asked: Sequence[AnswerRow]) -> set[tuple[int, int, int]]:
         """(head, row whose sketch meets its own, distance in bits)."""
-        sketches = self.texts.sketches()
-        owners: dict[int, list[AnswerRow]] = defaultdict(list)
-        for row in asked:
-            if row.id in self._places:
-                for value in sketches.of(self._places[row.id]).tolist():
-                    owners[value].append(row)
-        wanted = np.array(list(owners), np.uint64)
-        hits = set()
-        for row_id, (fingerprint, shared) in find_sharing(self._connection, self._store, wanted).items():
-            for value in shared.tolist():
-                for row in owners[value]:
-                    hits.add((row.id, row_id, ((row.fingerprint or 0) ^ fingerprint).bit_count()))
-        return hits
+        sketched = [row for row in asked if row.id in self._places]
+        places = np.array([self._places[row.id] for row in sketched], np.int64)
+        met = find_meeting(self._connection, self._store, self.texts.sketches().take(places))
+        return {
+            (sketched[which].id, row_id, ((sketched[which].fingerprint or 0) ^ fingerprint).bit_count())
+            for which, row_id, fingerprint in met
+        }
 
     def _find_near(self, asked: Sequence[AnswerRow]) -> set[tuple[int, int, int]]:
         """(head, row within the radius, distance in bits)."""

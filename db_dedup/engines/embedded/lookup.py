@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from db_dedup.config import WatchedTable
+from db_dedup.engines.embedded.meeting import find_meeting
 from db_dedup.engines.embedded.queued import Queued, similarities_with
 from db_dedup.engines.embedded.table_scan import MEASURE_OF
 from db_dedup.engines.fingerprinter import (
@@ -17,8 +16,9 @@ from db_dedup.engines.fingerprinter import (
     row_fingerprints,
 )
 from db_dedup.flow.candidates import block_values
+from db_dedup.flow.sketches import Sketches
 from db_dedup.records import Match, SourceRow
-from db_dedup.store.bands import find_sharing, put_bands
+from db_dedup.store.bands import put_bands
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.lookup import StoredRow, find_by_digest, find_near, read_classes
 from db_dedup.store.source import Source
@@ -104,7 +104,7 @@ class Lookup:
         if not done.has_fingerprint[0]:
             copies = read_classes(connection, self._store, equal)
             return [Match(c.row_key, 0, 1.0, c.group_key) for c in copies if c.row_key not in passed_over]
-        near = self._find_near(connection, int(done.fingerprints[0]), done.sketches.values)
+        near = self._find_near(connection, int(done.fingerprints[0]), done.sketches)
         near |= dict.fromkeys(equal, 0)
         classes = read_classes(connection, self._store, list(near))
         stored = [r for r in classes if r.row_key not in passed_over]
@@ -136,15 +136,13 @@ class Lookup:
         rejected = rejected_among(connection, tables, table_id, {digest, *others})
         return {other for other in others if digest_pair(digest, other) in rejected}
 
-    def _find_near(
-        self, connection: Connection, fingerprint: int, sketch: NDArray[np.uint64]
-    ) -> dict[int, int]:
+    def _find_near(self, connection: Connection, fingerprint: int, sketch: Sketches) -> dict[int, int]:
         """id -> distance in bits of the candidates, whichever way they were proposed."""
         radius = self._watched.rule.radius
         near = find_near(connection, self._store, block_values(fingerprint, radius), fingerprint, radius)
         if self._watched.rule.bands:
-            sharing = find_sharing(connection, self._store, sketch)
-            near |= {row_id: (other ^ fingerprint).bit_count() for row_id, (other, _) in sharing.items()}
+            met = find_meeting(connection, self._store, sketch)
+            near |= {row_id: (other ^ fingerprint).bit_count() for _, row_id, other in met}
         return near
 
     def _confirm(

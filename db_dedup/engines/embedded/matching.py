@@ -237,7 +237,12 @@ class _Search:
         budget = (_LONGEST_COMPARED, _COMPARISONS_A_ROW)
         for values, rows in entries(self._sketches, self._sketch_places, self._within_values):
             left, right = join_runs(
-                *runs_of_equal(values, rows), budget, in_long_runs, self.parents, self._confirm
+                *runs_of_equal(values, rows),
+                budget,
+                in_long_runs,
+                self._proposal,
+                self.parents,
+                self._confirm,
             )
             progress.advance(left.size)
             yield left, right

@@ -10,6 +10,7 @@ from db_dedup.engines.embedded.table_scan import MEASURE_OF
 from db_dedup.engines.fingerprinter import NOTHING_TO_SAY, FingerprintedRows
 from db_dedup.flow.features import concatenate_features
 from db_dedup.flow.similarity import similarities
+from db_dedup.flow.sketches import concatenate_sketches, meet
 from db_dedup.records import Match, SourceRow
 
 
@@ -54,13 +55,14 @@ class Queued:
             if not (one.has_fingerprint[0] and self.done.has_fingerprint[i]) or other.within != row.within:
                 continue
             distance = (int(one.fingerprints[0]) ^ int(self.done.fingerprints[i])).bit_count()
-            is_proposed = distance <= rule.radius or (rule.bands and self._shares_a_value(one, i))
+            is_proposed = distance <= rule.radius or (rule.bands and self._meets(one, i))
             if is_proposed and digest not in rejected and (score is None or score >= rule.threshold):
                 found.append(Match(other.row_key, distance, score, None))
         return found
 
-    def _shares_a_value(self, one: FingerprintedRows, i: int) -> bool:
-        return bool(np.intersect1d(one.sketches.of(0), self.done.sketches.of(i)).size)
+    def _meets(self, one: FingerprintedRows, i: int) -> bool:
+        both = concatenate_sketches([one.sketches, self.done.sketches])
+        return bool(meet(both.starts, both.values, 0, 1 + i))
 
 
 def similarities_with(

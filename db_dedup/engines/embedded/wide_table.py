@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.config import WatchedTable
-from db_dedup.engines.embedded._wide import pairs_in_runs, share_values
+from db_dedup.engines.embedded._wide import meeting_pairs, sketches_meet
 from db_dedup.engines.embedded.matching import NO_ROW, find_copies
 from db_dedup.engines.embedded.rejections import pack, unpack
 from db_dedup.engines.embedded.spool import FeatureSpool
@@ -183,7 +183,7 @@ def score_pairs(rows: WideRows, left: NDArray[np.int32], right: NDArray[np.int32
     """All that a rule could ask of these pairs; copies are at distance 0 and similar in everything."""
     a, b = rows.head_of[left], rows.head_of[right]
     distances = np.bitwise_count(rows.fingerprints[a] ^ rows.fingerprints[b]).astype(np.int16)
-    shared = share_values(rows.sketches.starts, rows.sketches.values, a, b)
+    meets = sketches_meet(rows.sketches.starts, rows.sketches.values, a, b)
     cannot = ~(rows.has_fingerprint[a] & rows.has_fingerprint[b]) | (rows.within[a] != rows.within[b])
     are_copies = a == b
     distances[cannot] = FAR
@@ -195,15 +195,17 @@ def score_pairs(rows: WideRows, left: NDArray[np.int32], right: NDArray[np.int32
         assert measure is not None  # noqa: S101 - as MEASURES is made
         score = similarities(measure, features.starts, features.hashes, features.weights, a, b)
         scores[name] = np.where(are_copies, 1.0, score)
-    return WidePairs(left, right, distances, shared & ~cannot, scores)
+    return WidePairs(left, right, distances, meets & ~cannot, scores)
 
 
 def _proposals(
     rows: WideRows, heads: NDArray[np.int32], radius: int, at_most: int
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
     """Positions among the heads of the pairs that each proposer proposes."""
-    for values, positions in entries(rows.sketches, heads.astype(np.int64)):
-        yield pairs_in_runs(*runs_of_equal(values, positions), at_most + 1)
+    places = heads.astype(np.int64)
+    sketches = (rows.sketches.starts, rows.sketches.values, places)
+    for values, positions in entries(rows.sketches, places):
+        yield meeting_pairs(*runs_of_equal(values, positions), sketches, at_most + 1)
     near: Iterable[tuple[NDArray[np.int32], NDArray[np.int32]]] = candidate_pairs(
         rows.fingerprints[heads], radius
     )
