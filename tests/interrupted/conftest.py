@@ -24,6 +24,7 @@ from db_dedup.config import DEFAULT_PRESET, PRESETS, Settings, WatchedTable
 from db_dedup.sample import Sample, generate_petitions
 from db_dedup.store import clock, watched_tables
 from tests.cli.conftest import folder, petitions, sqlite_petitions, write_settings
+from tests.flow.reference import meet
 from tests.interrupted.child import WITH_A_PROCESS
 from tests.scan.conftest import answer
 from tests.servers import Database
@@ -164,6 +165,6 @@ def keys_with_candidates(dedup: Deduplicator) -> set[str]:
     near = [
         (a[0], b[0])
         for a, b in combinations(heads, 2)
-        if (a[1] ^ b[1]).bit_count() <= RADIUS or sketches[a[0]] & sketches[b[0]]
+        if (a[1] ^ b[1]).bit_count() <= RADIUS or meet(sketches[a[0]], sketches[b[0]])
     ]
     return {key for pair in near for key in pair}
