@@ -31,6 +31,7 @@ def make_ready(watched: WatchedTable, fingerprinter: Fingerprinter) -> None:
     if measure is not None:
         left, right = places[:1].astype(np.int32), places[1:].astype(np.int32)
         similarities(measure, features.starts, features.hashes, features.weights, left, right)
+    done.sketches.take(places)
     table = Table(
         done.fingerprints,
         done.has_fingerprint,
