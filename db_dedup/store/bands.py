@@ -133,29 +133,28 @@ def find_sharing(connection: Connection, store: FingerprintStore, values: NDArra
         store: whose rows.
         values: uint64[n].
     """
-    row, band = store.tables.fingerprint, store.tables.band
-    query = (
-        select(row.c.id, row.c.fingerprint, func.length(row.c.sketch), band.c.value)
-        .join(band, band.c.fingerprint_id == row.c.id)
-        .where(store.dialect.is_one_of(band.c.value, "wanted"), store.mine)
-    )
-    position: dict[int, int] = {}
-    found: list[tuple[int, int, int]] = []
-    rows, shared = [], []
+    # Two queries: a planner that does not know how few entries a value has would rather join whole tables.
+    row, band, is_one_of = store.tables.fingerprint, store.tables.band, store.dialect.is_one_of
+    query = select(band.c.value, band.c.fingerprint_id).where(is_one_of(band.c.value, "wanted"))
+    entries: list[tuple[int, int]] = []
     for some in batches(np.unique(values).view(np.int64).tolist(), _VALUES_A_STATEMENT):
-        for row_id, fingerprint, size, value in connection.execute(query, {"wanted": some}):
-            at = position.setdefault(row_id, len(found))
-            if at == len(found):
-                found.append((row_id, fingerprint, size // 8))
-            rows.append(at)
-            shared.append(value)
-    ids, fingerprints, counts = zip(*found, strict=True) if found else ((), (), ())
+        entries += map(tuple, connection.execute(query, {"wanted": some}))
+    shared, owners = np.array(entries, np.int64).reshape(-1, 2).T
+    query_rows = select(row.c.id, row.c.fingerprint, func.length(row.c.sketch)).where(
+        is_one_of(row.c.id, "ids"), store.mine
+    )
+    found: list[tuple[int, int, int]] = []
+    for some in batches(np.unique(owners).tolist(), _IDS_A_QUERY):
+        found += map(tuple, connection.execute(query_rows, {"ids": some}))
+    found.sort()
+    ids = np.array([row_id for row_id, _, _ in found], np.int64)
+    is_mine = np.isin(owners, ids)
     return Sharing(
-        np.array(ids, np.int64),
-        np.array(fingerprints, np.uint64),
-        np.array(counts, np.int64),
-        np.array(shared, np.int64).view(np.uint64),
-        np.array(rows, np.int64),
+        ids,
+        np.array([fingerprint for _, fingerprint, _ in found], np.uint64),
+        np.array([size // 8 for _, _, size in found], np.int64),
+        shared[is_mine].view(np.uint64),
+        np.searchsorted(ids, owners[is_mine]),
     )
 
 
