@@ -134,6 +134,7 @@ def find_sharing(connection: Connection, store: FingerprintStore, values: NDArra
         values: uint64[n].
     """
     # Two queries: a planner that does not know how few entries a value has would rather join whole tables.
+    # In between a row may have lost its sketch, and stands under none of the values any more.
     row, band, is_one_of = store.tables.fingerprint, store.tables.band, store.dialect.is_one_of
     query = select(band.c.value, band.c.fingerprint_id).where(is_one_of(band.c.value, "wanted"))
     entries: list[tuple[int, int]] = []
@@ -141,7 +142,7 @@ def find_sharing(connection: Connection, store: FingerprintStore, values: NDArra
         entries += map(tuple, connection.execute(query, {"wanted": some}))
     shared, owners = np.array(entries, np.int64).reshape(-1, 2).T
     query_rows = select(row.c.id, row.c.fingerprint, func.length(row.c.sketch)).where(
-        is_one_of(row.c.id, "ids"), store.mine
+        is_one_of(row.c.id, "ids"), store.mine, row.c.sketch.is_not(None)
     )
     found: list[tuple[int, int, int]] = []
     for some in batches(np.unique(owners).tolist(), _IDS_A_QUERY):

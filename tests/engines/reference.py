@@ -72,9 +72,9 @@ def random_rows(chance: Random, count: int, *, with_sketches: bool = False) -> l
 
 
 def random_sketch(chance: Random, centres: int) -> frozenset[int]:
-    """24 bands, of which others have one at most, and passages, some of which many have."""
+    """24 bands, of which others have one at most, and passages: two rows share enough of them, or too few."""
     own = [2 * chance.getrandbits(60) for _ in range(23)]
-    passages = [2 * n + 1 for n in chance.sample(range(60), chance.choice([0, 2, 5, 20, 40]))]
+    passages = [2 * n + 1 for n in chance.sample(range(300), chance.choice([0, 2, 5, 20, 40]))]
     return frozenset([2 * chance.randrange(4 * centres), *own, *passages])
 
 

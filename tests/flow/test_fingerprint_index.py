@@ -23,22 +23,22 @@ def test_what_is_near_is_found(monkeypatch: pytest.MonkeyPatch, later_at_most: i
 
     @given(
         st.dictionaries(ids, values, max_size=12),
-        st.lists(st.tuples(ids, st.none() | values), max_size=20),
+        st.lists(st.dictionaries(ids, values, max_size=4) | st.lists(ids, max_size=4), max_size=9),
         st.lists(values, max_size=4),
         st.integers(0, 11),
     )
     def check(
-        first: dict[int, int], later: list[tuple[int, int | None]], asked: list[int], radius: int
+        first: dict[int, int], later: list[dict[int, int] | list[int]], asked: list[int], radius: int
     ) -> None:
         index = FingerprintIndex(np.array(list(first), np.int64), np.array(list(first.values()), np.uint64))
         held = dict(first)
-        for row_id, value in later:
-            if value is None:
-                index.remove([row_id])
-                held.pop(row_id, None)
+        for changed in later:
+            if isinstance(changed, dict):
+                index.put(changed)
+                held |= changed
             else:
-                index.put({row_id: value})
-                held[row_id] = value
+                index.remove(changed)
+                held = {row_id: value for row_id, value in held.items() if row_id not in changed}
         assert len(index) == len(held)
         which, found, distances = index.find_near(np.array(asked, np.uint64), radius)
         hits = sorted(zip(which.tolist(), found.tolist(), distances.tolist(), strict=True))

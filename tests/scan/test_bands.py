@@ -89,6 +89,17 @@ def test_the_stored_sketches_meet_as_those_in_memory_do(database: Database, samp
     assert share > len(met), "some share a phrase alone"
 
 
+def test_a_row_may_lose_its_sketch_while_others_look(database: Database) -> None:
+    """A look-up reads the entries and then their rows: others may write in between."""
+    dedup = made(database, LAMP, WAGES)
+    asked = {"title": "投诉", "content": SAME_LAMP}
+    row = dedup.database.tables.fingerprint
+    assert [match.row_key for match in dedup.check(asked)] == ["1"]
+    with database.engine.begin() as connection:
+        connection.execute(update(row).where(row.c.row_key == "1").values(sketch=None))
+    assert dedup.check(asked) == []
+
+
 @pytest.mark.parametrize(
     "options", quick_first([{}, {"within": "region"}, {"similarity": "none"}, {"radius": 0}])
 )

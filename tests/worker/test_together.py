@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import Connection, Engine, create_engine, event, update
 from sqlalchemy.exc import OperationalError
 
+from db_dedup.jobs.change_worker import ChangeWorker
 from db_dedup.store import changes, watched_tables
 from tests.servers import Database
 from tests.worker.child import Worker
@@ -215,3 +216,26 @@ def test_one_transaction_at_a_time_lets_the_application_write(sqlite_database: D
         assert worker.end() == 0
     drain(watched)
     assert is_right(watched)
+
+
+def test_others_have_sqlite_between_two_batches(sqlite_database: Database) -> None:
+    """Whoever waits for the lock looks for it ten times a second: the gap must not be shorter."""
+    watched = Watched.make(sqlite_database.engine, 0)
+    write(watched, range(5))
+    impatient = create_engine(sqlite_database.url, connect_args={"timeout": 0})
+    gaps: list[float | None] = []
+
+    class Watch(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            gaps.append(timeout)
+            with impatient.begin() as connection:
+                values = {"id": 100 + len(gaps), "body": "nothing", "region": "A", "received": 1}
+                connection.execute(watched.letters.insert().values(values))
+            if len(gaps) == 3:
+                self.set()
+            return self.is_set()
+
+    ChangeWorker([watched.dedup.worker(batch_changes=1)]).run(Watch())
+    impatient.dispose()
+    assert len(gaps) == 3
+    assert all(gap is not None and gap > 0.1 for gap in gaps)

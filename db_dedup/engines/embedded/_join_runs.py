@@ -83,7 +83,7 @@ def _compare_all(some, proposal, parents, rule, pairs, found):  # type: ignore[n
     for i in range(some.size - 1):
         own = bits[: _words(sizes[i])]
         own[:] = 0
-        set_bits(own, hashes[starts[places[some[i]]] : starts[places[some[i]] + 1]])
+        _set_bits(own, hashes[starts[places[some[i]]] : starts[places[some[i]] + 1]])
         for j in range(i + 1, some.size):
             if roots[i] == roots[j]:
                 continue
@@ -91,7 +91,7 @@ def _compare_all(some, proposal, parents, rule, pairs, found):  # type: ignore[n
                 continue
             least = least_shared_of(measure, threshold, sizes[i], sizes[j])
             features = hashes[starts[places[some[j]]] : starts[places[some[j]] + 1]]
-            if lacks(own, features, sizes[j] - least):
+            if _lacks(own, features, sizes[j] - least):
                 continue
             if confirmed(some[i], some[j], rule)[0] and sketches_meet(some[i], some[j], proposal):
                 pairs, found = joined(some[i], some[j], parents, pairs, found)
@@ -108,7 +108,7 @@ def _words(size):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def set_bits(words, features):  # type: ignore[no-untyped-def]
+def _set_bits(words, features):  # type: ignore[no-untyped-def]
     """Set a bit for each feature."""
     last = np.uint64(words.size - 1)
     for feature in features:
@@ -116,7 +116,7 @@ def set_bits(words, features):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def lacks(words, features, most):  # type: ignore[no-untyped-def]
+def _lacks(words, features, most):  # type: ignore[no-untyped-def]
     """Whether more than so many of the features are certainly not among those that set the bits."""
     last = np.uint64(words.size - 1)
     for feature in features:

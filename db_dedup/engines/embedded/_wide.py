@@ -35,7 +35,7 @@ def meeting_pairs(rows, starts, sketches, at_most):  # type: ignore[no-untyped-d
 
 
 @nb.njit(cache=True, nogil=True)
-def sketches_meet(starts, values, left, right):  # type: ignore[no-untyped-def]
+def are_meeting(starts, values, left, right):  # type: ignore[no-untyped-def]
     """bool[p]: whether the sketches of left[i] and right[i] meet."""
     result = np.zeros(left.size, np.bool_)
     for p in range(left.size):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.config import WatchedTable
-from db_dedup.engines.embedded._wide import meeting_pairs, sketches_meet
+from db_dedup.engines.embedded._wide import are_meeting, meeting_pairs
 from db_dedup.engines.embedded.matching import NO_ROW, find_copies
 from db_dedup.engines.embedded.rejections import pack, unpack
 from db_dedup.engines.embedded.spool import FeatureSpool
@@ -183,7 +183,7 @@ def score_pairs(rows: WideRows, left: NDArray[np.int32], right: NDArray[np.int32
     """All that a rule could ask of these pairs; copies are at distance 0 and similar in everything."""
     a, b = rows.head_of[left], rows.head_of[right]
     distances = np.bitwise_count(rows.fingerprints[a] ^ rows.fingerprints[b]).astype(np.int16)
-    meets = sketches_meet(rows.sketches.starts, rows.sketches.values, a, b)
+    meets = are_meeting(rows.sketches.starts, rows.sketches.values, a, b)
     cannot = ~(rows.has_fingerprint[a] & rows.has_fingerprint[b]) | (rows.within[a] != rows.within[b])
     are_copies = a == b
     distances[cannot] = FAR
