@@ -1,4 +1,4 @@
-"""What each index of our tables costs: bytes a row, and its share in the time of a bulk insert."""
+"""What each index of our tables costs in a bulk insert: bytes and microseconds a row."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -19,7 +19,7 @@ from db_dedup.schema.tables import our_tables
 from db_dedup.schema.types import to_signed
 
 ROWS = 100_000
-RUNS = 3
+RUNS = 5
 ALL, NONE = "in all", "itself"
 
 # All bytes that our tables take, with their indexes; they are the only ones that are filled.
@@ -46,10 +46,10 @@ def run(
     runs: int = RUNS,
     databases: Sequence[str] = DATABASES,
 ) -> None:
-    """Print bytes a row and microseconds a row, with all indexes and without each of them."""
+    """Print bytes a row and microseconds a row, without indexes, for each of them, and with all."""
     print(
-        f"bulk insert of {rows:,} rows, one in ten a copy, one in five in a group: with all indexes against\n"
-        f"without one of them (itself: without any but a primary key); medians of {runs} runs in turn"
+        f"bulk insert of {rows:,} rows, one in ten a copy, one in five in a group: the table itself with\n"
+        f"no index but its primary key, and what each one adds to that; medians of {runs} runs in turn"
     )
     print(f"{'':<11} {'table':<11} {'':<20} {'bytes a row':>11} {'us a row':>9} {'% of the time':>14}")
     for name, url in each_database(databases):
@@ -77,6 +77,7 @@ def contents(count: int) -> Iterator[tuple[Table, Sequence[str], Callable[[], It
         ("id_a", "id_b", "distance", "similarity", "found_at"),
         lambda: pair_rows(count),
     )
+    yield tables.band, ("value", "fingerprint_id"), lambda: band_entries(count)
     yield tables.change, ("table_id", "row_key", "operation", "queued_at"), lambda: change_rows(count)
 
 
@@ -87,19 +88,22 @@ def measure(
     make_rows: Callable[[], Iterator[Sequence[Any]]],
     runs: int,
 ) -> dict[str, Cost]:
-    """What the insert costs without indexes, what each of them adds, and what all is together."""
+    """What the insert costs without indexes, what each of them alone adds, and what all is together."""
     names = names_of(table)
-    left_out = {NONE: set(names), **{name: {name} for name in names}, ALL: set[str]()}
+    every = set(names)
+    left_out = {name: every - {name} for name in names} | {ALL: set[str]()}
+    if names:
+        left_out = {NONE: every} | left_out
     costs: dict[str, list[Cost]] = {what: [] for what in left_out}
     for _ in range(runs):
         for what, some in left_out.items():
             costs[what].append(insert_once(database, without(table, some), columns, make_rows()))
-    return {what: added(costs[ALL], costs[what]) if what in names else middle(costs[what]) for what in costs}
+    return {what: added(some, costs[NONE]) if what in every else middle(some) for what, some in costs.items()}
 
 
-def added(full: Sequence[Cost], less: Sequence[Cost]) -> Cost:
-    """What the full inserts cost more, each than the one of the same round."""
-    return middle([Cost(a.bytes - b.bytes, a.seconds - b.seconds) for a, b in zip(full, less, strict=True)])
+def added(more: Sequence[Cost], bare: Sequence[Cost]) -> Cost:
+    """What the inserts cost more, each than the bare one of the same round."""
+    return middle([Cost(a.bytes - b.bytes, a.seconds - b.seconds) for a, b in zip(more, bare, strict=True)])
 
 
 def middle(costs: Sequence[Cost]) -> Cost:
@@ -180,6 +184,13 @@ def pair_rows(count: int) -> Iterator[Sequence[Any]]:
     others = rng.integers(1, 10 * count, count).tolist()
     for i, other in enumerate(others, 1):
         yield i, other, i % 12, 0.75, now
+
+
+def band_entries(count: int) -> Iterator[Sequence[Any]]:
+    """By ascending value, as a scan writes them."""
+    rng = np.random.default_rng(4)
+    values = np.sort(rng.integers(-(2**63), 2**63, count)).tolist()
+    return zip(values, rng.integers(1, 10 * count, count).tolist(), strict=True)
 
 
 def change_rows(count: int) -> Iterator[Sequence[Any]]:

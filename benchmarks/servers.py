@@ -11,8 +11,10 @@ from tests.servers import Server, ServerUnavailableError, fresh_database, start_
 
 DATABASES = ("SQLite", "PostgreSQL", "MariaDB")
 
-# As an administrator would: with InnoDB's 128 MB, a million fingerprints and their indexes come from disk.
-_BUFFER_POOL = text(f"SET GLOBAL innodb_buffer_pool_size = {1 << 30}")
+# As an administrator would: a million fingerprints and their indexes do not fit into the servers' own 128 MB.
+_BUFFER_BYTES = 1 << 30
+_BUFFER_POOL = text(f"SET GLOBAL innodb_buffer_pool_size = {_BUFFER_BYTES}")
+_SHARED_BUFFERS = f"{_BUFFER_BYTES >> 20}MB"
 
 
 def each_database(names: Sequence[str] = DATABASES) -> Iterator[tuple[str, str]]:
@@ -32,7 +34,8 @@ def durable_postgresql() -> Iterator[str]:
     Raises:
         ServerUnavailableError: there is no PostgreSQL here.
     """
-    with _on(start_postgresql(fsync="on", synchronous_commit="on", full_page_writes="on")) as url:
+    durable = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
+    with _on(start_postgresql(shared_buffers=_SHARED_BUFFERS, **durable)) as url:
         yield url
 
 
@@ -44,7 +47,7 @@ def _sqlite() -> Iterator[str]:
 
 @contextmanager
 def _postgresql() -> Iterator[str]:
-    with _on(start_postgresql()) as url:
+    with _on(start_postgresql(shared_buffers=_SHARED_BUFFERS)) as url:
         yield url
 
 

@@ -18,7 +18,7 @@ from benchmarks.servers import DATABASES, each_database
 from db_dedup import Deduplicator, Text, Value
 from db_dedup.app import Database
 from db_dedup.cli.demo import petitions
-from db_dedup.jobs.change_worker import Batch, ChangeWorker, TableWorker
+from db_dedup.jobs.change_worker import BATCH_CHANGES, Batch, ChangeWorker, TableWorker
 from db_dedup.records import ScanReport
 
 _TEXTS: Final = {"title": Text(), "content": Text()}
@@ -65,7 +65,7 @@ def run(
     """Print the rates of each rule in each database."""
     print(
         f"made-up petitions, one in five a repeat of another; {sizes.changes:,} changes of each kind wait,\n"
-        "then one worker drains the queue, up to 1,000 in a transaction\n"
+        f"then one worker drains the queue, up to {BATCH_CHANGES:,} in a transaction\n"
         "values: title and content are one feature each, nothing is segmented; texts: segmented;\n"
         "similarity: share of 3-grams, candidates' texts are read again; default: sketches as well\n"
         "first: the batch that reads all fingerprints into memory; only the last column counts it in"

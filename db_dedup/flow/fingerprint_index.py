@@ -1,9 +1,11 @@
 """Step 5 for rows that come one after another: the fingerprints of a table in memory, indexed by block.
 
-The same search as the look-up in the database, for when many rows have changed: rows of the base stand in
-buckets by each of their four blocks, later ones in a short list that every search compares in full, until
-they are worth sorting in.
+The same search as the look-up in the database, for when many rows have changed: rows stand in buckets by
+each of their four blocks. To sort a table's worth into them takes as long as tens of thousands of searches,
+so rows that come later have buckets of their own, made anew each time, until they are many.
 """
+
+from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from typing import Final
@@ -15,16 +17,18 @@ from numpy.typing import NDArray
 from db_dedup.flow._bucket_join import bucket_rows, popcount
 from db_dedup.flow.candidates import BLOCK_SHIFTS, block_radii, flip_masks
 
-_LATER_AT_MOST: Final = 8192
+_LATER_AT_MOST: Final = 20_000
 
 _GONE: Final = -1
 
 Near = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 """(position of the asked fingerprint, id found, distance in bits), one row a hit."""
 
+_IdsAndValues = tuple[NDArray[np.int64], NDArray[np.uint64]]
+
 
 class FingerprintIndex:
-    """Ids and fingerprints of rows; a few can be put in or taken out at a time."""
+    """Ids and fingerprints of rows; some can be put in or taken out at a time."""
 
     def __init__(self, ids: NDArray[np.int64], values: NDArray[np.uint64]) -> None:
         """Sort rows into buckets.
@@ -33,12 +37,11 @@ class FingerprintIndex:
             ids: int64[n], distinct and not negative.
             values: uint64[n], their fingerprints.
         """
-        self._later: dict[int, int] = {}
-        self._build(ids, values)
+        self._base, self._later = _Rows(ids, values), _Rows.none()
 
     def __len__(self) -> int:
         """How many rows it holds."""
-        return self._count + len(self._later)
+        return len(self._base) + len(self._later)
 
     def put(self, rows: Mapping[int, int]) -> None:
         """Add rows, or give them other fingerprints.
@@ -46,20 +49,53 @@ class FingerprintIndex:
         Args:
             rows: id -> fingerprint.
         """
-        self.remove(rows.keys())
-        self._later |= rows
-        if len(self._later) > _LATER_AT_MOST:
-            is_there = self._ids != _GONE
-            ids = np.concatenate([self._ids[is_there], np.fromiter(self._later, np.int64)])
-            later = np.fromiter(self._later.values(), np.uint64)
-            self._later = {}
-            self._build(ids, np.concatenate([self._values[is_there], later]))
+        self.remove(rows)
+        new = np.fromiter(rows, np.int64, len(rows)), np.fromiter(rows.values(), np.uint64, len(rows))
+        later = _joined(self._later.left(), new)
+        if later[0].size <= _LATER_AT_MOST:
+            self._later = _Rows(*later)
+        else:
+            self._base, self._later = _Rows(*_joined(self._base.left(), later)), _Rows.none()
 
     def remove(self, row_ids: Collection[int]) -> None:
         """Take rows out, those of them that are there."""
-        for row_id in row_ids:
-            self._later.pop(row_id, None)
         gone = np.fromiter(row_ids, np.int64, len(row_ids))
+        self._base.remove(gone)
+        self._later.remove(gone)
+
+    def find_near(self, asked: NDArray[np.uint64], radius: int) -> Near:
+        """Every row within `radius` bits (0 to 11) of each asked fingerprint, itself included."""
+        parts = [rows.find_near(asked, radius) for rows in (self._base, self._later)]
+        which, ids, distances = (np.concatenate([part[i] for part in parts]) for i in range(3))
+        return which, ids, distances
+
+
+class _Rows:
+    """Rows in buckets by each of their four blocks; some may be taken out, none put in."""
+
+    def __init__(self, ids: NDArray[np.int64], values: NDArray[np.uint64]) -> None:
+        self._ids, self._values = ids.copy(), values
+        self._count = ids.size
+        self._order = np.argsort(ids)
+        self._sorted_ids = ids[self._order]
+        everyone = np.arange(ids.size, dtype=np.int32)
+        self._buckets = tuple(bucket_rows(values, everyone, shift) for shift in BLOCK_SHIFTS)
+
+    @classmethod
+    def none(cls) -> _Rows:
+        """No rows."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.uint64))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def left(self) -> _IdsAndValues:
+        """(int64[n] ids, uint64[n] fingerprints) of the rows that were not taken out."""
+        is_there = self._ids != _GONE
+        return self._ids[is_there], self._values[is_there]
+
+    def remove(self, gone: NDArray[np.int64]) -> None:
+        """Take these ids out, those of them that are there."""
         places = np.searchsorted(self._sorted_ids, gone)
         is_known = places < self._sorted_ids.size
         is_known[is_known] = self._sorted_ids[places[is_known]] == gone[is_known]
@@ -68,35 +104,20 @@ class FingerprintIndex:
         self._ids[rows] = _GONE
 
     def find_near(self, asked: NDArray[np.uint64], radius: int) -> Near:
-        """Every row within `radius` bits (0 to 11) of each asked fingerprint, itself included."""
-        parts = [
-            _search_base(
-                asked,
-                self._buckets,
-                self._ids,
-                radius,
-                np.array(block_radii(radius), np.int64),
-                flip_masks(max(block_radii(radius))),
-            )
-        ]
-        if self._later:
-            ids = np.fromiter(self._later, np.int64)
-            values = np.fromiter(self._later.values(), np.uint64)
-            parts.append(_search_list(asked, ids, values, radius))
-        which, ids, distances = (np.concatenate([part[i] for part in parts]) for i in range(3))
-        return which, ids, distances
+        """As `FingerprintIndex.find_near`, of these rows."""
+        radii = block_radii(radius)
+        near: Near = _search(
+            asked, self._buckets, self._ids, radius, np.array(radii, np.int64), flip_masks(max(radii))
+        )
+        return near
 
-    def _build(self, ids: NDArray[np.int64], values: NDArray[np.uint64]) -> None:
-        self._ids, self._values = ids.copy(), values
-        self._count = ids.size
-        self._order = np.argsort(ids)
-        self._sorted_ids = ids[self._order]
-        everyone = np.arange(ids.size, dtype=np.int32)
-        self._buckets = tuple(bucket_rows(values, everyone, shift) for shift in BLOCK_SHIFTS)
+
+def _joined(some: _IdsAndValues, others: _IdsAndValues) -> _IdsAndValues:
+    return np.concatenate([some[0], others[0]]), np.concatenate([some[1], others[1]])
 
 
 @nb.njit(cache=True, nogil=True)
-def _search_base(asked, buckets, ids, radius, radii, masks):  # type: ignore[no-untyped-def]
+def _search(asked, buckets, ids, radius, radii, masks):  # type: ignore[no-untyped-def]
     size, found = 1024, 0
     which, hits, distances = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
     for q in range(asked.size):
@@ -123,24 +144,6 @@ def _search_base(asked, buckets, ids, radius, radii, masks):  # type: ignore[no-
                         distances = _resized(distances, size)
                     which[found], hits[found], distances[found] = q, ids[rows[place]], distance
                     found += 1
-    return which[:found].copy(), hits[:found].copy(), distances[:found].copy()
-
-
-@nb.njit(cache=True, nogil=True)
-def _search_list(asked, ids, values, radius):  # type: ignore[no-untyped-def]
-    size, found = 1024, 0
-    which, hits, distances = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
-    for q in range(asked.size):
-        for place in range(values.size):
-            distance = popcount(values[place] ^ asked[q])
-            if distance > np.uint64(radius):
-                continue
-            if found == size:
-                size *= 2
-                which, hits = _resized(which, size), _resized(hits, size)
-                distances = _resized(distances, size)
-            which[found], hits[found], distances[found] = q, ids[place], distance
-            found += 1
     return which[:found].copy(), hits[:found].copy(), distances[:found].copy()
 
 

@@ -34,7 +34,7 @@ from db_dedup.store.watched_tables import StoredTable
 
 logger = logging.getLogger(__name__)
 
-BATCH_CHANGES: Final = 1_000
+BATCH_CHANGES: Final = 2_000
 _ATTEMPTS: Final = 3
 _FIRST_PAUSE_SECONDS: Final = 0.1
 _WORTH_COMPARING_WITH_A_SCAN: Final = 5_000
