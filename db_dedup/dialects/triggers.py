@@ -21,7 +21,7 @@ from db_dedup.schema.names import Namespace, object_name
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.types import MAX_KEY_LENGTH
 
-TRIGGER_VERSION: Final = 1
+TRIGGER_VERSION: Final = 2
 """Raised whenever the same plan makes other triggers."""
 
 

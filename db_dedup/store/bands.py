@@ -137,16 +137,16 @@ def find_sharing(connection: Connection, store: FingerprintStore, values: NDArra
     # In between a row may have lost its sketch, and stands under none of the values any more.
     row, band, is_one_of = store.tables.fingerprint, store.tables.band, store.dialect.is_one_of
     query = select(band.c.value, band.c.fingerprint_id).where(is_one_of(band.c.value, "wanted"))
-    entries: list[tuple[int, int]] = []
+    entries: list[Sequence[int]] = []
     for some in batches(np.unique(values).view(np.int64).tolist(), _VALUES_A_STATEMENT):
-        entries += map(tuple, connection.execute(query, {"wanted": some}))
-    shared, owners = np.array(entries, np.int64).reshape(-1, 2).T
+        entries += connection.execute(query, {"wanted": some}).all()
+    shared, owners = np.fromiter(chain.from_iterable(entries), np.int64).reshape(-1, 2).T
     query_rows = select(row.c.id, row.c.fingerprint, func.length(row.c.sketch)).where(
         is_one_of(row.c.id, "ids"), store.mine, row.c.sketch.is_not(None)
     )
     found: list[tuple[int, int, int]] = []
     for some in batches(np.unique(owners).tolist(), _IDS_A_QUERY):
-        found += map(tuple, connection.execute(query_rows, {"ids": some}))
+        found += map(tuple, connection.execute(query_rows, {"ids": some}).all())
     found.sort()
     ids = np.array([row_id for row_id, _, _ in found], np.int64)
     is_mine = np.isin(owners, ids)
