@@ -7,9 +7,10 @@ import warnings
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from importlib import import_module
+from io import StringIO
 from itertools import combinations
 from multiprocessing import get_context
-from typing import Any
+from typing import Any, Final
 
 from benchmarks.linkage_data import Linkage
 from benchmarks.scores import Pair
@@ -21,6 +22,8 @@ DISTINCT = 300
 MOST_BYTES = 12 << 30
 MOST_SECONDS = 600
 """What dedupe may take before it is given up."""
+
+_TRAINING: Final = {"recall": 0.95, "index_predicates": False}
 
 
 def find_by_splink(linkage: Linkage) -> dict[Pair, float]:
@@ -111,12 +114,12 @@ def _find_by_dedupe(linkage: Linkage) -> set[Pair]:
             {number: row for number, row in rows.items() if number >= linkage.split},
         )
         linker = dedupe.RecordLink(fields, num_cores=1)
-        linker.prepare_training(*sides)
-        _teach(linker, linkage, rows)
+        linker.prepare_training(*sides, training_file=_labelled(linkage, rows))
+        linker.train(**_TRAINING)
         return {_ordered(*map(int, pair)) for pair, _ in linker.join(*sides)}
     deduper = dedupe.Dedupe(fields, num_cores=1)
-    deduper.prepare_training(rows)
-    _teach(deduper, linkage, rows)
+    deduper.prepare_training(rows, training_file=_labelled(linkage, rows))
+    deduper.train(**_TRAINING)
     clusters = deduper.partition(rows)
     return {_ordered(*map(int, pair)) for members, _ in clusters for pair in combinations(members, 2)}
 
@@ -135,12 +138,18 @@ def _fields(linkage: Linkage) -> list[Any]:
     ]
 
 
-def _teach(model: Any, linkage: Linkage, rows: dict[int, dict[str, str | None]]) -> None:
+def _labelled(linkage: Linkage, rows: dict[int, dict[str, str | None]]) -> StringIO:
+    """A file of labels: pairs that come otherwise must be in the sample that dedupe draws of the records."""
     matches = random.sample(sorted(linkage.wanted), min(MATCHES, len(linkage.wanted)))
     distinct = _distinct_pairs(linkage, alike=True) + _distinct_pairs(linkage, alike=False)
-    labelled = {"match": matches, "distinct": distinct}
-    model.mark_pairs({label: [(rows[a], rows[b]) for a, b in pairs] for label, pairs in labelled.items()})
-    model.train(recall=0.95, index_predicates=False)
+    labels = {
+        label: [(rows[a], rows[b]) for a, b in pairs]
+        for label, pairs in (("match", matches), ("distinct", distinct))
+    }
+    file = StringIO()
+    import_module("dedupe").write_training(labels, file)
+    file.seek(0)
+    return file
 
 
 def _distinct_pairs(linkage: Linkage, *, alike: bool) -> list[Pair]:
