@@ -27,7 +27,7 @@ from db_dedup.config import Text, Value
 
 RUNS = 3
 _UNSEEN_PROBABILITY = 0.9
-_PROBABILITIES = (0.001, 0.01, 0.1, 0.5, 0.99, 0.999, 0.9999, 0.99999)
+_PROBABILITIES = (0.001, 0.01, 0.1, 0.5, _UNSEEN_PROBABILITY, 0.99, 0.999, 0.9999, 0.99999)
 _RADII = (3, 5, 7, 9, 11)
 _THRESHOLDS = (0.4, 0.45, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9)
 
@@ -72,11 +72,8 @@ def compare(linkage: Linkage) -> None:
         _measure_best("db-dedup, balanced, best here:", overlap, _THRESHOLDS, linkage)
     if find_spec("splink"):
         found, seconds = median_cpu_seconds(partial(find_by_splink, linkage), RUNS)
-        at = {
-            p: {pair for pair, its in found.items() if its >= p}
-            for p in (*_PROBABILITIES, _UNSEEN_PROBABILITY)
-        }
-        best = max(_PROBABILITIES, key=lambda p: score(at[p], linkage.wanted).f1)
+        at = {p: {pair for pair, its in found.items() if its >= p} for p in _PROBABILITIES}
+        best = max(at, key=lambda p: score(at[p], linkage.wanted).f1)
         _tell(f"splink, probability {_UNSEEN_PROBABILITY}", at[_UNSEEN_PROBABILITY], seconds, linkage)
         _tell(f"splink, best here: {best:g}", at[best], seconds, linkage)
     if find_spec("dedupe"):

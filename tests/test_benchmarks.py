@@ -40,7 +40,7 @@ def test_every_index_of_ours_is_measured(capsys: pytest.CaptureFixture[str]) -> 
         r"^SQLite +(\w+) +(itself|in all|\w+) +(-?\d+)", capsys.readouterr().out, re.MULTILINE
     )
     sizes = {(table, what): int(size) for table, what, size in printed}
-    assert {table for table, _ in sizes} == {"fingerprint", "pair", "change"}
+    assert {table for table, _ in sizes} == {"fingerprint", "pair", "band", "change"}
     assert {f"fingerprint_block_{i}" for i in range(1, 5)} < {what for _, what in sizes}
     for table in ("fingerprint", "pair", "change"):
         assert all(size > 0 for (which, _), size in sizes.items() if which == table)
@@ -99,7 +99,9 @@ def test_the_worker_is_timed_by_each_rule(capsys: pytest.CaptureFixture[str]) ->
 
 def test_each_inserted_row_is_seen_in_the_view(capsys: pytest.CaptureFixture[str]) -> None:
     latency.run(None, latency.Sizes(rows=100, a_second=20, seconds=1), SQLITE)
-    line = re.search(r"^SQLite +(\d+) +\d+ +(\d+) +(\d+)", capsys.readouterr().out, re.MULTILINE)
+    line = re.search(
+        r"^made-up petitions +SQLite +(\d+) +\d+ +(\d+) +(\d+)", capsys.readouterr().out, re.MULTILINE
+    )
     assert line is not None
     inserted, seen, p50 = map(int, line.groups())
     assert (inserted, seen) == (20, 20)
