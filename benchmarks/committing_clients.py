@@ -48,7 +48,7 @@ def run(data: Path | None, sizes: Sizes = Sizes()) -> None:  # noqa: ARG001 - it
     print(f"{'commits a second':<50} {'plain':>9} {'attached':>9} {'ratio':>6} {'of the rounds':>14}")
     try:
         with durable_postgresql() as url:
-            report("PostgreSQL as it comes (fsync on)", url, sizes)
+            report("PostgreSQL, commits reach the disk", url, sizes)
     except ServerUnavailableError as error:
         print(f"PostgreSQL: not measured ({error})")
         return

@@ -39,6 +39,7 @@ LOOK_SECONDS: Final = 0.01
 # The oldest come first. A look at all of a long backlog would keep the server from working it off.
 _KEYS_A_LOOK: Final = 100
 _PATIENCE_SECONDS: Final = 20.0
+_SHORTEST: Final = 40  # characters: of a shorter text five edits leave no near-duplicate
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def run(
 
 def with_articles(sample: Sample, data: Path) -> Sample:
     """The same rows, with the texts of articles of law and no title."""
-    texts = [str(article["text"]) for article in read_articles(data)]
+    texts = [text for article in read_articles(data) if len(text := str(article["text"])) >= _SHORTEST]
     chosen = Random(1).sample(texts, len(sample.petitions))
     pairs = zip(sample.petitions, chosen, strict=True)
     return Sample([replace(petition, title="", content=text) for petition, text in pairs], [])
