@@ -21,13 +21,15 @@ MEASURES: Final = {
 """Measure -> its code for the kernels."""
 
 _LEAST_JACCARD: Final = 0.3
-_LEAST_JACCARD_OF_SHORT: Final = 0.5
+_LEAST_JACCARD_OF_SHORT: Final = 0.43
+_LEAST_JACCARD_OF_SHORTEST: Final = 0.5
 _SHORT: Final = 60
+_SHORTEST: Final = 30
 _CONTAINED: Final = 0.8
-_LEAST_CONTAINED: Final = 30
-"""Below a Jaccard similarity of 0.3, or of 0.5 where the smaller set has fewer than 60 features, the guarded
-overlap is 0, unless four fifths of the smaller set, of 30 features or more, are in the larger one: a few
-phrases that a short text shares with another are no quotation."""
+"""Below a Jaccard similarity of 0.3 the guarded overlap is 0; below 0.43 where the smaller set has fewer than 60
+features, and below 0.5 where it has fewer than 30: a few phrases that a short text shares with another are no
+quotation. Four fifths of a set of 30 features or more are one, however much larger the other set is. Five
+characters edited in a text of forty leave 23 of 38 runs of three, and 23 of the 53 that there are then: 0.434."""
 
 
 def similarities(
@@ -74,9 +76,8 @@ def similarity_of(measure, starts, hashes, weights, a, b, least=0):  # type: ign
         return shared / (size_a + size_b - shared)
     smaller = min(size_a, size_b)
     if measure == _GUARDED_OVERLAP:
-        least_jaccard = _LEAST_JACCARD_OF_SHORT if smaller < _SHORT else _LEAST_JACCARD
-        is_contained = smaller >= _LEAST_CONTAINED and shared / smaller >= _CONTAINED
-        if shared / (size_a + size_b - shared) < least_jaccard and not is_contained:
+        is_contained = smaller >= _SHORTEST and shared / smaller >= _CONTAINED
+        if shared / (size_a + size_b - shared) < _least_jaccard(smaller) and not is_contained:
             return 0.0
     return shared / smaller
 
@@ -132,12 +133,18 @@ def least_shared_of(measure, threshold, size_a, size_b):  # type: ignore[no-unty
         return _shared_at_jaccard(threshold, size_a, size_b)
     least = least_shared(measure, threshold, smaller)
     if measure == _GUARDED_OVERLAP:
-        jaccard = _LEAST_JACCARD_OF_SHORT if smaller < _SHORT else _LEAST_JACCARD
-        passes = _shared_at_jaccard(jaccard, size_a, size_b)
-        if smaller >= _LEAST_CONTAINED:
+        passes = _shared_at_jaccard(_least_jaccard(smaller), size_a, size_b)
+        if smaller >= _SHORTEST:
             passes = min(passes, int(np.ceil(_CONTAINED * smaller - 1e-6)))
         least = max(least, passes)
     return least
+
+
+@nb.njit(cache=True, nogil=True)
+def _least_jaccard(smaller):  # type: ignore[no-untyped-def]
+    if smaller < _SHORTEST:
+        return _LEAST_JACCARD_OF_SHORTEST
+    return _LEAST_JACCARD_OF_SHORT if smaller < _SHORT else _LEAST_JACCARD
 
 
 @nb.njit(cache=True, nogil=True)

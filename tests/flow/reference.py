@@ -31,7 +31,8 @@ def similarity(measure: str, a: Weights, b: Weights) -> float:
     if measure == "guarded_overlap":
         smaller = min(len(a), len(b))
         is_contained = smaller >= 30 and len(shared) / smaller >= 0.8
-        if len(shared) / len(a.keys() | b.keys()) < (0.5 if smaller < 60 else 0.3) and not is_contained:
+        least = 0.5 if smaller < 30 else 0.43 if smaller < 60 else 0.3
+        if len(shared) / len(a.keys() | b.keys()) < least and not is_contained:
             return 0.0
     if measure in ("overlap", "guarded_overlap"):
         return len(shared) / min(len(a), len(b))

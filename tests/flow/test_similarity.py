@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from db_dedup.flow import similarity as kernels
-from db_dedup.flow.similarity import MEASURES, similarities, similarity_of
+from db_dedup.flow.similarity import MEASURES, least_shared_of, similarities, similarity_of
 from tests.flow.reference import Weights, features_of, similarity
 
 # Few hashes, so that rows share some; two that differ in the top bit only.
@@ -57,6 +57,45 @@ def test_by_hand() -> None:
     assert measured("jaccard", table, [(0, 1), (0, 2)]) == [2 / 5, 2 / 3]
     assert measured("overlap", table, [(0, 1), (0, 2)]) == [2 / 3, 1]
     assert measured("cosine", table, [(0, 1)]) == [8 / (3 * 5)]
+
+
+@pytest.mark.parametrize(
+    ("smaller", "larger", "shared", "is_enough"),
+    [
+        (29, 29, 20, True),  # 20 / 38
+        (29, 29, 19, False),  # 19 / 39
+        (30, 30, 19, True),  # 19 / 41
+        (38, 38, 23, True),  # five characters edited in a text of forty
+        (59, 59, 36, True),  # 36 / 82
+        (59, 59, 35, False),  # 35 / 83
+        (60, 60, 35, True),
+        (60, 140, 47, True),  # 47 / 153
+        (60, 140, 46, False),  # 46 / 154
+        (29, 290, 29, False),
+        (30, 300, 24, True),
+        (30, 300, 23, False),
+    ],
+)
+def test_a_few_phrases_of_a_short_text_are_no_overlap(
+    smaller: int, larger: int, shared: int, is_enough: bool
+) -> None:
+    a = dict.fromkeys(range(1, smaller + 1), 1)
+    b = dict.fromkeys(range(smaller - shared + 1, smaller - shared + larger + 1), 1)
+    share = shared / smaller if is_enough else 0
+    assert measured("guarded_overlap", [a, b], [(0, 1)]) == [share]
+    assert similarity("guarded_overlap", a, b) == share
+
+
+@given(measures, st.integers(1, 100), st.integers(0, 100), st.data())
+def test_whoever_shares_too_few_is_below_the_threshold(
+    measure: str, smaller: int, more: int, data: st.DataObject
+) -> None:
+    shared = data.draw(st.integers(0, smaller))
+    threshold = data.draw(st.sampled_from([0.3, 0.45, 0.57, 0.8, 1.0]))
+    a = dict.fromkeys(range(smaller), 1)
+    b = dict.fromkeys(range(smaller - shared, 2 * smaller - shared + more), 1)
+    if shared < least_shared_of(MEASURES[measure], threshold, smaller, smaller + more):
+        assert similarity(measure, a, b) < threshold
 
 
 def test_no_pair_no_similarity() -> None:
