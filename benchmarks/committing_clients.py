@@ -32,8 +32,8 @@ _TITLE: Final = "关于小区停水三天无人处理的投诉"
 class Sizes:
     """How long the clients commit in each round, and how many rounds there are."""
 
-    seconds: int = 10
-    rounds: int = 5
+    seconds: int = 3
+    rounds: int = 21
 
 
 SMALL: Final = Sizes(1, 2)
