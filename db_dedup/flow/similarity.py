@@ -26,10 +26,13 @@ _LEAST_JACCARD_OF_SHORTEST: Final = 0.5
 _SHORT: Final = 60
 _SHORTEST: Final = 30
 _CONTAINED: Final = 0.8
-"""Below a Jaccard similarity of 0.3 the guarded overlap is 0; below 0.43 where the smaller set has fewer than 60
-features, and below 0.5 where it has fewer than 30: a few phrases that a short text shares with another are no
-quotation. Four fifths of a set of 30 features or more are one, however much larger the other set is. Five
-characters edited in a text of forty leave 23 of 38 runs of three, and 23 of the 53 that there are then: 0.434."""
+"""Below a Jaccard similarity of 0.3 the guarded overlap is 0; below 0.43 where the smaller set has fewer than
+60 features, and below 0.5 where it has fewer than 30: a few phrases that a short text shares with another are
+no quotation. Four fifths of a set of 30 features or more are one, however much larger the other set is.
+
+Five characters edited in a text of forty leave 23 of its 38 runs of three, and 53 runs in both texts in all:
+0.434.
+"""
 
 
 def similarities(
