@@ -235,7 +235,8 @@ def test_others_have_sqlite_between_two_batches(sqlite_database: Database) -> No
                 self.set()
             return self.is_set()
 
-    ChangeWorker([watched.dedup.worker(batch_changes=1)]).run(Watch())
+    when_idle = 99.0
+    ChangeWorker([watched.dedup.worker(batch_changes=1)], when_idle).run(Watch())
     impatient.dispose()
     assert len(gaps) == 3
-    assert all(gap is not None and gap > 0.1 for gap in gaps)
+    assert all(gap is not None and 0.1 < gap < when_idle for gap in gaps)
