@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from math import floor
 from typing import Final
 
 from db_dedup.cli.plots import Axis, Line, Point, share_axis, svg
@@ -87,11 +88,26 @@ def _tradeoff_plot(found: Calibration) -> str:
             if each.recall.value is not None and each.precision.value is not None
         ]
         lines.append(Line(measure, points))
-    now, proposed = found.now, found.proposed
-    for name, each in (("now", now), ("proposed", proposed)):
+    lines += _marked(found)
+    seen = [point for line in lines for point in line.points]
+    start_x, start_y = (_tenth_below(values) for values in ([p.x for p in seen], [p.y for p in seen]))
+    axes = share_axis("recall", start_x), share_axis("precision", start_y)
+    return svg("Precision against recall", *axes, lines)
+
+
+def _marked(found: Calibration) -> Iterable[Line]:
+    """What there is and what is proposed, once where they are one."""
+    marked = {"now": found.now, "proposed": found.proposed}
+    if found.now.setting == found.proposed.setting:
+        marked = {"now and proposed": found.now}
+    for name, each in marked.items():
         if each.recall.value is not None and each.precision.value is not None:
-            lines.append(Line(name, [Point(each.recall.value, each.precision.value)], is_joined=False))
-    return svg("Precision against recall", share_axis("recall"), share_axis("precision"), lines)
+            yield Line(name, [Point(each.recall.value, each.precision.value)], is_joined=False)
+
+
+def _tenth_below(shares: Iterable[float]) -> float:
+    """Where an axis may begin, at 0.9 at the latest."""
+    return min(0.9, floor(10 * min(shares, default=0.0)) / 10)
 
 
 def _length_plot(found: Calibration) -> str:

@@ -1,4 +1,4 @@
-"""Small line plots as SVG inside HTML, both axes from 0 to what they need, with room for intervals."""
+"""Small line plots as SVG inside HTML, with room for intervals."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Final
 WIDTH: Final = 640
 HEIGHT: Final = 320
 _LEFT, _RIGHT, _TOP, _BOTTOM = 50, 150, 15, 45
-_COLOURS: Final = ("#0b6fa4", "#c1440e", "#3a7d34", "#7b4ea3", "#8a6d00", "#444444")
+_COLOURS: Final = ("#0b6fa4", "#c1440e", "#3a7d34", "#7b4ea3", "#8a6d00", "#444444", "#d1127a")
 
 _OPENING: Final = (
     f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" font-family="sans-serif" font-size="12" fill="#333333">'
@@ -27,7 +27,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Line:
-    """Points in the order in which they are joined; `is_joined` False: points alone."""
+    """Points in the order in which they are joined; `is_joined` False: rings alone, seen on top of lines."""
 
     name: str
     points: Sequence[Point]
@@ -103,7 +103,8 @@ class _Frame:
         for point, (x, y) in zip(line.points, places, strict=True):
             if point.low is not None and point.high is not None:
                 yield _rule(x, self.y(point.low), x, self.y(point.high), colour)
-            yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>'
+            look = f'r="3" fill="{colour}"' if line.is_joined else f'r="5" fill="none" stroke="{colour}"'
+            yield f'<circle cx="{x:.1f}" cy="{y:.1f}" {look} stroke-width="2"/>'
         yield _text(WIDTH - _RIGHT + 12, _TOP + 14 + 18 * i, line.name, "start", colour)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
@@ -99,7 +100,8 @@ def test_what_is_proposed_does_better_and_can_be_pasted(labels: str) -> None:
     lines = tomllib.loads("\n".join(found["toml"]))["tables"]["petitions"]
     proposed = found["proposed"]["setting"]
     assert lines == {key: proposed[key] for key in lines}
-    told = succeed("calibrate", "petitions", "--labels", labels).stderr
+    told = succeed("calibrate", "petitions", "--labels", labels, "--html", "page.html").stderr
+    assert set(ringed(Path("page.html"))) == {"now", "proposed"}
     assert "radius 3 to 7 adds" in told
     assert "The labels speak for the proposed setting:\n[tables.petitions]\n" in told
 
@@ -120,6 +122,28 @@ def test_the_page_stands_alone_and_holds_no_row(labels: str, sample: Sample) -> 
         assert petition.title not in text
         assert petition.content[:12] not in text
     assert "Precision and recall by radius" in page.text
+
+
+def test_what_is_proposed_already_is_marked_once(labels: str) -> None:
+    lines = "\n".join(calibrated("--labels", labels)["toml"]).splitlines()[1:]
+    text = Path("dedup.toml").read_text(encoding="utf-8")
+    order = 'order = "created_at"'
+    Path("dedup.toml").write_text(text.replace(order, "\n".join([order, *lines])), encoding="utf-8")
+    succeed("calibrate", "petitions", "--labels", labels, "--html", "page.html")
+    assert set(ringed(Path("page.html"))) == {"now and proposed"}
+
+
+def ringed(page: Path) -> list[str]:
+    """The names beside the plot of precision against recall that are no measure's."""
+    plot = (
+        page.read_text(encoding="utf-8")
+        .split("<title>Precision against recall</title>")[1]
+        .split("</svg>")[0]
+    )
+    names = re.findall(r'text-anchor="start"[^>]*>([^<]+)<', plot)
+    return [
+        name for name in names if "jaccard" not in name and name not in ("char_overlap", "overlap", "cosine")
+    ]
 
 
 def test_the_answers_to_label_are_what_counts_without_a_file(labels: str) -> None:
