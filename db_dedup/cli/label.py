@@ -154,7 +154,8 @@ def _answer() -> str:
 def _tell(dedup: Deduplicator, given: Sequence[GivenVerdicts]) -> None:
     for fault in (fault for one in given for fault in one.faults):
         say(fault)
-    say(f"{sum(one.kept for one in given):,} answers kept")
+    kept = sum(one.kept for one in given)
+    say(f"{kept:,} {'answer' if kept == 1 else 'answers'} kept")
     if not any(one.changes_answer for one in given):
         return
     if any(one.is_queued for one in given):
