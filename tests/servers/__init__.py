@@ -2,6 +2,7 @@
 
 from tests.servers.database import Database, Server, fresh_database, opened
 from tests.servers.mariadb import start_mariadb
+from tests.servers.mysql import start_mysql
 from tests.servers.postgresql import start_postgresql
 from tests.servers.process import ServerUnavailableError
 
@@ -12,5 +13,6 @@ __all__ = [
     "fresh_database",
     "opened",
     "start_mariadb",
+    "start_mysql",
     "start_postgresql",
 ]

@@ -16,6 +16,8 @@ DRIVERS = {
     "mysql": "mysql+pymysql",
 }
 
+SQL_OF = {"mysql": "mariadb"}
+
 HAS_CHINESE_ORDER = text("""
     SELECT current_setting('server_version_num')::int >= 150000
        AND EXISTS (SELECT FROM pg_collation WHERE collname = 'zh-x-icu')
@@ -27,7 +29,7 @@ class Database:
     """What a test is given.
 
     Attributes:
-        name: "sqlite", "postgresql" or "mariadb"; "mariadb" also when a MySQL server stands in for it.
+        name: Whose SQL it speaks: "sqlite", "postgresql" or "mariadb", which stands for MySQL as well.
         url: Driver and password included.
         engine: Plain, as a user's own would be; disposed when the test ends.
     """
@@ -77,7 +79,7 @@ def fresh_database(server: Server) -> Iterator[Database]:
     with administrator.connect() as connection:
         make(connection, name)
     try:
-        with opened(server.name, server.url.set(database=name)) as database:
+        with opened(SQL_OF.get(server.name, server.name), server.url.set(database=name)) as database:
             yield database
     finally:
         with administrator.connect() as connection:

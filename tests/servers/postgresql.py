@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import shutil
 import signal
 from pathlib import Path
 
@@ -70,12 +69,12 @@ def _installed_programs() -> Path | None:
 
 
 def _programs_of_wheel(process: ServerProcess) -> Path:
-    """Copy what the wheel brings into the server's folder: the server's user may not be able to read it."""
+    """Return the folder of the programs that the wheel brings."""
     wheel = importlib.util.find_spec(WHEEL)
     if wheel is None or wheel.origin is None:
         process.fail("no postgres found: apt-get install postgresql")
     package = Path(wheel.origin).parent
     for part in (package, package.with_name(f"{WHEEL}.libs")):
         if part.exists():
-            shutil.copytree(part, process.folder / part.name)
+            process.bring(part)
     return process.folder / WHEEL / "pginstall" / "bin"

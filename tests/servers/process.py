@@ -58,6 +58,14 @@ class ServerProcess:
             os.chown(self.folder, self._user.pw_uid, self._user.pw_gid)
         atexit.register(self.stop)
 
+    def bring(self, source: Path) -> Path:
+        """Return a copy of `source` in the server's folder: its user may not be able to read the original."""
+        copy = shutil.copytree(source, self.folder / source.name, copy_function=_link_or_copy)
+        if self._user is not None:
+            for folder, _, _ in os.walk(copy):  # whoever cannot write to a folder cannot remove it either
+                os.chown(folder, self._user.pw_uid, self._user.pw_gid)
+        return copy
+
     def run(self, *command: str | Path) -> None:
         """Run a command to its end.
 
@@ -132,6 +140,14 @@ def find_program(name: str, folders: Iterable[Path]) -> Path | None:
     on_path = shutil.which(name)
     places = [Path(on_path)] if on_path else [folder / name for folder in folders]
     return next((place for place in places if place.exists()), None)
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    """Link a file: programs are large. Copy it where the target is on another disk."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def _unprivileged_user(preferred: str) -> pwd.struct_passwd | None:
