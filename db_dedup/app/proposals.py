@@ -1,0 +1,60 @@
+"""Settings proposed for the tables of a database, and the tables that cannot be compared, with the reason."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from db_dedup.app.database import Database
+from db_dedup.errors import DedupError
+from db_dedup.proposal import TableProposal
+from db_dedup.store.inspection import inspect_table, list_relations
+from db_dedup.store.suggestion import propose
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """What a look at a database found.
+
+    Attributes:
+        tables: the settings proposed, by table name.
+        left_out: (table or view, why it has no proposal).
+    """
+
+    tables: tuple[TableProposal, ...]
+    left_out: tuple[tuple[str, str], ...]
+
+
+def propose_settings(database: Database, names: Sequence[str] = ()) -> Proposals:
+    """Look at the tables of a database and propose their settings; nothing is written.
+
+    Args:
+        database: the user's.
+        names: only these tables and views; empty: every table. What is wrong with one that is named is an
+            error; any other is left out.
+
+    Raises:
+        UnknownNameError: There is no table of one of the names.
+        ConfigError: One of the named tables has nothing to identify or to compare its rows by.
+    """
+    if names:
+        return Proposals(tuple(_propose(database, name) for name in names), ())
+    with database.errors_told(), database.source_engine.connect() as connection:
+        relations = list_relations(connection, database.source_dialect, database.namespace)
+    tables, left_out = (
+        [],
+        [(name, "a view: name its key, key = [...], to watch it") for name in relations.views],
+    )
+    for name in relations.tables:
+        try:
+            tables.append(_propose(database, name))
+        except DedupError as error:
+            if error.is_transient:
+                raise
+            left_out.append((name, str(error)))
+    return Proposals(tuple(tables), tuple(sorted(left_out)))
+
+
+def _propose(database: Database, name: str) -> TableProposal:
+    """On a connection of its own: PostgreSQL ends a transaction with the first refused statement."""
+    dialect = database.source_dialect
+    with database.errors_told(), database.source_engine.connect() as connection:
+        return propose(connection, dialect, inspect_table(connection, name))

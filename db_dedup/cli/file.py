@@ -1,0 +1,133 @@
+"""`db-dedup file`: the duplicates in a CSV, Excel or Parquet file, without a database."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from db_dedup.cli.output import print_json
+from db_dedup.cli.review import Review
+from db_dedup.cli.scan import tell_report
+from db_dedup.cli.terminal import TerminalProgress, say
+from db_dedup.cli.texts import Full, read_member_texts
+from db_dedup.config import DEFAULT_PRESET
+from db_dedup.errors import ConfigError
+from db_dedup.frames.embedded import SheetDuplicates, find_in_sheet, propose_columns
+from db_dedup.frames.files import check_output, read_file, write_file
+from db_dedup.frames.sheet import Sheet
+
+_MEMBERS_SHOWN = 5
+
+
+def file(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV, Excel or Parquet file.")],
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            envvar="DB_DEDUP_COLUMN",
+            help="Compare this column; may be given again. Left out, the columns of texts are compared.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            envvar="DB_DEDUP_OUT",
+            help="Write the same rows with group, group size and representative: .csv, .xlsx or .parquet.",
+            show_default=False,
+        ),
+    ] = None,
+    within: Annotated[
+        list[str] | None,
+        typer.Option(
+            envvar="DB_DEDUP_WITHIN",
+            help="Duplicates must agree in this column; may be given again.",
+            show_default=False,
+        ),
+    ] = None,
+    preset: Annotated[str, typer.Option(envvar="DB_DEDUP_PRESET", help="The rule.")] = DEFAULT_PRESET,
+    encoding: Annotated[
+        str | None,
+        typer.Option(
+            envvar="DB_DEDUP_ENCODING",
+            help="Of a CSV file, e.g. gb18030. Left out, it is detected.",
+            show_default=False,
+        ),
+    ] = None,
+    sheet: Annotated[
+        str | None,
+        typer.Option(
+            envvar="DB_DEDUP_SHEET", help="Of a workbook. Left out, the first one.", show_default=False
+        ),
+    ] = None,
+    database: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="DB_DEDUP_DATABASE",
+            help="Keep the rows and the answer in this new SQLite file.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(envvar="DB_DEDUP_LIMIT", min=0, help="Show so many groups, the largest first.")
+    ] = 10,
+    full: Full = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", envvar="DB_DEDUP_JSON", help="Print every group as JSON.")
+    ] = False,
+) -> None:
+    """Find the duplicates in FILE and show them side by side; the file itself is only read."""
+    if out is not None:
+        check_output(out, path)
+    rows = read_file(path, encoding, sheet)
+    say(f"{rows.description}, {len(rows.rows):,} rows")
+    chosen = columns or _proposed(rows)
+    say(f"compared: {', '.join(chosen)}")
+    settings = {"preset": preset, "within": within or ()}
+    with (
+        TerminalProgress() as progress,
+        find_in_sheet(rows, chosen, settings, database, progress) as found,
+    ):
+        if out is not None:
+            write_file(out, path, rows, found.groups)
+        if as_json:
+            print_json(_as_json(rows, chosen, found))
+        elif limit:
+            _show_groups(found, limit, full)
+        tell_report(replace(found.report, table=path.name))
+    if out is not None:
+        say(f"wrote {out}")
+
+
+def _proposed(rows: Sheet) -> list[str]:
+    """The columns of texts; the others are named with the reason."""
+    choices = propose_columns(rows)
+    chosen = [choice.name for choice in choices if choice.is_chosen]
+    for choice in choices:
+        if not choice.is_chosen:
+            say(f"left out: {choice.name} ({choice.reason})")
+    if not chosen:
+        known = ", ".join(rows.names)
+        raise ConfigError(f"no column holds texts to compare: name one with --column; there are {known}")
+    return chosen
+
+
+def _show_groups(found: SheetDuplicates, limit: int, full: bool) -> None:
+    groups = found.dedup.groups(limit)
+    reader = found.dedup.texts()
+    members = read_member_texts(found.dedup, reader, groups, 1 + _MEMBERS_SHOWN)
+    Review(reader.columns, full).print_groups(groups, members)
+
+
+def _as_json(rows: Sheet, chosen: Sequence[str], found: SheetDuplicates) -> dict[str, Any]:
+    groups = found.groups.members(rows.first_row)
+    return {
+        "file": rows.description,
+        "compared": list(chosen),
+        "report": asdict(found.report),
+        "groups": [{"group": group[0], "size": len(group), "rows": group} for group in groups],
+    }

@@ -1,0 +1,40 @@
+"""Databases that offices run and that we do not work in: what to try instead."""
+
+from typing import Final
+
+_COMPATIBLE: Final = (
+    "{name} is not supported by name. It speaks PostgreSQL's protocol: try "
+    "postgresql://user:password@host/name on a copy first; this has not been tested"
+)
+_ANOTHER: Final = (
+    "{name} is not supported: export the table to a CSV file and run `db-dedup file FILE.csv`, "
+    "or copy it into SQLite, PostgreSQL, MariaDB or MySQL"
+)
+_SPEAK_POSTGRESQL: Final = {
+    "kingbase": "KingbaseES",
+    "kingbase8": "KingbaseES",
+    "kingbasees": "KingbaseES",
+    "opengauss": "openGauss",
+    "gaussdb": "GaussDB",
+    "highgo": "HighGo",
+}
+_OTHERS: Final = {
+    "dm": "DM",
+    "dameng": "DM",
+    "oracle": "Oracle",
+    "mssql": "SQL Server",
+    "oceanbase": "OceanBase",
+    "db2": "Db2",
+    "duckdb": "DuckDB",
+    "clickhouse": "ClickHouse",
+    "hive": "Hive",
+    "access": "Access",
+    "cockroachdb": "CockroachDB",
+    "redshift": "Redshift",
+}
+
+OTHER_DATABASES: Final = {
+    **{scheme: _COMPATIBLE.format(name=name) for scheme, name in _SPEAK_POSTGRESQL.items()},
+    **{scheme: _ANOTHER.format(name=name) for scheme, name in _OTHERS.items()},
+}
+"""The first part of a URL, in lower case -> the whole error message."""

@@ -1,0 +1,101 @@
+"""CSV files of any usual encoding and separator."""
+
+import codecs
+import csv
+import io
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from charset_normalizer import from_bytes
+
+from db_dedup.errors import ConfigError
+from db_dedup.formulas import without_formula
+from db_dedup.frames.sheet import Sheet, sheet_of
+
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_NATIONAL: Final = ["gb18030", "big5", "cp1252", "shift_jis", "euc_kr"]
+"""What spreadsheets write where it is not Unicode: China, Taiwan, the West, Japan, Korea."""
+_SEPARATORS: Final = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
+_SAMPLE_BYTES: Final = 1_000_000
+
+
+def read_csv(path: Path, encoding: str | None = None) -> Sheet:
+    """Read a CSV file; its encoding and its separator are detected.
+
+    Args:
+        path: the file.
+        encoding: by Python's name; None: detect it.
+
+    Raises:
+        ConfigError: It is no text in this encoding, or not well-formed CSV.
+    """
+    content = path.read_bytes()
+    used = encoding or detect_encoding(content)
+    if used is None:
+        raise ConfigError(f"the encoding of {path} is not clear: name it, e.g. --encoding gb18030")
+    try:
+        text = content.decode(used)
+    except (UnicodeError, LookupError) as error:
+        raise ConfigError(f"{path} is no text in the encoding {used!r}: {_reason(error)}") from None
+    separator = _separator(text)
+    description = f"{path.name}: CSV, {used}, separated by {_SEPARATORS[separator]}"
+    # One text holds at most the whole file.
+    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        return sheet_of(filter(None, reader), 2, description)
+    except csv.Error as error:
+        raise ConfigError(f"{path}, line {reader.line_num}: {error}") from None
+
+
+def detect_encoding(content: bytes) -> str | None:
+    """Detect the encoding: by its byte order mark, UTF-8 where it is valid, else the likeliest national one.
+
+    Returns:
+        Python's name of it; None where nothing fits.
+    """
+    for mark, encoding in _MARKS:
+        if content.startswith(mark):
+            return encoding
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        # No character of these encodings has a line feed among its bytes.
+        end = content.rfind(b"\n", 0, _SAMPLE_BYTES) + 1 or None
+        found = from_bytes(content[:end], cp_isolation=_NATIONAL).best()
+        return None if found is None else str(found.encoding)
+    return "utf-8"
+
+
+def write_csv(path: Path, names: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Write a CSV file that spreadsheets open as it is: UTF-8 with its mark, formulas made harmless."""
+    with path.open("w", encoding="utf-8-sig", newline="", errors="backslashreplace") as file:
+        writer = csv.writer(file)
+        writer.writerow(map(without_formula, names))
+        writer.writerows(map(without_formula, row) for row in rows)
+
+
+def _separator(text: str) -> str:
+    """The one that cuts the header into the most names."""
+    return max(_SEPARATORS, key=lambda separator: len(_header(text, separator)))
+
+
+def _header(text: str, separator: str) -> list[str]:
+    try:
+        return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), [])
+    except csv.Error:
+        return []
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start:,} does not fit"
+    return "Python knows no such encoding"

@@ -1,0 +1,67 @@
+"""Duplicates in a data frame of pandas, Polars or PyArrow."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from db_dedup.errors import ConfigError
+from db_dedup.frames.embedded import find_in_sheet, propose_columns
+from db_dedup.frames.extras import load
+from db_dedup.frames.sheet import Sheet, unique_names
+from db_dedup.progress import Progress
+
+if TYPE_CHECKING:
+    from db_dedup.config import Text, Value
+
+FrameT = TypeVar("FrameT")
+
+
+def find_duplicates(
+    frame: FrameT,
+    columns: "Sequence[str] | Mapping[str, Text | Value] | Mapping[str, int] | None" = None,
+    *,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> FrameT:
+    """Find the near-duplicates among the rows of a data frame.
+
+    Args:
+        frame: n rows: a pandas or Polars DataFrame or a PyArrow Table (anything that narwhals takes).
+        columns: the columns to compare, or their settings by name; None: those that hold texts, as `init`
+            would choose them.
+        progress: told how far the scan is.
+        settings: of the table, as in `dedup.toml`: `preset`, `within`, `order`, `threshold`, and so on.
+
+    Returns:
+        The same frame with three more columns. `duplicate_group`: the position, counted from 0, of the row
+        that represents the group of this row; its own where it has no duplicate. `group_size`: 1 where it has
+        none. `is_representative`: keep the rows where it is true to have each matter once.
+
+    Raises:
+        MissingExtraError: narwhals is not installed.
+        ConfigError: It is no data frame, no column holds texts, or a setting is wrong.
+    """
+    narwhals = load("narwhals", "frames")
+    try:
+        data = narwhals.from_native(frame, eager_only=True)
+    except TypeError:
+        raise ConfigError(f"not a data frame in memory: {type(frame).__name__}") from None
+    names = unique_names([str(name) for name in data.columns])
+    rows = [tuple(map(_value, row)) for row in data.iter_rows()]
+    sheet = Sheet(names, rows, 0, "data frame")
+    chosen = columns or [column.name for column in propose_columns(sheet) if column.is_chosen]
+    if not chosen:
+        raise ConfigError("no column holds texts to compare: name the columns")
+    with find_in_sheet(sheet, chosen, settings, progress=progress) as found:
+        groups = found.groups
+    kinds = (narwhals.Int64, narwhals.Int64, narwhals.Boolean)
+    added = zip(groups.column_names(names), groups.columns(), kinds, strict=True)
+    new = [
+        narwhals.new_series(name, values, kind, backend=data.implementation) for name, values, kind in added
+    ]
+    result: FrameT = data.with_columns(*new).to_native()
+    return result
+
+
+def _value(value: Any) -> Any:
+    """None for what a frame has in place of it: NaN and NaT equal nothing, not even themselves."""
+    return None if value is None or value != value else value  # noqa: PLR0124

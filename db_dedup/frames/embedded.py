@@ -1,0 +1,127 @@
+"""A sheet in an embedded SQLite database, where its duplicates are found as those of any other table."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from sqlalchemy import Column, Connection, Integer, MetaData, Table, Text, insert
+
+from db_dedup.app import Database, Deduplicator
+from db_dedup.config import watched_table
+from db_dedup.dialects.batches import batches
+from db_dedup.errors import ConfigError
+from db_dedup.frames.groups import RowGroups
+from db_dedup.frames.sheet import Sheet
+from db_dedup.progress import Progress
+from db_dedup.proposal import ColumnChoice, choose_columns, profile_column
+from db_dedup.records import Family, ScanReport
+from db_dedup.store.values import canonical_text
+
+TABLE_NAME: Final = "rows"
+_SAMPLE_ROWS: Final = 1_000
+_ROWS_A_STATEMENT: Final = 1_000
+
+
+@dataclass(frozen=True)
+class SheetDuplicates:
+    """The duplicates among the rows of a sheet.
+
+    Attributes:
+        dedup: the table of these rows; a row's key is its number.
+        report: of the scan.
+        groups: by position.
+    """
+
+    dedup: Deduplicator
+    report: ScanReport
+    groups: RowGroups
+
+
+def propose_columns(sheet: Sheet) -> tuple[ColumnChoice, ...]:
+    """Judge each column of a sheet by its first rows: should it be compared, and why."""
+    sample = sheet.rows[:_SAMPLE_ROWS]
+    return choose_columns(
+        [
+            profile_column(name, Family.TEXT, [canonical_text(row[place], Family.TEXT) for row in sample])
+            for place, name in enumerate(sheet.names)
+        ]
+    )
+
+
+@contextmanager
+def find_in_sheet(
+    sheet: Sheet,
+    columns: Sequence[str] | Mapping[str, object],
+    settings: Mapping[str, Any],
+    database: Path | None = None,
+    progress: Progress | None = None,
+) -> Iterator[SheetDuplicates]:
+    """Find the duplicates among the rows of a sheet.
+
+    Args:
+        sheet: the rows.
+        columns: the names of those to compare, or their settings by name.
+        settings: of the table, as in `dedup.toml`.
+        database: a SQLite file to make and keep; None: a temporary one, which is gone after the block.
+        progress: told how far the scan is.
+
+    Raises:
+        ConfigError: A setting is wrong, or the file is there already.
+        UnknownNameError: There is no column of one of the names.
+    """
+    chosen = dict(columns) if isinstance(columns, Mapping) else {name: {} for name in columns}
+    for name in chosen:
+        sheet.place(name)
+    key = _free_name("row", sheet.names)
+    watched = watched_table(TABLE_NAME, {**settings, "columns": chosen, "key": key})
+    with ExitStack() as resources:
+        path = _new_file(database, resources)
+        opened = resources.enter_context(closing(Database(f"sqlite:///{path}", create=True)))
+        with opened.errors_told(), opened.engine.begin() as connection:
+            _fill(connection, sheet, key)
+        dedup = Deduplicator(opened, watched, progress=progress)
+        dedup.upgrade()
+        yield SheetDuplicates(dedup, dedup.scan(), _groups(dedup, sheet))
+
+
+def _groups(dedup: Deduplicator, sheet: Sheet) -> RowGroups:
+    ids = [group.group_id for group in dedup.groups()]
+    members = (
+        [int(key) - sheet.first_row for key in keys]
+        for some in batches(ids, _ROWS_A_STATEMENT)
+        for keys in dedup.members_of(some).values()
+    )
+    return RowGroups.of_members(len(sheet.rows), members)
+
+
+def _new_file(database: Path | None, resources: ExitStack) -> Path:
+    if database is None:
+        folder = resources.enter_context(TemporaryDirectory(prefix="db-dedup-", ignore_cleanup_errors=True))
+        return Path(folder) / "rows.db"
+    if database.exists():
+        raise ConfigError(f"{database} is there already: name a file that is not, or remove it")
+    return database
+
+
+def _fill(connection: Connection, sheet: Sheet, key: str) -> None:
+    """Make the table of the rows, each under its number; values become texts."""
+    columns = [Column(name, Text) for name in sheet.names]
+    rows = Table(TABLE_NAME, MetaData(), Column(key, Integer, primary_key=True), *columns)
+    rows.create(connection)
+    for batch in batches(enumerate(sheet.rows, sheet.first_row), _ROWS_A_STATEMENT):
+        connection.execute(
+            insert(rows),
+            [{key: number, **dict(zip(sheet.names, map(_cell, row), strict=True))} for number, row in batch],
+        )
+
+
+def _cell(value: Any) -> str | None:
+    return None if value is None else canonical_text(value, Family.OTHER)
+
+
+def _free_name(base: str, taken: Sequence[str]) -> str:
+    others = {name.casefold() for name in taken}
+    return next(name for n in range(len(others) + 1) if (name := f"{base}{'_number' * n}") not in others)

@@ -1,0 +1,78 @@
+"""Workbooks: read from all usual formats, written as .xlsx."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from db_dedup.errors import ConfigError
+from db_dedup.frames.extras import load
+from db_dedup.frames.sheet import Sheet, sheet_of
+
+_EXTRA: Final = "excel"
+_MOST_ROWS: Final = 1_048_575
+"""Below the header, in one sheet of a workbook."""
+_LONGEST_CELL: Final = 32_767
+"""Characters."""
+
+
+def read_excel(path: Path, sheet: str | None = None) -> Sheet:
+    """Read one sheet of a workbook (.xlsx, .xlsm, .xlsb, .xls, .ods).
+
+    Args:
+        path: the workbook.
+        sheet: its name; None: the first one.
+
+    Raises:
+        ConfigError: It is no workbook, is locked by a password, or has no such sheet.
+    """
+    calamine = load("python_calamine", _EXTRA)
+    try:
+        with calamine.CalamineWorkbook.from_path(path) as workbook:
+            name = sheet or workbook.sheet_names[0]
+            if name not in workbook.sheet_names:
+                known = ", ".join(workbook.sheet_names)
+                raise ConfigError(f"{path} has no sheet {name!r}; it has {known}")
+            found = workbook.get_sheet_by_name(name)
+            records = found.to_python(skip_empty_area=True)
+            first_row = (found.start or (0, 0))[0] + 2
+    except calamine.CalamineError as error:
+        raise ConfigError(f"{path} cannot be read as a workbook: {error}") from None
+    return sheet_of(records, first_row, f"{path.name}: workbook, sheet {name}")
+
+
+def write_excel(path: Path, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Write a workbook of one sheet; texts that look like formulas or links stay texts.
+
+    Raises:
+        ConfigError: A workbook cannot hold so many rows, or so long a text.
+    """
+    if len(rows) > _MOST_ROWS:
+        raise ConfigError(f"a workbook holds {_MOST_ROWS:,} rows, not {len(rows):,}: write .csv or .parquet")
+    xlsxwriter = load("xlsxwriter", _EXTRA)
+    options = {
+        "constant_memory": True,
+        "strings_to_formulas": False,
+        "strings_to_urls": False,
+        "strings_to_numbers": False,
+        "nan_inf_to_errors": True,
+        "remove_timezone": True,
+        "default_date_format": "yyyy-mm-dd hh:mm:ss",
+    }
+    with xlsxwriter.Workbook(str(path), options) as workbook:
+        sheet = workbook.add_worksheet()
+        for number, row in enumerate((names, *rows)):
+            for place, value in enumerate(row):
+                if value is not None:
+                    sheet.write(number, place, _cell(value, number))
+
+
+def _cell(value: Any, number: int) -> Any:
+    """Return what a cell can hold."""
+    if not isinstance(value, bool | int | float | str) and not hasattr(value, "isoformat"):
+        value = str(value)
+    if isinstance(value, str) and len(value) > _LONGEST_CELL:
+        raise ConfigError(
+            f"row {number + 1} has a text of {len(value):,} characters, and a cell of a workbook holds "
+            f"{_LONGEST_CELL:,}: write .csv or .parquet"
+        )
+    return value

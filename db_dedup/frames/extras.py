@@ -1,0 +1,18 @@
+"""Libraries that an extra brings, imported when they are needed."""
+
+from importlib import import_module
+from typing import Any
+
+from db_dedup.errors import MissingExtraError
+
+
+def load(module: str, extra: str) -> Any:
+    """Import a module.
+
+    Raises:
+        MissingExtraError: It is not installed; the message names the extra.
+    """
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingExtraError(module.partition(".")[0], extra) from None

@@ -1,0 +1,81 @@
+"""Files by their endings: read as sheets, written with the groups that were found."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from db_dedup.errors import ConfigError
+from db_dedup.frames.csv_file import read_csv, write_csv
+from db_dedup.frames.excel_file import read_excel, write_excel
+from db_dedup.frames.groups import RowGroups
+from db_dedup.frames.parquet_file import read_parquet, write_parquet
+from db_dedup.frames.sheet import Sheet
+
+_CSV: Final = (".csv", ".tsv", ".txt")
+_WORKBOOKS: Final = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+_PARQUET: Final = (".parquet", ".pq")
+_WRITTEN: Final = (".csv", ".xlsx", ".parquet")
+
+
+def read_file(path: Path, encoding: str | None = None, sheet: str | None = None) -> Sheet:
+    """Read a file.
+
+    Args:
+        path: its ending tells what it is.
+        encoding: of a CSV file; None: detect it.
+        sheet: of a workbook; None: the first one.
+
+    Raises:
+        ConfigError: It is not there, or not what its ending says.
+        MissingExtraError: The library that reads it is not installed.
+    """
+    if not path.is_file():
+        raise ConfigError(f"there is no file {path}")
+    match path.suffix.lower():
+        case ending if ending in _CSV:
+            return read_csv(path, encoding)
+        case ending if ending in _WORKBOOKS:
+            return read_excel(path, sheet)
+        case ending if ending in _PARQUET:
+            return read_parquet(path)
+    known = ", ".join((*_CSV, *_WORKBOOKS, *_PARQUET))
+    raise ConfigError(f"{path} has an ending that is not known; known are {known}")
+
+
+def check_output(path: Path, source: Path) -> None:
+    """Refuse a file that could not be written at the end, before the work begins.
+
+    Raises:
+        ConfigError: Its ending is not known, its folder is not there, or it is the file that is read.
+    """
+    if path.suffix.lower() not in _WRITTEN:
+        raise ConfigError(f"--out {path} should end in {', '.join(_WRITTEN)}")
+    if not path.parent.is_dir():
+        raise ConfigError(f"--out {path}: there is no folder {path.parent}")
+    if path.exists() and path.samefile(source):
+        raise ConfigError(f"--out {path} is the file that is read: name another one")
+
+
+def write_file(path: Path, source: Path, sheet: Sheet, groups: RowGroups) -> None:
+    """Write the rows of a sheet, in their order, with the group, its size and whether they represent it.
+
+    Args:
+        path: its ending tells what to write: .csv, .xlsx or .parquet.
+        source: the file from which the sheet was read.
+        sheet: the rows.
+        groups: of these rows.
+
+    Raises:
+        ConfigError: The kind of file cannot hold these rows.
+    """
+    names = (*sheet.names, *groups.column_names(sheet.names))
+    added: Sequence[tuple[Any, ...]] = list(zip(*groups.columns(sheet.first_row), strict=True))
+    rows = [(*row, *more) for row, more in zip(sheet.rows, added, strict=True)]
+    match path.suffix.lower():
+        case ".csv":
+            write_csv(path, names, rows)
+        case ".xlsx":
+            write_excel(path, names, rows)
+        case _:
+            is_parquet = source.suffix.lower() in _PARQUET
+            write_parquet(path, names, rows, source if is_parquet else None)

@@ -1,0 +1,82 @@
+"""Rows of cells under named columns, wherever they were read from."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from db_dedup.errors import ConfigError, UnknownNameError
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table outside any database.
+
+    Attributes:
+        names: of the columns, unique whatever their case.
+        rows: n rows of one value for each column; None for an empty cell.
+        first_row: the number by which people know the first of these rows: 2 below a header line.
+        description: what was read and how, for people.
+    """
+
+    names: tuple[str, ...]
+    rows: Sequence[tuple[Any, ...]]
+    first_row: int
+    description: str
+
+    def place(self, name: str) -> int:
+        """Return the place of a column.
+
+        Raises:
+            UnknownNameError: There is none of that name.
+        """
+        if name not in self.names:
+            raise UnknownNameError("column", name, self.names)
+        return self.names.index(name)
+
+
+def sheet_of(records: Iterable[Sequence[Any]], first_row: int, description: str) -> Sheet:
+    """Make a sheet of records, of which the first holds the names of the columns.
+
+    Records without any value are left out. Cells that are missing at the end of a record are empty.
+
+    Args:
+        records: the header, then the rows.
+        first_row: the number of the first record after the header.
+        description: what was read and how.
+
+    Raises:
+        ConfigError: There is no header, or a record has values beyond the last column.
+    """
+    lines = iter(records)
+    header = next(lines, None)
+    if not header:
+        raise ConfigError(f"{description} is empty: its first line should name the columns")
+    names = unique_names([_stripped(cell) for cell in header])
+    rows = [_filled(record, len(names), number) for number, record in enumerate(lines, first_row)]
+    return Sheet(names, rows, first_row, description)
+
+
+def unique_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Number the names that occur before, whatever their case, and name the columns that have none."""
+    taken: set[str] = set()
+    unique = []
+    for place, given in enumerate(names, 1):
+        name = base = given or f"column_{place}"
+        number = 1
+        while name.casefold() in taken:
+            number += 1
+            name = f"{base}_{number}"
+        taken.add(name.casefold())
+        unique.append(name)
+    return tuple(unique)
+
+
+def _stripped(cell: Any) -> str:
+    return "" if cell is None else str(cell).strip().lstrip("\ufeff")
+
+
+def _filled(record: Sequence[Any], width: int, number: int) -> tuple[Any, ...]:
+    if any(cell not in (None, "") for cell in record[width:]):
+        raise ConfigError(f"row {number} has {len(record)} values, but the header names {width} columns")
+    cells = [None if cell == "" else cell for cell in record[:width]]
+    return (*cells, *[None] * (width - len(cells)))

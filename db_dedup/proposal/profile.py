@@ -1,0 +1,121 @@
+"""What a sample of a column's values tells about the column."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import mean
+from typing import Final
+
+from db_dedup.records import Family
+
+_IDEOGRAPHS_A_WORD: Final = 2
+_MOSTLY: Final = 0.8
+"""A column is of a form if this share of its values is."""
+
+# Scripts without spaces between words: about two characters make one.
+_UNSPACED: Final = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff]"
+)
+_SPACED_WORD: Final = re.compile(r"[^\W\d_]{2,}")
+_DATE: Final = re.compile(
+    r"\d{4}[-/.年]\d{1,2}[-/.月]\d{1,2}.{0,20}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}.{0,20}"
+    r"|[A-Z][a-z]{2} [A-Z][a-z]{2} \d{1,2} [\d:]{8} .{0,11}",
+    re.DOTALL,
+)
+_NUMBER: Final = re.compile(r"[-+]?[\d,]*\.?\d+([eE][+-]?\d+)?%?")
+_LINK_OR_FILE: Final = re.compile(
+    r"[a-z][a-z0-9+.-]*://\S+|www\.\S+|[\w.+-]+@[\w-]+(\.[\w-]+)+|(/|[a-z]:\\)\S+"
+    r"|\S+\.(pdf|docx?|xlsx?|pptx?|wps|ofd|jpe?g|png|gif|bmp|tiff?|mp[34]|wav|avi|mov|txt|csv|json|xml|html?"
+    r"|zip|rar|7z)",
+    re.IGNORECASE,
+)
+_CODE: Final = re.compile(r"(?=\S*\d)[\w.:/+#-]+|[0-9a-f-]{16,}", re.IGNORECASE | re.ASCII)
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """What the values of one column look like.
+
+    Attributes:
+        name: of the column.
+        values: how many rows of the sample have a value.
+        filled_share: of the rows of the sample that have a value, 0 to 1.
+        mean_length: of the values, in characters.
+        mean_words: of the values; two ideographs count as a word.
+        distinct: how many different values there are in the sample.
+        distinct_share: of the values, 0 to 1.
+        form: "text", or what the values are instead: "number", "date", "JSON", "link or file name", "code",
+            "flag", "binary"; "" without any value.
+    """
+
+    name: str
+    values: int
+    filled_share: float
+    mean_length: float
+    mean_words: float
+    distinct: int
+    distinct_share: float
+    form: str
+
+
+def profile_column(name: str, family: Family, values: Sequence[str]) -> ColumnProfile:
+    """Judge a column by the canonical texts of a sample of its values, "" for NULL."""
+    filled = [value.strip() for value in values if value.strip()]
+    if not filled:
+        return ColumnProfile(name, 0, 0.0, 0.0, 0.0, 0, 0.0, "")
+    distinct = len(set(filled))
+    return ColumnProfile(
+        name,
+        len(filled),
+        len(filled) / len(values),
+        mean(map(len, filled)),
+        mean(map(count_words, filled)),
+        distinct,
+        distinct / len(filled),
+        _FORM_OF_FAMILY.get(family) or _form(filled),
+    )
+
+
+def count_words(text: str) -> float:
+    """Roughly how many words a text has, in scripts with and without spaces."""
+    unspaced = len(_UNSPACED.findall(text))
+    return unspaced / _IDEOGRAPHS_A_WORD + len(_SPACED_WORD.findall(_UNSPACED.sub(" ", text)))
+
+
+_FORM_OF_FAMILY: Final = {
+    Family.NUMBER: "number",
+    Family.BOOLEAN: "flag",
+    Family.DATE: "date",
+    Family.TIME: "date",
+    Family.BINARY: "binary",
+    Family.UUID: "code",
+}
+
+
+def _is_json(text: str) -> bool:
+    if not text.startswith(("{", "[")):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+_FORMS: Final[tuple[tuple[str, Callable[[str], object]], ...]] = (
+    ("date", _DATE.fullmatch),
+    ("number", _NUMBER.fullmatch),
+    ("JSON", _is_json),
+    ("link or file name", _LINK_OR_FILE.fullmatch),
+    ("code", _CODE.fullmatch),
+)
+
+
+def _form(values: Iterable[str]) -> str:
+    """The first form that most values have."""
+    counted = Counter(next((name for name, matches in _FORMS if matches(value)), "text") for value in values)
+    (form, count), *_ = counted.most_common(1)
+    return form if form == "text" or count >= _MOSTLY * counted.total() else "text"

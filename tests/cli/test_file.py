@@ -1,0 +1,161 @@
+"""`file`: from a file to its groups, and to a file with them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+import xlsxwriter
+from python_calamine import CalamineWorkbook
+
+from db_dedup.frames.excel_file import write_excel
+from db_dedup.frames.parquet_file import write_parquet
+from db_dedup.sample import Sample
+from tests.cli.conftest import fail, succeed
+
+NAMES = ["编号", "title", "content", "upvotes"]
+
+
+@pytest.fixture
+def rows(sample: Sample) -> list[list[Any]]:
+    return [[f"A{p.id:06}", p.title, p.content, p.id % 7] for p in sample.petitions]
+
+
+@pytest.fixture
+def letters(rows: list[list[Any]]) -> Path:
+    path = Path("letters.csv")
+    with path.open("w", encoding="gb18030", newline="") as file:
+        csv.writer(file).writerows([NAMES, *rows])
+    return path
+
+
+def written(path: Path) -> list[list[str]]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_one_command_on_a_file(letters: Path, rows: list[list[Any]]) -> None:
+    before = letters.read_bytes()
+    result = succeed("file", str(letters), "--out", "found.csv")
+    assert "gb18030" in result.stderr
+    assert "compared: title, content" in result.stderr
+    assert "left out: upvotes (a number)" in result.stderr
+    assert result.stdout.count("(representative)") >= 10
+    header, *lines = written(Path("found.csv"))
+    assert header == [*NAMES, "duplicate_group", "group_size", "is_representative"]
+    assert [line[:3] for line in lines] == [row[:3] for row in rows]
+    groups = [int(line[4]) for line in lines]
+    assert [groups.count(group) for group in groups] == [int(line[5]) for line in lines]
+    assert [str(group == row) for row, group in enumerate(groups, 2)] == [line[6] for line in lines]
+    assert letters.read_bytes() == before
+    assert sorted(path.name for path in Path().iterdir()) == ["found.csv", "letters.csv"]
+
+
+def test_the_same_groups_as_json_and_in_every_kind_of_file(letters: Path, rows: list[list[Any]]) -> None:
+    write_excel(Path("letters.xlsx"), NAMES, rows)
+    write_parquet(Path("letters.parquet"), NAMES, rows)
+    found = {
+        path: succeed("file", path, "--json").json()
+        for path in (letters.name, "letters.xlsx", "letters.parquet")
+    }
+    of_csv = found["letters.csv"]
+    assert of_csv["compared"] == ["title", "content"]
+    assert of_csv["report"]["rows"] == len(rows)
+    assert of_csv["groups"] == found["letters.xlsx"]["groups"]
+    # Parquet has no header line: its first row is number 1.
+    shifted = [[row - 1 for row in group["rows"]] for group in of_csv["groups"]]
+    assert shifted == [group["rows"] for group in found["letters.parquet"]["groups"]]
+    assert [len(rows) for rows in shifted] == sorted(map(len, shifted), reverse=True)
+
+
+def test_answers_are_written_to_workbooks_and_parquet(letters: Path, rows: list[list[Any]]) -> None:
+    write_parquet(Path("letters.parquet"), NAMES, rows)
+    for out in ("found.csv", "found.xlsx", "found.parquet"):
+        succeed("file", str(letters), "--out", out, "--limit", "0")
+    expected = [[int(cell) for cell in line[4:6]] for line in written(Path("found.csv"))[1:]]
+    sheet = CalamineWorkbook.from_path("found.xlsx").get_sheet_by_index(0).to_python()
+    assert [line[4:6] for line in sheet[1:]] == expected
+    assert [line[1] for line in sheet[1:]] == [row[1] for row in rows]
+    table = pyarrow.parquet.read_table("found.parquet").to_pydict()
+    assert list(zip(table["duplicate_group"], table["group_size"], strict=True)) == [
+        tuple(e) for e in expected
+    ]
+    succeed("file", "letters.parquet", "--out", "typed.parquet", "--limit", "0")
+    typed = pyarrow.parquet.read_table("typed.parquet")
+    assert typed.schema.field("upvotes").type == pyarrow.int64()
+
+
+def test_a_database_may_be_kept(letters: Path, rows: list[list[Any]]) -> None:
+    succeed("file", str(letters), "--database", "kept.db", "--limit", "0")
+    connection = sqlite3.connect("kept.db")
+    assert connection.execute("SELECT count(*) FROM rows").fetchone() == (len(rows),)
+    assert connection.execute("SELECT count(*) FROM dedup_duplicates_of_rows").fetchone()[0] > 0
+    connection.close()
+    assert "there already" in str(fail("file", str(letters), "--database", "kept.db"))
+
+
+def test_columns_and_rule_can_be_named(letters: Path) -> None:
+    strict = succeed("file", str(letters), "--column", "content", "--preset", "strict", "--json").json()
+    assert strict["compared"] == ["content"]
+    loose = succeed("file", str(letters), "--column", "content", "--json").json()
+    assert strict["report"]["pairs"] < loose["report"]["pairs"]
+    apart = succeed("file", str(letters), "--column", "content", "--within", "编号", "--json").json()
+    assert apart["groups"] == []
+
+
+def test_what_all_rows_share_is_warned_of(rows: list[list[Any]]) -> None:
+    form = (
+        "【工单编号】【来电类别】投诉【诉求内容】市民来电反映以下问题，请承办单位在五个工作日内核实处理并回复市民，谢谢。"
+        * 9
+    )
+    write_parquet(Path("forms.parquet"), ["text"], [[form + row[1]] for row in rows])
+    assert "warning: one group holds" in succeed("file", "forms.parquet").stderr
+
+
+def test_a_workbook_that_begins_lower_down_keeps_its_row_numbers() -> None:
+    with xlsxwriter.Workbook("late.xlsx") as workbook:
+        workbook.add_worksheet("leer")
+        sheet = workbook.add_worksheet("Briefe")
+        for number, line in enumerate(
+            [["no", "text"], [1, "路灯坏了三个月没有人来修理"], [2, "路灯坏了三个月没有人来修理"]]
+        ):
+            sheet.write_row(4 + number, 2, line)
+    found = succeed("file", "late.xlsx", "--sheet", "Briefe", "--json").json()
+    assert found["groups"] == [{"group": 6, "size": 2, "rows": [6, 7]}]
+    assert "it has leer, Briefe" in str(fail("file", "late.xlsx", "--sheet", "Blatt 1"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (["nothing.csv"], "there is no file"),
+        (["letters.doc"], "ending that is not known"),
+        (["letters.csv", "--column", "contents"], "content"),
+        (["letters.csv", "--out", "found.doc"], "should end in"),
+        (["letters.csv", "--out", "no/such/found.csv"], "no folder"),
+        (["letters.csv", "--out", "letters.csv"], "is the file that is read"),
+        (["letters.csv", "--preset", "loose"], "preset"),
+        (["broken.xlsx"], "cannot be read as a workbook"),
+        (["broken.parquet"], "cannot be read as Parquet"),
+        (["numbers.csv"], "no column holds texts"),
+    ],
+)
+def test_bad_input(letters: Path, arguments: list[str], fault: str) -> None:
+    Path("letters.doc").write_bytes(letters.read_bytes())
+    for name in ("broken.xlsx", "broken.parquet"):
+        Path(name).write_bytes(b"no such thing")
+    Path("numbers.csv").write_text("a,b\n1,2\n3,4\n", encoding="utf-8")
+    assert fault in str(fail("file", *arguments))
+
+
+def test_a_text_too_long_for_a_cell_is_not_cut(letters: Path) -> None:
+    long = json.dumps(["路灯坏了三个月没有人来修理" * 3000], ensure_ascii=False)
+    write_parquet(Path("long.parquet"), ["text"], [[long]])
+    error = fail("file", "long.parquet", "--column", "text", "--out", "found.xlsx", "--limit", "0")
+    assert "row 2 has a text of 39,004 characters" in str(error)
+    assert letters.exists()

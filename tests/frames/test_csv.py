@@ -1,0 +1,123 @@
+"""CSV files as spreadsheets of several countries write them."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from db_dedup.errors import ConfigError
+from db_dedup.frames.csv_file import detect_encoding, read_csv, write_csv
+from db_dedup.frames.sheet import sheet_of, unique_names
+from db_dedup.sample import generate_petitions
+
+LETTERS = [
+    # GBK has no sign for a space that does not break.
+    (petition.title.replace("\xa0", " "), petition.content.replace("\xa0", " "))
+    for petition in generate_petitions(60).petitions
+]
+FRENCH = "id,texte\n" + '1,"Le café est fermé depuis l’été, où aller ? Ça coûte 20 €."\n' * 20
+
+
+def csv_of(letters: list[tuple[str, str]], separator: str = ",") -> str:
+    lines = ["标题" + separator + "内容"]
+    lines += [f'"{title}"{separator}"{content}"' for title, content in letters]
+    return "\r\n".join(lines) + "\r\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "gbk", "gb18030"])
+@pytest.mark.parametrize("count", [1, 60])
+def test_chinese_files_are_read_whatever_their_encoding(tmp_path: Path, encoding: str, count: int) -> None:
+    path = tmp_path / "letters.csv"
+    path.write_bytes(csv_of(LETTERS[:count]).encode(encoding))
+    sheet = read_csv(path)
+    assert sheet.names == ("标题", "内容")
+    assert sheet.rows == LETTERS[:count]
+    assert sheet.first_row == 2
+    assert read_csv(path, encoding).rows == sheet.rows
+
+
+def test_a_large_file_is_not_cut_inside_a_character(tmp_path: Path) -> None:
+    letters = LETTERS * 60
+    path = tmp_path / "letters.csv"
+    path.write_bytes(csv_of(letters).encode("gb18030"))
+    assert path.stat().st_size > 1_000_000
+    assert read_csv(path).rows == letters
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (FRENCH, "cp1252"),
+        ("id,本文\n" + "1,道路の街灯が三ヶ月も壊れたままです\n" * 5, "shift_jis"),
+        ("id,본문\n" + "1,가로등이 석 달째 고장입니다\n" * 5, "euc_kr"),
+        ("id,內容\n" + "1,路燈壞了三個月，沒有人來修理，請儘快處理\n" * 5, "big5"),
+    ],
+)
+def test_other_national_encodings_are_detected(text: str, encoding: str) -> None:
+    content = text.encode(encoding)
+    found = detect_encoding(content)
+    assert found is not None
+    assert content.decode(found) == text
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_separators_are_detected(tmp_path: Path, separator: str) -> None:
+    path = tmp_path / "letters.csv"
+    path.write_text(csv_of(LETTERS[:9], separator), encoding="utf-8")
+    assert read_csv(path).rows == LETTERS[:9]
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"", "is empty"),
+        (b"\n\n", "is empty"),
+        (b"a,b\n1,2,3\n", "row 2 has 3 values, but the header names 2 columns"),
+        (b'a,b\n1,"2\n', "line 2: unexpected end of data"),
+        (b"\xff\xff\xff\x00\x01\xfe", "encoding"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, content: bytes, fault: str) -> None:
+    path = tmp_path / "letters.csv"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=fault):
+        read_csv(path)
+
+
+def test_a_wrong_encoding_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "letters.csv"
+    path.write_bytes("标题\n路灯\n".encode("gbk"))
+    with pytest.raises(ConfigError, match="byte 0 does not fit"):
+        read_csv(path, "utf-8")
+    with pytest.raises(ConfigError, match="no such encoding"):
+        read_csv(path, "gb99")
+
+
+def test_short_and_blank_lines() -> None:
+    sheet = sheet_of([["a", "b"], ["1"], ["2", "", "", ""]], 2, "x")
+    assert sheet.rows == [("1", None), ("2", None)]
+
+
+def test_formulas_are_made_harmless_and_nothing_else_is_changed(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    write_csv(path, ["title", "=size"], [["=1+1", 3], ["-12.5", True], ["路灯，\n坏了", None]])
+    assert path.read_bytes().startswith(b"\xef\xbb\xbf")
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        assert list(csv.reader(file)) == [
+            ["title", "'=size"],
+            ["'=1+1", "3"],
+            ["-12.5", "True"],
+            ["路灯，\n坏了", ""],
+        ]
+
+
+@given(st.lists(st.text()))
+def test_names_become_unique_whatever_their_case(names: list[str]) -> None:
+    found = unique_names(names)
+    assert len(found) == len(names)
+    assert len({name.casefold() for name in found}) == len(names)
+    assert all(found)

@@ -1,0 +1,131 @@
+"""The same duplicates in pandas, Polars and PyArrow as in a database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from db_dedup import Text, Value, find_duplicates
+from db_dedup.errors import ConfigError, UnknownNameError
+from db_dedup.sample import generate_petitions
+
+SAMPLE = generate_petitions(80, seed=3, duplicate_share=0.4)
+DATA: dict[str, list[Any]] = {
+    "id": [f"p{petition.id}" for petition in SAMPLE.petitions],
+    "title": [petition.title for petition in SAMPLE.petitions],
+    "content": [petition.content for petition in SAMPLE.petitions],
+    "region": [petition.region for petition in SAMPLE.petitions],
+    "created_at": [petition.created_at for petition in SAMPLE.petitions],
+}
+FRAMES: dict[str, Callable[[dict[str, list[Any]]], Any]] = {
+    "pandas": pd.DataFrame,
+    "polars": pl.DataFrame,
+    "pyarrow": pa.table,
+}
+
+
+def columns_of(frame: Any) -> dict[str, list[Any]]:
+    if isinstance(frame, pa.Table):
+        return dict(frame.to_pydict())
+    if isinstance(frame, pl.DataFrame):
+        return dict(frame.to_dict(as_series=False))
+    return {name: frame[name].tolist() for name in frame.columns}
+
+
+@pytest.fixture(params=FRAMES)
+def make(request: pytest.FixtureRequest) -> Callable[[dict[str, list[Any]]], Any]:
+    found: Callable[[dict[str, list[Any]]], Any] = FRAMES[request.param]
+    return found
+
+
+def test_each_row_gets_its_group(make: Callable[[dict[str, list[Any]]], Any]) -> None:
+    frame = make(DATA)
+    found = find_duplicates(frame)
+    assert type(found) is type(frame)
+    columns = columns_of(found)
+    assert list(columns) == [*DATA, "duplicate_group", "group_size", "is_representative"]
+    group, size, first = (columns[name] for name in list(columns)[-3:])
+    assert columns["id"] == DATA["id"]
+    assert [i == g for i, g in enumerate(group)] == first
+    assert [group.count(g) for g in group] == size
+    planted = {(pair.id_a - 1, pair.id_b - 1) for pair in SAMPLE.pairs}
+    together = {(a, b) for b in range(len(group)) for a in range(b) if group[a] == group[b]}
+    assert len(together & planted) > len(planted) / 2
+    assert max(size) > 1
+
+
+def test_all_frames_give_the_same() -> None:
+    found = [
+        columns_of(find_duplicates(make(DATA), ["content"]))["duplicate_group"] for make in FRAMES.values()
+    ]
+    assert found[0] == found[1] == found[2]
+
+
+def test_settings_are_those_of_a_table() -> None:
+    frame = pl.DataFrame(
+        {
+            "body": ["小区楼道的路灯坏了三个月没有人来修理，请尽快处理"] * 3,
+            "region": ["东", "西", "东"],
+            "body_date": [3, 2, 1],
+        }
+    )
+    assert find_duplicates(frame, ["body"])["duplicate_group"].to_list() == [0, 0, 0]
+    assert find_duplicates(frame, ["body"], within="region")["duplicate_group"].to_list() == [0, 1, 0]
+    with_value: dict[str, Text | Value] = {"body": Text(), "region": Value(weight=9)}
+    assert find_duplicates(frame, with_value, preset="strict")["group_size"].to_list() == [2, 1, 2]
+    assert find_duplicates(frame, ["body"], order="body_date")["duplicate_group"].to_list() == [2, 2, 2]
+
+
+def test_the_index_of_a_pandas_frame_stays() -> None:
+    frame = pd.DataFrame({"body": ["路灯坏了三个月没有人来修理"] * 2 + ["自来水停了"]}, index=[7, 3, 7])
+    found = find_duplicates(frame, ["body"])
+    assert found.index.tolist() == [7, 3, 7]
+    assert found["duplicate_group"].tolist() == [0, 0, 2]
+    assert list(frame.columns) == ["body"]
+
+
+def test_empty_cells_and_odd_values() -> None:
+    frame = pd.DataFrame(
+        {
+            "body": ["路灯坏了三个月没有人来修理", None, float("nan"), "路灯坏了三个月没有人来修理"],
+            "when": [datetime(2019, 2, 14, tzinfo=UTC), pd.NaT, None, Decimal("1.50")],
+            "Body": [b"\xff", [1, 2], {"a": 1}, "\ud800"],
+        }
+    )
+    assert find_duplicates(frame, ["body"])["duplicate_group"].tolist() == [0, 1, 2, 0]
+
+
+def test_frames_of_odd_shapes(make: Callable[[dict[str, list[Any]]], Any]) -> None:
+    assert columns_of(find_duplicates(make({"body": []}), ["body"]))["duplicate_group"] == []
+    taken: dict[str, list[Any]] = {"body": ["路灯坏了三个月没有人来修理"], "group_size": [5]}
+    assert list(columns_of(find_duplicates(make(taken), ["body"])))[2:] == [
+        "duplicate_group",
+        "group_size_",
+        "is_representative",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("frame", "columns", "error"),
+    [
+        (pl.DataFrame({"body": ["a"]}), ["text"], UnknownNameError),
+        (pl.DataFrame({"n": [1, 2]}), None, ConfigError),
+        (pl.LazyFrame({"body": ["a"]}), ["body"], ConfigError),
+        ([["body"]], ["body"], ConfigError),
+    ],
+)
+def test_bad_input(frame: Any, columns: list[str] | None, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        find_duplicates(frame, columns)
+
+
+def test_a_wrong_setting_is_named() -> None:
+    with pytest.raises(ConfigError, match="presett"):
+        find_duplicates(pl.DataFrame({"body": ["a"]}), ["body"], presett="strict")

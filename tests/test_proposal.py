@@ -1,0 +1,128 @@
+"""Which columns are proposed, by what a sample of their values looks like."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from db_dedup.proposal import ColumnChoice, choose_columns, profile_column
+from db_dedup.records import Family
+from db_dedup.sample import generate_petitions
+
+ROWS = 200
+PETITIONS = generate_petitions(ROWS).petitions
+LETTERS = [petition.content for petition in PETITIONS]
+TITLES = [petition.title for petition in PETITIONS]
+
+
+def chosen(columns: dict[str, list[str]], families: dict[str, Family] | None = None) -> list[str]:
+    return [choice.name for choice in choices(columns, families) if choice.is_chosen]
+
+
+def choices(
+    columns: dict[str, list[str]], families: dict[str, Family] | None = None
+) -> tuple[ColumnChoice, ...]:
+    kinds = families or {}
+    return choose_columns(
+        [profile_column(name, kinds.get(name, Family.TEXT), values) for name, values in columns.items()]
+    )
+
+
+NOT_COMPARED = {
+    "id": [str(n) for n in range(ROWS)],
+    "code": [f"A{n:08}" for n in range(ROWS)],
+    "upvotes": [str(n % 17) for n in range(ROWS)],
+    "product": [
+        ("credit card", "mortgage or home loan", "credit reporting agency")[n % 3] for n in range(ROWS)
+    ],
+    "is_open": [("yes", "no")[n % 2] for n in range(ROWS)],
+    "source": ["北京市政府信件"] * ROWS,
+    "form": [json.dumps({"page": n, "title": "关于小区停水的投诉"}, ensure_ascii=False) for n in range(ROWS)],
+    "link": [f"https://city.example/letters/{n}" for n in range(ROWS)],
+    "uploaded_file": [f"scan_{n}.pdf" for n in range(ROWS)],
+    "uploaded_by": [f"clerk{n % 4}@city.example" for n in range(ROWS)],
+    "received": [f"2019/{n % 12 + 1}/{n % 28 + 1} 20:00:00" for n in range(ROWS)],
+    "petitioner": [petition.petitioner or "" for petition in PETITIONS],
+    "phone": [petition.phone or "" for petition in PETITIONS],
+    "remark": ["", "转办单位已经收到这封信件并且做了登记"] + [""] * (ROWS - 2),
+    "empty": [""] * ROWS,
+    "答复内容": [f"您好，您反映的问题已收悉，现答复如下：经第{n}次核实，情况属实。" for n in range(ROWS)],
+}
+
+
+@pytest.mark.parametrize("name", NOT_COMPARED)
+def test_what_says_nothing_of_the_matter_is_left_out_with_a_reason(name: str) -> None:
+    columns = {"title": TITLES, name: NOT_COMPARED[name], "content": LETTERS}
+    assert chosen(columns) == ["title", "content"]
+    assert next(choice.reason for choice in choices(columns) if choice.name == name)
+
+
+def test_a_wide_table_is_compared_by_its_texts_alone() -> None:
+    assert chosen({**NOT_COMPARED, "narrative": LETTERS}) == ["narrative"]
+
+
+def test_a_table_of_answers_is_compared_by_its_answers() -> None:
+    assert chosen({"id": NOT_COMPARED["id"], "reply": LETTERS}) == ["reply"]
+
+
+def test_a_text_that_few_rows_have_is_still_the_text() -> None:
+    narrative = [text if n % 5 == 0 else "" for n, text in enumerate(LETTERS)]
+    assert chosen({"product": NOT_COMPARED["product"], "narrative": narrative}) == ["narrative"]
+
+
+def test_few_equal_texts_are_still_texts() -> None:
+    assert chosen({"id": ["1", "2"], "content": LETTERS[:1] * 2}) == ["content"]
+
+
+def test_titles_alone_are_texts() -> None:
+    assert chosen({"id": NOT_COMPARED["id"], "title": TITLES}) == ["title"]
+
+
+def test_english_texts() -> None:
+    random = Random(1)
+    words = ["the", "street", "light", "has", "been", "dark", "for", "three", "months", "nobody", "came"]
+    texts = [" ".join(random.choices(words, k=15)) for _ in range(ROWS)]
+    assert chosen({"state": ["FL", "CA", "NY", "TX"] * (ROWS // 4), "text": texts}) == ["text"]
+
+
+def test_a_register_is_compared_by_what_identifies_a_row() -> None:
+    random = Random(1)
+
+    def names(count: int) -> list[str]:
+        return ["".join(random.choices("abcdefghij", k=7)).title() for _ in range(count)]
+
+    register = {
+        "rec_id": [f"rec-{n}-org" for n in range(ROWS)],
+        "given_name": names(ROWS),
+        "surname": names(ROWS),
+        "address": [f"{n} {name} Street" for n, name in enumerate(names(ROWS))],
+        "state": ["nsw", "vic", "qld", "wa"] * (ROWS // 4),
+        "date_of_birth": [f"{1900 + n % 99}{n % 12 + 1:02}{n % 28 + 1:02}" for n in range(ROWS)],
+    }
+    assert chosen(register) == ["given_name", "surname", "address", "date_of_birth"]
+
+
+def test_types_count_as_well_as_values() -> None:
+    families = {"price": Family.NUMBER, "made": Family.DATE, "photo": Family.BINARY, "done": Family.BOOLEAN}
+    columns = dict.fromkeys(families, LETTERS)
+    assert chosen({**columns, "content": LETTERS}, families) == ["content"]
+
+
+def test_a_text_with_a_number_and_without_a_space_is_no_code() -> None:
+    assert chosen({"content": [f"第{n}号楼的路灯坏了三个月没有人来修理" for n in range(ROWS)]}) == ["content"]
+
+
+def test_nothing_is_chosen_where_there_is_nothing() -> None:
+    assert chosen({"id": NOT_COMPARED["id"], "upvotes": NOT_COMPARED["upvotes"]}) == []
+    assert chosen({"empty": []}) == []
+
+
+@given(st.dictionaries(st.text(min_size=1), st.lists(st.text(), max_size=8), max_size=5))
+def test_any_values_can_be_judged(columns: dict[str, list[str]]) -> None:
+    found = choices(columns)
+    assert [choice.name for choice in found] == list(columns)
+    assert all(choice.reason for choice in found)
