@@ -17,7 +17,8 @@ from benchmarks.exact_pairs import SimilarPairs, rows_of, similar_pairs
 from benchmarks.scanning import fill, scan_copy, watch
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.table_scan import MEASURE_OF
-from db_dedup.engines.fingerprinter import NOTHING_TO_SAY, Fingerprinter
+from db_dedup.engines.fingerprinter import Fingerprinter
+from db_dedup.engines.row_texts import NOTHING_TO_SAY
 from db_dedup.flow.features import Features, concatenate_features
 from db_dedup.flow.normalise import normalise_batch
 

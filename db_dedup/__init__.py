@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from db_dedup.app import Database, Deduplicator, view_aside
     from db_dedup.config import Settings, Text, Value, WatchedTable
     from db_dedup.errors import DedupError
+    from db_dedup.frames.data_frame import find_duplicates
     from db_dedup.records import DuplicatePair, Explanation, GroupSummary, Match, ScanReport
     from db_dedup.schema.migrate import include_name
 
@@ -28,6 +29,7 @@ _HOMES = {
     "Text": "db_dedup.config",
     "Value": "db_dedup.config",
     "WatchedTable": "db_dedup.config",
+    "find_duplicates": "db_dedup.frames.data_frame",
     "include_name": "db_dedup.schema.migrate",
     "view_aside": "db_dedup.app",
 }
@@ -45,6 +47,7 @@ __all__ = [
     "Text",
     "Value",
     "WatchedTable",
+    "find_duplicates",
     "include_name",
     "view_aside",
 ]

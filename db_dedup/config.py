@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from db_dedup.errors import ConfigError, UnknownNameError
 
-RECIPE_VERSION: Final = 1
-"""Raised whenever the same settings would give other fingerprints."""
+RECIPE_VERSION: Final = 2
+"""Raised whenever the same settings would give other fingerprints, digests or sketches."""
 
 Measure = Literal["none", "word_jaccard", "char_jaccard", "char_overlap", "overlap", "cosine"]
 TermFrequency = Literal["raw", "log", "capped", "set"]
@@ -86,7 +86,11 @@ DEFAULT_PRESET: Final = "balanced"
 
 
 class WatchedTable(_Frozen):
-    """A table and how its duplicates are found. What is None is taken from the preset, or from inspection."""
+    """A table and how its duplicates are found. What is None is taken from the preset, or from inspection.
+
+    Attributes:
+        preset: None where every field of the rule is given, as in a stored recipe.
+    """
 
     name: str
     columns: dict[str, ColumnWeight] = Field(min_length=1)
@@ -96,7 +100,7 @@ class WatchedTable(_Frozen):
     order: str | None = None
     where: str | None = None
     within: tuple[Within, ...] = ()
-    preset: Literal["strict", "balanced"] = DEFAULT_PRESET
+    preset: Literal["strict", "balanced"] | None = DEFAULT_PRESET
     radius: int | None = Field(default=None, ge=0, le=11)
     similarity: Measure | None = None
     threshold: float | None = Field(default=None, ge=0, le=1)
@@ -131,6 +135,13 @@ class WatchedTable(_Frozen):
             data["within"] = tuple({"column": w} if isinstance(w, str) else w for w in within)
         return data
 
+    @model_validator(mode="after")
+    def _require_whole_rule(self) -> Self:
+        missing = Rule.model_fields.keys() - self._own_rule().keys()
+        if self.preset is None and missing:
+            raise ValueError(f"without a preset, {', '.join(sorted(missing))} must be given")
+        return self
+
     @property
     def table_name(self) -> str:
         """The table's name in the database, where it differs from the name it is watched under."""
@@ -139,8 +150,15 @@ class WatchedTable(_Frozen):
     @property
     def rule(self) -> Rule:
         """The preset with this table's own choices over it."""
-        own = {field: value for field in Rule.model_fields if (value := getattr(self, field)) is not None}
-        return PRESETS[self.preset].model_copy(update=own)
+        own = self._own_rule()
+        return Rule(**own) if self.preset is None else PRESETS[self.preset].model_copy(update=own)
+
+    def resolved(self) -> Self:
+        """The same settings with every field of the rule given, so that they depend on no preset."""
+        return self.model_copy(update={"preset": None, **self.rule.model_dump()})
+
+    def _own_rule(self) -> dict[str, Any]:
+        return {field: value for field in Rule.model_fields if (value := getattr(self, field)) is not None}
 
     def recipe_digest(self) -> str:
         """SHA-256, in hex, of everything that decides a fingerprint or which rows have one."""

@@ -5,7 +5,7 @@ sense; `exit_code` is what the command line returns (1 failed, 2 wrong usage).
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 _PASSWORD = re.compile(r"(://[^:/@\s]*:)[^\s'\"]*(?=@)|(\b(?:password|passwd)=)[^&\s'\"]*")
@@ -57,6 +57,26 @@ class DatabaseUnavailableError(DatabaseError):
     is_transient = True
 
 
+class StatementEndedError(DatabaseUnavailableError):
+    """The server ended a statement, or the connection while a statement ran.
+
+    A retry helps where the server was the cause. Where the same work is ended again and again, the work is:
+    it takes too long, or more memory than the server has.
+    """
+
+
+class TooMuchAtOnceError(DedupError):
+    """A statement is too large for the database, or some work for the memory; a part of it may not be."""
+
+
+class FaultyTablesError(DedupError):
+    """Some of several tables could not be worked on."""
+
+    def __init__(self, faults: Mapping[str, DedupError]) -> None:
+        self.faults = dict(faults)
+        super().__init__("; ".join(f"{name}: {fault}" for name, fault in faults.items()))
+
+
 class TemporaryFolderError(DedupError):
     """What a scan keeps aside on disk cannot be written there."""
 
@@ -69,8 +89,28 @@ class NotScannedError(DedupError):
     """The table has no finished scan yet."""
 
 
+class TriggerError(DedupError):
+    """The triggers of a table are missing, disabled, changed, or made for other settings."""
+
+
 class RecipeDiffersError(DedupError):
     """The settings file and the stored recipe say different things."""
+
+
+class OutdatedRecipeError(DedupError):
+    """The stored answer was made by another version of db-dedup, which computes other fingerprints."""
+
+    def __init__(self, table: str, made_by: int, computed: int) -> None:
+        self.table, self.made_by, self.computed = table, made_by, computed
+        age, remedy = (
+            ("a newer", "upgrade db-dedup here")
+            if made_by > computed
+            else ("an older", f"run `db-dedup scan {table}`")
+        )
+        super().__init__(
+            f"the stored answer of {table!r} was made by {age} version of db-dedup "
+            f"(recipe version {made_by}, this one computes {computed}): {remedy}"
+        )
 
 
 class ScanRunningError(DedupError):

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from typer.main import get_command
 
-from db_dedup.cli import app
+from db_dedup.cli.application import app
 
 PAGE: Final = Path(__file__).parent / "reference" / "cli.md"
 _WIDTH: Final = 100

@@ -22,27 +22,41 @@ from tests.servers import (
     fresh_database,
     opened,
     start_mariadb,
+    start_mysql,
     start_postgresql,
 )
+from tests.thorough import MYSQL
 
-# A job in the background ignores Ctrl-C, and so would all that it starts; the tests send it to some.
+# A job in the background ignores Ctrl-C, one under nohup SIGHUP, and so would all that they start; the tests
+# send both to some.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 NOT_TESTED = "NOT TESTED: "
 
 THOROUGH = (
     "bad_input/",
+    "cli/test_interrupts.py",
+    "dialects/test_key_round_trips.py",
+    "dialects/test_statement_sizes.py",
+    "frames/test_data_frame.py",
     "guest/test_grants.py",
     "guest/test_names.py::test_an_odd_schema",
+    "health/test_late_server.py",
     "health/test_metrics.py",
     "health/test_schedule.py",
     "interrupted/",
-    "labels/test_histories.py",
+    "labels/test_switched_recipes.py",
+    "scan/test_pieces.py",
+    "schema/test_queue_key.py",
     "test_benchmarks.py",
     "test_examples.py::test_alembic_host",
     "test_examples.py::test_every_question_is_printed",
     "test_servers.py",
     "triggers/test_property.py",
+    "triggers/test_removal.py",
+    "triggers/test_stale.py",
+    "upgrades/",
     "verify/test_damage.py::test_damaged_answers_on_the_servers",
     "worker/",
 )
@@ -81,12 +95,17 @@ def no_sync(connection: object, _: object) -> None:
 
 @pytest.fixture(scope="session")
 def postgresql_server() -> Iterator[Server]:
-    yield from _server("postgresql", "DB_DEDUP_TEST_POSTGRESQL_URL", start_postgresql)
+    yield from _server("postgresql", start_postgresql)
 
 
 @pytest.fixture(scope="session")
 def mariadb_server() -> Iterator[Server]:
-    yield from _server("mariadb", "DB_DEDUP_TEST_MYSQL_URL", start_mariadb)
+    yield from _server("mariadb", start_mariadb)
+
+
+@pytest.fixture(scope="session")
+def mysql_server() -> Iterator[Server]:
+    yield from _server("mysql", start_mysql)
 
 
 @pytest.fixture
@@ -108,15 +127,28 @@ def mariadb_database(mariadb_server: Server) -> Iterator[Database]:
         yield database
 
 
-@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
+@pytest.fixture
+def mysql_database(mysql_server: Server) -> Iterator[Database]:
+    with fresh_database(mysql_server) as database:
+        yield database
+
+
+@pytest.fixture(params=["mariadb", MYSQL])
+def mariadb_or_mysql(request: pytest.FixtureRequest) -> Database:
+    """The same test on both, for what they have in common and others have not."""
+    found: Database = request.getfixturevalue(f"{request.param}_database")
+    return found
+
+
+@pytest.fixture(params=["sqlite", "postgresql", "mariadb", MYSQL])
 def database(request: pytest.FixtureRequest) -> Database:
     """The same test on each kind of database in turn."""
     found: Database = request.getfixturevalue(f"{request.param}_database")
     return found
 
 
-def _server(name: str, variable: str, start: Callable[[], Server]) -> Iterator[Server]:
-    url = os.environ.get(variable)
+def _server(name: str, start: Callable[[], Server]) -> Iterator[Server]:
+    url = os.environ.get(f"DB_DEDUP_TEST_{name.upper()}_URL")
     return private_server(name, (lambda: Server.elsewhere(name, url)) if url else start)
 
 

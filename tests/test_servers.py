@@ -35,15 +35,22 @@ from tests.servers import start_postgresql
 print(start_postgresql().url.render_as_string(hide_password=False), flush=True)
 time.sleep(60)
 """
-RUN_WITHOUT_MARIADB = """
+RUN_WITHOUT = """
 import sys, pytest
-from tests.servers import mariadb
+from pathlib import Path
+from tests.servers import mariadb, mysql
 mariadb.FOLDERS.clear()
-sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-k", "keeps and mariadb", "tests/test_servers.py"]))
+mysql.UNPACKED = Path("nowhere")
+kind = f"keeps and {sys.argv[1]}"
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-k", kind, "tests/test_servers.py"]))
 """
+ADVICE = {
+    "mariadb": "no mariadbd found: apt-get install mariadb-server",
+    "mysql": "no mysqld found: .ci/install-mysql",
+}
 
 
-@pytest.fixture(params=["postgresql", "mariadb"])
+@pytest.fixture(params=["postgresql", "mariadb", "mysql"])
 def server(request: pytest.FixtureRequest) -> Server:
     found: Server = request.getfixturevalue(f"{request.param}_server")
     return found
@@ -142,15 +149,18 @@ def test_a_server_ends_with_the_process_that_started_it(ending: signal.Signals) 
     assert not folder.exists()
 
 
+@pytest.mark.parametrize("kind", ADVICE)
 @pytest.mark.parametrize(("ci", "exit_code"), [("", 0), ("true", 1)])
-def test_what_is_not_tested_is_said_and_fails_in_ci(tmp_path: Path, ci: str, exit_code: int) -> None:
+def test_what_is_not_tested_is_said_and_fails_in_ci(
+    tmp_path: Path, ci: str, exit_code: int, kind: str
+) -> None:
     environment = os.environ | {"PATH": str(tmp_path), "CI": ci}
-    environment.pop("DB_DEDUP_TEST_MYSQL_URL", None)
+    environment.pop(f"DB_DEDUP_TEST_{kind.upper()}_URL", None)
     run = subprocess.run(
-        [sys.executable, "-c", RUN_WITHOUT_MARIADB],
+        [sys.executable, "-c", RUN_WITHOUT, kind],
         check=False, cwd=ROOT, env=environment, capture_output=True, text=True,
     )  # fmt: skip
-    line = "NOT TESTED: mariadb (no mariadbd found: apt-get install mariadb-server)"
+    line = f"NOT TESTED: {kind} ({ADVICE[kind]})"
     assert run.returncode == exit_code, run.stdout + run.stderr
     assert line in (run.stdout.splitlines() if not ci else run.stdout)
 

@@ -10,7 +10,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from db_dedup.app.database import Database
 from db_dedup.engines.embedded.lookup import CheckResult, Lookup
 from db_dedup.engines.embedded.queued import Queued
-from db_dedup.errors import ConfigError, NotScannedError, TableBusyError
+from db_dedup.errors import ConfigError, NotScannedError, TableBusyError, TriggerError
+from db_dedup.jobs.attachment import AttachmentState, catalogue_differences, trigger_target
 from db_dedup.store import changes, scans, watched_tables
 from db_dedup.store.changes import SEARCH_AGAIN, TRUNCATED, Change
 from db_dedup.store.source import storable_key
@@ -39,7 +40,8 @@ class BlockingCheck:
         Raises:
             TableBusyError: others have the table for longer than one should wait.
             NotScannedError: the table has no triggers, or rows that no scan has seen.
-            ConfigError: the connection keeps no transaction.
+            TriggerError: its triggers miss changes.
+            ConfigError: the connection keeps no transaction, or one that does not see later commits.
             RowKeyError: no row can be stored under that key.
         """
         if row_key is not None:
@@ -74,18 +76,32 @@ class BlockingCheck:
             yield
 
     def _require_followed(self, connection: Connection, stored: StoredTable | None) -> StoredTable:
-        """Whatever is not stored is in the queue."""
+        """Give the stored table; whatever of its rows is not stored is in the queue."""
         if stored is None or stored.attached_at is None:
             raise NotScannedError(
                 f"{self._name!r} has no triggers, and a check that blocks needs them: "
                 f"run `db-dedup attach {self._name}`"
             )
+        self._require_triggers(connection, stored)
         last = scans.last_finished(connection, self._database.tables, stored.id)
         if last is None or last.started_at < stored.attached_at:
             raise NotScannedError(
                 f"{self._name!r} has not been scanned since it was attached: run `db-dedup scan {self._name}`"
             )
         return stored
+
+    def _require_triggers(self, connection: Connection, stored: StoredTable) -> None:
+        """Look on each check: it takes some milliseconds, and a disabled trigger would hide duplicates."""
+        database = self._database
+        target = trigger_target(database.namespace, stored.id, stored.watched)
+        found = catalogue_differences(connection, database.dialect, target, stored.trigger_digest)
+        # Triggers that this account may not see are there.
+        faults = [sentence for state, sentence in found if state is not AttachmentState.UNKNOWN]
+        if faults:
+            raise TriggerError(
+                f"the triggers of {self._name!r} miss changes ({'; '.join(faults)}): "
+                f"run `db-dedup attach {self._name}`"
+            )
 
     def _read_queued(
         self, connection: Connection, stored: StoredTable, lookup: Lookup, own_key: str | None

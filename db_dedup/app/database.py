@@ -1,23 +1,22 @@
 """A user's database with our tables in it, or with our tables in a database of their own."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 
-from sqlalchemy import URL, Connection, Engine, inspect
+from sqlalchemy import URL, Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.app.health import read_health
 from db_dedup.dialects import Dialect, dialect_for, open_engine
-from db_dedup.dialects.triggers import TriggerTarget
-from db_dedup.errors import ConfigError, SchemaMissingError
-from db_dedup.jobs.attachment import detach, trigger_target
+from db_dedup.errors import ConfigError, SchemaMissingError, TooMuchAtOnceError
+from db_dedup.jobs.lock_waits import short_wait
+from db_dedup.jobs.trigger_removal import detach, removable_triggers, remove_triggers, watched_targets
 from db_dedup.records import TableStatus
 from db_dedup.schema import migrate
+from db_dedup.schema.locks import schema_lock
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.views import DropView
 from db_dedup.store import watched_tables
-from db_dedup.store.inspection import inspect_table, list_tables
-from db_dedup.store.suggestion import Suggestion, suggest
 
 
 class Database:
@@ -84,12 +83,20 @@ class Database:
             yield
         except SQLAlchemyError as error:
             raise self._dialect_of(error).translate_error(error) from error
+        except MemoryError as error:
+            raise TooMuchAtOnceError("not enough memory") from error
         except UnicodeEncodeError:  # a lone surrogate, as of an argument in another encoding
             raise ConfigError("a name or a row key has characters that no database can take") from None
 
     def upgrade(self) -> str:
         """Make our tables, or bring them up to date. Gives their revision."""
-        with self.errors_told(), self.dialect.write_transaction(self.engine) as connection:
+        with (
+            self.errors_told(),
+            self.dialect.write_transaction(self.engine) as connection,
+            # Another upgrade is waited for as long as it takes, the users of our tables are not.
+            schema_lock(connection, self.namespace),
+            self._short_wait(connection),
+        ):
             migrate.upgrade(connection, self.namespace)
         return migrate.head_revision()
 
@@ -102,31 +109,44 @@ class Database:
         with self.errors_told():
             views = self._table_views()
             with self.dialect.write_transaction(self.engine) as connection:
-                self._detach_all(connection)
-                for name in views:
-                    connection.execute(DropView(name, self.namespace.schema))
-                migrate.downgrade(connection, self.namespace, revision)
+                targets = watched_targets(connection, self.tables)
+                removable_triggers(connection, self.dialect, self.namespace, targets)
+                for target in targets:
+                    detach(connection, self.dialect, self.tables, target)
+                with self._short_wait(connection):
+                    for name in views:
+                        connection.execute(DropView(name, self.namespace.schema))
+                    migrate.downgrade(connection, self.namespace, revision)
 
     def uninstall(self) -> list[str]:
-        """Drop everything of ours, triggers first. Gives the names of what is gone."""
+        """Drop everything of ours, triggers first. Gives the names of what is gone.
+
+        Raises:
+            DatabaseError: a trigger would be left that writes into our queue; nothing has been dropped then.
+        """
         with self.errors_told():
             views = self._table_views()
             with self.dialect.write_transaction(self.engine) as connection:
-                triggers = self._detach_all(connection)
-                return sorted([*triggers, *migrate.uninstall(connection, self.namespace, views)])
+                targets = watched_targets(connection, self.tables)
+                triggers = remove_triggers(connection, self.dialect, self.namespace, targets)
+                with self._short_wait(connection):
+                    return sorted([*triggers, *migrate.uninstall(connection, self.namespace, views)])
 
     def installed_names(self) -> list[str]:
-        """The names of our tables, views and triggers that stand in the database."""
+        """The names of our tables, views and triggers in the database: what `uninstall` drops.
+
+        Raises:
+            DatabaseError: a trigger would be left that writes into our queue, so that it would drop nothing.
+        """
         with self.errors_told(), self.engine.connect() as connection:
             relations = migrate.installed_names(connection, self.namespace, self._table_views())
-            return sorted([*self._triggers(connection), *relations])
+            targets = watched_targets(connection, self.tables)
+            triggers = removable_triggers(connection, self.dialect, self.namespace, targets)
+            return sorted([*triggers, *relations])
 
-    def suggest(self, names: Sequence[str] | None = None) -> list[Suggestion]:
-        """Settings for the tables of these names (None: every table that has a key and a text)."""
-        with self.errors_told(), self.source_engine.connect() as connection:
-            chosen = names or list_tables(connection, self.namespace)
-            found = [suggest(connection, inspect_table(connection, name)) for name in chosen]
-        return [suggestion for suggestion in found if suggestion is not None]
+    def is_installed(self, connection: Connection) -> bool:
+        """Whether there are tables of ours, of whatever revision."""
+        return migrate.current_revision(connection, self.namespace) is not None
 
     def require_schema(self) -> None:
         """Raise SchemaMissingError unless our tables are there and up to date."""
@@ -171,25 +191,8 @@ class Database:
         is_of_source = isinstance(cause, self.source_engine.dialect.loaded_dbapi.Error)
         return self.source_dialect if is_of_source else self.dialect
 
-    def _detach_all(self, connection: Connection) -> list[str]:
-        """Drop the triggers of all tables: left behind, they would break the user's writes."""
-        names = self._triggers(connection)
-        for target in self._attached(connection):
-            detach(connection, self.dialect, self.tables, target)
-        return names
-
-    def _triggers(self, connection: Connection) -> list[str]:
-        targets = self._attached(connection)
-        found = (self.dialect.describe_triggers(connection, target) for target in targets)
-        ours = {name for target in targets for name in self.dialect.trigger_names(target)}
-        return [trigger.name for triggers in found for trigger in triggers if trigger.name in ours]
-
-    def _attached(self, connection: Connection) -> list[TriggerTarget]:
-        watched = self.tables.watched_table
-        if not inspect(connection).has_table(watched.name, schema=watched.schema):
-            return []
-        stored = watched_tables.list_tables(connection, self.tables)
-        return [trigger_target(self.namespace, s.id, s.watched) for s in stored if s.attached_at]
+    def _short_wait(self, connection: Connection) -> AbstractContextManager[None]:
+        return short_wait(connection, self.dialect, "one of our tables or views")
 
     def _table_views(self) -> list[str]:
         with self.engine.connect() as connection:

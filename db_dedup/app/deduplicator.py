@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from db_dedup.app.blocking_check import BlockingCheck
 from db_dedup.app.database import Database
 from db_dedup.app.row_texts import RowTexts
+from db_dedup.app.scan_follow_up import follow_answer
 from db_dedup.app.table_access import TableAccess
 from db_dedup.app.table_triggers import TableTriggers
 from db_dedup.app.table_verdicts import TableVerdicts
@@ -22,6 +23,7 @@ from db_dedup.errors import ConfigError
 from db_dedup.jobs.attachment import AttachmentReport
 from db_dedup.jobs.calibration import calibrate
 from db_dedup.jobs.change_worker import BATCH_CHANGES, TableWorker, WorkerTable
+from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.full_scan import FullScan
 from db_dedup.jobs.table_view import TableView
 from db_dedup.jobs.verdicts import verdicts_for
@@ -95,32 +97,44 @@ class Deduplicator:
 
         Args:
             afresh: segment every text anew, also where the row has not changed since it was stored.
+
+        Raises:
+            DatabaseError: the scan has failed; or it has finished and switched the answer, but the table's
+                triggers or view could not be made again, as the message then says.
         """
-        self.database.require_schema()
         database = self.database
         with database.errors_told():
-            with database.engine.connect() as connection:
-                watched = self._access.settings(connection)
-                context = self._access.context(connection, watched)
-                with database.reading(connection) as rows:
-                    context.source.check_condition(rows)
+            context = self._context_to_scan()
             report = FullScan(context, afresh=afresh).run()
             if not database.is_apart:
-                with database.dialect.write_transaction(database.engine) as connection:
-                    TableView(database.dialect, database.tables, context.source).refresh(
-                        connection, self._access.find_stored(connection)
-                    )
-                self._triggers().follow_settings()
+                follow_answer(database, context, self._triggers().follow_settings)
         return report
+
+    def require_scannable(self) -> None:
+        """Raise the error with which a scan would end before it reads a row."""
+        with self.database.errors_told():
+            self._context_to_scan()
+
+    def _context_to_scan(self) -> JobContext:
+        self.database.require_schema()
+        with self.database.engine.connect() as connection:
+            context = self._access.context(connection, self._access.settings(connection))
+            with self.database.reading(connection) as rows:
+                context.source.check_condition(rows)
+        return context
 
     def preview(self) -> ScanPreview:
         """What a scan by the given settings would find, and how it would change the stored answer; nothing is
-        written."""
-        self.database.require_schema()
-        with self.database.errors_told():
-            with self.database.engine.connect() as connection:
-                stored = watched_tables.find_table(connection, self.database.tables, self.name)
-                watched = self._access.settings(connection)
+        written, and our tables need not be there."""
+        database = self.database
+        with database.errors_told():
+            with database.engine.connect() as connection:
+                if self._access.given is not None and not database.is_installed(connection):
+                    stored, watched = None, self._access.given
+                else:
+                    database.require_schema_on(connection)
+                    stored = watched_tables.find_table(connection, database.tables, self.name)
+                    watched = self._access.settings(connection)
                 context = self._access.context(connection, watched)
             return preview(context, stored)
 
@@ -129,7 +143,7 @@ class Deduplicator:
         as it was made; nothing is written."""
         with self.database.errors_told():
             with self.database.engine.connect() as connection:
-                stored = self._access.require_stored(connection)
+                stored = self._access.require_stored(connection).require_current()
                 context = self._access.context(connection, stored.watched)
             return verify(context, stored)
 
@@ -153,6 +167,8 @@ class Deduplicator:
                 database.tables,
                 lambda connection, stored: self._access.context(connection, stored.watched),
                 as_stored.scan,
+                as_stored.trigger_state,
+                as_stored._triggers().mend,
             ),
             batch_changes,
         )
@@ -234,7 +250,7 @@ class Deduplicator:
             if not expand:
                 yield from answers.read_pairs(connection, self.database.tables, self.name, limit)
                 return
-            watched, source = self._access.source(connection, stored.watched)
+            watched, source = self._access.source(connection, stored.require_current().watched)
             with self.database.reading(connection) as rows:
                 yield from islice(
                     Expansion(watched, self._access.store(stored), source).pairs(connection, rows), limit
@@ -283,6 +299,8 @@ class Deduplicator:
         self.database.require_schema()
         with self.database.errors_told():
             with self.database.engine.connect() as connection:
+                if stored := watched_tables.find_table(connection, self.database.tables, self.name):
+                    stored.require_current()
                 context = self._access.context(connection, self._access.settings(connection))
             verdicts = verdicts_for(context).all
             return calibrate(context, labels, verdicts, unlabelled_are_wrong=unlabelled_are_wrong)
@@ -338,7 +356,7 @@ class Deduplicator:
     def _lookup(self, connection: Connection, source_connection: Connection) -> Lookup:
         """Made once, and again when a scan has switched to another recipe."""
         is_first = self._prepared is None
-        stored = self._access.require_scanned(connection, check_schema=is_first)
+        stored = self._access.require_scanned(connection, check_schema=is_first).require_current()
         if self._prepared is None or not stored.is_alike(self._prepared[0]):
             watched, source = self._access.inspected(source_connection, stored.watched)
             self._prepared = stored, Lookup(watched, self._access.store(stored), source)
@@ -359,7 +377,7 @@ class Deduplicator:
 
     def _explainer(self, connection: Connection) -> Explainer:
         """Made once, and again when a scan has switched to another recipe."""
-        stored = self._access.require_scanned(connection)
+        stored = self._access.require_scanned(connection).require_current()
         if self._prepared_explainer is None or not stored.is_alike(self._prepared_explainer[0]):
             watched, source = self._access.source(connection, stored.watched)
             self._prepared_explainer = stored, Explainer(watched, self._access.store(stored), source)

@@ -1,9 +1,12 @@
 """The texts of rows that an answer names only by their keys."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 from db_dedup.app.database import Database
 from db_dedup.store.source import Source
+
+_Item = TypeVar("_Item")
 
 
 class RowTexts:
@@ -17,6 +20,10 @@ class RowTexts:
         self.columns = source.value_names
         self._database = database
         self._source = source
+
+    def batches(self, items: Iterable[_Item], most: int) -> Iterator[list[_Item]]:
+        """Items that each stand for a row or two, as many at a time as their texts may be in memory."""
+        return self._source.batches(items, most)
 
     def read(self, row_keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
         """Row key -> texts of its columns as they are now, "" for NULL; a row that is gone is missing."""

@@ -103,4 +103,4 @@ def _same_settings(given: WatchedTable, stored: WatchedTable) -> bool:
     """Whether both say the same; a key left out says what inspection found."""
     if given.key is None:
         given = given.model_copy(update={"key": stored.key})
-    return given == stored
+    return given.resolved() == stored

@@ -6,8 +6,9 @@ from sqlalchemy import Connection
 
 from db_dedup.app.database import Database
 from db_dedup.config import WatchedTable
-from db_dedup.errors import ConfigError
-from db_dedup.jobs.attachment import Attachment, AttachmentReport, detach, plan_triggers, trigger_target
+from db_dedup.errors import ConfigError, NotScannedError
+from db_dedup.jobs.attachment import Attachment, AttachmentReport, plan_triggers, trigger_target
+from db_dedup.jobs.trigger_removal import detach
 from db_dedup.records import SourceTable
 from db_dedup.store import attachments
 from db_dedup.store.watched_tables import StoredTable
@@ -41,6 +42,12 @@ class TableTriggers:
             with database.dialect.write_transaction(database.engine) as connection:
                 return self.attachment(connection, add=True).attach(connection)
 
+    def mend(self) -> list[str]:
+        """Make them again where the table is attached and they are not as they should be."""
+        database = self._database
+        with database.errors_told(), database.dialect.write_transaction(database.engine) as connection:
+            return self.attachment(connection).mend(connection)
+
     def follow_settings(self) -> list[str]:
         """Make them anew where the table, which may be a view, is attached and other columns count by now."""
         database = self._database
@@ -65,9 +72,20 @@ class TableTriggers:
             return self.attachment(connection).state(connection)
 
     def statements(self) -> list[str]:
-        """The DDL that makes them."""
+        """The DDL that makes them.
+
+        Raises:
+            NotScannedError: the table has no number yet under which its triggers could queue.
+        """
         with self._database.errors_told(), self._database.engine.connect() as connection:
-            return self.attachment(connection).statements
+            statements = self.attachment(connection).statements
+            stored, watched, _ = self._resolve(connection)
+            if stored is None:
+                raise NotScannedError(
+                    f"{watched.name!r} is not watched yet, so its triggers have no number to queue under: "
+                    f"run `db-dedup scan {watched.name}` first"
+                )
+            return statements
 
     def attachment(self, connection: Connection, add: bool = False) -> Attachment:
         """The triggers as the settings want them; with `add` the table is stored if it is not yet."""
@@ -79,4 +97,4 @@ class TableTriggers:
         if add:
             stored = attachments.add_unscanned(connection, database.tables, watched)
             plan = plan_triggers(database.namespace, stored.id, watched, table)
-        return Attachment(database.dialect, database.tables, plan)
+        return Attachment(database.dialect, database.tables, plan, stored.recipe if stored else None)

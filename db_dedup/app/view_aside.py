@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -10,10 +10,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from db_dedup.app.database import Database
 from db_dedup.config import WatchedTable
 from db_dedup.errors import ConfigError, DedupError, UnknownNameError
-from db_dedup.jobs.attachment import Attachment, detach, plan_triggers, put_aside, trigger_target
+from db_dedup.jobs.attachment import Attachment, plan_triggers, trigger_target
+from db_dedup.jobs.lock_waits import short_wait
 from db_dedup.jobs.table_view import TableView
+from db_dedup.jobs.trigger_removal import detach, put_aside
 from db_dedup.records import SourceTable
 from db_dedup.schema import migrate
+from db_dedup.schema.locks import schema_lock
 from db_dedup.schema.views import DropView
 from db_dedup.store import watched_tables
 from db_dedup.store.inspection import check_columns, inspect_table
@@ -34,6 +37,9 @@ def view_aside(
     MySQL and MariaDB commit each such statement by themselves. Nothing happens where the database has no
     tables of ours, or the table no view. A warning tells of a column that our settings still name.
 
+    With an engine, stop the worker of the table before: it may find that the triggers are missing, and make
+    them again in the middle of the block.
+
     Args:
         bind: `op.get_bind()` in a migration of Alembic; or an engine; None (offline) only warns.
         table: its name in the database, or the one it is watched under.
@@ -45,17 +51,21 @@ def view_aside(
         yield
         return
     database = Database(bind.engine, schema, prefix)
-    with _transaction(database, bind) as connection:
-        watched = _step_aside(database, connection, table)
-    try:
-        yield
-    except BaseException:
-        # Where the transaction is broken its rollback brings the view back.
-        with suppress(SQLAlchemyError, DedupError), _transaction(database, bind) as connection:
-            _step_back(database, connection, watched)
-        raise
-    with _transaction(database, bind) as connection:
-        faults = _step_back(database, connection, watched)
+    with ExitStack() as stack:
+        with _transaction(database, bind) as connection:
+            watched = _step_aside(database, connection, table)
+        if isinstance(bind, Connection) and any(stored.attached_at for stored in watched):
+            # A worker that finds the triggers missing waits for this lock before it makes them again.
+            stack.enter_context(schema_lock(bind, database.namespace))
+        try:
+            yield
+        except BaseException:
+            # Where the transaction is broken its rollback brings the view back.
+            with suppress(SQLAlchemyError, DedupError), _transaction(database, bind) as connection:
+                _step_back(database, connection, watched)
+            raise
+        with _transaction(database, bind) as connection:
+            faults = _step_back(database, connection, watched)
     for fault in faults:
         warnings.warn(fault, stacklevel=3)
 
@@ -76,7 +86,8 @@ def _step_aside(database: Database, connection: Connection, table: str) -> list[
     watched = [stored for stored in found if table in (stored.watched.table_name, stored.watched.name)]
     for stored in watched:
         if stored.view_name:
-            connection.execute(DropView(stored.view_name, database.namespace.schema))
+            with short_wait(connection, database.dialect, f"the view {stored.view_name}"):
+                connection.execute(DropView(stored.view_name, database.namespace.schema))
         if stored.attached_at is not None:
             target = trigger_target(database.namespace, stored.id, stored.watched)
             put_aside(connection, database.dialect, target)
@@ -99,14 +110,10 @@ def _make_triggers(database: Database, connection: Connection, stored: StoredTab
     try:
         table = inspect_table(connection, watched.table_name, watched.schema_name)
         plan = plan_triggers(database.namespace, stored.id, _remaining(watched, table), table)
-        Attachment(database.dialect, database.tables, plan).attach(connection)
+        Attachment(database.dialect, database.tables, plan, stored.recipe).attach(connection)
     except (UnknownNameError, ConfigError) as error:
-        detach(
-            connection,
-            database.dialect,
-            database.tables,
-            trigger_target(database.namespace, stored.id, watched),
-        )
+        target = trigger_target(database.namespace, stored.id, watched)
+        detach(connection, database.dialect, database.tables, target)
         return f"{watched.name!r} is no longer attached, {error}"
     return None
 

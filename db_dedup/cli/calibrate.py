@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from db_dedup.cli.calibration_page import calibration_page
+from db_dedup.cli.interrupts import NOTHING_WRITTEN, told_when_stopped
 from db_dedup.cli.label import DuplicateLabel
 from db_dedup.cli.options import DEFAULT_CONFIG, AsJson, Config, StoreUrl, TableName, Url, open_table
 from db_dedup.cli.output import print_json, print_table
@@ -66,7 +67,11 @@ def calibrate(
     Writes nothing into the database.
     """
     given = None if labels is None else read_labels(labels, duplicate_label or ())
-    with TerminalProgress() as progress, open_table(config, url, table, progress, store_url) as dedup:
+    with (
+        TerminalProgress() as progress,
+        open_table(config, url, table, progress, store_url) as dedup,
+        told_when_stopped(NOTHING_WRITTEN),
+    ):
         found = dedup.calibrate(given, unlabelled_are_wrong=unlabelled_are_wrong)
     if html is not None:
         _write(html, calibration_page(found))

@@ -10,7 +10,8 @@ from rich.text import Text
 from db_dedup.cli.marked_tokens import marked_tokens
 from db_dedup.cli.options import DEFAULT_CONFIG, AsJson, Config, StoreUrl, TableName, Url, open_table
 from db_dedup.cli.output import print_json
-from db_dedup.cli.side_by_side import append_left, append_right, beside, has_colour, one_line
+from db_dedup.cli.side_by_side import append_left, append_right, beside, has_colour
+from db_dedup.cli.terminal import visible
 from db_dedup.cli.texts import Full
 from db_dedup.engines.embedded.applied_rule import REJECTED, SIMHASH
 from db_dedup.records import ExplainedColumn, ExplainedRow, Explanation, RuleTest, Verdict
@@ -54,7 +55,7 @@ def explain(
 def _table_row(
     column: ExplainedColumn, distance: int | None, colour: bool, full: bool
 ) -> tuple[str, Text, Text]:
-    name = f"{one_line(column.name)}\nweight {column.weight}"
+    name = f"{visible(column.name)}\nweight {column.weight}"
     if distance and column.differing_bits is not None:
         name += f"\n{column.differing_bits:.1f} of\n{distance} bits"
     left = marked_tokens(column.tokens_a, append_left, colour, full)
@@ -104,7 +105,7 @@ def _test(test: RuleTest, explanation: Explanation) -> str:
         return f"{_passed(test)}  {test.name}: {test.value:.3f}, at least {test.limit:g} needed"
     if test.name == REJECTED:
         return f"{_passed(test)}  {test.name}: somebody has said that they are no duplicates"
-    values = [", ".join(map(one_line, row.within)) or "-" for row in (explanation.row_a, explanation.row_b)]
+    values = [", ".join(map(visible, row.within)) or "-" for row in (explanation.row_a, explanation.row_b)]
     agree = f"both {values[0]}" if test.passed else f"{values[0]} and {values[1]}"
     return f"{_passed(test)}  {test.name}: {agree}"
 
@@ -118,9 +119,9 @@ def _groups(explanation: Explanation) -> str:
     if explanation.in_same_group:
         is_pair = explanation.verdict in (Verdict.COPIES, Verdict.DUPLICATE_PAIR)
         though = "" if is_pair else ", although they are no pair: other rows connect them"
-        return f"Groups: both are in group {one_line(str(a.group_id))}{though}."
+        return f"Groups: both are in group {visible(str(a.group_id))}{though}."
     said = (
-        f"row {_key(row)} is in " + (f"group {one_line(row.group_id)}" if row.group_id else "no group")
+        f"row {_key(row)} is in " + (f"group {visible(row.group_id)}" if row.group_id else "no group")
         for row in (a, b)
     )
     return f"Groups: {', '.join(said)}."
@@ -141,7 +142,7 @@ def _stored(explanation: Explanation) -> str:
         said += f", found {link.found_at:%Y-%m-%d %H:%M} UTC"
     if link:
         said += "".join(
-            f"; row {_key(row)} as a copy of row {one_line(row.copy_of)}"
+            f"; row {_key(row)} as a copy of row {visible(row.copy_of)}"
             for row in (explanation.row_a, explanation.row_b)
             if row.copy_of
         )
@@ -157,4 +158,4 @@ def _state(row: ExplainedRow) -> str:
 
 
 def _key(row: ExplainedRow) -> str:
-    return one_line(row.row_key)
+    return visible(row.row_key)

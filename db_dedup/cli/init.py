@@ -10,12 +10,12 @@ from tomlkit import comment, document, dumps, inline_table, nl, table
 from tomlkit.items import Table
 from tomlkit.toml_document import TOMLDocument
 
-from db_dedup.app import Database
+from db_dedup.app import Database, Proposals, propose_settings
 from db_dedup.cli.options import DEFAULT_CONFIG, Config, Url
 from db_dedup.cli.terminal import say
-from db_dedup.config import database_url
+from db_dedup.config import DEFAULT_PRESET, database_url
 from db_dedup.errors import ConfigError
-from db_dedup.store.suggestion import Suggestion
+from db_dedup.proposal import TableProposal
 
 
 def init(
@@ -38,27 +38,27 @@ def init(
         bool, typer.Option("--force", envvar="DB_DEDUP_FORCE", help="Replace a file that is there.")
     ] = False,
 ) -> None:
-    """Inspect a database and write a settings file: key and order column, short values, long texts."""
+    """Inspect a database and write a settings file: key, order column and the columns of texts."""
     if config.exists() and not force and not dry_run:
         raise ConfigError(f"{config} is there already: --force replaces it, --dry-run only prints")
     full_url = database_url(url, None)
     with closing(Database(full_url)) as database:
-        suggestions = database.suggest(tables or None)
-    if not suggestions:
-        raise ConfigError(
-            "no table with a key and a text column was found: "
-            "name one with --table, or write the file by hand"
-        )
-    text = dumps(settings_document(full_url, suggestions))
+        proposals = propose_settings(database, tables or ())
+    for name, reason in proposals.left_out:
+        say(f"left out {name}: {reason}")
+    if not proposals.tables:
+        raise ConfigError("no table with a key and a column of texts was found: write the settings by hand")
+    text = dumps(settings_document(full_url, proposals))
     if dry_run:
         typer.echo(text, nl=False)
         return
     _write(config, text)
-    say(f"wrote {config} for {', '.join(s.table for s in suggestions)}; read it, then: db-dedup upgrade")
+    names = ", ".join(proposal.table for proposal in proposals.tables)
+    say(f"wrote {config} for {names}: read it, then run `db-dedup upgrade`")
 
 
-def settings_document(url: str, suggestions: list[Suggestion]) -> TOMLDocument:
-    """The settings file as TOML; a password stays out of it."""
+def settings_document(url: str, proposals: Proposals) -> TOMLDocument:
+    """Write proposed settings as TOML, with the reason of each choice; a password is left out."""
     parsed = make_url(url)
     without_password = _without_password(parsed)
     doc = document()
@@ -67,9 +67,11 @@ def settings_document(url: str, suggestions: list[Suggestion]) -> TOMLDocument:
         database.add(comment("The password is not kept here: set DB_DEDUP_URL to the whole URL."))
     database.add("url", without_password.render_as_string(hide_password=False))
     doc.add("database", database)
+    for name, reason in proposals.left_out:
+        doc.add(comment(_on_one_line(f"left out {name}: {reason}")))
     watched = table(is_super_table=True)
-    for suggestion in suggestions:
-        watched.add(suggestion.table, _table_section(suggestion))
+    for proposal in proposals.tables:
+        watched.add(proposal.table, _table_section(proposal))
     doc.add("tables", watched)
     return doc
 
@@ -80,22 +82,34 @@ def _without_password(url: URL) -> URL:
     return URL.create(url.drivername, url.username, None, url.host, url.port, url.database, url.query)
 
 
-def _table_section(suggestion: Suggestion) -> Table:
+def _table_section(proposal: TableProposal) -> Table:
     section = table()
-    key = suggestion.key
+    key = proposal.key
     section.add("key", key[0] if len(key) == 1 else list(key))
-    if suggestion.order:
-        section.add("order", suggestion.order)
-    section.add("preset", "balanced")
+    if proposal.order:
+        section.add("order", proposal.order)
+    section.add("preset", DEFAULT_PRESET)
     section.add(nl())
     columns = table()
-    for name, kind in suggestion.columns.items():
-        spec = inline_table()
-        spec.append("kind", kind)
-        spec.append("weight", 1 if kind == "text" else 2)
-        columns.add(name, spec)
+    for column in proposal.columns:
+        if column.is_chosen:
+            spec = inline_table()
+            spec.append("kind", "text")
+            spec.append("weight", 1)
+            spec.comment(_on_one_line(column.reason))
+            columns.add(column.name, spec)
+    left_out = [column for column in proposal.columns if not column.is_chosen]
+    if left_out:
+        columns.add(comment("Left out; add what tells whether two rows are the same matter:"))
+    for column in left_out:
+        columns.add(comment(_on_one_line(f"  {column.name}: {column.reason}")))
     section.add("columns", columns)
     return section
+
+
+def _on_one_line(text: str) -> str:
+    """The names in it are the user's: a line break in one would end the comment."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def _write(path: Path, text: str) -> None:

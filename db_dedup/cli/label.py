@@ -13,8 +13,8 @@ from db_dedup.app import Deduplicator
 from db_dedup.app.table_verdicts import TableVerdicts
 from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, TableName, Url, open_table
 from db_dedup.cli.output import Format, FormatOption, print_rows
-from db_dedup.cli.side_by_side import LONGEST_ALIKE, beside, has_colour, mark_differences, one_line
-from db_dedup.cli.terminal import TerminalProgress, say
+from db_dedup.cli.side_by_side import beside, has_colour, mark_differences, one_line
+from db_dedup.cli.terminal import TerminalProgress, say, visible
 from db_dedup.cli.texts import Full
 from db_dedup.jobs.label_file import read_labels
 from db_dedup.records import GivenVerdicts, PairLabel, Question
@@ -95,8 +95,8 @@ class _Session:
     """Questions and answers at the terminal."""
 
     def __init__(self, verdicts: TableVerdicts, columns: Sequence[str], full: bool) -> None:
-        self._verdicts, self._columns = verdicts, [one_line(name) for name in columns]
-        self._longest_alike = None if full else LONGEST_ALIKE
+        self._verdicts, self._columns = verdicts, [visible(name) for name in columns]
+        self._full = full
         self._console = Console(highlight=False)
 
     def ask(self, questions: Sequence[Question]) -> list[GivenVerdicts]:
@@ -119,16 +119,13 @@ class _Session:
         return [one for one in given if one is not None]
 
     def _give(self, question: Question, is_duplicate: bool) -> GivenVerdicts:
-        a, b = question.key_a, question.key_b
-        shown = {a: question.digest_a, b: question.digest_b}
-        return self._verdicts.give([PairLabel(a, b, is_duplicate)], shown)
+        return self._verdicts.give([PairLabel(question.key_a, question.key_b, is_duplicate)], question.judged)
 
     def _show(self, question: Question, place: str) -> None:
         colour = has_colour(self._console)
         texts = zip(self._columns, question.texts_a, question.texts_b, strict=True)
         rows = [
-            (name, *mark_differences(one_line(a), one_line(b), colour, self._longest_alike))
-            for name, a, b in texts
+            (name, *mark_differences(one_line(a), one_line(b), colour, self._full)) for name, a, b in texts
         ]
         self._console.print(beside(f"row {question.key_a}", f"row {question.key_b}", rows))
         found = "the rule finds it" if question.is_found else "the rule does not find it"
@@ -136,7 +133,7 @@ class _Session:
             f"{place}: {question.distance} of 64 bits differ, similarity {question.similarity:.3f}; "
             f"{found}; {question.reason}"
         )
-        self._console.print(Text(line), soft_wrap=True)
+        self._console.print(Text(visible(line)), soft_wrap=True)
 
 
 def _answer() -> str:

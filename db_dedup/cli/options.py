@@ -1,7 +1,7 @@
 """What the commands share: where the settings and the database are."""
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -39,6 +39,8 @@ StoreUrl = Annotated[
         show_default=False,
     ),
 ]
+OpenTable = Callable[[str], AbstractContextManager[Deduplicator]]
+"""Opens a table by its name."""
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="The watched table.")]
 AsJson = Annotated[bool, typer.Option("--json", envvar="DB_DEDUP_JSON", help="Print JSON.")]
 
@@ -50,23 +52,33 @@ def load_settings(config: Path, url: str | None) -> Settings | None:
     return Settings.from_file(config)
 
 
-@contextmanager
 def open_table(
     config: Path,
     url: str | None,
     table: str,
     progress: Progress | None = None,
     store: str | None = None,
-) -> Iterator[Deduplicator]:
+) -> AbstractContextManager[Deduplicator]:
     """A table as the command's options say."""
+    return table_opener(config, url, progress, store)(table)
+
+
+def table_opener(
+    config: Path, url: str | None, progress: Progress | None = None, store: str | None = None
+) -> OpenTable:
+    """What opens tables as the command's options say; the settings are read once, here."""
     settings = load_settings(config, url)
-    dedup = open_deduplicator(
-        database_url(url, settings), settings, table, progress, store_url(store, settings)
-    )
-    with closing(dedup.database):
-        if progress is not None and dedup.database.is_apart:
-            say(_LOST)
-        yield dedup
+    urls = database_url(url, settings), store_url(store, settings)
+
+    @contextmanager
+    def open_one(table: str) -> Iterator[Deduplicator]:
+        dedup = open_deduplicator(urls[0], settings, table, progress, urls[1])
+        with closing(dedup.database):
+            if progress is not None and dedup.database.is_apart:
+                say(_LOST)
+            yield dedup
+
+    return open_one
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -14,11 +13,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from db_dedup.cli.terminal import visible
+from db_dedup.formulas import without_formula
+
 _WIDE_ENOUGH: Final = 100_000
 """Characters; row keys have at most 700."""
-
-_FORMULA: Final = re.compile(r"\s*[=+\-@＝＋－＠]")
-_NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
 
 
 class Format(StrEnum):
@@ -57,13 +56,6 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], form: Form
             print_table(columns, rows)
 
 
-def without_formula(value: Any) -> Any:
-    """A text that a spreadsheet would take for a formula gets an apostrophe before it; a number is none."""
-    if isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value):
-        return f"'{value}"
-    return value
-
-
 def print_json(data: object) -> None:
     """One JSON document, readable and in the characters it is made of."""
     print(json.dumps(data, ensure_ascii=False, indent=2, default=str))  # noqa: T201 - this is the output
@@ -76,7 +68,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         console.width = _WIDE_ENOUGH
     table = Table()
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(Text(visible(column)), overflow="fold")
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
     console.print(table)
@@ -104,4 +96,4 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "yes" if value else ""
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+    return f"{value:.3f}" if isinstance(value, float) else visible(str(value))

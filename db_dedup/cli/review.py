@@ -7,7 +7,14 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from db_dedup.cli.side_by_side import LONGEST_ALIKE, beside, has_colour, mark_differences, one_line
+from db_dedup.cli.side_by_side import (
+    beside,
+    has_colour,
+    mark_differences,
+    one_line,
+    shortened_difference,
+)
+from db_dedup.cli.terminal import visible
 from db_dedup.cli.texts import Member, RowText
 from db_dedup.records import DuplicatePair, GroupSummary
 
@@ -19,13 +26,13 @@ class Review:
 
     Args:
         columns: the names of the watched columns.
-        full: do not shorten what two texts have in common.
+        full: show whole texts.
     """
 
     def __init__(self, columns: Sequence[str], full: bool) -> None:
         self._console = Console(highlight=False)
-        self._columns = [one_line(name) for name in columns]
-        self._longest_alike = None if full else LONGEST_ALIKE
+        self._columns = [visible(name) for name in columns]
+        self._full = full
 
     def print_pairs(self, pairs: Iterable[tuple[DuplicatePair, RowText, RowText]]) -> None:
         """Each pair as two rows beside each other, with its distance and similarity below."""
@@ -44,14 +51,14 @@ class Review:
         flags = [
             name for name, is_set in (("loose", group.is_loose), ("abridged", group.is_abridged)) if is_set
         ]
-        self._say(", ".join([f"Group {one_line(group.group_id)}: {group.size:,} rows", *flags]))
+        self._say(", ".join([f"Group {visible(group.group_id)}: {group.size:,} rows", *flags]))
         first, *others = rows
         equal = [row for row in others if row.text is not None and _look_alike(row.text, first.text)]
         for row in [row for row in others if row not in equal] or equal[:1]:
             left, right = f"row {first.row_key} (representative)", f"row {row.row_key}"
             self._print_rows(left, first.text, right, row.text)
         if equal:
-            keys = ", ".join(one_line(row.row_key) for row in equal)
+            keys = ", ".join(visible(row.row_key) for row in equal)
             self._say(f"The same text as the representative: {keys}.")
         if group.size > 1 + len(others):
             self._say(f"And {group.size - 1 - len(others):,} more.")
@@ -63,10 +70,14 @@ class Review:
 
     def _marked(self, left: RowText, right: RowText, i: int) -> tuple[Text, Text]:
         if left is None or right is None:
-            return _plain(left, i), _plain(right, i)
-        return mark_differences(
-            one_line(left[i]), one_line(right[i]), has_colour(self._console), self._longest_alike
-        )
+            return self._plain(left, i), self._plain(right, i)
+        return mark_differences(one_line(left[i]), one_line(right[i]), has_colour(self._console), self._full)
+
+    def _plain(self, text: RowText, i: int) -> Text:
+        if text is None:
+            return Text(_GONE, "italic")
+        shown = one_line(text[i])
+        return Text(shown if self._full else shortened_difference(shown))
 
     def _say(self, line: str) -> None:
         self._console.print(Text(line), soft_wrap=True)
@@ -74,7 +85,3 @@ class Review:
 
 def _look_alike(text: tuple[str, ...], other: RowText) -> bool:
     return other is not None and all(one_line(a) == one_line(b) for a, b in zip(text, other, strict=True))
-
-
-def _plain(text: RowText, i: int) -> Text:
-    return Text(_GONE, "italic") if text is None else Text(one_line(text[i]))

@@ -1,16 +1,21 @@
 """`db-dedup scan`: every duplicate of a table."""
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from db_dedup.cli.differences import tell_differences
+from db_dedup.cli.interrupts import NOTHING_WRITTEN, told_when_stopped
 from db_dedup.cli.options import DEFAULT_CONFIG, AsJson, Config, StoreUrl, TableName, Url, open_table
 from db_dedup.cli.output import print_json, print_table
 from db_dedup.cli.terminal import TerminalProgress, say
 from db_dedup.errors import ConfigError
 from db_dedup.records import ScanPreview, ScanReport
+
+_STOPPED: Final = "the last complete answer stands; scan again for a new one"
+_SUSPICIOUS_ROWS = 20
+"""A smaller group that holds most rows may be right: the table is small."""
 
 
 def scan(
@@ -47,15 +52,15 @@ def scan(
     """Find every duplicate of TABLE and switch the views to the new answer."""
     if (preview or dry_run) and afresh:
         raise ConfigError("--preview and --dry-run always read everything afresh: leave --afresh out")
-    with TerminalProgress() as progress, open_table(config, url, table, progress, store_url) as dedup:
-        try:
-            if preview or dry_run:
-                found = dedup.preview()
-            else:
-                report = dedup.scan(afresh)
-        except KeyboardInterrupt:
-            say("stopped: the last complete answer stands; scan again for a new one")
-            raise
+    with (
+        TerminalProgress() as progress,
+        open_table(config, url, table, progress, store_url) as dedup,
+        told_when_stopped(NOTHING_WRITTEN if preview or dry_run else _STOPPED),
+    ):
+        if preview or dry_run:
+            found = dedup.preview()
+        else:
+            report = dedup.scan(afresh)
     if preview or dry_run:
         _print_preview(found, with_costs=dry_run, with_differences=preview, as_json=as_json)
         return
@@ -78,6 +83,12 @@ def tell_report(report: ScanReport) -> None:
     )
     if report.rows_without_key:
         say(f"{report.rows_without_key:,} rows have no key (NULL) and were left out")
+    if report.largest_group >= _SUSPICIOUS_ROWS and 2 * report.largest_group > report.rows:
+        say(
+            f"warning: one group holds {report.largest_group:,} of the {report.rows:,} rows: most of what is "
+            "compared is the same in all rows, such as a form, a category or an official answer; "
+            "compare only the columns that tell one matter from another"
+        )
 
 
 def _print_preview(found: ScanPreview, *, with_costs: bool, with_differences: bool, as_json: bool) -> None:

@@ -1,17 +1,17 @@
 """`db-dedup schedule`: a full scan from time to time."""
 
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from db_dedup.cli.differences import changes_of
-from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, Url, open_table
+from db_dedup.cli.interrupts import stop_event
+from db_dedup.cli.options import DEFAULT_CONFIG, Config, OpenTable, StoreUrl, Url, open_database, table_opener
 from db_dedup.cli.terminal import say
-from db_dedup.errors import ConfigError, DedupError
+from db_dedup.errors import ConfigError, DatabaseUnavailableError, DedupError
+from db_dedup.jobs.change_worker import common_fault
 from db_dedup.jobs.scheduled_scans import (
     ScheduledScans,
     StoppableProgress,
@@ -52,14 +52,38 @@ def schedule(
     if (cron is None) == (every is None):
         raise ConfigError("say when: either --cron '0 2 * * *' or --every 6h")
     trigger = cron_trigger(cron) if cron is not None else interval_trigger(every or "")
-    with _stopped_by_signals() as stop, ExitStack() as stack:
-        progress = StoppableProgress(NullProgress(), stop)
-        opened = {
-            name: stack.enter_context(open_table(config, url, name, progress, store_url))
-            for name in dict.fromkeys(tables)
-        }
-        scans = {name: dedup.scan for name, dedup in opened.items()}
+    names = list(dict.fromkeys(tables))
+    with stop_event() as stop:
+        opener = table_opener(config, url, StoppableProgress(NullProgress(), stop), store_url)
+        with open_database(config, url, store_url):
+            _check(opener, names)
+        scans = {name: partial(_scan, opener, name) for name in names}
         ScheduledScans(scans, trigger, _tell, _tell_error).run(stop, once_now=once_now)
+
+
+def _check(opener: OpenTable, names: Sequence[str]) -> None:
+    """Say which tables cannot be scanned as things are; they may be mended while others are scanned.
+
+    Raises:
+        DedupError: none of them can be scanned, and no retry mends that.
+    """
+    faults: dict[str, DedupError] = {}
+    for name in names:
+        try:
+            with opener(name) as dedup:
+                dedup.require_scannable()
+        except DedupError as error:
+            if not error.is_transient:
+                faults[name] = error
+    if len(faults) == len(names):
+        raise common_fault(faults, of=len(names))
+    for name, fault in faults.items():
+        _tell_error(name, fault)
+
+
+def _scan(opener: OpenTable, name: str) -> ScanReport:
+    with opener(name) as dedup:
+        return dedup.scan()
 
 
 def _tell(report: ScanReport) -> None:
@@ -70,16 +94,9 @@ def _tell(report: ScanReport) -> None:
 
 
 def _tell_error(name: str, error: DedupError) -> None:
-    say(f"{name}: {error}" if isinstance(error, StoppedError) else f"{name}: error: {error}")
-
-
-@contextmanager
-def _stopped_by_signals() -> Iterator[threading.Event]:
-    """An event that SIGTERM and Ctrl-C set until the block ends."""
-    stop = threading.Event()
-    before = {name: signal.signal(name, lambda *_: stop.set()) for name in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield stop
-    finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)
+    if isinstance(error, StoppedError):
+        say(f"{name}: {error}")
+    elif isinstance(error, DatabaseUnavailableError):
+        say(f"{name}: {error}; trying again")
+    else:
+        say(f"{name}: error: {error}")

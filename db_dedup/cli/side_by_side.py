@@ -2,22 +2,28 @@
 
 import re
 from collections.abc import Iterable
-from difflib import SequenceMatcher
 from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from db_dedup.cli.alignment import align
+from db_dedup.cli.terminal import COMMANDING, visible
+
 _ONLY_LEFT, _ONLY_RIGHT = "bold red", "bold green"
 _LEFT_BRACKETS, _RIGHT_BRACKETS = ("[-", "-]"), ("{+", "+}")
 
-# Control characters and changes of direction could rewrite what stands on the terminal already.
-_UNSEEN: Final = re.compile("[\x00-\x20\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+_UNSEEN: Final = re.compile(f"[ {COMMANDING}]+")
 
-LONGEST_ALIKE: Final = 80
-"""Characters: a longer stretch that both texts share is shortened, where texts are shown to be skimmed."""
-_KEPT_AT_END: Final = 30
+# Characters: where texts are shown to be skimmed, longer stretches are shortened to their ends.
+_LONGEST_ALIKE: Final = 80
+_KEPT_OF_ALIKE: Final = 30
+_LONGEST_DIFFERING: Final = 1_000
+_KEPT_OF_DIFFERING: Final = 400
+MOST_DIFFERENCES: Final = 50
+"""Of two texts that are shown to be skimmed."""
+_REACH: Final = 1_000_000
 _LONGEST_NAME: Final = 16
 
 
@@ -34,33 +40,43 @@ def beside(left_title: str, right_title: str, rows: Iterable[tuple[str, Text, Te
     # Chinese has no spaces to wrap at. Keys and names are the user's: what looks like markup in them is none.
     table.add_column(overflow="fold", max_width=_LONGEST_NAME)
     for title in (left_title, right_title):
-        table.add_column(Text(one_line(title)), overflow="fold", ratio=1)
+        table.add_column(Text(visible(title)), overflow="fold", ratio=1)
     for name, left, right in rows:
         table.add_row(Text(name), left, right)
     return table
 
 
-def mark_differences(
-    left: str, right: str, colour: bool = True, longest_alike: int | None = None
-) -> tuple[Text, Text]:
-    """Both texts, the characters that the other lacks marked.
+def mark_differences(left: str, right: str, colour: bool = True, full: bool = False) -> tuple[Text, Text]:
+    """Both texts, the characters that the other does not have marked.
 
     Args:
         left: any text.
         right: any text.
         colour: mark by colour, else by brackets.
-        longest_alike: characters; longer stretches that both share are shortened.
+        full: show the whole texts, else the first differences and a little of what is around them.
     """
     marked_left, marked_right = Text(), Text()
-    for kind, a, a_end, b, b_end in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
-        if kind == "equal":
-            alike = _shortened(left[a:a_end], longest_alike)
+    differences = 0
+    for stretch in align(left, right, None if full else _REACH):
+        one, other = left[stretch.left : stretch.left_end], right[stretch.right : stretch.right_end]
+        if stretch.is_common:
+            alike = one if full else _shortened(one, _LONGEST_ALIKE, _KEPT_OF_ALIKE)
             marked_left.append(alike)
             marked_right.append(alike)
-        else:
-            append_left(marked_left, left[a:a_end], colour)
-            append_right(marked_right, right[b:b_end], colour)
+            continue
+        if differences == MOST_DIFFERENCES and not full:
+            marked_left.append(_left_out(len(left) - stretch.left))
+            marked_right.append(_left_out(len(right) - stretch.right))
+            break
+        append_left(marked_left, one if full else shortened_difference(one), colour)
+        append_right(marked_right, other if full else shortened_difference(other), colour)
+        differences += 1
     return marked_left, marked_right
+
+
+def shortened_difference(text: str) -> str:
+    """A text, or what only one of two texts has, without its middle if it is long."""
+    return _shortened(text, _LONGEST_DIFFERING, _KEPT_OF_DIFFERING)
 
 
 def append_left(to: Text, part: str, colour: bool) -> None:
@@ -79,7 +95,7 @@ def has_colour(console: Console) -> bool:
 
 
 def one_line(text: str) -> str:
-    """The text with white space collapsed and without what would move the cursor."""
+    """The text with white space collapsed and without what would command the terminal."""
     return _UNSEEN.sub(" ", text).strip()
 
 
@@ -90,8 +106,11 @@ def _append(to: Text, part: str, style: str | None, brackets: tuple[str, str]) -
         to.append(part.join(brackets))
 
 
-def _shortened(alike: str, longest: int | None) -> str:
-    if longest is None or len(alike) <= longest:
-        return alike
-    left_out = len(alike) - 2 * _KEPT_AT_END
-    return f"{alike[:_KEPT_AT_END]} … {left_out:,} characters … {alike[-_KEPT_AT_END:]}"
+def _shortened(text: str, longest: int, kept: int) -> str:
+    if len(text) <= longest:
+        return text
+    return f"{text[:kept]}{_left_out(len(text) - 2 * kept)}{text[-kept:]}"
+
+
+def _left_out(characters: int) -> str:
+    return f" … {characters:,} characters … "

@@ -52,6 +52,8 @@ def _lines(entry: TableStatus) -> Iterator[tuple[str, str]]:
             yield name, _readable(name, value)
         if name == "groups":
             yield "group_sizes", _sizes(entry.group_sizes)
+        if name == "is_outdated" and entry.is_outdated:
+            yield "", f"run `db-dedup scan {entry.table}`: worker, check, explain and label wait for it"
         if name == "abridged_groups":
             for hot in entry.hot_blocks:
                 yield "hot_block", f"block {hot.block}, value {hot.value}: {hot.rows:,} rows"

@@ -1,7 +1,8 @@
 """What a person at the terminal sees: lines and progress bars, all on stderr."""
 
+import re
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from rich.console import Console
 from rich.progress import (
@@ -19,10 +20,20 @@ from rich.text import Text
 
 stderr = Console(stderr=True, highlight=False)
 
+COMMANDING: Final = "\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff"
+"""Characters that move the cursor, command the terminal or change the direction of writing, as a regular
+expression names them in brackets."""
+_COMMANDING: Final = re.compile(f"[{COMMANDING}]")
+
+
+def visible(text: str) -> str:
+    """The text with an escape such as `\\x1b` for each character that would command the terminal."""
+    return _COMMANDING.sub(lambda found: ascii(found[0])[1:-1], text)
+
 
 def say(line: str) -> None:
-    """One line on stderr, as it is: no markup, no wrapping."""
-    stderr.print(line, markup=False, emoji=False, soft_wrap=True)
+    """One line on stderr: no markup, no wrapping, and no command to the terminal."""
+    stderr.print(visible(line), markup=False, emoji=False, soft_wrap=True)
 
 
 class _RateColumn(TextColumn):

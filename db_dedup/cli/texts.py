@@ -29,7 +29,7 @@ Texts = Annotated[
 Full = Annotated[
     bool,
     typer.Option(
-        "--full", envvar="DB_DEDUP_FULL", help="In a table, do not shorten what both texts have in common."
+        "--full", envvar="DB_DEDUP_FULL", help="In a table, show whole texts; without it, long ones are cut."
     ),
 ]
 
@@ -51,7 +51,7 @@ def read_pair_texts(
     reader: RowTexts, pairs: Iterable[DuplicatePair]
 ) -> Iterator[tuple[DuplicatePair, RowText, RowText]]:
     """Each pair with the texts of its rows."""
-    for batch in batches(pairs, _PAIRS_A_BATCH):
+    for batch in reader.batches(pairs, _PAIRS_A_BATCH):
         texts = reader.read(dict.fromkeys(key for pair in batch for key in (pair.key_a, pair.key_b)))
         for pair in batch:
             yield pair, texts.get(pair.key_a), texts.get(pair.key_b)
@@ -64,7 +64,7 @@ def read_member_texts(
     for some in batches(groups, _GROUPS_A_BATCH):
         members = dedup.members_of([group.group_id for group in some], each)
         rows = ((group_id, key) for group_id, keys in members.items() for key in keys)
-        for batch in batches(rows, _ROWS_A_BATCH):
+        for batch in reader.batches(rows, _ROWS_A_BATCH):
             texts = reader.read([key for _, key in batch])
             for group_id, key in batch:
                 yield Member(group_id, key, key == group_id, texts.get(key))

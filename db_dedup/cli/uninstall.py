@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, Url, open_database
-from db_dedup.cli.terminal import say
+from db_dedup.cli.terminal import say, visible
 
 
 def uninstall(
@@ -24,7 +24,7 @@ def uninstall(
             say("nothing of db_dedup is in this database")
             return
         for name in names:
-            typer.echo(name)
+            typer.echo(visible(name))
         if dry_run:
             return
         if not yes:

@@ -5,6 +5,7 @@ from dataclasses import asdict
 import typer
 
 from db_dedup.cli.differences import tell_differences
+from db_dedup.cli.interrupts import NOTHING_WRITTEN, told_when_stopped
 from db_dedup.cli.options import DEFAULT_CONFIG, AsJson, Config, StoreUrl, TableName, Url, open_table
 from db_dedup.cli.output import print_json, print_table
 from db_dedup.cli.terminal import TerminalProgress, say
@@ -22,7 +23,11 @@ def verify(
 
     Writes nothing. Exit code 0: all is right; 1: something differs.
     """
-    with TerminalProgress() as progress, open_table(config, url, table, progress, store_url) as dedup:
+    with (
+        TerminalProgress() as progress,
+        open_table(config, url, table, progress, store_url) as dedup,
+        told_when_stopped(NOTHING_WRITTEN),
+    ):
         found = dedup.verify()
     if as_json:
         print_json({**asdict(found), "is_right": found.is_right})

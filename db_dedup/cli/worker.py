@@ -1,18 +1,22 @@
 """`db-dedup worker`: keep the answer right while the application writes."""
 
-import signal
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from db_dedup.app import Deduplicator
-from db_dedup.cli.options import DEFAULT_CONFIG, Config, Url, open_table
+from db_dedup.app import Database
+from db_dedup.cli.interrupts import stop_event
+from db_dedup.cli.options import DEFAULT_CONFIG, Config, OpenTable, Url, open_database, table_opener
 from db_dedup.cli.terminal import say
-from db_dedup.jobs.change_worker import BATCH_CHANGES, Batch, ChangeWorker
+from db_dedup.errors import DedupError
+from db_dedup.jobs.change_worker import BATCH_CHANGES, Batch, ChangeWorker, LateTable, OnFault, TableWorker
+
+if TYPE_CHECKING:
+    from db_dedup.jobs.metrics import WorkerMetrics
 
 
 def worker(
@@ -50,44 +54,48 @@ def worker(
     """Handle the changes that the triggers queue, until stopped; SIGTERM or Ctrl-C finish the batch first."""
     handled: Counter[str] = Counter()
     tell: list[Callable[[Batch], None]] = []
+    observe_faults: list[OnFault] = []
 
     def count(done: Batch) -> None:
         handled.update({"changes": done.changes, "dead": done.dead, "scans": int(done.is_scan)})
         for observe in tell:
             observe(done)
 
+    def note_fault(name: str, fault: DedupError | None) -> None:
+        say(f"{name}: works again" if fault is None else f"{name}: {fault}; trying again")
+        for observe in observe_faults:
+            observe(name, fault)
+
+    names = list(dict.fromkeys(tables))
     with ExitStack() as stack:
-        stop = stack.enter_context(_stopped_by_signal())
-        opened = [stack.enter_context(open_table(config, url, name)) for name in tables]
-        workers = [dedup.worker(batch) for dedup in opened]
+        stop = stack.enter_context(stop_event())
+        # A URL that can never work is an error at once; a server may come later.
+        database = stack.enter_context(open_database(config, url))
+        opener = table_opener(config, url)
+        workers = [LateTable(name, partial(_opened_worker, opener, name, batch)) for name in names]
+        for worker in workers:
+            stack.callback(worker.forget)
         if metrics_port is not None:
-            tell.append(stack.enter_context(_metrics(opened, metrics_host, metrics_port)))
-        ChangeWorker(workers, poll, count).run(stop, drain=drain)
+            metrics = stack.enter_context(_metrics(database, names, metrics_host, metrics_port))
+            tell.append(metrics.observe)
+            observe_faults.append(metrics.observe_fault)
+        ChangeWorker(workers, poll, count, note_fault).run(stop, drain=drain)
     say(f"{handled['changes']:,} changes handled, {handled['dead']:,} given up, {handled['scans']:,} scans")
 
 
 @contextmanager
-def _stopped_by_signal() -> Iterator[threading.Event]:
-    """What SIGTERM and Ctrl-C set while the block runs."""
-    stop = threading.Event()
-    before = {name: signal.getsignal(name) for name in (signal.SIGTERM, signal.SIGINT)}
-    for name in before:
-        signal.signal(name, lambda *_: stop.set())
-    try:
-        yield stop
-    finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)
+def _opened_worker(opener: OpenTable, name: str, batch: int) -> Iterator[TableWorker]:
+    with opener(name) as dedup:
+        yield dedup.worker(batch)
 
 
 @contextmanager
-def _metrics(opened: Sequence[Deduplicator], host: str, port: int) -> Iterator[Callable[[Batch], None]]:
-    """Serve metrics until the block ends; gives whom to tell of each batch."""
+def _metrics(database: Database, names: Sequence[str], host: str, port: int) -> Iterator["WorkerMetrics"]:
+    """Serve metrics until the block ends; give the object that counts batches and faults."""
     # Only who asks for metrics waits for this, and needs its extra.
     from db_dedup.jobs.metrics import WorkerMetrics  # noqa: PLC0415
 
-    database = opened[0].database
-    metrics = WorkerMetrics(database.engine, database.tables, [dedup.name for dedup in opened])
+    metrics = WorkerMetrics(database.engine, database.tables, names)
     with metrics.served(host, port) as opened_port:
         say(f"metrics on http://{host}:{opened_port}/metrics")
-        yield metrics.observe
+        yield metrics

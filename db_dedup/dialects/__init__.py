@@ -9,6 +9,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SAWarning
 
 from db_dedup.dialects.base import Capabilities, Dialect
 from db_dedup.dialects.connecting import connect_to, wrong_part
+from db_dedup.dialects.other_databases import OTHER_DATABASES
 from db_dedup.errors import ConfigError, MissingExtraError, UnknownNameError
 
 __all__ = ["Capabilities", "Dialect", "dialect_for", "open_engine"]
@@ -20,7 +21,7 @@ def dialect_for(bind: Engine | Connection) -> Dialect:
     """The dialect of a database that is open.
 
     Raises:
-        UnknownNameError: a kind of database that we do not know.
+        ConfigError: a kind of database that we do not work in.
     """
     return _dialect(bind.dialect.name)
 
@@ -46,6 +47,8 @@ def open_engine(url: str, *, create: bool = False) -> Engine:
             warnings.simplefilter("error", SAWarning)  # SQLite's, of a part that would change nothing
             engine = create_engine(parsed, hide_parameters=True, **dialect.engine_options())
     except ModuleNotFoundError as error:
+        if parsed.get_driver_name() != dialect.default_driver:
+            raise _unusable_driver(parsed, dialect) from None
         raise MissingExtraError(str(error.name), dialect.extra or "") from None
     except NoSuchModuleError:
         raise ConfigError(
@@ -58,7 +61,7 @@ def open_engine(url: str, *, create: bool = False) -> Engine:
         raise wrong_part(parsed, error) from None
     if engine.dialect.is_async:
         raise _unusable_driver(parsed, dialect)
-    event.listen(engine, "do_connect", connect_to(parsed))
+    event.listen(engine, "do_connect", connect_to(parsed, dialect.extra))
     dialect.prepare_engine(engine)
     return engine
 
@@ -67,6 +70,8 @@ def open_engine(url: str, *, create: bool = False) -> Engine:
 def _dialect(name: str) -> Dialect:
     found = entry_points(group=_GROUP)
     if name not in found.names:
+        if name.lower() in OTHER_DATABASES:
+            raise ConfigError(OTHER_DATABASES[name.lower()])
         raise UnknownNameError("database", name, found.names)
     dialect = found[name].load()()
     assert isinstance(dialect, Dialect)  # noqa: S101 - an entry point may name anything

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -23,7 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.batches import Rows
 from db_dedup.dialects.keys import refuse_unusable_key
-from db_dedup.dialects.triggers import FoundTrigger, TriggerPlan, TriggerTarget
+from db_dedup.dialects.triggers import FoundTrigger, QueueTrigger, TriggerPlan, TriggerTarget
 from db_dedup.errors import DedupError
 from db_dedup.records import Family, SourceColumn
 from db_dedup.schema.tables import Namespace
@@ -118,7 +118,10 @@ class Dialect(ABC):
     def key_matches(
         self, columns: Sequence[SourceColumn], alias: FromClause, row_key: ColumnElement[str]
     ) -> ColumnElement[bool]:
-        """Whether a row of the user's has this key. Our side is converted, so that their index serves."""
+        """Whether a row of the user's has exactly this key, however their collation compares.
+
+        Our side is converted to the type of each column, so that their index serves.
+        """
         parts = [row_key]
         if len(columns) > 1:
             parts = [self.json_item(row_key, i) for i in range(len(columns))]
@@ -133,7 +136,15 @@ class Dialect(ABC):
     def key_equals(
         self, column: SourceColumn, value: ColumnElement[Any], text: ColumnElement[str]
     ) -> ColumnElement[bool]:
-        """Whether a key column has the value that `key_text` wrote as `text`."""
+        """Whether a key column has the value that `key_text` wrote as `text`, and not merely an equal one."""
+
+    @abstractmethod
+    def is_found_by_text(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[bool] | None:
+        """Whether a value of a key column is found by its text; None where every value of the column is."""
+
+    def bytewise(self, text: ColumnElement[str]) -> ColumnElement[Any]:
+        """A row key in a form that the database compares and sorts byte by byte."""
+        return text
 
     @abstractmethod
     def json_array(self, texts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:
@@ -150,6 +161,22 @@ class Dialect(ABC):
     @abstractmethod
     def readable(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:
         """A column in a form in which each of its values can be fetched, whatever the driver makes of it."""
+
+    def depends_on_session(self, column: SourceColumn, *, is_key: bool) -> bool:  # noqa: ARG002
+        """Whether what is read of a column depends on the session's settings, outside of `settled`."""
+        return False
+
+    def settled(self, connection: Connection) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Within it, every value is written as in our own sessions, also in a session of the caller's."""
+        return nullcontext()
+
+    def as_stored(
+        self,
+        connection: Connection,  # noqa: ARG002
+        given: Sequence[tuple[SourceColumn, object]],
+    ) -> list[object]:
+        """Values that are not stored, as they would be read back; what its column cannot take stays."""
+        return [value for _, value in given]
 
     def column_names(
         self,
@@ -168,6 +195,19 @@ class Dialect(ABC):
         schema: str | None,  # noqa: ARG002
     ) -> Mapping[str, str]:
         """Collations by column, where inspection alone does not tell them."""
+        return {}
+
+    def partition_names(self, connection: Connection) -> set[str]:  # noqa: ARG002
+        """Names of tables that are parts of a partitioned table, where these are listed as tables."""
+        return set()
+
+    def column_types(
+        self,
+        connection: Connection,  # noqa: ARG002
+        table: str,  # noqa: ARG002
+        schema: str | None,  # noqa: ARG002
+    ) -> Mapping[str, str]:
+        """Names of types by column, where inspection does not know them."""
         return {}
 
     # Our tables
@@ -246,6 +286,15 @@ class Dialect(ABC):
     def describe_triggers(self, connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
         """Those that are there, as the catalogue tells them now."""
 
+    def lacks_right_to_drop(self, connection: Connection, target: TriggerTarget) -> str | None:  # noqa: ARG002
+        """Which right this account lacks to drop our triggers on a table, where a failed attempt cannot be
+        rolled back."""
+        return None
+
+    @abstractmethod
+    def queue_triggers(self, connection: Connection, namespace: Namespace) -> list[QueueTrigger]:
+        """Every trigger in the database that writes into our queue, as far as this account can see them."""
+
     def script(self, statements: Sequence[str]) -> str:
         """Statements as the database's own command-line client takes them."""
         return "".join(f"{statement};\n" for statement in statements)
@@ -260,7 +309,8 @@ class Dialect(ABC):
             queue: our table of changes; those that are not committed are never waited for.
 
         Raises:
-            ConfigError: each statement is committed by itself, so that no lock lasts.
+            ConfigError: each statement is committed by itself, so that no lock lasts; or the transaction
+                cannot see what was committed after it began.
         """
 
     @abstractmethod

@@ -1,17 +1,85 @@
-"""Rows on their way into a table, cut into statements."""
+"""Items on their way into the database, cut into statements that every server accepts.
 
-from collections.abc import Iterable, Iterator, Sequence
+A statement is bounded twice: by its number of items and by the bytes that they take in it. MySQL and MariaDB
+refuse a statement past `max_allowed_packet`, which is 1 MB on some servers; PostgreSQL refuses a message past
+1 GB.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
+
+from sqlalchemy import LargeBinary, String, Table
 
 _Item = TypeVar("_Item")
 
 Rows = Iterable[Sequence[Any]]
 """Driver-ready values: fingerprints signed, digests as bytes."""
 
+SizeOf = Callable[[Any], int]
 
-def batches(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
-    """Lists of at most `size` items, in their order."""
+STATEMENT_BYTES: Final = 512 * 1024
+"""Of one statement, as `bytes_of` estimates them. Text in which every character is escaped twice takes up to
+seven quarters of the estimate, which still fits into 1 MB."""
+
+_CHARACTER_BYTES: Final = 4
+_HEX_DIGITS_A_BYTE: Final = 2
+_OTHER_BYTES: Final = 32
+"""A number, a time, a NULL, and the comma and quotes around a value."""
+
+
+def batches(
+    items: Iterable[_Item],
+    count: int,
+    size_of: SizeOf | None = None,
+    most_bytes: int = STATEMENT_BYTES,
+) -> Iterator[list[_Item]]:
+    """Lists of at most `count` items and `most_bytes` bytes, in their order; each has one item at least.
+
+    Args:
+        items: the items.
+        count: how many a list holds at most.
+        size_of: bytes of an item in a statement. Left out, `bytes_of` is asked.
+        most_bytes: how many bytes a list holds at most; an item that has more by itself is a list of its own.
+    """
+    size_of = bytes_of if size_of is None else size_of
+    batch: list[_Item] = []
+    used = 0
+    for item in items:
+        size = size_of(item)
+        if batch and (len(batch) == count or used + size > most_bytes):
+            yield batch
+            batch, used = [], 0
+        batch.append(item)
+        used += size
+    if batch:
+        yield batch
+
+
+def row_batches(
+    table: Table, columns: Sequence[str], rows: Rows, count: int, most_bytes: int = STATEMENT_BYTES
+) -> Iterator[list[Sequence[Any]]]:
+    """Rows of these columns of a table, as `batches` cuts them; only columns of varying size are measured."""
+    varying = [i for i, name in enumerate(columns) if isinstance(table.c[name].type, String | LargeBinary)]
+    fixed = _OTHER_BYTES * len(columns)
+    if not varying:
+        return _counted(rows, min(count, max(1, most_bytes // fixed)))
+    return batches(rows, count, lambda row: fixed + sum(bytes_of(row[i]) for i in varying), most_bytes)
+
+
+def bytes_of(item: Any) -> int:
+    """About how many bytes a value, or a row of values, takes in a statement; an upper estimate."""
+    match item:
+        case str():
+            return _CHARACTER_BYTES * len(item) + _OTHER_BYTES
+        case bytes() | bytearray() | memoryview():
+            return _HEX_DIGITS_A_BYTE * len(item) + _OTHER_BYTES
+        case tuple():
+            return sum(map(bytes_of, item))
+    return _OTHER_BYTES
+
+
+def _counted(items: Iterable[_Item], count: int) -> Iterator[list[_Item]]:
     iterator = iter(items)
-    while batch := list(islice(iterator, size)):
+    while batch := list(islice(iterator, count)):
         yield batch

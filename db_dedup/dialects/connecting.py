@@ -12,14 +12,21 @@ _MISUSED = (TypeError, ValueError, AttributeError, LookupError, OSError)
 """What drivers raise for an option they do not know or cannot read; a server's refusal is none of them."""
 
 
-def connect_to(url: URL) -> Callable[..., DBAPIConnection]:
-    """A listener to `do_connect`, which connects or says which part of the URL does not serve."""
+def connect_to(url: URL, extra: str | None) -> Callable[..., DBAPIConnection]:
+    """A listener to `do_connect`, which connects or says what does not serve.
+
+    Args:
+        url: Its options may be the fault.
+        extra: Ours that brings the driver with all that it may need.
+    """
 
     def connect(dialect: Dialect, _record: object, arguments: list[Any], options: dict[str, Any]) -> Any:
         try:
             return dialect.connect(*arguments, **options)
         except _MISUSED as error:
             raise wrong_part(url, error) from None
+        except RuntimeError as error:  # PyMySQL's, of a package that it needs for some servers only
+            raise ConfigError(f'{error}: pip install "db-dedup[{extra}]"') from None
 
     return connect
 

@@ -21,7 +21,7 @@ from db_dedup.schema.names import Namespace, object_name
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.types import MAX_KEY_LENGTH
 
-TRIGGER_VERSION: Final = 2
+TRIGGER_VERSION: Final = 3
 """Raised whenever the same plan makes other triggers."""
 
 
@@ -85,13 +85,32 @@ class FoundTrigger:
     """A trigger, or its function, as the database's catalogue tells it.
 
     Attributes:
-        definition: all that decides what it does, in a form that does not depend on the session.
+        definition: all that decides what it does, in a form that does not depend on the session; None where
+            it is hidden.
         fault: why it does not fire as it should, although it is there; None where it does.
+        hidden: which right this account lacks to see it; None where it has that right.
     """
 
     name: str
-    definition: str
+    definition: str | None
     fault: str | None = None
+    hidden: str | None = None
+
+
+@dataclass(frozen=True)
+class QueueTrigger:
+    """A trigger that writes into our queue, whoever made it and whatever it is called.
+
+    Attributes:
+        table: the table that it is on.
+        function: what it calls; None where a trigger is its own program.
+        drop: the statement that drops it.
+    """
+
+    name: str
+    table: str
+    function: str | None
+    drop: str
 
 
 class Renderer:
@@ -123,13 +142,16 @@ class Renderer:
 
     def pieces(self, target: TriggerTarget) -> dict[str, object]:
         """What every template of a table may use."""
-        change = our_tables(target.namespace).change
         return {
             "table": self.name(target.table, target.schema),
-            "change": self.name(str(change.name), target.namespace.schema),
+            "change": self.queue_name(target.namespace),
             "table_id": target.table_id,
             "max_length": MAX_KEY_LENGTH,
         }
+
+    def queue_name(self, namespace: Namespace) -> str:
+        """Our queue as each trigger names it."""
+        return self.name(str(our_tables(namespace).change.name), namespace.schema)
 
 
 def row_of_trigger(which: str, plan: TriggerPlan) -> FromClause:

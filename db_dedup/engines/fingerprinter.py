@@ -4,35 +4,39 @@ The one place where a recipe becomes a fingerprint: scan, worker, check and clus
 are equal.
 """
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.config import Value, WatchedTable
+from db_dedup.engines.row_texts import NOTHING_TO_SAY, compared_columns, digest_columns
 from db_dedup.errors import ConfigError
-from db_dedup.flow.features import NO_FEATURES, Features, TokenHasher, count_features, hash_values
+from db_dedup.flow.features import (
+    NO_FEATURES,
+    Features,
+    TokenHasher,
+    concatenate_features,
+    count_features,
+    hash_values,
+)
 from db_dedup.flow.fingerprint import fingerprint_rows
 from db_dedup.flow.grams import hash_grams
 from db_dedup.flow.minhash import find_bands
 from db_dedup.flow.normalise import normalise_batch
 from db_dedup.flow.passages import find_passages
-from db_dedup.flow.segment import make_segmenter
-from db_dedup.flow.sketches import Sketches, empty_sketches, join_sketches
+from db_dedup.flow.segment import cut_in_batches, make_segmenter
+from db_dedup.flow.sketches import Sketches, concatenate_sketches, empty_sketches, join_sketches
 from db_dedup.flow.stop_words import STOP_WORDS
 from db_dedup.records import SourceRow
+from db_dedup.records.pages import cut_pages
 from db_dedup.store.fingerprints import RowFingerprint
 
-NOTHING_TO_SAY: Final = bytes(16)
-"""Digest of a row without any feature: such rows are never copies of each other."""
+_Item = tuple[Sequence[str], str | None, bytes | None]
+"""A row's texts, what it must agree in, and the digest that it had."""
 
 HashTexts = Callable[[list[str]], NDArray[np.uint64]]
-
-# Long enough for rjieba to work without the interpreter's lock for most of the time, short enough for memory.
-_BATCH_ROWS = 256
 
 
 @dataclass(frozen=True)
@@ -96,14 +100,20 @@ class Fingerprinter:
             compares_known: known rows are to be compared with others: they get their features and sketches,
                 and are segmented where the similarity is one of words. They get no fingerprint.
         """
-        columns = [
-            normalise_batch([row[i] for row in rows], self._normaliser if column.kind == "text" else "plain")
-            for i, (_, column) in enumerate(self._columns)
-        ]
-        digests = _digests(columns, within)
-        is_known = np.zeros(len(digests), np.bool_)
-        if known is not None:
-            is_known[:] = [digest == before for digest, before in zip(digests, known, strict=True)]
+        count = len(rows)
+        items = zip(rows, within or [None] * count, known or [None] * count, strict=True)
+        pages = cut_pages(items, lambda item: sum(map(len, item[0])), max(1, count))
+        parts = [self._fingerprint_page(page, compares_known) for page in pages]
+        return _joined(parts) if parts else self._fingerprint_page((), compares_known)
+
+    def _fingerprint_page(self, page: Sequence[_Item], compares_known: bool) -> FingerprintedRows:
+        columns = compared_columns(
+            [column for _, column in self._columns], self._normaliser, [row for row, _, _ in page]
+        )
+        digests = digest_columns(columns, [agree for _, agree, _ in page])
+        is_known = np.array(
+            [digest == before for digest, (_, _, before) in zip(digests, page, strict=True)], np.bool_
+        )
         blanked = [_blanked(texts, is_known) for texts in columns]
         needs_words = compares_known and not self._compares_grams
         features = self._features(
@@ -136,18 +146,31 @@ class Fingerprinter:
         if not (self._compares_grams or self._rule.bands):
             return NO_FEATURES, empty_sketches(count)
         hashed = self._hashed(columns, hash_grams)
-        grams = count_features(hashed, self._weights, "raw")
         if not self._rule.bands:
-            return grams, empty_sketches(count)
+            return count_features(hashed, self._weights, "raw"), empty_sketches(count)
         texts = [h for h, (_, column) in zip(hashed, self._columns, strict=True) if column.kind == "text"]
-        return grams, join_sketches(find_bands(grams.starts, grams.hashes), *find_passages(texts, count))
+        passages = find_passages(
+            texts, count
+        )  # before the counting, which takes the grams out of their order
+        grams = count_features(hashed, self._weights, "raw")
+        return grams, join_sketches(find_bands(grams.starts, grams.hashes), *passages)
 
     def _hash_words(self, texts: list[str]) -> NDArray[np.uint64]:
-        parts = [
-            self._hasher.hash_tokens(self._segmenter.cut_batch(texts[i : i + _BATCH_ROWS]))
-            for i in range(0, len(texts), _BATCH_ROWS)
-        ]
+        parts = [self._hasher.hash_tokens(tokens) for tokens in cut_in_batches(self._segmenter, texts)]
         return np.concatenate(parts) if parts else np.empty(0, np.uint64)
+
+
+def _joined(parts: Sequence[FingerprintedRows]) -> FingerprintedRows:
+    if len(parts) == 1:
+        return parts[0]
+    return FingerprintedRows(
+        np.concatenate([part.fingerprints for part in parts]),
+        np.concatenate([part.has_fingerprint for part in parts]),
+        [digest for part in parts for digest in part.digests],
+        concatenate_features([part.features for part in parts]),
+        concatenate_sketches([part.sketches for part in parts]),
+        np.concatenate([part.is_known for part in parts]),
+    )
 
 
 def row_fingerprints(page: Sequence[SourceRow], done: FingerprintedRows) -> list[RowFingerprint]:
@@ -170,19 +193,3 @@ def _stop_words(watched: WatchedTable) -> Sequence[str]:
 def _blanked(texts: list[str], is_known: NDArray[np.bool_]) -> list[str]:
     """The texts without those of the known rows; blank ones cost nothing."""
     return ["" if skip else text for text, skip in zip(texts, is_known.tolist(), strict=True)]
-
-
-def _digests(columns: Sequence[Sequence[str]], within: Sequence[str | None] | None) -> list[bytes]:
-    """Digest of each row's columns and of what it must agree in, so that copies agree in both.
-
-    Normalised text holds no control character that counts as white space, so the separators are safe.
-    """
-    must_agree = within or [None] * len(columns[0])
-    return [
-        _digest("\x1f".join(texts) + f"\x1e{agree}")
-        for texts, agree in zip(zip(*columns, strict=True), must_agree, strict=True)
-    ]
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=len(NOTHING_TO_SAY)).digest()

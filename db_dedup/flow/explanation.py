@@ -20,10 +20,12 @@ def bit_sums(
         int64[n, 64]; the fingerprint has a 1 in bit i, counted from the lowest, where column i is above zero.
         The sums of a row's columns add up to those of the row.
     """
-    bits = (hashes[:, None] >> np.arange(FINGERPRINT_BITS, dtype=np.uint64)) & np.uint64(1)
-    votes = np.where(bits == 1, weights[:, None], -weights[:, None])
-    running = np.vstack([np.zeros((1, FINGERPRINT_BITS), np.int64), np.cumsum(votes, axis=0)])
-    sums: NDArray[np.int64] = running[starts[1:]] - running[starts[:-1]]
+    sums = np.empty((starts.size - 1, FINGERPRINT_BITS), np.int64)
+    running = np.zeros(hashes.size + 1, np.int64)
+    for bit in range(FINGERPRINT_BITS):  # one at a time: a long text has millions of features
+        is_for = (hashes >> np.uint64(bit)) & np.uint64(1) == 1
+        np.cumsum(np.where(is_for, weights, -weights), out=running[1:])
+        sums[:, bit] = running[starts[1:]] - running[starts[:-1]]
     return sums
 
 

@@ -7,6 +7,7 @@ poisoned by particles and templates, hence the damping.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Final
 
 import numba as nb
@@ -98,7 +99,8 @@ def count_features(
     """Count, damp and weigh the hashed tokens of several columns of the same rows.
 
     Args:
-        columns: for each column what `hash_tokens` or `hash_values` gave.
+        columns: for each column what `hash_tokens` or `hash_values` gave. A long text has millions of tokens,
+            so they are sorted in place: these arrays are of no more use afterwards.
         weights: the column weights, whole numbers >= 1.
         term_frequency: one of `TERM_FREQUENCIES`.
 
@@ -108,10 +110,12 @@ def count_features(
     row_counts = {int(np.count_nonzero(column == _ROW_END)) for column in columns}
     if len(row_counts) != 1:
         raise ValueError(f"columns with different numbers of rows: {sorted(row_counts)}")
-    stream = np.concatenate(columns)
-    firsts = np.cumsum([0, *map(len, columns[:-1])]).astype(np.int64)
-    column_weights = np.array(weights, np.int64)
-    return Features(*_count(stream, firsts, row_counts.pop(), column_weights, _damping(term_frequency)))
+    rows, damping = row_counts.pop(), _damping(term_frequency)
+    counted = (
+        Features(*_count(column, rows, weight, damping))
+        for column, weight in zip(columns, weights, strict=True)
+    )
+    return reduce(_merged, counted)
 
 
 def concatenate_features(parts: Sequence[Features]) -> Features:
@@ -147,46 +151,64 @@ def _damping(term_frequency: str) -> NDArray[np.int64]:
     raise ValueError(f"unknown term frequency {term_frequency!r}: one of {', '.join(TERM_FREQUENCIES)}")
 
 
+def _merged(one: Features, other: Features) -> Features:
+    """The features of two columns of the same rows together; the weights of equal ones are added."""
+    merged = _merge(one.starts, one.hashes, one.weights, other.starts, other.hashes, other.weights)
+    return Features(*merged)
+
+
 @nb.njit(cache=True, nogil=True)
-def _count(stream, firsts, row_count, column_weights, damping):  # type: ignore[no-untyped-def]
-    """One pass a row: gather each column's tokens, sort, run-length encode, then merge the columns."""
+def _count(stream, row_count, weight, damping):  # type: ignore[no-untyped-def]
+    """One pass a row: sort its tokens, then put each distinct one with its weight. Both the sorted tokens and
+    the distinct ones take the place of the tokens."""
     starts = np.zeros(row_count + 1, np.int64)
-    hashes = np.empty(stream.size, np.uint64)
     weights = np.empty(stream.size, np.int64)
-    positions = firsts.copy()
-    used = 0
+    used, begin = 0, 0
     for row in range(row_count):
-        row_start = used
-        for column in range(column_weights.size):
-            begin = positions[column]
-            end = begin
-            while stream[end] != _ROW_END:
-                end += 1
-            positions[column] = end + 1
-            tokens = np.sort(stream[begin:end])
-            i = 0
-            while i < tokens.size:
-                j = i
-                while j < tokens.size and tokens[j] == tokens[i]:
-                    j += 1
-                if tokens[i] != _DROPPED:
-                    count = j - i
-                    damped = damping[min(count, damping.size - 1)] if damping.size else count
-                    hashes[used] = tokens[i]
-                    weights[used] = damped * column_weights[column]
-                    used += 1
-                i = j
-        if column_weights.size > 1:
-            order = np.argsort(hashes[row_start:used])
-            row_hashes = hashes[row_start:used][order]
-            row_weights = weights[row_start:used][order]
-            used = row_start
-            for i in range(row_hashes.size):
-                if used > row_start and hashes[used - 1] == row_hashes[i]:
-                    weights[used - 1] += row_weights[i]
-                else:
-                    hashes[used] = row_hashes[i]
-                    weights[used] = row_weights[i]
-                    used += 1
+        end = begin
+        while stream[end] != _ROW_END:
+            end += 1
+        stream[begin:end].sort()
+        i = begin
+        while i < end:
+            token = stream[i]
+            j = i
+            while j < end and stream[j] == token:
+                j += 1
+            if token != _DROPPED:
+                count = j - i
+                damped = damping[min(count, damping.size - 1)] if damping.size else count
+                stream[used] = token
+                weights[used] = damped * weight
+                used += 1
+            i = j
+        begin = end + 1
+        starts[row + 1] = used
+    return starts, stream[:used].copy(), weights[:used].copy()
+
+
+@nb.njit(cache=True, nogil=True)
+def _merge(starts_a, hashes_a, weights_a, starts_b, hashes_b, weights_b):  # type: ignore[no-untyped-def]
+    starts = np.zeros(starts_a.size, np.int64)
+    hashes = np.empty(hashes_a.size + hashes_b.size, np.uint64)
+    weights = np.empty(hashes.size, np.int64)
+    used = 0
+    for row in range(starts.size - 1):
+        i, i_end = starts_a[row], starts_a[row + 1]
+        j, j_end = starts_b[row], starts_b[row + 1]
+        while i < i_end or j < j_end:
+            takes_a = i < i_end and (j == j_end or hashes_a[i] <= hashes_b[j])
+            takes_b = j < j_end and (i == i_end or hashes_b[j] <= hashes_a[i])
+            weight = np.int64(0)
+            if takes_a:
+                hashes[used] = hashes_a[i]
+                weight += weights_a[i]
+                i += 1
+            if takes_b:
+                hashes[used] = hashes_b[j]
+                weight += weights_b[j]
+                j += 1
+            weights[used] = weight
+            used += 1
         starts[row + 1] = used
     return starts, hashes[:used].copy(), weights[:used].copy()

@@ -19,6 +19,8 @@ from db_dedup.flow._mix import mix
 _DROPPED: Final = 0
 _ROW_END: Final = 1
 _NEWLINE: Final = 10
+_RUN: Final = 3
+_WINDOW: Final = 1 << 18
 _BITS: Final = 21
 _CODE_POINTS: Final = 0x110000
 _SILENT, _SPACE, _SAYS_SOMETHING, _UNKNOWN = range(4)
@@ -35,9 +37,17 @@ def hash_grams(texts: Sequence[str]) -> NDArray[np.uint64]:
     """
     if not texts:
         return np.empty(0, np.uint64)
-    points = np.frombuffer("\n".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
-    stream: NDArray[np.uint64] = _hash_grams(points, len(texts), _kinds_of(points))
-    return stream
+    joined = "\n".join(texts)
+    stream = np.empty(len(joined) + 2 * len(texts), np.uint64)
+    state = np.array([0, 0, _RUN])
+    used = 0
+    for first in range(0, len(joined) + 1, _WINDOW):
+        window = joined[first : first + _WINDOW]
+        if len(window) < _WINDOW:
+            window += "\n"
+        points = np.frombuffer(window.encode("utf-32-le", "surrogatepass"), np.uint32)
+        used = _hash_grams(points, _kinds_of(points), stream, used, state)
+    return stream[:used]
 
 
 def _kinds_of(points: NDArray[np.uint32]) -> NDArray[np.uint8]:
@@ -61,19 +71,22 @@ def _kind(character: str) -> int:
 
 
 @nb.njit(cache=True, nogil=True)
-def _hash_grams(points, rows, kinds):  # type: ignore[no-untyped-def]
-    mask = (np.uint64(1) << np.uint64(3 * _BITS)) - np.uint64(1)
-    stream = np.empty(points.size + 2 * rows, np.uint64)
-    used = 0
-    run, length, quiet = np.uint64(0), 0, 3
-    for i in range(points.size + 1):
-        if i == points.size or points[i] == _NEWLINE:
-            if 0 < length < 3:
+def _hash_grams(points, kinds, stream, used, state):  # type: ignore[no-untyped-def]
+    """Put the hashes of a window of the text behind those that are there; how many there are by then.
+
+    The state goes from one window to the next: the latest run, its length in the row, and how many of its
+    last characters say nothing.
+    """
+    mask = (np.uint64(1) << np.uint64(_RUN * _BITS)) - np.uint64(1)
+    run, length, quiet = np.uint64(state[0]), state[1], state[2]
+    for i in range(points.size):
+        if points[i] == _NEWLINE:
+            if 0 < length < _RUN:
                 stream[used] = mix(run) if quiet < length else np.uint64(_DROPPED)
                 used += 1
             stream[used] = np.uint64(_ROW_END)
             used += 1
-            run, length, quiet = np.uint64(0), 0, 3
+            run, length, quiet = np.uint64(0), 0, _RUN
             continue
         kind = kinds[points[i]]
         if kind == _SPACE:
@@ -81,9 +94,9 @@ def _hash_grams(points, rows, kinds):  # type: ignore[no-untyped-def]
         # One more than it is, so that a run of two is no run of three that begins with a zero character.
         run = ((run << np.uint64(_BITS)) | (np.uint64(points[i]) + np.uint64(1))) & mask
         length += 1
-        # How many of the latest characters say nothing.
         quiet = 0 if kind == _SAYS_SOMETHING else quiet + 1
-        if length >= 3:
-            stream[used] = mix(run) if quiet < 3 else np.uint64(_DROPPED)
+        if length >= _RUN:
+            stream[used] = mix(run) if quiet < _RUN else np.uint64(_DROPPED)
             used += 1
-    return stream[:used].copy()
+    state[0], state[1], state[2] = run, length, quiet
+    return used

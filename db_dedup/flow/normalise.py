@@ -1,8 +1,8 @@
 """Step 2, text: one spelling for what people meant to be the same.
 
-NFKC, case-folding and white space first; then what carries no meaning (URLs, masked runs, runs of one
-character) is collapsed, because left in, it decides the fingerprint: with masks kept, most pairs within
-three bits were pairs of masks.
+NFKC, case-folding and white space first; that is all for a short value. In a longer text, what carries no
+meaning (URLs, masked runs, runs of one character) is then collapsed, because left in, it decides the
+fingerprint: with masks kept, most pairs within three bits were pairs of masks.
 """
 
 import re
@@ -14,6 +14,8 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from db_dedup.records.pages import cut_pages
 
 NORMALISERS: Final = ("plain", "tweet")
 """Names a table may choose from; `tweet` also strips the forms of retweets and replies (P2)."""
@@ -31,9 +33,15 @@ _REPOST = re.compile(r"(?://|\bvia|\brt|回复|转发)?[^\S\n]*@[\w\-.·]+[^\S\n
 _BARE_RT = re.compile(r"^(?:[^\S\n]*rt\b[^\S\n]*:?)+|转发微博|轉發微博", re.MULTILINE)
 
 _BATCH_LINES = 256
+_BATCH_CHARACTERS = 1 << 18
+
+# Behind white space, and between two different ideographs that fold to themselves.
+_SEAM = re.compile(r"\s|([\u4e00-\u9fa5])(?!\1)(?=[\u4e00-\u9fa5])")
 # Composition takes time with the square of a run of marks; Unicode's stream-safe format allows as many.
 _MARKS_IN_A_ROW: Final = 30
 _PLANE = 1 << 16
+
+_Steps = Sequence[Callable[[str], str]]
 
 
 def normalise_batch(texts: Sequence[str], normaliser: str = "plain") -> list[str]:
@@ -46,14 +54,56 @@ def normalise_batch(texts: Sequence[str], normaliser: str = "plain") -> list[str
     Returns:
         As many strings, none with white space other than single inner spaces.
     """
+    return _normalised(texts, (_collapse, _strip_reposts) if normaliser == "tweet" else (_collapse,))
+
+
+def fold_batch(texts: Sequence[str]) -> list[str]:
+    """Bring values to one spelling: NFKC, case-folding, white space. Links and masks are what a value says,
+    so they stay.
+
+    Args:
+        texts: any strings; NULL is the caller's to turn into "".
+
+    Returns:
+        As many strings, none with white space other than single inner spaces.
+    """
+    return _normalised(texts, ())
+
+
+def _normalised(texts: Sequence[str], steps: _Steps) -> list[str]:
+    """The folded texts, after these steps on batches of lines."""
     normalised: list[str] = []
-    for first in range(0, len(texts), _BATCH_LINES):
-        lines = [text.replace("\n", " ") for text in texts[first : first + _BATCH_LINES]]
-        folded = _collapse(_fold_lines(lines))
-        if normaliser == "tweet":
-            folded = _strip_reposts(folded)
-        normalised += [" ".join(line.split()) for line in folded.split("\n")]
+    for batch in cut_pages(texts, len, _BATCH_LINES, _BATCH_CHARACTERS):
+        *others, last = batch
+        if len(last) <= 2 * _BATCH_CHARACTERS or _strip_reposts in steps:
+            normalised += _normalised_lines(batch, steps)
+        else:
+            normalised += [*_normalised_lines(others, steps), _normalised_in_pieces(last, steps)]
     return normalised
+
+
+def _normalised_lines(texts: Sequence[str], steps: _Steps) -> list[str]:
+    if not texts:
+        return []
+    folded = _fold_lines([text.replace("\n", " ") for text in texts])
+    for step in steps:
+        folded = step(folded)
+    return [" ".join(line.split()) for line in folded.split("\n")]
+
+
+def _normalised_in_pieces(text: str, steps: _Steps) -> str:
+    """A long text as it would be normalised whole; it is cut where nothing that is composed or collapsed
+    reaches across. Reposts may reach across any place."""
+    parts: list[str] = []
+    begin, blank = 0, ""
+    while begin < len(text):
+        seam = _SEAM.search(text, begin + _BATCH_CHARACTERS)
+        end = seam.end() if seam else len(text)
+        [piece] = _normalised_lines([text[begin:end]], steps)
+        if piece:
+            parts += (blank, piece) if parts else (piece,)
+        begin, blank = end, " " if seam and seam.group().isspace() else ""
+    return "".join(parts)
 
 
 def fold(text: str) -> str:

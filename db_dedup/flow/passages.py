@@ -38,7 +38,7 @@ def find_passages(
         (int64[n + 1] the rows' slices, uint64[m] passages, ascending and distinct within a row). A column of
         fewer than twelve characters has none, one of no more than 23 has one.
     """
-    stream = np.concatenate(streams) if streams else np.empty(0, np.uint64)
+    stream = streams[0] if len(streams) == 1 else np.concatenate([np.empty(0, np.uint64), *streams])
     firsts = np.cumsum([0, *map(len, streams)])[:-1].astype(np.int64)
     starts, passages = _find(stream, firsts, row_count)
     return starts, passages
@@ -59,7 +59,7 @@ def _find(stream, firsts, row_count):  # type: ignore[no-untyped-def]
                 end += 1
             positions[column] = end + 1
             if end - begin >= _GRAMS:
-                used = _winnowed(_hashed(stream[begin:end]), kept, used)
+                used = _winnowed(stream[begin:end], kept, used)
         own = np.unique(kept[first:used])[:MOST_PASSAGES]
         kept[first : first + own.size] = own
         used = first + own.size
@@ -68,40 +68,48 @@ def _find(stream, firsts, row_count):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _hashed(grams):  # type: ignore[no-untyped-def]
-    """uint64[k]: a hash of every ten grams in a row, rolled from one to the next; 0 if they say nothing."""
+def _winnowed(grams, kept, used):  # type: ignore[no-untyped-def]
+    """Put the first hash, in the order of their mixes, of each window behind those that are kept; how many
+    there are by then. What is kept is not mixed: the firsts of all windows are small numbers.
+
+    A hash of ten grams in a row is rolled from one to the next. Of those only the latest window is in memory.
+    """
     base, leaving = np.uint64(_BASE), np.uint64(1)
     for _ in range(_GRAMS):
         leaving *= base
-    hashes = np.empty(grams.size - _GRAMS + 1, np.uint64)
+    hashes, ranks = np.empty(WINDOW, np.uint64), np.empty(WINDOW, np.uint64)
+    count = grams.size - _GRAMS + 1
     value = np.uint64(0)
+    best = -1
     for i in range(grams.size):
         value = value * base + grams[i]
         if i >= _GRAMS:
             value -= grams[i - _GRAMS] * leaving
-        if i >= _GRAMS - 1:
-            hashes[i - _GRAMS + 1] = value
-    return hashes
+        last = i - _GRAMS + 1
+        if last < 0:
+            continue
+        hashes[last % WINDOW] = value
+        # One less: what says nothing, whose mix is 0, comes last.
+        ranks[last % WINDOW] = mix(value) - np.uint64(1)
+        if last < min(WINDOW, count) - 1:
+            continue
+        first = max(0, last - WINDOW + 1)
+        before = best
+        if best < first:
+            best = _first_of(ranks, first, last)
+        elif ranks[last % WINDOW] <= ranks[best % WINDOW]:
+            best = last
+        if best != before and hashes[best % WINDOW] != 0:
+            kept[used] = hashes[best % WINDOW]
+            used += 1
+    return used
 
 
 @nb.njit(cache=True, nogil=True)
-def _winnowed(hashes, kept, used):  # type: ignore[no-untyped-def]
-    """Put the first hash, in the order of their mixes, of each window behind those that are kept; how many
-    there are by then. What is kept is not mixed: the firsts of all windows are small numbers."""
-    # One less: what says nothing, whose mix is 0, comes last.
-    ranks = mix(hashes) - np.uint64(1)
-    best = -1
-    for first in range(max(1, hashes.size - WINDOW + 1)):
-        last = min(first + WINDOW, hashes.size) - 1
-        before = best
-        if best < first:
-            best = first
-            for i in range(first + 1, last + 1):
-                if ranks[i] <= ranks[best]:
-                    best = i
-        elif ranks[last] <= ranks[best]:
-            best = last
-        if best != before and hashes[best] != 0:
-            kept[used] = hashes[best]
-            used += 1
-    return used
+def _first_of(ranks, first, last):  # type: ignore[no-untyped-def]
+    """Which of the hashes of a window comes first; of equal ones the last."""
+    best = first
+    for other in range(first + 1, last + 1):
+        if ranks[other % WINDOW] <= ranks[best % WINDOW]:
+            best = other
+    return best

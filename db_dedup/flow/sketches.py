@@ -173,6 +173,8 @@ def meetings(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which of some sketches meet those of which rows, of which no more is known than some entries.
 
+    Needs memory for the entries and for what meets, never for every value that two rows have in common.
+
     Args:
         asked: of n rows.
         values: uint64[e], those of the rows' values that stand in one of the asked sketches.
@@ -182,19 +184,49 @@ def meetings(
     Returns:
         (int64[p] which of the n, int64[p] which of the r).
     """
-    order = np.argsort(asked.values, kind="stable")
-    owners = np.repeat(np.arange(asked.counts.size), asked.counts)[order]
-    first, last = (np.searchsorted(asked.values[order], values, side) for side in ("left", "right"))
-    sizes = last - first
-    places = np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
-    both = owners[places] * counts.size + np.repeat(rows, sizes)
-    pairs, which, common = np.unique(both, return_inverse=True, return_counts=True)
-    has_band = np.zeros(pairs.size, np.bool_)
-    has_band[which[np.repeat(values & np.uint64(1) == 0, sizes)]] = True
-    one, other = np.divmod(pairs, max(1, counts.size))
-    least = least_passages(np.minimum(asked.counts[one], counts[other]))
-    is_meeting = has_band | (common >= least)
-    return one[is_meeting], other[is_meeting]
+    order = np.argsort(values, kind="stable")
+    values, rows = values[order], rows[order]
+    first, last = (np.searchsorted(values, asked.values, side) for side in ("left", "right"))
+    found: tuple[NDArray[np.int64], NDArray[np.int64]] = _meetings(
+        asked.starts, asked.values, first, last, rows, counts
+    )
+    return found
+
+
+@nb.njit(cache=True, nogil=True)
+def _meetings(starts, values, first, last, rows, counts):  # type: ignore[no-untyped-def]
+    """One asked sketch after another: count what each row has in common with it, then judge."""
+    size, found = 1024, 0
+    which, others = np.empty(size, np.int64), np.empty(size, np.int64)
+    common, has_band = np.zeros(counts.size, np.int64), np.zeros(counts.size, np.bool_)
+    touched = np.empty(counts.size, np.int64)
+    for one in range(starts.size - 1):
+        count = 0
+        for i in range(starts[one], starts[one + 1]):
+            for place in range(first[i], last[i]):
+                row = rows[place]
+                if common[row] == 0:
+                    touched[count] = row
+                    count += 1
+                common[row] += 1
+                has_band[row] |= values[i] & np.uint64(1) == np.uint64(0)
+        for row in np.sort(touched[:count]):
+            smaller = min(starts[one + 1] - starts[one], counts[row])
+            if has_band[row] or common[row] >= _least_passages(smaller):
+                if found == size:
+                    size *= 2
+                    which, others = _resized(which, size), _resized(others, size)
+                which[found], others[found] = one, row
+                found += 1
+            common[row], has_band[row] = 0, False
+    return which[:found].copy(), others[:found].copy()
+
+
+@nb.njit(cache=True, nogil=True)
+def _resized(array, size):  # type: ignore[no-untyped-def]
+    bigger = np.empty(size, array.dtype)
+    bigger[: array.size] = array
+    return bigger
 
 
 @nb.njit(cache=True, nogil=True)

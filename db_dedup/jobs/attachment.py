@@ -1,4 +1,4 @@
-"""The triggers that tell us what changes in a watched table: made, checked, mended and taken away."""
+"""The triggers that tell us what changes in a watched table: made, checked and mended."""
 
 import hashlib
 import logging
@@ -7,16 +7,22 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sqlalchemy import Connection, inspect
-from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.config import WatchedTable
 from db_dedup.dialects.base import Dialect
-from db_dedup.dialects.triggers import TriggerPlan, TriggerTarget
-from db_dedup.errors import ConfigError, DatabaseUnavailableError
+from db_dedup.dialects.triggers import FoundTrigger, TriggerPlan, TriggerTarget
+from db_dedup.errors import ConfigError, DatabaseError, DatabaseUnavailableError
+from db_dedup.jobs.context import JobContext
+from db_dedup.jobs.lock_waits import run_ddl
 from db_dedup.records import SourceTable
 from db_dedup.schema.locks import schema_lock
 from db_dedup.schema.tables import Namespace, Tables
-from db_dedup.store.attachments import StoredAttachment, forget_changes, read_attachment, store_attachment
+from db_dedup.store.attachments import (
+    StoredAttachment,
+    read_attachment,
+    store_attachment,
+    store_triggers,
+)
 from db_dedup.store.clock import database_now
 from db_dedup.store.inspection import check_columns, resolve_key
 
@@ -29,6 +35,7 @@ class AttachmentState(StrEnum):
     NOT_ATTACHED = "not attached"
     MISSING = "missing"
     DISABLED = "disabled"
+    UNKNOWN = "unknown"
     ALTERED = "altered"
     STALE = "stale"
     INTACT = "intact"
@@ -40,6 +47,10 @@ class AttachmentReport:
 
     state: AttachmentState
     differences: tuple[str, ...] = ()
+
+
+Difference = tuple[AttachmentState, str]
+"""What is not as it should be, and a sentence about it."""
 
 
 def trigger_target(namespace: Namespace, table_id: int, watched: WatchedTable) -> TriggerTarget:
@@ -69,13 +80,21 @@ def plan_triggers(
 class Attachment:
     """The triggers on one watched table, as its settings want them."""
 
-    def __init__(self, dialect: Dialect, tables: Tables, plan: TriggerPlan) -> None:
+    def __init__(
+        self, dialect: Dialect, tables: Tables, plan: TriggerPlan, recipe: int | None = None
+    ) -> None:
         """Work out the statements.
+
+        Args:
+            dialect: of the database.
+            tables: ours.
+            plan: what the settings want.
+            recipe: the number of the recipe whose settings these are; None before the first scan.
 
         Raises:
             ConfigError: a key column whose values have no exact text.
         """
-        self._dialect, self._tables, self._plan = dialect, tables, plan
+        self._dialect, self._tables, self._plan, self._recipe = dialect, tables, plan, recipe
         self.statements = dialect.create_triggers(plan)
 
     def state(self, connection: Connection) -> AttachmentReport:
@@ -83,15 +102,9 @@ class Attachment:
         stored = read_attachment(connection, self._tables, self._plan.target.table_id)
         if stored.attached_at is None:
             return AttachmentReport(AttachmentState.NOT_ATTACHED)
-        found = self._dialect.describe_triggers(connection, self._plan.target)
-        there = {trigger.name for trigger in found}
-        missing = [name for name in self._dialect.trigger_names(self._plan.target) if name not in there]
-        differences = [(AttachmentState.MISSING, f"{name} is missing") for name in missing]
-        differences += [(AttachmentState.DISABLED, f"trigger {t.name} {t.fault}") for t in found if t.fault]
-        planned, made = _parts(stored.trigger_digest)
-        if not missing and made != self._digest_of_found(connection):
-            differences.append((AttachmentState.ALTERED, "the triggers are not as they were made"))
-        if planned != self._plan.digest:
+        target, digest = self._plan.target, stored.trigger_digest
+        differences = catalogue_differences(connection, self._dialect, target, digest)
+        if digest is not None and _parts(digest)[0] != self._plan.digest:
             differences.append((AttachmentState.STALE, "the triggers were made for other settings"))
         if not differences:
             return AttachmentReport(AttachmentState.INTACT)
@@ -105,17 +118,22 @@ class Attachment:
 
         Raises:
             ConfigError: the triggers would have to write to another database.
-            DatabaseUnavailableError: the table is busy.
+            DatabaseError: this account has no right to see the triggers.
+            DatabaseUnavailableError: the table is busy, or a scan has just switched to other settings.
         """
         target = self._plan.target
         self._refuse_other_database(connection)
         with schema_lock(connection, target.namespace):
-            if self.state(connection).state is AttachmentState.INTACT:
+            found = self.state(connection)
+            if found.state is AttachmentState.INTACT:
                 return []
+            if found.state is AttachmentState.UNKNOWN:
+                raise DatabaseError(found.differences[0])
             # First, so that where each statement commits an attempt that breaks off is seen and mended.
             self._store(connection, None)
-            _run_ddl(connection, self._dialect, target, self.statements)
-            self._store(connection, self._plan.digest + self._digest_of_found(connection))
+            run_ddl(connection, self._dialect, target.table, self.statements)
+            made = _digest_of(self._dialect, target, self._dialect.describe_triggers(connection, target))
+            self._store(connection, self._plan.digest + made)
         logger.info("triggers made", extra={"table": target.watched_name})
         return self.statements
 
@@ -128,12 +146,18 @@ class Attachment:
         self._refuse_other_database(connection)
         return [] if self.state(connection).state is AttachmentState.INTACT else self.statements
 
+    def mend(self, connection: Connection) -> list[str]:
+        """As `attach`, but never on a table that was detached meanwhile."""
+        with schema_lock(connection, self._plan.target.namespace):
+            stored = read_attachment(connection, self._tables, self._plan.target.table_id)
+            return [] if stored.attached_at is None else self.attach(connection)
+
     def follow_settings(self, connection: Connection) -> list[str]:
-        """As `attach`, but only where the table is attached and its settings count other columns by now."""
+        """As `mend`, but only where the triggers were planned for other settings."""
         stored = read_attachment(connection, self._tables, self._plan.target.table_id)
-        if stored.attached_at is None or _parts(stored.trigger_digest)[0] == self._plan.digest:
+        if _parts(stored.trigger_digest)[0] == self._plan.digest:
             return []
-        return self.attach(connection)
+        return self.mend(connection)
 
     def _refuse_other_database(self, connection: Connection) -> None:
         schema = self._plan.target.schema
@@ -147,55 +171,59 @@ class Attachment:
 
     def _store(self, connection: Connection, digest: str | None) -> None:
         # The time counts from now on: whoever wrote before has committed, or the table were still locked.
-        attachment = StoredAttachment(database_now(connection), digest)
-        store_attachment(connection, self._tables, self._plan.target.table_id, attachment)
-
-    def _digest_of_found(self, connection: Connection) -> str:
-        names = self._dialect.trigger_names(self._plan.target)
-        found = self._dialect.describe_triggers(connection, self._plan.target)
-        ours = sorted((t.name, t.definition) for t in found if t.name in names)
-        return hashlib.sha256(repr(ours).encode()).hexdigest()[:32]
+        target, attachment = self._plan.target, StoredAttachment(database_now(connection), digest)
+        if not store_triggers(connection, self._tables, target.table_id, attachment, self._recipe):
+            raise DatabaseUnavailableError(
+                f"a scan has just switched {target.watched_name!r} to other settings: try again"
+            )
 
 
-def put_aside(connection: Connection, dialect: Dialect, target: TriggerTarget) -> None:
-    """Drop the triggers for a moment: the table stays attached, so that `attach` makes them anew.
+def catalogue_differences(
+    connection: Connection, dialect: Dialect, target: TriggerTarget, trigger_digest: str | None
+) -> list[Difference]:
+    """Compare the triggers on an attached table with what is stored of them, the worst first.
 
-    Raises:
-        DatabaseUnavailableError: the table is busy.
+    Takes a look-up in the catalogue or two, and nothing of the user's table.
     """
-    with schema_lock(connection, target.namespace):
-        _run_ddl(connection, dialect, target, dialect.drop_triggers(target))
+    found = dialect.describe_triggers(connection, target)
+    there = {trigger.name for trigger in found}
+    missing = [name for name in dialect.trigger_names(target) if name not in there]
+    differences = [(AttachmentState.MISSING, f"{name} is missing") for name in missing]
+    differences += [(AttachmentState.DISABLED, f"trigger {t.name} {t.fault}") for t in found if t.fault]
+    hidden = next((trigger.hidden for trigger in found if trigger.hidden), None)
+    if hidden is not None:
+        differences.append((AttachmentState.UNKNOWN, hidden))
+    elif trigger_digest is None:
+        differences.append((AttachmentState.STALE, "the triggers were made for other settings"))
+    elif not missing and _parts(trigger_digest)[1] != _digest_of(dialect, target, found):
+        differences.append((AttachmentState.ALTERED, "the triggers are not as they were made"))
+    return differences
 
 
-def detach(connection: Connection, dialect: Dialect, tables: Tables, target: TriggerTarget) -> int:
-    """Drop the triggers on a table, even if it is gone, and forget its queue. Gives how many were queued.
+def mark_stale(connection: Connection, context: JobContext, table_id: int) -> None:
+    """Mark the triggers on a table unless they were planned for the settings of the job.
 
-    Raises:
-        DatabaseUnavailableError: the table is busy.
+    In the transaction that switches to these settings. Whoever dies before the triggers are made again leaves
+    triggers that miss changes; by this mark the worker and a check that blocks notice.
     """
-    with schema_lock(connection, target.namespace):
-        _run_ddl(connection, dialect, target, dialect.drop_triggers(target))
-        forgotten = forget_changes(connection, tables, target.table_id)
-        store_attachment(connection, tables, target.table_id, StoredAttachment(None, None))
-    logger.info("triggers dropped", extra={"table": target.watched_name, "forgotten": forgotten})
-    return forgotten
-
-
-def _run_ddl(
-    connection: Connection, dialect: Dialect, target: TriggerTarget, statements: Iterable[str]
-) -> None:
+    stored = read_attachment(connection, context.tables, table_id)
+    if stored.attached_at is None:
+        return
     try:
-        with dialect.short_lock_wait(connection):
-            for statement in statements:
-                # Else a percent sign in a name would call for a value.
-                connection.exec_driver_sql(statement, execution_options={"no_parameters": True})
-    except SQLAlchemyError as error:
-        translated = dialect.translate_error(error)
-        if not translated.is_transient:
-            raise
-        raise DatabaseUnavailableError(
-            f"table {target.table!r} is busy ({translated}): try again when no long transaction works on it"
-        ) from error
+        plan = plan_triggers(context.tables.namespace, table_id, context.watched, context.source.table)
+    except ConfigError:  # a view has taken the table's place
+        planned = None
+    else:
+        planned = plan.digest
+    if _parts(stored.trigger_digest)[0] != planned:
+        store_attachment(connection, context.tables, table_id, StoredAttachment(stored.attached_at, None))
+
+
+def _digest_of(dialect: Dialect, target: TriggerTarget, found: Iterable[FoundTrigger]) -> str:
+    """128 bits of what the database has made of our triggers."""
+    names = dialect.trigger_names(target)
+    ours = sorted((t.name, t.definition) for t in found if t.name in names)
+    return hashlib.sha256(repr(ours).encode()).hexdigest()[:32]
 
 
 def _parts(digest: str | None) -> tuple[str, str]:

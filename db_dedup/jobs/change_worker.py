@@ -2,20 +2,122 @@
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
-from typing import Final
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from db_dedup.errors import DedupError
-from db_dedup.jobs.table_worker import BATCH_CHANGES, Batch, TableWorker, WorkerTable
+from db_dedup.errors import DedupError, FaultyTablesError, TooMuchAtOnceError
+from db_dedup.jobs.table_worker import BATCH_CHANGES, TableWorker
+from db_dedup.jobs.worker_table import Batch, WorkerTable
 
-__all__ = ["BATCH_CHANGES", "Batch", "ChangeWorker", "TableWorker", "WorkerTable"]
+__all__ = [
+    "BATCH_CHANGES",
+    "Batch",
+    "ChangeWorker",
+    "LateTable",
+    "OnFault",
+    "TableWorker",
+    "WorkerTable",
+    "log_fault",
+]
 
 logger = logging.getLogger(__name__)
 
+_Result = TypeVar("_Result")
+
 _FIRST_PAUSE_SECONDS: Final = 0.1
 _LONGEST_PAUSE_SECONDS: Final = 30.0
+
+OnFault = Callable[[str, DedupError | None], None]
+"""Takes a table's name and what keeps its changes from being handled; None once they are handled again."""
+
+
+def log_fault(name: str, fault: DedupError | None) -> None:
+    """Log what keeps a table's changes from being handled."""
+    if fault is None:
+        logger.warning("%s: works again", name)
+    else:
+        logger.warning("%s: %s; trying again", name, fault)
+
+
+class WorkedTable(Protocol):
+    """A table whose changes can be handled."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def gap_seconds(self) -> float: ...
+
+    def step(self) -> Batch | None: ...
+
+    def is_drained(self) -> bool: ...
+
+    def translate_error(self, error: SQLAlchemyError) -> DedupError: ...
+
+    def forget(self) -> None: ...
+
+
+class LateTable:
+    """A table whose worker is made when it is first needed, and again after a fault.
+
+    So a program can start before its database, and a table can be mended while the program runs.
+    """
+
+    gap_seconds = 0.0
+
+    def __init__(self, name: str, open_worker: Callable[[], AbstractContextManager[TableWorker]]) -> None:
+        self.name, self._open_worker = name, open_worker
+        self._resources = ExitStack()
+        self._worker: TableWorker | None = None
+
+    def step(self) -> Batch | None:
+        """As `TableWorker.step`."""
+        return self._opened().step()
+
+    def is_drained(self) -> bool:
+        """As `TableWorker.is_drained`."""
+        return self._opened().is_drained()
+
+    def translate_error(self, error: SQLAlchemyError) -> DedupError:
+        """A driver's error in the database's own words."""
+        return self._opened().translate_error(error)
+
+    def forget(self) -> None:
+        """Close the worker; the next step makes another."""
+        self._worker = None
+        self._resources.close()
+
+    def _opened(self) -> TableWorker:
+        if self._worker is None:
+            self._worker = self._resources.enter_context(self._open_worker())
+            self.gap_seconds = self._worker.gap_seconds
+        return self._worker
+
+
+@dataclass
+class _Turn:
+    """A table, and when it may be worked on.
+
+    Attributes:
+        fault: what its last step ended with.
+        due: before this time of the monotonic clock it is left alone.
+        pause: seconds to leave it alone after the next fault.
+    """
+
+    table: WorkedTable
+    fault: DedupError | None = None
+    due: float = 0.0
+    pause: float = _FIRST_PAUSE_SECONDS
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether only people can mend the fault."""
+        return self.fault is not None and not self.fault.is_transient
 
 
 class ChangeWorker:
@@ -23,49 +125,107 @@ class ChangeWorker:
 
     def __init__(
         self,
-        tables: Sequence[TableWorker],
+        tables: Sequence[WorkedTable],
         poll_seconds: float = 0.5,
         on_batch: Callable[[Batch], None] = lambda _: None,
+        on_fault: OnFault = log_fault,
     ) -> None:
-        """Take the tables, how long to wait where nothing is to do, and whom to tell of each batch."""
-        self._tables, self._poll_seconds, self._on_batch = tables, poll_seconds, on_batch
+        """Prepare; nothing is asked of the database yet.
+
+        Args:
+            tables: whose changes to handle.
+            poll_seconds: how long to wait where nothing is to do.
+            on_batch: called after each batch.
+            on_fault: called when a table can no longer be worked on, when the reason changes, and when it can
+                be worked on again.
+        """
+        self._turns = [_Turn(table) for table in tables]
+        self._poll_seconds, self._on_batch, self._on_fault = poll_seconds, on_batch, on_fault
 
     def run(self, stop: threading.Event, *, drain: bool = False) -> None:
-        """Work until told to stop, or, to drain, until no queue holds a change.
+        """Work until stopped, or, to drain, until no queue holds a change.
 
-        A batch at work is finished first. A database that is away is waited for, longer each time.
+        A running batch is finished first. A table that cannot be worked on is tried again, after longer and
+        longer pauses; the others go on.
 
         Raises:
-            DedupError: something that no retry mends.
+            DedupError: no table can be worked on, and no retry mends that; or, to drain, some table cannot.
         """
-        pause = _FIRST_PAUSE_SECONDS
         while not stop.is_set():
-            try:
-                is_busy = self._work_once(stop)
-                if drain and not is_busy and all(table.is_drained() for table in self._tables):
-                    return
-                pause = _FIRST_PAUSE_SECONDS
-                if not is_busy:
-                    stop.wait(self._poll_seconds)
-            except (DedupError, SQLAlchemyError) as error:
-                told = self._told(error)
-                if not told.is_transient:
-                    raise told from error
-                logger.warning("%s: trying again in %.1f s", told, pause)
-                stop.wait(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+            is_busy = self._work_once(stop)
+            if all(turn.is_stopped for turn in self._turns):
+                self._raise_faults()
+            if drain and not is_busy and all(map(self._is_done, self._turns)):
+                self._raise_faults()
+                return
+            if not is_busy:
+                stop.wait(self._seconds_to_wait())
 
     def _work_once(self, stop: threading.Event) -> bool:
         """One batch of every table; True where there was something to do."""
         is_busy = False
-        for table in self._tables:
-            batch = None if stop.is_set() else table.step()
+        for turn in self._turns:
+            if stop.is_set() or time.monotonic() < turn.due:
+                continue
+            batch = self._try(turn, turn.table.step)
             if batch is not None:
                 self._on_batch(batch)
                 is_busy = True
-                stop.wait(table.gap_seconds)
+                stop.wait(turn.table.gap_seconds)
         return is_busy
 
-    def _told(self, error: DedupError | SQLAlchemyError) -> DedupError:
-        """A driver's error in the database's own words."""
-        return self._tables[0].translate_error(error) if isinstance(error, SQLAlchemyError) else error
+    def _try(self, turn: _Turn, work: Callable[[], _Result]) -> _Result | None:
+        """What the work gives; None where it fails, which is noted."""
+        started = time.monotonic()
+        try:
+            result = work()
+        except (DedupError, SQLAlchemyError, MemoryError) as error:
+            self._note_fault(turn, _told(turn.table, error), time.monotonic() - started)
+            return None
+        if turn.fault is not None:
+            self._on_fault(turn.table.name, None)
+            turn.fault = None
+        turn.pause = _FIRST_PAUSE_SECONDS
+        return result
+
+    def _note_fault(self, turn: _Turn, fault: DedupError, seconds: float) -> None:
+        is_news = str(turn.fault) != str(fault)
+        turn.fault = fault
+        if not fault.is_transient:
+            turn.table.forget()
+        # What takes long to fail, such as a scan, has the server to itself for half of the time at most.
+        turn.due = time.monotonic() + max(turn.pause, seconds)
+        turn.pause = min(2 * turn.pause, _LONGEST_PAUSE_SECONDS)
+        if is_news and not all(other.is_stopped for other in self._turns):
+            self._on_fault(turn.table.name, fault)
+
+    def _is_done(self, turn: _Turn) -> bool:
+        if turn.fault is not None:
+            return turn.is_stopped
+        return bool(self._try(turn, turn.table.is_drained))
+
+    def _seconds_to_wait(self) -> float:
+        """Until the next look at the queues, or at a table that has failed a moment ago."""
+        now = time.monotonic()
+        return min(
+            self._poll_seconds if turn.fault is None else max(0.0, turn.due - now) for turn in self._turns
+        )
+
+    def _raise_faults(self) -> None:
+        faults = {turn.table.name: turn.fault for turn in self._turns if turn.fault is not None}
+        if faults:
+            raise common_fault(faults, of=len(self._turns))
+
+
+def common_fault(faults: Mapping[str, DedupError], of: int) -> DedupError:
+    """What to raise for the faults of some of so many tables: a fault of all of them by itself."""
+    first = next(iter(faults.values()))
+    is_of_all = len(faults) == of and len(set(map(str, faults.values()))) == 1
+    return first if is_of_all else FaultyTablesError(faults)
+
+
+def _told(table: WorkedTable, error: DedupError | SQLAlchemyError | MemoryError) -> DedupError:
+    """The error as one of ours."""
+    if isinstance(error, MemoryError):
+        return TooMuchAtOnceError("not enough memory")
+    return table.translate_error(error) if isinstance(error, SQLAlchemyError) else error

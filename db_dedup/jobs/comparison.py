@@ -14,6 +14,7 @@ from db_dedup.jobs.answer import wanted_bands
 from db_dedup.records import AnswerDifferences, Difference, DuplicatePair
 from db_dedup.store.fingerprints import FingerprintStore, RowFingerprint
 from db_dedup.store.pairs import StoredPairs, read_pairs
+from db_dedup.store.reader import Reader
 
 _T = TypeVar("_T")
 
@@ -94,11 +95,12 @@ class _Stored:
     """
 
     def __init__(self, connection: Connection, store: FingerprintStore, scanned: ScannedTable) -> None:
-        self._pairs, self._rows = read_pairs(connection, store), store.read_answer(connection)
+        reader = Reader.of(connection)
+        self._pairs, self._rows = read_pairs(connection, store), store.read_answer(reader)
         self.row_keys = list(scanned.row_keys)
         number_of = {row_key: i for i, row_key in enumerate(self.row_keys)}
         ids, numbers = [], []
-        for row_key, row_id in store.read_ids(connection).items():
+        for row_key, row_id in store.read_ids(reader).items():
             if row_key not in number_of:
                 number_of[row_key] = len(self.row_keys)
                 self.row_keys.append(row_key)

@@ -38,7 +38,8 @@ class Lease:
         self, engine: Engine, dialect: Dialect, tables: Tables, stored: StoredTable, owner: str
     ) -> None:
         self._engine, self._dialect, self._tables = engine, dialect, tables
-        self._stored, self._owner = stored, owner
+        self._table_id, self._owner = stored.id, owner
+        self._answer_version: int | None = stored.answer_version
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="db-dedup-lease", daemon=True)
 
@@ -48,18 +49,22 @@ class Lease:
         Raises:
             ScanRunningError: it is lost.
         """
-        stored = self._stored
         is_held = watched_tables.renew_lease(
-            connection, self._tables, stored.id, self._owner, stored.answer_version
+            connection, self._tables, self._table_id, self._owner, self._answer_version
         )
         if not is_held:
             raise ScanRunningError(
                 "this scan stood still for so long that another scan or the worker has taken over: scan again"
             )
 
+    def let_answer_change(self) -> None:
+        """From here on the lease alone counts: what is still to be written does not rest on the answer that
+        the scan found."""
+        self._answer_version = None
+
     def drop(self, connection: Connection) -> None:
         """Let the next scan begin as soon as this transaction ends."""
-        watched_tables.drop_lease(connection, self._tables, self._stored.id, self._owner)
+        watched_tables.drop_lease(connection, self._tables, self._owner)
 
     def __enter__(self) -> Self:
         """Start the heartbeat, unless nobody else can reach the database anyway."""

@@ -13,12 +13,12 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.errors import ConfigError, DedupError, MissingExtraError
-from db_dedup.jobs.table_worker import Batch
+from db_dedup.jobs.worker_table import Batch
 from db_dedup.schema.tables import Tables
 from db_dedup.store.lag import Lag, read_lag
 
 try:
-    from prometheus_client import CollectorRegistry, Counter, Histogram, Metric, start_http_server
+    from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, start_http_server
     from prometheus_client.core import GaugeMetricFamily
 except ModuleNotFoundError as _error:
     raise MissingExtraError("prometheus-client", "metrics") from _error
@@ -62,7 +62,14 @@ class WorkerMetrics:
             buckets=_BATCH_SECONDS,
             registry=self.registry,
         )
+        self._faulty = Gauge(
+            "db_dedup_table_faulty",
+            "The worker cannot work on the table and tries again: 1, or 0.",
+            ["table"],
+            registry=self.registry,
+        )
         for name in names:
+            self._faulty.labels(name).set(0)
             for outcome in (HANDLED, DEAD):
                 self._changes.labels(name, outcome)
             for metric in (self._batches, self._scans, self._seconds):
@@ -78,6 +85,10 @@ class WorkerMetrics:
         self._seconds.labels(batch.table).observe(batch.seconds)
         self._changes.labels(batch.table, HANDLED).inc(max(0, batch.changes - batch.dead))
         self._changes.labels(batch.table, DEAD).inc(batch.dead)
+
+    def observe_fault(self, name: str, fault: DedupError | None) -> None:
+        """Note that a table can no longer be worked on; None: it can again."""
+        self._faulty.labels(name).set(fault is not None)
 
     @contextmanager
     def served(self, host: str, port: int) -> Iterator[int]:

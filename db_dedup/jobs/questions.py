@@ -18,7 +18,7 @@ from db_dedup.engines.embedded.wide_table import WidePairs, WideRows, WideTable,
 from db_dedup.flow.candidates import MAX_RADIUS
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.verdicts import digests_of
-from db_dedup.records import Question
+from db_dedup.records import JudgedTexts, Question
 from db_dedup.store.given_keys import read_given
 from db_dedup.store.verdicts import DigestPair, digest_pair
 
@@ -43,11 +43,14 @@ class _Candidates:
     similarity: NDArray[np.float64]
 
 
-def choose_questions(context: JobContext, answered: Collection[DigestPair], limit: int) -> list[Question]:
+def choose_questions(
+    context: JobContext, recipe_digest: str | None, answered: Collection[DigestPair], limit: int
+) -> list[Question]:
     """The most telling pairs, the most telling first; nothing is written.
 
     Args:
         context: the table.
+        recipe_digest: of the recipe that serves.
         answered: digests of the pairs that need not be asked.
         limit: how many at most.
     """
@@ -66,7 +69,7 @@ def choose_questions(context: JobContext, answered: Collection[DigestPair], limi
         found = _Candidates(rows, pairs, is_found, similarity)
         reasons = _reasons(found, rule)
         chosen = list(_chosen(found, reasons, answered, limit))
-    return _with_texts(context, found, reasons, chosen)
+    return _with_texts(context, recipe_digest, found, reasons, chosen)
 
 
 def _judged_rule(rule: Rule) -> Rule:
@@ -129,7 +132,11 @@ def _mixed(telling: Sequence[int], drawn: Sequence[int]) -> Iterator[int]:
 
 
 def _with_texts(
-    context: JobContext, found: _Candidates, reasons: _Reasons, chosen: Sequence[int]
+    context: JobContext,
+    recipe_digest: str | None,
+    found: _Candidates,
+    reasons: _Reasons,
+    chosen: Sequence[int],
 ) -> list[Question]:
     """The questions whose rows are still there, with the texts that their digests are of."""
     rows, pairs = found.rows, found.pairs
@@ -144,7 +151,8 @@ def _with_texts(
         reason = max(reasons, key=lambda name: reasons[name][pair])
         questions.append(
             Question(
-                a, b, texts[a].values, texts[b].values, digests[a], digests[b],
+                a, b, texts[a].values, texts[b].values,
+                JudgedTexts(recipe_digest, {a: digests[a], b: digests[b]}),
                 int(pairs.distances[pair]), float(found.similarity[pair]), bool(found.is_found[pair]),
                 reason if reasons[reason][pair] > 0 else "found",
             )

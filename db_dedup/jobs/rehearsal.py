@@ -1,6 +1,7 @@
 """A full scan that writes nothing: for the dry run, the preview and `verify`."""
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +14,8 @@ from db_dedup.flow.candidates import BLOCK_SHIFTS
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.full_scan import report_of
 from db_dedup.jobs.reading import TableReading, nothing_stored
-from db_dedup.jobs.verdicts import verdicts_for
 from db_dedup.records import HotBlock, ScanReport
+from db_dedup.store.verdicts import DigestPair
 
 _BLOCK_MASK = np.uint64(0xFFFF)
 
@@ -28,11 +29,14 @@ class Rehearsal:
     matching_seconds: float
 
 
-def rehearse(context: JobContext, snapshot: Connection | None = None) -> Rehearsal:
+def rehearse(
+    context: JobContext, rejected: Collection[DigestPair] = (), snapshot: Connection | None = None
+) -> Rehearsal:
     """Read every row, segment every text, find every duplicate; nothing of it is kept.
 
     Args:
-        context: the table.
+        context: the table; of our own tables nothing is read.
+        rejected: pairs of texts that people have said to be no duplicates.
         snapshot: read through this one, or else through one of its own.
     """
     started = time.monotonic()
@@ -40,7 +44,7 @@ def rehearse(context: JobContext, snapshot: Connection | None = None) -> Rehears
         for _ in reading.pages(nothing_stored):
             pass
         read = time.monotonic()
-        scanned = reading.match(verdicts_for(context).rejected)
+        scanned = reading.match(rejected)
         end = time.monotonic()
         report = report_of(context, reading, scanned, end - started)
     return Rehearsal(scanned, report, round(end - read, 3))

@@ -4,16 +4,19 @@ import logging
 import re
 import threading
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.base import BaseTrigger
 from apscheduler.triggers.cron import CronTrigger
+from apscheduler.triggers.date import DateTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
-from db_dedup.errors import ConfigError, DedupError
+from db_dedup.errors import ConfigError, DatabaseUnavailableError, DedupError
+from db_dedup.jobs.ended_scans import EndedScans
 from db_dedup.progress import Progress
 from db_dedup.records import ScanReport
 
@@ -22,6 +25,8 @@ logger = logging.getLogger(__name__)
 Scan = Callable[[], ScanReport]
 
 _UNITS: Final = {"m": 60, "h": 3600, "d": 86400}
+_FIRST_PAUSE_SECONDS: Final = 1.0
+_LONGEST_PAUSE_SECONDS: Final = 30.0
 _WEEKDAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
 
@@ -56,6 +61,22 @@ def interval_trigger(duration: str) -> BaseTrigger:
     return IntervalTrigger(seconds=int(found[1]) * _UNITS[found[2]])
 
 
+@dataclass
+class _Table:
+    """A table, and how its last scan went.
+
+    Attributes:
+        fault: what the last scan ended with; None after one that finished.
+        pause: seconds until the next try, where a retry may help.
+    """
+
+    name: str
+    scan: Scan
+    ended: EndedScans = field(default_factory=EndedScans)
+    fault: DedupError | None = None
+    pause: float = _FIRST_PAUSE_SECONDS
+
+
 class ScheduledScans:
     """Scans some tables whenever a trigger fires, one after another."""
 
@@ -71,10 +92,15 @@ class ScheduledScans:
         Args:
             scans: table name -> a full scan of it; what fails raises a DedupError.
             trigger: when.
-            on_scan: told of each scan that has finished.
-            on_error: told of each that failed; the next one comes all the same.
+            on_scan: called after each scan that has finished.
+            on_error: called after each that failed; the next one comes all the same. Where the database is
+                away the scan is tried again soon, and this is called once.
         """
-        self._scans, self._trigger, self._on_scan, self._on_error = scans, trigger, on_scan, on_error
+        self._tables = [_Table(name, scan) for name, scan in scans.items()]
+        self._trigger, self._on_scan, self._on_error = trigger, on_scan, on_error
+        # One thread: scans of several tables would take each other's memory and processors.
+        self._scheduler = BackgroundScheduler(executors={"default": ThreadPoolExecutor(1)})
+        self._stop = threading.Event()
 
     def run(self, stop: threading.Event, *, once_now: bool = False) -> None:
         """Scan until told to stop, with `once_now` right away, too.
@@ -82,36 +108,67 @@ class ScheduledScans:
         A run that would begin before the same table's last one has ended is left out. One that is late,
         because another table's takes long or the machine was asleep, is made up for, once.
         """
-        # One thread: scans of several tables would take each other's memory and processors.
-        scheduler = BackgroundScheduler(executors={"default": ThreadPoolExecutor(1)})
-        first: dict[str, Any] = {"next_run_time": datetime.now(scheduler.timezone)} if once_now else {}
-        for name, scan in self._scans.items():
-            scheduler.add_job(
-                self._scan,
-                self._trigger,
-                args=(name, scan, stop),
-                id=name,
-                name=f"scan of {name}",
-                max_instances=1,
-                coalesce=True,
-                misfire_grace_time=None,
-                **first,
-            )
-        scheduler.start()
+        self._stop = stop
+        first: dict[str, Any] = {"next_run_time": self._now()} if once_now else {}
+        for table in self._tables:
+            self._add_job(table, table.name, self._scan, self._trigger, **first)
+        self._scheduler.start()
         stop.wait()
-        scheduler.shutdown(wait=True)
+        self._scheduler.shutdown(wait=True)
 
-    def _scan(self, name: str, scan: Scan, stop: threading.Event) -> None:
-        if stop.is_set():
+    def _now(self) -> datetime:
+        return datetime.now(self._scheduler.timezone)
+
+    def _add_job(
+        self,
+        table: _Table,
+        job_id: str,
+        job: Callable[[_Table], None],
+        trigger: BaseTrigger,
+        **options: Any,
+    ) -> None:
+        self._scheduler.add_job(
+            job,
+            trigger,
+            args=(table,),
+            id=job_id,
+            name=f"scan of {table.name}",
+            max_instances=1,
+            coalesce=True,
+            misfire_grace_time=None,
+            replace_existing=True,
+            **options,
+        )
+
+    def _scan(self, table: _Table) -> None:
+        if self._stop.is_set():
             return
         try:
-            report = scan()
+            report = table.scan()
         except DedupError as error:
-            logger.info("a scheduled scan failed", extra={"table": name})
-            self._on_error(name, error)
+            self._note_fault(table, table.ended.judged(error))
         else:
-            logger.info("a scheduled scan finished", extra={"table": name, "rows": report.rows})
+            logger.info("a scheduled scan finished", extra={"table": table.name, "rows": report.rows})
+            table.fault, table.pause = None, _FIRST_PAUSE_SECONDS
+            table.ended.reset()
             self._on_scan(report)
+
+    def _scan_again(self, table: _Table) -> None:
+        """The same, unless a scan has finished meanwhile."""
+        if table.fault is not None:
+            self._scan(table)
+
+    def _note_fault(self, table: _Table, fault: DedupError) -> None:
+        logger.info("a scheduled scan failed", extra={"table": table.name})
+        is_news = str(table.fault) != str(fault)
+        table.fault = fault
+        may_pass = isinstance(fault, DatabaseUnavailableError)
+        if is_news or not may_pass:
+            self._on_error(table.name, fault)
+        if may_pass:
+            again = DateTrigger(self._now() + timedelta(seconds=table.pause))
+            self._add_job(table, f"{table.name}, again", self._scan_again, again)
+            table.pause = min(2 * table.pause, _LONGEST_PAUSE_SECONDS)
 
 
 class StoppedError(DedupError):
@@ -122,10 +179,7 @@ class StoppedError(DedupError):
 
 
 class StoppableProgress:
-    """Tells another progress, and ends the scan at its next step once it is told to stop.
-
-    The answer is written without a step in between: once that has begun, it is finished.
-    """
+    """Tells another progress, and ends the scan at its next step once it is told to stop."""
 
     def __init__(self, progress: Progress, stop: threading.Event) -> None:
         """Wrap a progress."""

@@ -6,6 +6,7 @@ from sqlalchemy import Connection, Select, column, inspect, select, table
 from sqlalchemy.sql.elements import quoted_name
 
 from db_dedup.dialects.base import Dialect
+from db_dedup.jobs.lock_waits import short_wait
 from db_dedup.schema.names import view_name
 from db_dedup.schema.tables import Tables
 from db_dedup.schema.views import CreateView, DropView
@@ -41,13 +42,18 @@ class TableView:
         return DropView(name, schema), CreateView(name, schema, self._query(stored.id))
 
     def refresh(self, connection: Connection, stored: StoredTable) -> None:
-        """Make the view, unless it stands already just as it would be made."""
+        """Make the view, unless it is already just as it would be made.
+
+        Raises:
+            DatabaseUnavailableError: somebody uses the view, or the table.
+        """
         if self.fault(connection, stored) is None:
             return
         drop, create = self.statements(stored)
-        connection.execute(drop)
-        connection.execute(create)
         name = self.name_for(stored)
+        with short_wait(connection, self._dialect, f"the view {name}"):
+            connection.execute(drop)
+            connection.execute(create)
         digest = self._digest(connection, create, name)
         watched_tables.set_view(connection, self._tables, stored.id, name, digest)
 

@@ -11,6 +11,7 @@ from db_dedup.jobs.comparison import compare_answers, compare_rows
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.rehearsal import Rehearsal, hottest_blocks, rehearse
 from db_dedup.jobs.table_view import TableView
+from db_dedup.jobs.verdicts import verdicts_for
 from db_dedup.records import AnswerDifferences, ScanPreview, Verification
 from db_dedup.schema import migrate
 from db_dedup.schema.views import FIXED_VIEWS, fixed_view
@@ -34,7 +35,7 @@ def verify(context: JobContext, stored: StoredTable) -> Verification:
     _require_tables(context)
     store = FingerprintStore(context.dialect, context.tables, stored.id, stored.recipe or 0)
     with _one_moment(context) as (snapshot, ours):
-        fresh = rehearse(context, snapshot).scanned
+        fresh = rehearse(context, verdicts_for(context).rejected, snapshot).scanned
         with _or_new(context, ours) as connection:
             return Verification(
                 table=context.watched.name,
@@ -47,7 +48,7 @@ def verify(context: JobContext, stored: StoredTable) -> Verification:
 
 def preview(context: JobContext, stored: StoredTable | None) -> ScanPreview:
     """What a scan by these settings would find, and how that differs from the stored answer."""
-    rehearsal = rehearse(context)
+    rehearsal = rehearse(context, () if stored is None else verdicts_for(context).rejected)
     is_new = stored is None or stored.recipe_digest != context.watched.recipe_digest()
     return ScanPreview(
         report=rehearsal.report,

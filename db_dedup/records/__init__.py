@@ -16,6 +16,7 @@ from db_dedup.records.health import HotBlock as HotBlock
 from db_dedup.records.health import PastScan as PastScan
 from db_dedup.records.health import TableStatus as TableStatus
 from db_dedup.records.labels import GivenVerdicts as GivenVerdicts
+from db_dedup.records.labels import JudgedTexts as JudgedTexts
 from db_dedup.records.labels import PairLabel as PairLabel
 from db_dedup.records.labels import PairVerdict as PairVerdict
 from db_dedup.records.labels import Question as Question
@@ -225,6 +226,8 @@ class ScanReport:
 
     Attributes:
         segmented: texts cut into words; a rescan spares those that have not changed and have no candidate.
+        seconds: of the whole scan, writing included; of a preview, without it.
+        largest_group: how many rows the largest group has; 0 where there is no group.
         pairs_gained: pairs and links of copies that were not stored before, or not so; None where nothing was
             written, as in a preview. So are the other two.
         pairs_lost: stored ones that went.
@@ -240,6 +243,7 @@ class ScanReport:
     pairs: int
     groups: int
     grouped_rows: int
+    largest_group: int
     rows_without_key: int
     seconds: float
     pairs_gained: int | None = None

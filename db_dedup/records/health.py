@@ -61,10 +61,14 @@ class TableStatus:
         scans: the latest first.
         hot_blocks: the block values that most rows share, copies aside.
         answer_version: one more after each change of the answer.
+        recipe_version: of the program that made the answer; None before the first finished scan.
+        is_outdated: this program computes another version: the table waits for a scan.
     """
 
     table: str
     is_scanned: bool
+    recipe_version: int | None
+    is_outdated: bool
     rows: int
     fingerprints: int
     too_little_text: int

@@ -1,5 +1,6 @@
 """What people say of pairs of rows."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -21,6 +22,19 @@ class PairVerdict:
     key_b: str
     is_duplicate: bool
     decided_at: datetime
+
+
+@dataclass(frozen=True)
+class JudgedTexts:
+    """The texts that somebody judges.
+
+    Attributes:
+        recipe_digest: of the recipe by which `digests` were computed.
+        digests: row key -> digest of the row's text.
+    """
+
+    recipe_digest: str | None
+    digests: Mapping[str, bytes]
 
 
 @dataclass(frozen=True)
@@ -46,7 +60,7 @@ class Question:
 
     Attributes:
         texts_a: its watched columns as they are now, "" for NULL; so is `texts_b`.
-        digest_a: of that text; so is `digest_b`.
+        judged: what a label of this pair is about.
         distance: bits.
         similarity: by the rule's measure.
         is_found: the rule calls them duplicates.
@@ -57,8 +71,7 @@ class Question:
     key_b: str
     texts_a: tuple[str, ...]
     texts_b: tuple[str, ...]
-    digest_a: bytes
-    digest_b: bytes
+    judged: JudgedTexts
     distance: int
     similarity: float
     is_found: bool

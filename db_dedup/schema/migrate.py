@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext, RevisionStep
-from sqlalchemy import Connection, inspect
+from sqlalchemy import BigInteger, Column, Connection, PrimaryKeyConstraint, Table, inspect, literal, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
-from sqlalchemy.schema import DropTable
+from sqlalchemy.schema import DropTable, SchemaItem
 
-from db_dedup.errors import ConfigError, UnknownNameError
+from db_dedup.errors import ConfigError, SchemaMissingError, UnknownNameError
 from db_dedup.progress import NullProgress, Progress
 from db_dedup.schema.home import CreateOurSchema, DropOurSchema, version_table
 from db_dedup.schema.locks import COMMITS_DDL, schema_lock
@@ -49,19 +49,16 @@ def upgrade(connection: Connection, namespace: Namespace, progress: Progress | N
     upgrades at a time one waits for the other.
 
     Raises:
-        SchemaMissingError: the tables are of a revision that this version does not know.
+        SchemaMissingError: the tables are of a revision that this version does not know, or of none although
+            they hold rows.
+        ConfigError: tables of somebody else's have our names.
         DatabaseUnavailableError: another upgrade takes too long.
     """
     progress = progress or NullProgress()
     with schema_lock(connection, namespace):
         current = current_revision(connection, namespace)
-        if (
-            current is None
-            and connection.dialect.name in COMMITS_DDL
-            and _is_installed(connection, namespace)
-        ):
-            # An upgrade broke off here, and what it had made could not be rolled back.
-            _drop_tables(connection, namespace)
+        if current is None:
+            _clear_the_way(connection, namespace)
         if namespace.schema:
             connection.execute(CreateOurSchema(namespace.schema))
         steps = steps_up(current)
@@ -210,7 +207,24 @@ def _online(
 
 
 def _run(context: MigrationContext, namespace: Namespace) -> None:
-    context.run_migrations(op=Operations(context), namespace=namespace)
+    context.run_migrations(op=_KeyedOperations(context), namespace=namespace)
+
+
+class _KeyedOperations(Operations):
+    """Alembic's operations, which on MySQL and MariaDB make no table without a primary key.
+
+    A server may be set to refuse one (`sql_require_primary_key`), also where a later migration gives the
+    table a key of its own.
+    """
+
+    def create_table(self, table_name: str, *columns: SchemaItem, **options: Any) -> Table:
+        """Make a table; without a key it gets a column `id`."""
+        has_key = any(
+            getattr(item, "primary_key", False) or isinstance(item, PrimaryKeyConstraint) for item in columns
+        )
+        if self.get_context().dialect.name in COMMITS_DDL and not has_key:
+            columns = (Column("id", BigInteger, primary_key=True), *columns)
+        return super().create_table(table_name, *columns, **options)
 
 
 def _options(namespace: Namespace) -> dict[str, Any]:
@@ -243,6 +257,37 @@ def _restore_views(connection: Connection, namespace: Namespace) -> None:
             connection.execute(
                 CreateView(namespace.name(base), namespace.schema, query(our_tables(namespace)))
             )
+
+
+def _clear_the_way(connection: Connection, namespace: Namespace) -> None:
+    """Drop what an upgrade has left that broke off where it could not be rolled back: tables without a row.
+
+    Our names were free when the version table was made, so that tables beside it are ours.
+    """
+    tables = our_tables(namespace).metadata.tables.values()
+    relations = _relations(connection, namespace)
+    version = str(version_table(namespace).name)
+    if version not in relations:
+        taken = sorted(
+            relations & {*(str(table.name) for table in tables), *map(namespace.name, FIXED_VIEWS)}
+        )
+        if taken:
+            raise ConfigError(
+                f"{taken[0]} is there already and was not made by db_dedup: "
+                f"set another `schema` or `prefix` under [database]"
+            )
+        return
+    for table in tables:
+        if (
+            table.name in relations
+            and connection.execute(select(literal(1)).select_from(table).limit(1)).first()
+        ):
+            raise SchemaMissingError(
+                f"{version} names no revision, although {table.name} holds rows, so nothing is changed: "
+                f"write the revision that made our tables into it (the newest is {head_revision()}), or run "
+                f"`db-dedup uninstall` to drop them"
+            )
+    _drop_tables(connection, namespace)
 
 
 def _drop_tables(connection: Connection, namespace: Namespace) -> None:

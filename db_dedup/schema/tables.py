@@ -13,13 +13,25 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    PrimaryKeyConstraint,
     SmallInteger,
     Table,
     UniqueConstraint,
 )
 
 from db_dedup.schema.names import Namespace
-from db_dedup.schema.types import Digest, ExactText, Fingerprint, KeyText, LongText, RowId, Sketch, Timestamp
+from db_dedup.schema.types import (
+    Digest,
+    ExactText,
+    Fingerprint,
+    KeyText,
+    LongText,
+    NewNonce,
+    Nonce,
+    RowId,
+    Sketch,
+    Timestamp,
+)
 
 __all__ = ["BLOCK_SHIFTS", "TABLE_OPTIONS", "Namespace", "Tables", "block_expression", "our_tables"]
 
@@ -156,18 +168,18 @@ def _band(metadata: MetaData, names: Namespace) -> Table:
 
 
 def _change(metadata: MetaData, names: Namespace) -> Table:
-    # No number of its own: a sequence would change the lastval() of the user's session.
-    table = Table(
+    # The key is the index by which the queue is read: triggers pay for one.
+    return Table(
         names.name("change"),
         metadata,
         Column("table_id", Integer, nullable=False),
         Column("row_key", KeyText, nullable=False),
         Column("operation", ExactText(1), nullable=False),
         Column("queued_at", Timestamp, nullable=False),
+        Column("nonce", Nonce, server_default=NewNonce(), nullable=False),
+        PrimaryKeyConstraint("table_id", "queued_at", "row_key", "nonce"),
         **TABLE_OPTIONS,
     )
-    Index(names.name("change_queue"), table.c.table_id, table.c.queued_at, table.c.row_key)
-    return table
 
 
 def _dead_change(metadata: MetaData, names: Namespace) -> Table:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, DateTime, Dialect, Integer, LargeBinary, String, TypeDecorator
+from sqlalchemy import BigInteger, DateTime, Dialect, Integer, LargeBinary, String, TypeDecorator, Uuid
 from sqlalchemy.dialects import mysql
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler, TypeCompiler
@@ -81,6 +81,31 @@ Sketch: Final = LargeBinary().with_variant(mysql.BLOB(), "mysql", "mariadb")
 
 # Always UTC, without a zone, to the microsecond.
 Timestamp: Final = DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
+
+
+# No number that counts: a sequence would change the lastval() of the user's session.
+Nonce: Final = BigInteger().with_variant(Uuid(), "postgresql")
+
+
+class NewNonce(FunctionElement[Any]):
+    """What keeps two rows of our queue apart that are alike otherwise; no session's state changes by it."""
+
+    inherit_cache = True
+
+
+@compiles(NewNonce, "sqlite")
+def _sqlite_nonce(_element: NewNonce, _compiler: SQLCompiler, **_: Any) -> str:
+    return "random()"
+
+
+@compiles(NewNonce, "postgresql")
+def _postgresql_nonce(_element: NewNonce, _compiler: SQLCompiler, **_: Any) -> str:
+    return "gen_random_uuid()"
+
+
+@compiles(NewNonce, "mysql", "mariadb")
+def _mysql_nonce(_element: NewNonce, _compiler: SQLCompiler, **_: Any) -> str:
+    return "uuid_short() & 9223372036854775807"
 
 
 class UtcNow(FunctionElement[datetime]):

@@ -17,7 +17,8 @@ class StoredAttachment:
 
     Attributes:
         attached_at: UTC; every change since then is queued. None where the table is not attached.
-        trigger_digest: of how they were planned and what the database made of it; None while they are made.
+        trigger_digest: of how they were planned and what the database made of it; None while they are made,
+            and from a switch to settings that need other triggers until these are made.
     """
 
     attached_at: datetime | None
@@ -44,6 +45,19 @@ def store_attachment(
     )
 
 
+def store_triggers(
+    connection: Connection, tables: Tables, table_id: int, attachment: StoredAttachment, recipe: int | None
+) -> bool:
+    """Remember triggers that were planned by the settings of this recipe; False where another one serves."""
+    table = tables.watched_table
+    stored = connection.execute(
+        update(table)
+        .where(table.c.id == table_id, table.c.recipe.is_not_distinct_from(recipe))
+        .values(attached_at=attachment.attached_at, trigger_digest=attachment.trigger_digest)
+    )
+    return stored.rowcount == 1
+
+
 def add_unscanned(connection: Connection, tables: Tables, watched: WatchedTable) -> StoredTable:
     """The stored row of a table without a finished scan, made if there is none, with these settings."""
     stored = watched_tables.add_table(connection, tables, watched)
@@ -51,7 +65,7 @@ def add_unscanned(connection: Connection, tables: Tables, watched: WatchedTable)
     connection.execute(
         update(table)
         .where(table.c.id == stored.id, table.c.recipe.is_(None))
-        .values(definition=watched.model_dump_json(by_alias=True))
+        .values(definition=watched_tables.definition_of(watched))
     )
     return stored
 

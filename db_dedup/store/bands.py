@@ -2,30 +2,45 @@
 
 The values of a row's sketch stand in the band table, one entry each, and together beside its fingerprint, so
 that they can be taken away again when the text they came from is gone. Under a recipe that serves, each row
-has both or neither; while one is built beside it, sketches come with the rows and the entries at the switch.
+has both or neither; while one is built beside it, sketches come with the rows, entries with the answer.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    and_,
+    delete,
+    exists,
+    func,
+    not_,
+    or_,
+    select,
+    update,
+)
 
 from db_dedup.dialects.batches import batches
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.reader import Reader
 
 _VALUES_A_STATEMENT = 960
 _ENTRIES_A_LIST = 100_000
+_ENTRIES_A_PIECE = 200_000
 _IDS_A_QUERY = 1000
 
 
-def sketched_ids(connection: Connection, store: FingerprintStore) -> NDArray[np.int64]:
+def sketched_ids(reader: Reader, store: FingerprintStore) -> NDArray[np.int64]:
     """int64[n]: the rows that have a sketch."""
     c = store.tables.fingerprint.c
-    rows = connection.execute(select(c.id).where(store.mine, c.sketch.is_not(None))).scalars().all()
-    return np.fromiter(rows, np.int64, len(rows))
+    query = select(c.id).where(store.mine, c.sketch.is_not(None))
+    return np.fromiter((row[0] for row in reader.rows(query, c.id)), np.int64)
 
 
 def put_bands(connection: Connection, store: FingerprintStore, sketches: Mapping[int, bytes]) -> None:
@@ -92,6 +107,64 @@ def drop_all_bands(connection: Connection, store: FingerprintStore) -> None:
     connection.execute(update(row).where(store.mine, row.c.sketch.is_not(None)).values(sketch=None))
 
 
+@dataclass(frozen=True)
+class Entry:
+    """A place in the band table, which is sorted by value, then by row."""
+
+    value: int
+    row_id: int
+
+    @property
+    def share(self) -> float:
+        """How much of the table is before it, from 0 to 1: values are hashes, which lie evenly."""
+        return (self.value + 2**63) / 2**64
+
+
+FIRST_ENTRY: Final = Entry(-(2**63), 0)
+
+
+def entry_after(connection: Connection, store: FingerprintStore, begin: Entry, count: int) -> Entry | None:
+    """The place `count` entries, of whatever table and recipe, after this one; None past the last."""
+    band = store.tables.band
+    query = (
+        select(band.c.value, band.c.fingerprint_id)
+        .where(_is_from(band, begin))
+        .order_by(band.c.value, band.c.fingerprint_id)
+        .offset(count)
+        .limit(1)
+    )
+    row = connection.execute(query).first()
+    return None if row is None else Entry(int(row[0]), int(row[1]))
+
+
+def drop_entries_between(
+    connection: Connection, store: FingerprintStore, begin: Entry, end: Entry | None, ids: tuple[int, int]
+) -> None:
+    """Remove the entries of the store's rows from a part of the band table.
+
+    Args:
+        connection: in a transaction.
+        store: whose rows.
+        begin: where the part begins.
+        end: the first place after it; None for the end of the table.
+        ids: the least and the greatest id of the rows, which spares a look at most other rows.
+    """
+    row, band = store.tables.fingerprint, store.tables.band
+    # For each entry by the row's id: the rows' own index would be read as a whole for each part.
+    of_store = exists().where(row.c.id == band.c.fingerprint_id, store.mine)
+    statement = delete(band).where(_is_from(band, begin), band.c.fingerprint_id.between(*ids), of_store)
+    if end is not None:
+        is_before = and_(band.c.value <= end.value, not_(_is_from(band, end)))
+        statement = statement.where(is_before)
+    connection.execute(statement)
+
+
+def _is_from(band: Table, begin: Entry) -> ColumnElement[bool]:
+    """Whether an entry is at a place or after it; the value alone says it to the planner."""
+    value, row_id = band.c.value, band.c.fingerprint_id
+    return and_(value >= begin.value, or_(value > begin.value, row_id >= begin.row_id))
+
+
 def count_sketched(connection: Connection, store: FingerprintStore) -> int:
     """How many values the rows' sketches have."""
     sketch = store.tables.fingerprint.c.sketch
@@ -111,11 +184,11 @@ class Sharing:
     """Entries that stand under some values, and the r rows whose they are.
 
     Attributes:
-        ids: int64[r].
+        ids: int64[r], ascending.
         fingerprints: uint64[r].
         counts: int64[r], how many values each row's sketch has.
         values: uint64[e], of the entries.
-        rows: int64[e], positions of their rows among the r.
+        rows: int64[e], positions of their rows among the r, ascending.
     """
 
     ids: NDArray[np.int64]
@@ -124,38 +197,112 @@ class Sharing:
     values: NDArray[np.uint64]
     rows: NDArray[np.int64]
 
+    def parts(self, most_rows: int) -> Iterator["Sharing"]:
+        """The same, so many rows at a time."""
+        for first in range(0, self.ids.size, most_rows):
+            chosen = slice(first, first + most_rows)
+            begin, end = np.searchsorted(self.rows, [first, first + most_rows])
+            entries = slice(begin, end)
+            yield Sharing(
+                self.ids[chosen],
+                self.fingerprints[chosen],
+                self.counts[chosen],
+                self.values[entries],
+                self.rows[entries] - first,
+            )
 
-def find_sharing(connection: Connection, store: FingerprintStore, values: NDArray[np.uint64]) -> Sharing:
-    """The entries under these values, of one sketch or of several.
+
+def find_sharing(
+    connection: Connection, store: FingerprintStore, values: NDArray[np.uint64]
+) -> Iterator[Sharing]:
+    """The entries under these values, of one sketch or of several; all entries of a row come together.
+
+    A phrase that a whole table shares has an entry for each row: where there are too many entries for the
+    memory, those of some row ids are read at a time.
 
     Args:
         connection: to read through.
         store: whose rows.
         values: uint64[n].
+
+    Yields:
+        Entries of rows whose ids are above those before.
     """
-    # Two queries: a planner that does not know how few entries a value has would rather join whole tables.
-    # In between a row may have lost its sketch, and stands under none of the values any more.
-    row, band, is_one_of = store.tables.fingerprint, store.tables.band, store.dialect.is_one_of
+    wanted = np.unique(values).view(np.int64).tolist()
+    found = _entries(connection, store, wanted, None)
+    if found is not None:
+        yield _with_rows(connection, store, *found)
+        return
+    row = store.tables.fingerprint
+    highest = int(connection.execute(select(func.max(row.c.id))).scalar_one() or 0)
+    first, width = 0, max(1, highest // 2)
+    while first <= highest:
+        found = _entries(connection, store, wanted, (first, first + width - 1))
+        if found is None:
+            width //= 2
+            continue
+        yield _with_rows(connection, store, *found)
+        first += width
+        if found[0].size < _ENTRIES_A_PIECE // 4:
+            width *= 2
+
+
+def _entries(
+    connection: Connection, store: FingerprintStore, wanted: Sequence[int], ids: tuple[int, int] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """(int64[e] values, int64[e] ids of their rows) of the entries under these values.
+
+    Args:
+        connection: to read through.
+        store: whose rows.
+        wanted: values.
+        ids: only of rows from the first to the second id. One row alone never has too many entries.
+
+    Returns:
+        None where there are too many.
+    """
+    band, is_one_of = store.tables.band, store.dialect.is_one_of
     query = select(band.c.value, band.c.fingerprint_id).where(is_one_of(band.c.value, "wanted"))
-    entries: list[Sequence[int]] = []
-    for some in batches(np.unique(values).view(np.int64).tolist(), _VALUES_A_STATEMENT):
-        entries += connection.execute(query, {"wanted": some}).all()
-    shared, owners = np.fromiter(chain.from_iterable(entries), np.int64).reshape(-1, 2).T
-    query_rows = select(row.c.id, row.c.fingerprint, func.length(row.c.sketch)).where(
+    if ids is not None:
+        query = query.where(band.c.fingerprint_id.between(*ids))
+    is_bounded = ids is None or ids[0] < ids[1]
+    if is_bounded:
+        query = query.limit(_ENTRIES_A_PIECE + 1)
+    parts, count = [np.empty((0, 2), np.int64)], 0
+    for some in batches(wanted, _VALUES_A_STATEMENT):
+        rows = connection.execute(query, {"wanted": some}).all()
+        count += len(rows)
+        if is_bounded and count > _ENTRIES_A_PIECE:
+            return None
+        parts.append(np.fromiter(chain.from_iterable(rows), np.int64, 2 * len(rows)).reshape(-1, 2))
+    entries = np.concatenate(parts)
+    return entries[:, 0], entries[:, 1]
+
+
+def _with_rows(
+    connection: Connection, store: FingerprintStore, values: NDArray[np.int64], owners: NDArray[np.int64]
+) -> Sharing:
+    """The entries with what is stored of their rows."""
+    # A query of its own: a planner that does not know how few entries a value has would rather join whole
+    # tables. Meanwhile a row may have lost its sketch, and stands under none of the values any more.
+    row, is_one_of = store.tables.fingerprint, store.dialect.is_one_of
+    query = select(row.c.id, row.c.fingerprint, func.length(row.c.sketch)).where(
         is_one_of(row.c.id, "ids"), store.mine, row.c.sketch.is_not(None)
     )
     found: list[tuple[int, int, int]] = []
     for some in batches(np.unique(owners).tolist(), _IDS_A_QUERY):
-        found += map(tuple, connection.execute(query_rows, {"ids": some}).all())
+        found += map(tuple, connection.execute(query, {"ids": some}).all())
     found.sort()
     ids = np.array([row_id for row_id, _, _ in found], np.int64)
     is_mine = np.isin(owners, ids)
+    rows = np.searchsorted(ids, owners[is_mine])
+    order = np.argsort(rows, kind="stable")
     return Sharing(
         ids,
         np.array([fingerprint for _, fingerprint, _ in found], np.uint64),
         np.array([size // 8 for _, _, size in found], np.int64),
-        shared[is_mine].view(np.uint64),
-        np.searchsorted(ids, owners[is_mine]),
+        values[is_mine][order].view(np.uint64),
+        rows[order],
     )
 
 

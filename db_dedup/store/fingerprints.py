@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Select, and_, delete, or_, select
+from sqlalchemy import Connection, Select, and_, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql import ColumnElement
 
@@ -16,6 +16,7 @@ from db_dedup.dialects.batches import batches
 from db_dedup.errors import RowKeyError
 from db_dedup.schema.tables import Tables
 from db_dedup.schema.types import to_signed
+from db_dedup.store.reader import Reader
 
 _KEYS_A_QUERY = 5000
 _WRITTEN = ("order_value", "fingerprint", "digest")
@@ -129,11 +130,10 @@ class FingerprintStore:
         c = self.tables.fingerprint.c
         return select(c.row_key, c.id, c.order_value, c.fingerprint, c.digest, c.sketch).where(self.mine)
 
-    def read_ids(self, connection: Connection) -> dict[str, int]:
+    def read_ids(self, reader: Reader) -> dict[str, int]:
         """row key -> id of everything stored."""
-        table = self.tables.fingerprint
-        rows = connection.execute(select(table.c.row_key, table.c.id).where(self.mine)).all()
-        return {row_key: row_id for row_key, row_id in rows}  # noqa: C416 - rows are no plain tuples
+        c = self.tables.fingerprint.c
+        return {row[1]: row[0] for row in reader.rows(select(c.id, c.row_key).where(self.mine), c.id)}
 
     def read_heads(self, connection: Connection) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
         """(int64[n], uint64[n]): ids and fingerprints of the rows that take part in pairs."""
@@ -145,7 +145,7 @@ class FingerprintStore:
             np.fromiter((row[1] for row in rows), np.uint64, len(rows)),
         )
 
-    def read_answer(self, connection: Connection) -> NDArray[np.int64]:
+    def read_answer(self, reader: Reader) -> NDArray[np.int64]:
         """int64[n, 6] of the rows in some group: id, copy_of, group_id, is_loose, is_abridged, group_size;
         NULL is -1."""
         table = self.tables.fingerprint
@@ -153,23 +153,24 @@ class FingerprintStore:
         query = select(table.c.id, table.c.copy_of, table.c.group_id, *flags).where(
             self.mine, or_(table.c.copy_of.is_not(None), table.c.group_id.is_not(None))
         )
-        rows = [[-1 if v is None else int(v) for v in row] for row in connection.execute(query)]
+        rows = [[-1 if v is None else int(v) for v in row] for row in reader.rows(query, table.c.id)]
         return np.array(rows, np.int64).reshape(-1, 6)
 
     def delete_rows(self, connection: Connection, ids: Sequence[int]) -> None:
         """Forget rows that are no longer in the user's table."""
         self.dialect.bulk_delete(connection, self.tables.fingerprint, "id", ids)
 
-    def delete_other_recipes(self, connection: Connection) -> None:
-        """Forget the table's fingerprints and pairs under every other recipe."""
-        fingerprint, pair, band = self.tables.fingerprint, self.tables.pair, self.tables.band
-        others = and_(fingerprint.c.table_id == self.table_id, fingerprint.c.recipe != self.recipe)
-        ids = select(fingerprint.c.id).where(others)
-        if connection.execute(ids.limit(1)).first() is None:
-            return  # to find that no band is of them takes a look at every band
-        connection.execute(delete(pair).where(pair.c.id_a.in_(ids)))
-        connection.execute(delete(band).where(band.c.fingerprint_id.in_(ids)))
-        connection.execute(delete(fingerprint).where(others))
+    def other_recipes(self, connection: Connection) -> list["FingerprintStore"]:
+        """The table's fingerprints under every other recipe that has some."""
+        c = self.tables.fingerprint.c
+        # Number after number by the index: to compare all rows with one number would read them all.
+        after = select(c.recipe).where(c.table_id == self.table_id).order_by(c.recipe).limit(1)
+        found: list[int] = []
+        last = -1
+        while (row := connection.execute(after.where(c.recipe > last)).first()) is not None:
+            last = int(row[0])
+            found.append(last)
+        return [replace(self, recipe=recipe) for recipe in found if recipe != self.recipe]
 
 
 def _stored(row: Sequence[Any]) -> tuple[str, StoredFingerprint]:

@@ -15,23 +15,17 @@ OpenConnection = Callable[[], AbstractContextManager[Connection]]
 
 def read_given(open_connection: OpenConnection, source: Source, row_keys: Sequence[str]) -> list[SourceRow]:
     """The rows of these keys; what is no key of a row is left out."""
-    keys = [key for key in dict.fromkeys(row_keys) if _may_be_key(key, len(source.key_columns))]
+    keys = [key for key in dict.fromkeys(row_keys) if may_be_key(key, len(source.key_columns))]
     try:
-        return _read(open_connection, source, keys)
+        with open_connection() as connection:
+            return list(source.read_rows(connection, keys))
     except DataError:  # the database cannot make a value of the column's type of one of them
         if len(keys) == 1:
             return []
     return [row for key in keys for row in read_given(open_connection, source, [key])]
 
 
-def _read(open_connection: OpenConnection, source: Source, keys: Sequence[str]) -> list[SourceRow]:
-    wanted = set(keys)
-    with open_connection() as connection:
-        # A database may take another spelling of a key for the same.
-        return [row for row in source.read_rows(connection, keys) if row.row_key in wanted]
-
-
-def _may_be_key(key: str, columns: int) -> bool:
+def may_be_key(key: str, columns: int) -> bool:
     """Whether it has the form of one; a database may refuse to look into what is no JSON array."""
     if columns == 1:
         return True

@@ -2,14 +2,17 @@
 
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from sqlalchemy import Connection, Dialect, inspect, types
+from sqlalchemy import Connection, inspect, types
+from sqlalchemy import Dialect as SQLDialect
 from sqlalchemy.engine import Inspector
 from sqlalchemy.exc import CompileError, NoSuchTableError, SAWarning
 
 from db_dedup.config import WatchedTable
 from db_dedup.dialects import dialect_for
+from db_dedup.dialects.base import Dialect
 from db_dedup.errors import ConfigError, UnknownNameError
 from db_dedup.records import Family, SourceColumn, SourceTable
 from db_dedup.schema.tables import Namespace
@@ -62,6 +65,9 @@ def inspect_table(connection: Connection, name: str, schema: str | None = None) 
         _source_column({**column, "name": true_name[column["name"]]}, connection.dialect, collations)
         for column in found
     )
+    if not all(column.type_name for column in columns):
+        names_of_types = dialect.column_types(connection, name, schema)
+        columns = tuple(replace(c, type_name=c.type_name or names_of_types.get(c.name, "")) for c in columns)
     return SourceTable(name, schema, columns, tuple(true_name[column] for column in key), is_view)
 
 
@@ -89,12 +95,26 @@ def check_columns(watched: WatchedTable, table: SourceTable) -> None:
     check_names((*watched.columns, *(watched.key or ()), *order, *within), table)
 
 
-def list_tables(connection: Connection, namespace: Namespace | None = None) -> list[str]:
-    """The user's tables, by name; ours are left out if they stand among them behind a prefix."""
-    names = sorted(_inspector(connection).get_table_names())
-    if namespace is None or not namespace.prefix:
-        return names
-    return [name for name in names if not name.startswith(namespace.prefix)]
+@dataclass(frozen=True)
+class Relations:
+    """The names of the user's tables and views, sorted."""
+
+    tables: list[str]
+    views: list[str]
+
+
+def list_relations(connection: Connection, dialect: Dialect, namespace: Namespace) -> Relations:
+    """List the user's tables and views; ours, and the partitions of a partitioned table, are left out."""
+    inspector = _inspector(connection)
+    partitions = dialect.partition_names(connection)
+
+    def is_theirs(name: str) -> bool:
+        return name not in partitions and not (namespace.prefix and name.startswith(namespace.prefix))
+
+    return Relations(
+        sorted(filter(is_theirs, inspector.get_table_names())),
+        sorted(filter(is_theirs, _view_names(inspector, None))),
+    )
 
 
 def _inspector(connection: Connection) -> Inspector:
@@ -129,7 +149,7 @@ def _is_partial(index: Any) -> bool:
     return any(name.endswith("_where") and value is not None for name, value in options.items())
 
 
-def _source_column(column: Any, dialect: Dialect, collations: Mapping[str, str]) -> SourceColumn:
+def _source_column(column: Any, dialect: SQLDialect, collations: Mapping[str, str]) -> SourceColumn:
     kind = getattr(column["type"], "data_type", column["type"])  # a domain is what it is made of
     return SourceColumn(
         name=column["name"],
@@ -151,7 +171,7 @@ def _family(kind: Any) -> Family:
     return next((family for base, family in _FAMILIES if isinstance(kind, base)), Family.OTHER)
 
 
-def _type_name(kind: Any, dialect: Dialect) -> str:
+def _type_name(kind: Any, dialect: SQLDialect) -> str:
     """As the database writes it, without its collation; "" where it has no name that we know."""
     try:
         return str(kind.compile(dialect=dialect)).partition(" COLLATE ")[0]

@@ -7,13 +7,16 @@ from decimal import Decimal
 from typing import Any, Final
 
 from db_dedup.records import Family
-from db_dedup.store.values import canonical_text, moment_of, parse_number
+from db_dedup.store.values import FarDate, canonical_text, far_date, moment_of, parse_number
 
 _LENGTH: Final = 64
 _EXPONENT_OFFSET: Final = 5000
 _COMPLEMENT: Final = str.maketrans("0123456789", "9876543210")
 # The first character of a number's text, in the order of the values.
 _NEGATIVE, _ZERO, _POSITIVE, _INFINITE, _NO_NUMBER = "0", "1", "2", "3", "9"
+# Before "0" and after "9", the first characters of other years; "-infinity" is before them, "infinity" after.
+_BEFORE_CHRIST, _BEYOND_9999 = ".", ":"
+_YEAR_DIGITS: Final = 7
 
 TypedKey = tuple[tuple[int, Decimal | int, str], ...]
 Receipt = tuple[bool, str, TypedKey]
@@ -28,6 +31,8 @@ def order_text(value: Any, family: Family) -> str | None:
     if moment is not None:
         return _moment_order(moment)
     text = canonical_text(value, family)
+    if family is Family.DATE and (far := far_date(text)) is not None:
+        return _far_order(far)
     return _number_order(text) if family in (Family.NUMBER, Family.BOOLEAN) else text[:_LENGTH]
 
 
@@ -87,3 +92,12 @@ def _moment_order(moment: date | datetime) -> str:
     if not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day)
     return moment.isoformat(" ", "microseconds")
+
+
+def _far_order(date: FarDate) -> str:
+    """A mark, the year in a fixed width (its complement before Christ, where numbers fall), and the rest."""
+    year = f"{date.year:0{_YEAR_DIGITS}}"
+    if date.is_before_christ:
+        year = year.translate(_COMPLEMENT)
+    mark = _BEFORE_CHRIST if date.is_before_christ else _BEYOND_9999
+    return f"{mark}{year}-{date.month}-{date.day} {date.time}"[:_LENGTH]

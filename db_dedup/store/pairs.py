@@ -1,20 +1,20 @@
 """The pair table during a scan: only differences are written, so `found_at` stays true."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy import Connection, bindparam, delete, func, select
 
-from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.batches import batches
-from db_dedup.schema.tables import Tables
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.reader import Reader
 
-_IDS_A_QUERY = 1000
+# Each row may be in as many pairs as an unabridged group has members.
+_IDS_A_PAIR_QUERY = 200
 _PAIRS_A_CALL = 10_000
 
 
@@ -34,21 +34,29 @@ class StoredPairs:
     distances: NDArray[np.int16]
     similarities: NDArray[np.float64]
 
-    @classmethod
-    def of(cls, found: Mapping[tuple[int, int], tuple[int, float | None]]) -> "StoredPairs":
-        """From (id_a, id_b) -> (distance, similarity or None)."""
-        return cls(
-            np.array([a for a, _ in found], np.int64),
-            np.array([b for _, b in found], np.int64),
-            np.array([distance for distance, _ in found.values()], np.int16),
-            np.array([score for _, score in found.values()], np.float64),
-        )
+    @property
+    def count(self) -> int:
+        """How many they are."""
+        return self.id_a.size
 
-    def only(self, is_kept: NDArray[np.bool_]) -> "StoredPairs":
-        """Some of them."""
+    def only(self, is_kept: NDArray[np.bool_] | NDArray[np.int64] | slice) -> "StoredPairs":
+        """Some of them, by a mask or by their positions."""
         return StoredPairs(
             self.id_a[is_kept], self.id_b[is_kept], self.distances[is_kept], self.similarities[is_kept]
         )
+
+
+def concatenate_pairs(parts: Sequence[StoredPairs]) -> StoredPairs:
+    """The pairs of all parts."""
+    return StoredPairs(
+        np.concatenate([np.empty(0, np.int64), *(part.id_a for part in parts)]),
+        np.concatenate([np.empty(0, np.int64), *(part.id_b for part in parts)]),
+        np.concatenate([np.empty(0, np.int16), *(part.distances for part in parts)]),
+        np.concatenate([np.empty(0, np.float64), *(part.similarities for part in parts)]),
+    )
+
+
+NO_PAIRS: Final = concatenate_pairs(())
 
 
 def read_pairs(connection: Connection, store: FingerprintStore) -> StoredPairs:
@@ -67,11 +75,16 @@ def read_pairs_of(connection: Connection, store: FingerprintStore, ids: Sequence
     pair = store.tables.pair
     query = select(pair.c.id_a, pair.c.id_b, pair.c.distance, pair.c.similarity)
     by_either = [query.where(store.dialect.is_one_of(column, "ids")) for column in (pair.c.id_a, pair.c.id_b)]
-    found: set[tuple[Any, ...]] = set()
-    for some in batches(ids, _IDS_A_QUERY):
-        for by_one in by_either:
-            found.update(map(tuple, connection.execute(by_one, {"ids": some}).all()))
-    return _as_arrays(sorted(found, key=lambda row: (row[0], row[1])))
+    parts = [
+        _as_arrays(connection.execute(by_one, {"ids": some}).all())
+        for some in batches(ids, _IDS_A_PAIR_QUERY)
+        for by_one in by_either
+    ]
+    found = concatenate_pairs(parts)
+    order = np.lexsort((found.id_b, found.id_a))
+    is_new = np.ones(order.size, np.bool_)
+    is_new[1:] = np.diff(found.id_a[order]).astype(np.bool_) | np.diff(found.id_b[order]).astype(np.bool_)
+    return found.only(order[is_new])
 
 
 def _as_arrays(rows: Sequence[Sequence[Any]]) -> StoredPairs:
@@ -86,17 +99,36 @@ def _as_arrays(rows: Sequence[Sequence[Any]]) -> StoredPairs:
 
 def replace_pairs(
     connection: Connection, store: FingerprintStore, old: StoredPairs, new: StoredPairs, now: datetime
-) -> tuple[int, int]:
-    """Make the stored pairs the new ones; a pair that is in both keeps its row and its `found_at`.
+) -> None:
+    """Make the stored pairs the new ones; a pair that is in both keeps its row and its `found_at`."""
+    lost, gained = differing_pairs(old, new)
+    delete_pairs(connection, store, lost)
+    insert_pairs(connection, store, gained, now)
 
-    Returns:
-        (how many were written, how many taken away); one that changed counts in both.
-    """
-    old_in_new = np.isin(_as_records(old), _as_records(new))
-    new_in_old = np.isin(_as_records(new), _as_records(old))
-    _delete_pairs(connection, store.tables, old.id_a[~old_in_new], old.id_b[~old_in_new])
-    _insert_pairs(connection, store.dialect, store.tables, new, np.flatnonzero(~new_in_old), now)
-    return int(np.count_nonzero(~new_in_old)), int(np.count_nonzero(~old_in_new))
+
+def differing_pairs(old: StoredPairs, new: StoredPairs) -> tuple[StoredPairs, StoredPairs]:
+    """(old pairs that are not among the new ones, new pairs that are not among the old ones); one that
+    changed is in both."""
+    old_records, new_records = _as_records(old), _as_records(new)
+    is_lost, is_gained = ~np.isin(old_records, new_records), ~np.isin(new_records, old_records)
+    return old.only(is_lost), new.only(is_gained)
+
+
+def count_pairs_by_row(reader: Reader, store: FingerprintStore) -> list[tuple[int, int]]:
+    """(id, how many pairs have it as their first row) of every row that is the first of some."""
+    pair, row = store.tables.pair, store.tables.fingerprint
+    query = (
+        select(pair.c.id_a, func.count())
+        .join(row, row.c.id == pair.c.id_a)
+        .where(store.mine)
+        .group_by(pair.c.id_a)
+    )
+    return [(int(row_id), int(count)) for row_id, count in reader.rows(query, pair.c.id_a)]
+
+
+def delete_pairs_of(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> None:
+    """Take away all pairs whose first row is one of these."""
+    store.dialect.bulk_delete(connection, store.tables.pair, "id_a", ids)
 
 
 def _as_records(pairs: StoredPairs) -> NDArray[np.void]:
@@ -109,30 +141,23 @@ def _as_records(pairs: StoredPairs) -> NDArray[np.void]:
     return records
 
 
-def _delete_pairs(
-    connection: Connection, tables: Tables, id_a: NDArray[np.int64], id_b: NDArray[np.int64]
-) -> None:
-    pair = tables.pair
+def delete_pairs(connection: Connection, store: FingerprintStore, pairs: StoredPairs) -> None:
+    """Take pairs away."""
+    pair = store.tables.pair
     by_ids = delete(pair).where(pair.c.id_a == bindparam("a"), pair.c.id_b == bindparam("b"))
-    for some in batches(zip(id_a.tolist(), id_b.tolist(), strict=True), _PAIRS_A_CALL):
+    for some in batches(zip(pairs.id_a.tolist(), pairs.id_b.tolist(), strict=True), _PAIRS_A_CALL):
         connection.execute(by_ids, [{"a": a, "b": b} for a, b in some])
 
 
-def _insert_pairs(
-    connection: Connection,
-    dialect: Dialect,
-    tables: Tables,
-    pairs: StoredPairs,
-    chosen: NDArray[np.int64],
-    now: datetime,
-) -> None:
-    similarities = [None if np.isnan(s) else s for s in pairs.similarities[chosen].tolist()]
+def insert_pairs(connection: Connection, store: FingerprintStore, pairs: StoredPairs, now: datetime) -> None:
+    """Write pairs that are not stored."""
     rows = zip(
-        pairs.id_a[chosen].tolist(),
-        pairs.id_b[chosen].tolist(),
-        pairs.distances[chosen].tolist(),
-        similarities,
-        [now] * chosen.size,
+        pairs.id_a.tolist(),
+        pairs.id_b.tolist(),
+        pairs.distances.tolist(),
+        [None if np.isnan(score) else score for score in pairs.similarities.tolist()],
+        [now] * pairs.count,
         strict=True,
     )
-    dialect.bulk_insert(connection, tables.pair, ("id_a", "id_b", "distance", "similarity", "found_at"), rows)
+    columns = ("id_a", "id_b", "distance", "similarity", "found_at")
+    store.dialect.bulk_insert(connection, store.tables.pair, columns, rows)

@@ -92,11 +92,11 @@ def finish_scan(connection: Connection, tables: Tables, scan_id: int, report: Sc
     )
 
 
-def fail_scan(connection: Connection, tables: Tables, scan_id: int, error: str) -> None:
-    """Write that a scan ended early, and why; nothing where it had finished before."""
+def fail_scan(connection: Connection, tables: Tables, owner: str, error: str) -> None:
+    """Write that the scan of this owner ended early, and why; nothing where it had finished before."""
     connection.execute(
         update(tables.scan)
-        .where(tables.scan.c.id == scan_id, tables.scan.c.state != FINISHED)
+        .where(tables.scan.c.owner == owner, tables.scan.c.state != FINISHED)
         .values(state=FAILED, finished_at=database_now(connection), error=error)
     )
 

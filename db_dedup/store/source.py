@@ -1,9 +1,10 @@
 """The user's rows: read in pages, never written, never sorted by OFFSET."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, Final
+from contextlib import AbstractContextManager, closing, nullcontext
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
@@ -11,12 +12,14 @@ from sqlalchemy import (
     Engine,
     Row,
     Select,
+    Text,
     and_,
     column,
     func,
     literal,
     not_,
     null,
+    or_,
     select,
     table,
     text,
@@ -32,14 +35,19 @@ from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.batches import batches
 from db_dedup.errors import ConfigError, DedupError, RowKeyError
 from db_dedup.records import Family, SourceRow, SourceTable
+from db_dedup.records.pages import cut_pages
 from db_dedup.schema.types import MAX_KEY_LENGTH
 from db_dedup.store.inspection import check_columns, check_names, resolve_key
 from db_dedup.store.ordering import order_text
-from db_dedup.store.values import canonical_text, holds_nul, is_encodable
+from db_dedup.store.read_size import ReadSize
+from db_dedup.store.values import canonical_text, far_date, holds_nul, is_encodable
 
-PAGE_SIZE: Final = 10_000
+PAGE_ROWS: Final = 10_000
 _KEYS_A_QUERY: Final = 1_000
 _CUTS: Final[Mapping[str, int]] = {"day": len("2019-02-14"), "month": len("2019-02"), "year": len("2019")}
+_PARTS: Final[Mapping[str, int]] = {"day": 3, "month": 2, "year": 1}
+
+_Item = TypeVar("_Item")
 
 OpenConnection = Callable[[], AbstractContextManager[Connection]]
 
@@ -67,6 +75,7 @@ class Source:
         self.value_names = tuple(watched.columns)
         self.rows_without_key = 0
         self._dialect = dialect
+        self._read_size = ReadSize()
         self._value_columns = [source.column(name) for name in self.value_names]
         self._within = [(part, source.column(part.column)) for part in watched.within]
         self._table = table(
@@ -75,6 +84,15 @@ class Source:
             schema=None if source.schema is None else _quoted(source.schema),
         )
         self._condition = _condition(watched.where)
+        asked = [(c, dialect.is_found_by_text(c, self._table.c[c.name])) for c in self.key_columns]
+        self._doubtful = [(column, condition) for column, condition in asked if condition is not None]
+        others = [*self._value_columns, *(c for _, c in self._within), *filter(None, [self.order_column])]
+        # What the user's `where` means is not known: it may compare a date with a moment.
+        self._depends_on_session = (
+            bool(watched.where)
+            or any(dialect.depends_on_session(c, is_key=True) for c in self.key_columns)
+            or any(dialect.depends_on_session(c, is_key=False) for c in others)
+        )
 
     def check_condition(self, connection: Connection) -> None:
         """Let the database read the `where` once, before a job begins.
@@ -97,7 +115,7 @@ class Source:
         """How many rows there are to read."""
         return self._count(connection, true())
 
-    def pages(self, engine: Engine, page_size: int = PAGE_SIZE) -> Generator[list[SourceRow], None, None]:
+    def pages(self, engine: Engine, page_size: int = PAGE_ROWS) -> Generator[list[SourceRow], None, None]:
         """Every row once, in pages; writes of ours may go on between two of them."""
         with self._dialect.read_snapshot(engine) as connection:
             if self._dialect.reads_beside_writes(connection):
@@ -106,59 +124,140 @@ class Source:
         yield from self.read_keyset_pages(lambda: self._dialect.read_snapshot(engine), page_size)
 
     def read_pages(
-        self, connection: Connection, page_size: int = PAGE_SIZE
+        self, connection: Connection, page_size: int = PAGE_ROWS
     ) -> Generator[list[SourceRow], None, None]:
         """Every row once, in one streaming pass, in the order in which the database gives them."""
-        options = {"stream_results": True, "yield_per": page_size}
-        with connection.execute(self._query(), execution_options=options) as result:
-            for partition in result.partitions():
-                yield self._source_rows(partition)
+        for rows in cut_pages(self._streamed(connection, self._page_query()), _raw_length, page_size):
+            yield self._page(rows)
 
     def read_keyset_pages(
-        self, open_connection: OpenConnection, page_size: int = PAGE_SIZE
+        self, open_connection: OpenConnection, page_size: int = PAGE_ROWS
     ) -> Iterator[list[SourceRow]]:
         """Every row once, by key, each page in a short transaction of its own."""
         keys = [self._table.c[c.name] for c in self.key_columns]
         has_key = and_(*(key.is_not(None) for key in keys))
-        query = self._query().add_columns(*keys).where(has_key).order_by(*keys).limit(page_size)
+        row_key = self._dialect.bytewise(self._dialect.row_key(self.key_columns, self._table))
+        query = self._page_query().add_columns(*keys).where(has_key).order_by(*keys, row_key)
         rows: Sequence[Row[Any]] = ()
         while True:
-            page = query.where(_after(keys, rows[-1][-len(keys) :])) if rows else query
-            with open_connection() as connection:
-                rows = connection.execute(page).all()
-            yield self._source_rows(rows)
-            if len(rows) < page_size:
+            page = query.limit(page_size)  # without it SQLite would sort all rows where no index serves
+            if rows:
+                # The last row comes once more, and any other row of the same key with it.
+                page = query.limit(page_size + 1).where(
+                    _from(keys, rows[-1][-len(keys) :], row_key, rows[-1][0])
+                )
+            with open_connection() as connection, closing(self._streamed(connection, page)) as found:
+                rows = next(cut_pages(_behind(rows, found), _raw_length, page_size), [])
+            if not rows:
                 break
+            yield self._page(rows)
         if any(column.is_nullable for column in self.key_columns):
             with open_connection() as connection:
                 self.rows_without_key += self._count(connection, not_(has_key))
 
     def read_rows(self, connection: Connection, row_keys: Iterable[str]) -> Iterator[SourceRow]:
-        """The rows of these keys, through the user's index; one that is gone is left out."""
-        for batch in batches(row_keys, _KEYS_A_QUERY):
+        """The rows whose row key is, character by character, one of these; each once.
+
+        They are read through the user's index; one that is gone is left out.
+
+        Raises:
+            RowKeyError: two rows have the same key.
+        """
+        for batch in self.batches(dict.fromkeys(row_keys)):
+            asked = set(batch)
             wanted = self._dialect.key_list(batch)
             matches = self._dialect.key_matches(self.key_columns, self._table, wanted.c.row_key)
             query = self._query().select_from(wanted.join(self._table, matches))
-            yield from self._source_rows(connection.execute(query))
+            with self._settled(connection):
+                raw = self._noted(connection.execute(query).all())
+            # A key that somebody has typed may lead to a row and not be its key, as 007 to the row 7.
+            rows = [row for row in self._source_rows(raw) if row.row_key in asked]
+            refuse_repeated([row.row_key for row in rows])
+            yield from rows
 
-    def row_from(self, record: Mapping[str, object]) -> SourceRow:
+    def batches(self, items: Iterable[_Item], most: int = _KEYS_A_QUERY) -> Iterator[list[_Item]]:
+        """Items that each stand for a row, as many at a time as rows of this table may be in memory."""
+        return self._read_size.batches(items, most)
+
+    def rows_within(self, characters: int) -> int:
+        """How many rows of this table have so many characters together, as far as it was read."""
+        return self._read_size.rows_within(characters)
+
+    def require_gone(self, connection: Connection, row_keys: Iterable[str]) -> None:
+        """Prove that rows which `read_rows` did not find are not there.
+
+        Only where the database may fail to find a value by its text is the table read for it, as a whole.
+
+        Raises:
+            RowKeyError: one is there.
+        """
+        if not self._doubtful:
+            return
+        row_key = self._dialect.row_key(self.key_columns, self._table)
+        for batch in batches(row_keys, _KEYS_A_QUERY):
+            query = select(row_key).select_from(self._table).where(self._condition)
+            wanted = self._dialect.key_list(batch)
+            is_wanted = self._dialect.bytewise(row_key).in_(select(self._dialect.bytewise(wanted.c.row_key)))
+            with self._settled(connection):
+                found = connection.execute(query.where(is_wanted).limit(1)).scalar()
+            if found is not None:
+                raise self._not_found_by_key(found)
+
+    def row_from(self, connection: Connection, record: Mapping[str, object]) -> SourceRow:
         """A record that is not stored (yet), as a row without a key; what it leaves out is NULL.
+
+        Args:
+            connection: leads to the user's rows; only a type that the database alone knows is asked for.
+            record: column name -> value.
 
         Raises:
             UnknownNameError: it names a column that the table does not have.
         """
         check_names(record, self.table)
-        within = [record.get(c.name) for _, c in self._within]
-        return SourceRow(
-            row_key="",
-            order_value=None,
-            values=tuple(canonical_text(record.get(c.name), c.family) for c in self._value_columns),
-            within=self._within_text(within),
-        )
+        columns = [*self._value_columns, *(c for _, c in self._within)]
+        given = [(c, record.get(c.name)) for c in columns]
+        with self._settled(connection):
+            stored = self._dialect.as_stored(connection, given)
+        count = len(self._value_columns)
+        texts = map(canonical_text, stored[:count], [c.family for c in self._value_columns])
+        within = self._within_text(stored[count:])
+        return SourceRow(row_key="", order_value=None, values=tuple(texts), within=within)
+
+    def _settled(self, connection: Connection) -> AbstractContextManager[None]:
+        return self._dialect.settled(connection) if self._depends_on_session else nullcontext()
 
     def _count(self, connection: Connection, which: ColumnElement[bool]) -> int:
         query = select(func.count()).select_from(self._table).where(self._condition, which)
         return int(connection.execute(query).scalar_one())
+
+    def _page_query(self) -> Select[Any]:
+        """Rows with, behind their columns, whether each is found by its own key."""
+        is_found = and_(true(), *(condition for _, condition in self._doubtful))
+        return self._query().add_columns(is_found.label("dedup_is_found"))
+
+    def _page(self, rows: Sequence[Row[Any]]) -> list[SourceRow]:
+        for row in rows:
+            if row[0] is not None and not row.dedup_is_found:
+                raise self._not_found_by_key(row[0])
+        return self._source_rows(rows)
+
+    def _not_found_by_key(self, row_key: str) -> RowKeyError:
+        columns = ", ".join(f"{c.name!r} ({c.type_name or 'no type'})" for c, _ in self._doubtful)
+        return RowKeyError(
+            f"the database does not find a row by its own key {row_key[:40]!r}, made of column {columns}: "
+            f"name another key, or leave such rows out by `where`"
+        )
+
+    def _streamed(self, connection: Connection, query: Select[Any]) -> Generator[Row[Any], None, None]:
+        """The rows of a query; no more than a page of them is fetched at once."""
+        streamed = {"stream_results": True}
+        with self._settled(connection), connection.execute(query, execution_options=streamed) as result:
+            while rows := result.fetchmany(self._read_size.rows):
+                yield from self._noted(rows)
+
+    def _noted(self, rows: Sequence[Row[Any]]) -> Sequence[Row[Any]]:
+        self._read_size.note(len(rows), sum(map(_raw_length, rows)))
+        return rows
 
     def _query(self) -> Select[Any]:
         values = [self._dialect.readable(c, self._table.c[c.name]) for c in self._value_columns]
@@ -205,7 +304,12 @@ def _within_part(part: Within, value: Any, family: Family) -> str:
     if part.by == "value":
         return canonical_text(value, family).strip()
     # A column of text may hold dates, too.
-    return canonical_text(canonical_text(value, family), Family.DATE).strip()[: _CUTS[part.by]]
+    text = canonical_text(canonical_text(value, family), Family.DATE).strip()
+    far = far_date(text)
+    if far is None:
+        return text[: _CUTS[part.by]]
+    kept = (str(far.year), far.month, far.day)[: _PARTS[part.by]]
+    return "-".join(kept) + (" BC" if far.is_before_christ else "")
 
 
 def storable_key(row_key: str) -> str:
@@ -230,10 +334,52 @@ def storable_key(row_key: str) -> str:
     return row_key
 
 
-def _after(keys: Sequence[ColumnElement[Any]], last: Sequence[Any]) -> ColumnElement[bool]:
-    """Rows whose key sorts after `last`; of several columns as one row value, which an index serves whole."""
+def _raw_length(row: Row[Any]) -> int:
+    """Characters of a row as it came; what is no text has few."""
+    return sum(len(value) for value in row if isinstance(value, str | bytes))
+
+
+def _behind(last_page: Sequence[Row[Any]], rows: Iterable[Row[Any]]) -> Iterator[Row[Any]]:
+    """The rows that come after the last one of a page, with which they begin if it is still there.
+
+    Raises:
+        RowKeyError: another row has the same key as that one.
+    """
+    found = iter(rows)
+    last_key = last_page[-1][0] if last_page else None
+    first = next(found, None)
+    if first is not None and last_key is not None and first[0] == last_key:
+        first = next(found, None)
+        if first is not None and first[0] == last_key:
+            raise _repeated(first[0])
+    if first is not None:
+        yield first
+        yield from found
+
+
+def refuse_repeated(row_keys: Sequence[str]) -> None:
+    """Raise RowKeyError where two rows have the same key."""
+    if len(set(row_keys)) < len(row_keys):
+        raise _repeated(Counter(row_keys).most_common(1)[0][0])
+
+
+def _repeated(row_key: str) -> RowKeyError:
+    return RowKeyError(f"two rows have the same key {row_key[:40]!r}: name a unique key")
+
+
+def _from(
+    keys: Sequence[ColumnElement[Any]],
+    last: Sequence[Any],
+    row_key: ColumnElement[str],
+    last_key: str,
+) -> ColumnElement[bool]:
+    """Rows from `last` on; several columns are one row value, which an index serves whole.
+
+    Keys that are equal under the columns' collations are in the order of their row keys.
+    """
     values = [literal(value, NullType()) for value in last]
-    return keys[0] > values[0] if len(keys) == 1 else tuple_(*keys) > tuple_(*values)
+    key, value = (keys[0], values[0]) if len(keys) == 1 else (tuple_(*keys), tuple_(*values))
+    return and_(key >= value, or_(key > value, row_key >= literal(last_key, Text())))
 
 
 def _condition(where: str | None) -> ColumnElement[bool]:

@@ -41,6 +41,8 @@ def _status(connection: Connection, store: FingerprintStore, stored: StoredTable
     return TableStatus(
         table=name,
         is_scanned=stored.recipe is not None,
+        recipe_version=None if stored.recipe is None else stored.recipe_version,
+        is_outdated=stored.is_outdated,
         rows=rows,
         fingerprints=fingerprints,
         too_little_text=rows - fingerprints,

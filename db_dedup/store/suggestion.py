@@ -1,54 +1,69 @@
-"""What `init` proposes for a table: which columns count, as what, and which tells the order of receipt."""
+"""What `init` proposes for a table: its key, its order of receipt, and the columns to compare."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from statistics import mean
-from typing import Final, Literal
+from typing import Final
 
-from sqlalchemy import Connection, column, func, select, table
+from sqlalchemy import ColumnElement, Connection, column, func, select, table
 
+from db_dedup.dialects.base import Dialect
 from db_dedup.errors import ConfigError
+from db_dedup.proposal import ColumnChoice, TableProposal, choose_by_type, choose_columns, profile_column
 from db_dedup.records import Family, SourceColumn, SourceTable
 from db_dedup.store.inspection import resolve_key
+from db_dedup.store.values import canonical_text
 
-_SAMPLE_ROWS: Final = 500
-_TEXT_FROM_CHARACTERS: Final = 12
+_SAMPLE_ROWS: Final = 1_000
+_SAMPLE_CHARACTERS: Final = 10_000
+"""Of each text, so that a table of books is sampled as fast as any other."""
+_LONG_TYPE: Final = 50
+"""Characters: a shorter type holds names and codes."""
 _RECEIVED: Final = ("creat", "receiv", "submit", "insert", "regist", "time", "date", "时间", "日期", "登记")
 
 
-@dataclass(frozen=True)
-class Suggestion:
-    """A table's settings as proposed."""
+def propose(connection: Connection, dialect: Dialect, source: SourceTable) -> TableProposal:
+    """Look at the table's first rows and propose its settings.
 
-    table: str
-    key: tuple[str, ...]
-    order: str | None
-    columns: dict[str, Literal["text", "value"]]
-
-
-def suggest(connection: Connection, source: SourceTable) -> Suggestion | None:
-    """Look at a sample of rows; None where the table has no text to compare, or no key."""
-    try:
-        key = tuple(column.name for column in resolve_key(source, None))
-    except ConfigError:
-        return None
-    candidates = [c for c in source.columns if c.name not in key and c.family in (Family.TEXT, Family.NUMBER)]
+    Raises:
+        ConfigError: Nothing identifies a row, or no column holds anything to compare.
+    """
+    key = tuple(c.name for c in resolve_key(source, None))
     order = _order_column(source, key)
-    lengths = _mean_lengths(connection, source, [c for c in candidates if c.family is Family.TEXT])
-    columns: dict[str, Literal["text", "value"]] = {}
-    for c in candidates:
-        if c.name != order:
-            is_text = c.family is Family.TEXT and lengths[c.name] >= _TEXT_FROM_CHARACTERS
-            columns[c.name] = "text" if is_text else "value"
-    if "text" not in columns.values():
-        return None
-    return Suggestion(source.name, key, order, columns)
+    columns = [c for c in source.columns if c.name not in key and c.name != order]
+    proposal = TableProposal(source.name, key, order, _choices(connection, dialect, source, columns))
+    if not proposal.chosen:
+        raise ConfigError(f"table {source.name!r} has no column of texts to compare")
+    return proposal
+
+
+def _choices(
+    connection: Connection, dialect: Dialect, source: SourceTable, columns: Sequence[SourceColumn]
+) -> tuple[ColumnChoice, ...]:
+    own = table(source.name, *(column(c.name) for c in source.columns), schema=source.schema)
+    shown = [_beginning(c, dialect.readable(c, own.c[c.name])) for c in columns]
+    query = select(*(value.label(f"dedup_{i}") for i, value in enumerate(shown))).select_from(own)
+    rows = connection.execute(query.limit(_SAMPLE_ROWS)).all() if shown else []
+    if not rows:
+        return choose_by_type((c.name, _holds_long_texts(c)) for c in columns)
+    return choose_columns(
+        [
+            profile_column(c.name, c.family, [canonical_text(row[i], c.family) for row in rows])
+            for i, c in enumerate(columns)
+        ]
+    )
+
+
+def _holds_long_texts(c: SourceColumn) -> bool:
+    return c.family is Family.TEXT and (c.max_length is None or c.max_length >= _LONG_TYPE)
+
+
+def _beginning(c: SourceColumn, value: ColumnElement[str]) -> ColumnElement[str]:
+    return func.substr(value, 1, _SAMPLE_CHARACTERS) if c.family is Family.TEXT else value
 
 
 def _order_column(source: SourceTable, key: Sequence[str]) -> str | None:
     """The column that says when a row was received: a date or time, best one whose name says so."""
-    dates = [c for c in source.columns if c.family is Family.DATE and c.name not in key]
-    named = [c for c in source.columns if c.name not in key and _sounds_like_receipt(c)]
+    dates = [c for c in source.columns if c.family is Family.DATE and key != (c.name,)]
+    named = [c for c in source.columns if key != (c.name,) and _sounds_like_receipt(c)]
     for preferred in ([c for c in dates if c in named], dates, [c for c in named if c.family is Family.TEXT]):
         if preferred:
             return min(preferred, key=lambda c: _rank(c.name)).name
@@ -63,20 +78,3 @@ def _rank(name: str) -> int:
     """The place of the first word of receipt in the name; creation comes before any other time."""
     lowered = name.casefold()
     return next((i for i, word in enumerate(_RECEIVED) if word in lowered), len(_RECEIVED))
-
-
-def _mean_lengths(
-    connection: Connection, source: SourceTable, columns: Sequence[SourceColumn]
-) -> dict[str, float]:
-    """Mean length in characters of each column's filled cells, in a sample of rows."""
-    if not columns:
-        return {}
-    own = table(source.name, *(column(c.name) for c in columns), schema=source.schema)
-    query = select(*(func.length(own.c[c.name]) for c in columns)).limit(_SAMPLE_ROWS)
-    rows = connection.execute(query).all()
-    lengths = {}
-    for i, c in enumerate(columns):
-        filled = [float(row[i]) for row in rows if row[i]]
-        # An empty table tells by its types: what has no short limit is text.
-        lengths[c.name] = mean(filled) if filled else float(c.max_length or 1000) / 4
-    return lengths

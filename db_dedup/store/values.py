@@ -3,15 +3,16 @@
 import json
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import MAXYEAR, UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from db_dedup.records import Family
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _ESCAPED_NUL = re.compile(r"(?<!\\)(\\\\)*\\u0000")
+_FAR_DATE = re.compile(r"(\d{4,7})-(\d\d)-(\d\d)(?: (\d\d:\d\d:\d\d(?:\.\d+)?))?( BC)?", re.ASCII)
 _SURROGATES = re.compile("[\ud800-\udfff]+")
 _WORDS_FOR_TRUE: Final = frozenset({"1", "t", "true", "y", "yes", "on"})
 _WORDS_FOR_FALSE: Final = frozenset({"0", "f", "false", "n", "no", "off"})
@@ -72,6 +73,26 @@ def moment_of(value: Any) -> date | datetime | None:
     except (ValueError, OverflowError):
         return None
     return value if isinstance(value, date) else None
+
+
+class FarDate(NamedTuple):
+    """A date that Python has none for, and what stands behind it: a time, or nothing."""
+
+    year: int
+    month: str
+    day: str
+    time: str
+    is_before_christ: bool
+
+
+def far_date(text: str) -> FarDate | None:
+    """The date before Christ or after the year 9999 that a text is, as PostgreSQL writes it; else None."""
+    found = _FAR_DATE.fullmatch(text)
+    if found is None:
+        return None
+    year, month, day, time, era = found.groups()
+    date = FarDate(int(year), month, day, time or "", era is not None)
+    return date if date.is_before_christ or date.year > MAXYEAR else None
 
 
 def _object_text(value: Any) -> str:

@@ -3,12 +3,14 @@
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from sqlalchemy import Connection, Row, Update, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from db_dedup.config import WatchedTable
+from db_dedup.config import RECIPE_VERSION, WatchedTable
+from db_dedup.errors import OutdatedRecipeError
+from db_dedup.schema.definitions import definition_text, read_definition
 from db_dedup.schema.tables import Tables
 from db_dedup.store.clock import database_now
 
@@ -21,6 +23,8 @@ class StoredTable:
     """One row of `watched_table`.
 
     Attributes:
+        watched: the settings, their rule resolved.
+        recipe_version: of the code that stored them.
         recipe: number of the recipe that serves, None before the first finished scan.
         trigger_digest: of the triggers as the database told them right after they were made.
         attached_at: UTC; None where the table has no triggers of ours.
@@ -29,6 +33,7 @@ class StoredTable:
 
     id: int
     watched: WatchedTable
+    recipe_version: int
     recipe: int | None
     recipe_digest: str | None
     view_name: str | None
@@ -40,6 +45,29 @@ class StoredTable:
     def is_alike(self, other: "StoredTable") -> bool:
         """Whether what was prepared for the other one serves for this one, too."""
         return (self.id, self.recipe, self.watched) == (other.id, other.recipe, other.watched)
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the answer was made by another version of the recipes."""
+        return self.recipe is not None and self.recipe_version != RECIPE_VERSION
+
+    def require_current(self) -> Self:
+        """The same.
+
+        Raises:
+            OutdatedRecipeError: what this program computes cannot be compared with what is stored.
+        """
+        if self.is_outdated:
+            raise OutdatedRecipeError(self.watched.name, self.recipe_version, RECIPE_VERSION)
+        return self
+
+    def require_known(self) -> Self:
+        """The same.
+
+        Raises:
+            OutdatedRecipeError: a newer version of the program made the answer, and knows more than this one.
+        """
+        return self.require_current() if self.recipe_version > RECIPE_VERSION else self
 
 
 def find_table(connection: Connection, tables: Tables, name: str) -> StoredTable | None:
@@ -69,6 +97,15 @@ def lock_table(connection: Connection, tables: Tables, name: str) -> tuple[Store
     return _stored(row), row.lease_owner if is_scanned else None
 
 
+def hold_table(connection: Connection, tables: Tables, name: str) -> StoredTable | None:
+    """What is stored of a watched table. Until the transaction ends, no scan begins or switches recipes, and
+    no worker writes; others may hold the table as well."""
+    table = tables.watched_table
+    query = select(table).where(table.c.name == name).with_for_update(read=True)
+    row = connection.execute(query).one_or_none()
+    return None if row is None else _stored(row)
+
+
 def take_turn(tables: Tables, name: str) -> Update:
     """The statement that keeps every other matcher of a table out until its transaction ends.
 
@@ -91,7 +128,7 @@ def add_table(connection: Connection, tables: Tables, watched: WatchedTable) -> 
     """The stored row of a table, made if there is none."""
     stored = find_table(connection, tables, watched.name)
     if stored is None:
-        new = insert(tables.watched_table).values(name=watched.name, definition=_definition(watched))
+        new = insert(tables.watched_table).values(name=watched.name, definition=definition_of(watched))
         # Of two first scans at once the second waits here for the first one's row, and then finds it.
         with suppress(IntegrityError), connection.begin_nested():
             connection.execute(new)
@@ -109,7 +146,7 @@ def serve_recipe(
         update(table)
         .where(table.c.id == table_id)
         .values(
-            definition=_definition(watched),
+            definition=definition_of(watched),
             recipe=recipe,
             recipe_digest=watched.recipe_digest(),
             answer_version=table.c.answer_version + 1,
@@ -158,37 +195,39 @@ def take_lease(connection: Connection, tables: Tables, table_id: int, owner: str
 
 
 def renew_lease(
-    connection: Connection, tables: Tables, table_id: int, owner: str, answer_version: int
+    connection: Connection, tables: Tables, table_id: int, owner: str, answer_version: int | None
 ) -> bool:
     """Say that the scan is alive. False where it has lost its lease, or where the answer is no longer of the
-    version that it found: its lease had ended, and somebody else has been at work."""
+    version that it found, if one is given: its lease had ended, and somebody else has been at work."""
     table = tables.watched_table
-    renewed = connection.execute(
-        update(table)
-        .where(table.c.id == table_id, table.c.lease_owner == owner, table.c.answer_version == answer_version)
-        .values(lease_until=database_now(connection) + LEASE)
-    )
+    held = update(table).where(table.c.id == table_id, table.c.lease_owner == owner)
+    if answer_version is not None:
+        held = held.where(table.c.answer_version == answer_version)
+    renewed = connection.execute(held.values(lease_until=database_now(connection) + LEASE))
     return renewed.rowcount == 1
 
 
-def drop_lease(connection: Connection, tables: Tables, table_id: int, owner: str) -> None:
-    """Let the next scan begin."""
+def drop_lease(connection: Connection, tables: Tables, owner: str) -> None:
+    """Let the next scan begin, where this owner holds a lease."""
     table = tables.watched_table
     connection.execute(
-        update(table)
-        .where(table.c.id == table_id, table.c.lease_owner == owner)
-        .values(lease_owner=None, lease_until=None)
+        update(table).where(table.c.lease_owner == owner).values(lease_owner=None, lease_until=None)
     )
 
 
-def _definition(watched: WatchedTable) -> str:
-    return watched.model_dump_json(by_alias=True)
+def definition_of(watched: WatchedTable) -> str:
+    """Settings as they are stored."""
+    return definition_text(watched.resolved().model_dump(mode="json", by_alias=True), RECIPE_VERSION)
 
 
 def _stored(row: Row[Any]) -> StoredTable:
+    settings = read_definition(row.definition, row.name)
+    del settings["format"]
+    recipe_version = settings.pop("recipe_version")
     return StoredTable(
         row.id,
-        WatchedTable.model_validate_json(row.definition),
+        WatchedTable.model_validate(settings),
+        recipe_version,
         row.recipe,
         row.recipe_digest,
         row.view_name,

@@ -144,7 +144,7 @@ def _letters_in(database: Database) -> Database:
     return database
 
 
-@pytest.mark.parametrize("name", ["postgresql", "mariadb"])
+@pytest.mark.parametrize("name", ["postgresql", "mariadb", "mysql"])
 def test_a_table_that_is_being_read_cannot_be_dropped(name: str, request: pytest.FixtureRequest) -> None:
     """The server makes whoever wants to wait until the scan has read it."""
     letters = _letters_in(request.getfixturevalue(f"{name}_database"))
@@ -199,7 +199,7 @@ def kill_all(database: Database) -> Callable[[], None]:
     return act
 
 
-@pytest.mark.parametrize("name", ["postgresql", "mariadb"])
+@pytest.mark.parametrize("name", ["postgresql", "mariadb", "mysql"])
 @pytest.mark.parametrize(
     ("step", "after", "is_first"),
     [("fingerprints", 0, True), ("fingerprints", 20, True), ("fingerprints", 20, False), ("pairs", 0, False)],
@@ -232,7 +232,7 @@ def test_the_server_ends_the_connection(
     engine.dispose()
 
 
-@pytest.mark.parametrize("name", ["postgresql", "mariadb"])
+@pytest.mark.parametrize("name", ["postgresql", "mariadb", "mysql"])
 def test_the_server_ends_the_connection_in_the_middle_of_the_switch(
     name: str, request: pytest.FixtureRequest
 ) -> None:

@@ -25,7 +25,7 @@ PAGE_BYTES = 4096
 
 SCAN_WITH_SMALL_FILES = """
 import resource, sys
-from db_dedup.cli import main
+from db_dedup.cli.application import run as main
 _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)), hard))
 main()

@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.elements import quoted_name
 
 from db_dedup import Deduplicator
-from db_dedup.cli import main
+from db_dedup.cli.application import run as main
 from db_dedup.config import Settings
 from db_dedup.errors import ConfigError, DedupError
 from tests.bad_input.conftest import NEAR, OTHER, SAME
@@ -277,8 +277,8 @@ def test_any_names_in_postgresql(
 
 @settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(names, column_lists)
-def test_any_names_in_mariadb(mariadb_database: Database, table_name: str, column_names: list[str]) -> None:
-    scan_under_names(mariadb_database, table_name, column_names)
+def test_any_names_in_mariadb(mariadb_or_mysql: Database, table_name: str, column_names: list[str]) -> None:
+    scan_under_names(mariadb_or_mysql, table_name, column_names)
 
 
 values = st.recursive(

@@ -63,7 +63,8 @@ def _statements(database: Database, user: str) -> tuple[list[str], list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("sqlite", "mode=ro"), ("sqlite", "immutable=1"), ("postgresql", ""), ("mariadb", "")]
+    ("name", "kind"),
+    [("sqlite", "mode=ro"), ("sqlite", "immutable=1"), ("postgresql", ""), ("mariadb", ""), ("mysql", "")],
 )
 def test_the_answer_can_be_read_and_not_be_changed(
     name: str, kind: str, request: pytest.FixtureRequest
@@ -91,7 +92,7 @@ def test_the_answer_can_be_read_and_not_be_changed(
     succeed("scan", "petitions")
 
 
-@pytest.mark.parametrize("name", ["sqlite", "postgresql", "mariadb"])
+@pytest.mark.parametrize("name", ["sqlite", "postgresql", "mariadb", "mysql"])
 def test_nothing_can_be_made_there(name: str, request: pytest.FixtureRequest) -> None:
     database: Database = request.getfixturevalue(f"{name}_database")
     request.getfixturevalue("folder")

@@ -9,8 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from db_dedup import Deduplicator
-from db_dedup.errors import DatabaseError
-from tests.bad_input.conftest import NEAR, OTHER, SAME, fill, make, refusal, stored_rows, unharmed
+from tests.bad_input.conftest import NEAR, OTHER, SAME, fill, make, stored_rows, unharmed
 from tests.cli.conftest import run, succeed
 from tests.servers import Database
 
@@ -112,10 +111,11 @@ def test_odd_texts_are_read_the_same_everywhere(database: Database) -> None:
 
 
 def test_fingerprints_of_odd_texts_are_the_same_in_all_databases(
-    sqlite_database: Database, postgresql_database: Database, mariadb_database: Database
+    request: pytest.FixtureRequest,
 ) -> None:
     found = []
-    for database in (sqlite_database, postgresql_database, mariadb_database):
+    for kind in ("sqlite", "postgresql", "mariadb", "mysql"):
+        database: Database = request.getfixturevalue(f"{kind}_database")
         make_petitions(database, [*ODD_TEXTS])
         dedup = watch(database)
         dedup.scan()
@@ -125,12 +125,12 @@ def test_fingerprints_of_odd_texts_are_the_same_in_all_databases(
             found.append(
                 [(row.row_key, row.fingerprint, bytes(row.digest)) for row in connection.execute(query)]
             )
-    assert found[0] == found[1] == found[2]
+    assert all(rows == found[0] for rows in found)
 
 
 def test_texts_with_a_nul(request: pytest.FixtureRequest) -> None:
     """SQLite and MariaDB keep them; PostgreSQL has no such texts, but a check may bring one."""
-    for kind in ("sqlite_database", "mariadb_database"):
+    for kind in ("sqlite_database", "mariadb_database", "mysql_database"):
         database: Database = request.getfixturevalue(kind)
         make_petitions(database, [SAME, SAME + "\0", "\0" + SAME + "\0" + OTHER, "\0", "\0\0\0"])
         with unharmed(database):
@@ -192,16 +192,14 @@ def test_text_that_is_no_utf_8_is_read_as_far_as_it_goes(sqlite_database: Databa
         assert connection.execute(text("SELECT id, hex(body) FROM petitions")).all() == before
 
 
-def test_an_error_shows_no_text_of_a_row(sqlite_database: Database) -> None:
-    """Through an engine of the user's own a check cannot read broken text, which the driver's words show."""
+def test_broken_text_is_read_through_the_users_engine(sqlite_database: Database) -> None:
+    """The driver of such an engine would end with an error that shows the text."""
     make_petitions(sqlite_database, [SAME])
     insert = "INSERT INTO petitions VALUES (9, CAST(:body AS TEXT))"
     fill(sqlite_database, insert, [{"body": NEAR.encode() + b"\xff"}])
     dedup = watch(sqlite_database)
     dedup.scan()
-    line = refusal(lambda: dedup.check({"body": NEAR}), DatabaseError)
-    assert "烧烤" not in line
-    assert "give its URL" in line
+    assert {match.row_key for match in dedup.check({"body": NEAR})} == {"0", "9"}
 
 
 def test_blobs_in_a_text_column(sqlite_database: Database) -> None:

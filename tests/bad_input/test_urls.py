@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import URL, make_url
 
 from db_dedup import Deduplicator
-from db_dedup.cli import main
+from db_dedup.cli.application import run as main
 from db_dedup.errors import ConfigError
 from tests.bad_input.conftest import refusal
 from tests.cli.conftest import fail, succeed
@@ -35,6 +35,15 @@ MISUSED = {
     f"postgresql+psycopg_async://clerk:{PASSWORD}@{NO_SERVER}": "write postgresql+psycopg",
     f"postgresql://clerk:{PASSWORD}@host:port/x": "cannot be read",
     f"postgresql://clerk:{PASSWORD}@one:1,two:2/x": "cannot be read",
+    f"postgresql+psycopg2://clerk:{PASSWORD}@{NO_SERVER}": "write postgresql+psycopg://",
+    f"postgresql+asyncpg://clerk:{PASSWORD}@{NO_SERVER}": "write postgresql+psycopg://",
+    f"mysql+mysqldb://clerk:{PASSWORD}@{NO_SERVER}": "write mysql+pymysql://",
+    f"mariadb+mariadbconnector://clerk:{PASSWORD}@{NO_SERVER}": "write mariadb+pymysql://",
+    f"kingbase://clerk:{PASSWORD}@{NO_SERVER}": "KingbaseES is not supported by name",
+    f"opengauss+psycopg2://clerk:{PASSWORD}@{NO_SERVER}": "try postgresql://",
+    f"dm+dmPython://clerk:{PASSWORD}@{NO_SERVER}": "DM is not supported: export",
+    f"oracle+oracledb://clerk:{PASSWORD}@{NO_SERVER}": "Oracle is not supported: export",
+    f"postgre://clerk:{PASSWORD}@{NO_SERVER}": "did you mean postgresql",
     "sqlite://": "in memory",
     "sqlite:///:memory:": "in memory",
     "sqlite:///file::memory:?uri=true": "in memory",
@@ -133,9 +142,9 @@ def with_parts(url: str, **parts: str) -> str:
 
 
 def test_a_server_that_knows_neither_user_nor_database(
-    postgresql_database: Database, mariadb_database: Database
+    postgresql_database: Database, mariadb_or_mysql: Database
 ) -> None:
-    for url in (postgresql_database.url, mariadb_database.url):
+    for url in (postgresql_database.url, mariadb_or_mysql.url):
         stranger = with_parts(url, username="stranger", password=PASSWORD)
         nowhere = with_parts(url, database="no_such_database")
         assert "stranger" in (told := str(fail("upgrade", "--url", stranger)))
@@ -152,8 +161,8 @@ def test_a_socket_that_is_not_there() -> None:
     gc.collect()  # pymysql leaves its own socket open when it is refused
 
 
-def test_a_wrong_password(mariadb_database: Database) -> None:
-    socket = str(make_url(mariadb_database.url).query["unix_socket"])
+def test_a_wrong_password(mariadb_or_mysql: Database) -> None:
+    socket = str(make_url(mariadb_or_mysql.url).query["unix_socket"])
     url = URL.create("mysql", "root", host="localhost", query={"unix_socket": socket, "password": PASSWORD})
     told = str(fail("upgrade", "--url", url.render_as_string(hide_password=False)))
     assert "user and password" in told

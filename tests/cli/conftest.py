@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import URL, Engine, text
 from typer.testing import CliRunner
 
-from db_dedup.cli import app
+from db_dedup.cli.application import app
 from db_dedup.cli.demo import fill
 from db_dedup.errors import DedupError
 from db_dedup.sample import Sample, generate_petitions

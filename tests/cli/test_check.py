@@ -95,7 +95,7 @@ def test_a_check_writes_nothing(scanned: Database) -> None:
         assert list(connection.connection.driver_connection.iterdump()) == dump  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("setting", ["radius = 3", 'preset = "strict"', 'user_words = ["信访"]'])
+@pytest.mark.parametrize("setting", ["radius = 5", 'preset = "strict"', 'user_words = ["信访"]'])
 def test_a_file_that_differs_asks_for_a_scan(scanned: Database, setting: str) -> None:
     one = record(scanned.engine, "1")
     write_settings(scanned, setting)

@@ -21,6 +21,7 @@ from db_dedup.errors import (
 )
 from tests.cli.conftest import fail, run, succeed, write_settings
 from tests.servers import Database
+from tests.thorough import MYSQL
 
 ONE = '{"content": "电梯停运"}'
 READERS = [
@@ -140,9 +141,9 @@ def test_a_database_that_is_not_there(sqlite_database: Database, tmp_path: Path)
     assert not missing.exists()
 
 
-@pytest.mark.parametrize("kind", ["postgresql_database", "mariadb_database"])
+@pytest.mark.parametrize("kind", ["postgresql", "mariadb", MYSQL])
 def test_a_server_without_such_a_database(kind: str, request: pytest.FixtureRequest) -> None:
-    database = request.getfixturevalue(kind)
+    database = request.getfixturevalue(f"{kind}_database")
     url = make_url(database.url).set(database="no_such_thing", password="s3cret")  # noqa: S106
     error = fail("upgrade", "--url", url.render_as_string(hide_password=False))
     assert isinstance(error, DatabaseError)

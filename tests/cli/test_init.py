@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,9 @@ from sqlalchemy import (
 )
 from sqlalchemy import Text as LongText
 
+from db_dedup.app import Proposals
 from db_dedup.cli.init import settings_document
-from db_dedup.config import Settings, Text, Value
+from db_dedup.config import Settings, Text
 from db_dedup.errors import ConfigError, UnknownNameError
 from tests.cli.conftest import fail, succeed
 from tests.servers import Database
@@ -29,7 +31,7 @@ from tests.servers import Database
 FILE = Path("dedup.toml")
 
 
-def test_long_text_is_text_and_all_else_a_value(petitions: Database) -> None:
+def test_texts_are_compared_and_the_rest_is_left_out_with_its_reason(petitions: Database) -> None:
     FILE.unlink()
     result = succeed("init", "--url", petitions.url)
     assert result.stdout == ""
@@ -39,17 +41,89 @@ def test_long_text_is_text_and_all_else_a_value(petitions: Database) -> None:
     assert list(settings.tables) == ["petitions"]
     assert watched.key == ("id",)
     assert watched.order == "created_at"
-    assert watched.columns == {
-        "title": Text(),
-        "content": Text(),
-        "region": Value(),
-        "channel": Value(),
-        "petitioner": Value(),
-        "phone": Value(),
-    }
+    assert watched.columns == {"title": Text(), "content": Text()}
+    written = FILE.read_text(encoding="utf-8")
+    for name in ("region", "channel", "petitioner", "phone"):
+        assert re.search(rf"^# {name}: \w+", written, re.MULTILINE), name
+    assert re.search(r"^content = .+ # \d+ characters on average$", written, re.MULTILINE)
     assert settings.url is not None
     assert make_url(settings.url).database == make_url(petitions.url).database
     assert make_url(settings.url).password is None
+
+
+def test_what_cannot_be_proposed_is_named_with_the_reason(petitions: Database) -> None:
+    """A view, a table without a key, one without texts: each is listed, none ends the command."""
+    with petitions.engine.begin() as connection:
+        connection.execute(text("CREATE VIEW late_letters AS SELECT * FROM petitions"))
+        connection.execute(text("CREATE TABLE logbook (entry VARCHAR(200))"))
+        connection.execute(text("CREATE TABLE region (id INTEGER PRIMARY KEY, population INTEGER)"))
+    result = succeed("init", "--force", "--url", petitions.url)
+    written = FILE.read_text(encoding="utf-8")
+    assert list(Settings.from_file(FILE).tables) == ["petitions"]
+    for name, reason in (
+        ("late_letters", "view"),
+        ("logbook", "no primary key"),
+        ("region", "no column of texts"),
+    ):
+        for told in (result.stderr, written):
+            assert re.search(rf"left out {name}: .*{reason}", told), (name, told)
+    assert "key" in str(fail("init", "--dry-run", "--table", "late_letters", "--url", petitions.url))
+
+
+def test_partitions_are_not_tables_of_their_own(postgresql_database: Database) -> None:
+    with postgresql_database.engine.begin() as connection:
+        for statement in (
+            "CREATE TABLE letters (id int, y int, body text, PRIMARY KEY (id, y)) PARTITION BY RANGE (y)",
+            "CREATE TABLE letters_2019 PARTITION OF letters FOR VALUES FROM (2019) TO (2020)",
+            "CREATE TABLE letters_late PARTITION OF letters DEFAULT PARTITION BY LIST (id)",
+            "CREATE TABLE letters_later PARTITION OF letters_late DEFAULT",
+        ):
+            connection.execute(text(statement))
+        connection.execute(
+            text("INSERT INTO letters SELECT n, 2019, repeat('路灯坏了 ', n) FROM generate_series(5, 30) n")
+        )
+    FILE.unlink(missing_ok=True)
+    result = succeed("init", "--url", postgresql_database.url)
+    assert list(Settings.from_file(FILE).tables) == ["letters"]
+    assert "left out" not in result.stderr
+
+
+def test_a_table_that_may_not_be_read_stops_nothing(postgresql_database: Database) -> None:
+    engine = postgresql_database.engine
+    name = f"clerk_{engine.url.database}"
+    with engine.begin() as connection:
+        connection.execute(text(f"CREATE ROLE {name} LOGIN"))
+        connection.execute(text("CREATE TABLE a_secret (id integer PRIMARY KEY, body text)"))
+        connection.execute(text("CREATE TABLE letters (id integer PRIMARY KEY, body text)"))
+        connection.execute(
+            text(
+                "INSERT INTO letters SELECT n, '第' || n || '号楼路灯坏了三个月' FROM generate_series(1, 9) n"
+            )
+        )
+        connection.execute(text(f"GRANT SELECT ON letters TO {name}"))
+    try:
+        url = engine.url.set(username=name).render_as_string(hide_password=False)
+        result = succeed("init", "--dry-run", "--url", url)
+        assert "[tables.letters]" in result.stdout
+        assert re.search("left out a_secret: no right", result.stderr)
+    finally:
+        engine.dispose()
+        with engine.begin() as connection:
+            connection.execute(text(f"DROP OWNED BY {name}"))
+            connection.execute(text(f"DROP ROLE {name}"))
+
+
+def test_an_order_column_may_be_part_of_the_key(sqlite_database: Database) -> None:
+    with sqlite_database.engine.begin() as connection:
+        connection.execute(
+            text("CREATE TABLE letters (a INTEGER, received TIMESTAMP, body TEXT, PRIMARY KEY (a, received))")
+        )
+        connection.execute(
+            text("INSERT INTO letters VALUES (1, '2019-02-14 20:00:00', '楼道的路灯坏了三个月没有人来修理')")
+        )
+    FILE.unlink(missing_ok=True)
+    succeed("init", "--url", sqlite_database.url)
+    assert Settings.from_file(FILE).watched("letters").order == "received"
 
 
 def test_a_file_that_is_there_is_not_replaced_unasked(sqlite_petitions: Database) -> None:
@@ -73,7 +147,7 @@ def test_a_file_that_is_there_is_not_replaced_unasked(sqlite_petitions: Database
     ],
 )
 def test_a_password_stays_out_of_the_file(url: str) -> None:
-    document = settings_document(url, []).as_string()
+    document = settings_document(url, Proposals((), ())).as_string()
     assert "s3cret" not in document
     assert "clerk@db.example/petitions" in document
     assert "DB_DEDUP_URL" in document

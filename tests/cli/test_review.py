@@ -14,7 +14,7 @@ from sqlalchemy import delete, insert, select, update
 from db_dedup import Deduplicator
 from db_dedup.cli import texts as reading
 from db_dedup.cli.demo import petitions as table
-from db_dedup.cli.output import without_formula
+from db_dedup.formulas import without_formula
 from tests.cli.conftest import rows, succeed, write_settings
 from tests.servers import Database
 

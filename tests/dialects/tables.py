@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, FromClause, column, table, text
+from sqlalchemy import Column, Connection, FromClause, MetaData, Select, Table, column, table, text
 from sqlalchemy.sql.elements import quoted_name
 from sqlalchemy.types import NullType
 
 from db_dedup.config import watched_table
 from db_dedup.dialects import dialect_for
 from db_dedup.records import SourceRow, SourceTable
+from db_dedup.schema.types import KeyText
 from db_dedup.store.inspection import inspect_table
 from db_dedup.store.source import Source
 from tests.servers import Database
@@ -53,11 +54,23 @@ def as_clause(source: SourceTable, name: str | None = None) -> FromClause:
     return table(quoted_name(name or source.name, quote=True), *columns)
 
 
+EXPLAIN = {"sqlite": "EXPLAIN QUERY PLAN", "postgresql": "EXPLAIN"}
+
+
 def plan_of(connection: Connection, statement: Any) -> str:
     """How the database would run a statement, on one line."""
     compiled = statement.compile(connection, compile_kwargs={"render_postcompile": True})
-    explain = "EXPLAIN QUERY PLAN" if connection.dialect.name == "sqlite" else "EXPLAIN"
+    explain = EXPLAIN.get(connection.dialect.name, "EXPLAIN FORMAT=TRADITIONAL")
     values = compiled.params
     parameters = tuple(values[name] for name in compiled.positiontup) if compiled.positional else values
     rows = connection.exec_driver_sql(f"{explain} {compiled}", parameters)
     return " | ".join(" ".join(str(value) for value in row) for row in rows)
+
+
+def store_keys(database: Database, name: str, keys: Select[Any]) -> Table:
+    """A table of ours with these row keys."""
+    ours = Table(name, MetaData(), Column("row_key", KeyText, primary_key=True))
+    ours.create(database.engine)
+    with database.engine.begin() as connection:
+        connection.execute(ours.insert().from_select(["row_key"], keys))
+    return ours

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
-from sqlalchemy import Column, MetaData, Select, Table, select, text
+from sqlalchemy import select, text
 
 from db_dedup.config import watched_table
 from db_dedup.dialects import dialect_for, open_engine
 from db_dedup.errors import ConfigError
-from db_dedup.schema.types import KeyText
 from db_dedup.store.source import Source
 from tests.dialects.tables import (
     as_clause,
     fill,
     inspected,
-    plan_of,
     rows_by_key,
     rows_of,
     run,
     source_of,
+    store_keys,
 )
 from tests.servers import Database
 
@@ -41,15 +39,6 @@ DIFFICULT_TEXTS = [
     "null",
     "[]",
 ]
-
-
-def store_keys(database: Database, name: str, keys: Select[Any]) -> Table:
-    """A table of ours with these row keys."""
-    ours = Table(name, MetaData(), Column("row_key", KeyText, primary_key=True))
-    ours.create(database.engine)
-    with database.engine.begin() as connection:
-        connection.execute(ours.insert().from_select(["row_key"], keys))
-    return ours
 
 
 def assert_keys(database: Database, expected: list[str]) -> None:
@@ -269,80 +258,6 @@ def test_mariadb_time_zone_does_not_show(mariadb_database: Database) -> None:
             connection.execute(text(f"SET time_zone = '{zone}'"))
             found = connection.execute(select(key).select_from(table)).scalar_one()
             assert found == "2019-02-14 12:00:00"
-
-
-INDEXED = {
-    "sqlite": ["INTEGER", "VARCHAR(50)", "TEXT COLLATE NOCASE", ""],
-    "postgresql": [
-        "bigint",
-        "varchar(50)",
-        "text",
-        "uuid",
-        "timestamptz",
-        "date",
-        "numeric",
-        'text COLLATE "POSIX"',
-    ],
-    "mariadb": [
-        "BIGINT",
-        "INT UNSIGNED",
-        "VARCHAR(50)",
-        "VARCHAR(50) CHARACTER SET latin1",
-        "DECIMAL(10,0)",
-        "BINARY(16)",
-        "CHAR(36) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci",
-    ],
-}
-NUMBERED = {
-    "uuid": "00000000-0000-0000-0000-{:012}",
-    "timestamptz": "2019-02-14 00:00:00.{:06}+00",
-    "date": "2{:03}-02-14",
-}
-
-
-@pytest.mark.parametrize("parts", [1, 2])
-def test_the_users_index_serves(database: Database, parts: int) -> None:
-    for number, kind in enumerate(INDEXED[database.name]):
-        name = f"petitions_{number}"
-        keys = "id" if parts == 1 else "region, id"
-        run(
-            database,
-            f"CREATE TABLE {name} (region INTEGER NOT NULL, id {kind} NOT NULL, body VARCHAR(20), "
-            f"PRIMARY KEY ({keys}))",
-        )
-        pattern = NUMBERED.get(kind, "{:04}")
-        values = [{"id": pattern.format(i)} for i in range(1000)]
-        fill(database, f"INSERT INTO {name} VALUES (1, :id, 'x')", values)
-        _analyse(database, name)
-        source = inspected(database, name)
-        dialect, table = dialect_for(database.engine), as_clause(source)
-        columns = [source.column(key) for key in source.primary_key]
-        key = dialect.row_key(columns, table)
-        ours = store_keys(database, f"ours_{number}", select(key).select_from(table).limit(3))
-        _analyse(database, ours.name)
-        with database.engine.connect() as connection:
-            if database.name == "postgresql":  # else it reads so small a table as a whole
-                connection.execute(text("SET enable_seqscan = off"))
-            listed = dialect.key_list(list(connection.execute(select(ours.c.row_key)).scalars()))
-            for wanted in (ours, listed):
-                matches = dialect.key_matches(columns, table, wanted.c.row_key)
-                query = select(table.c.body).select_from(wanted.join(table, matches))
-                plan = plan_of(connection, query)
-                assert len(connection.execute(query).all()) == 3
-                assert _uses_index(database.name, plan, name), (kind, plan)
-
-
-def _analyse(database: Database, name: str) -> None:
-    statement = "ANALYZE TABLE" if database.name == "mariadb" else "ANALYZE"
-    run(database, f"{statement} {name}")
-
-
-def _uses_index(kind: str, plan: str, name: str) -> bool:
-    if kind == "postgresql":
-        return f"Index Scan using {name}_pkey" in plan or f"Bitmap Index Scan on {name}_pkey" in plan
-    if kind == "sqlite":
-        return f"SEARCH {name} USING" in plan
-    return any(f"{name} {access} PRIMARY" in plan for access in ("eq_ref", "ref", "const", "range"))
 
 
 def test_a_trigger_writes_the_same_key(database: Database) -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from db_dedup.config import watched_table
-from db_dedup.engines.fingerprinter import NOTHING_TO_SAY, FingerprintedRows, Fingerprinter
+from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter
+from db_dedup.engines.row_texts import NOTHING_TO_SAY
 from db_dedup.errors import ConfigError
 from db_dedup.flow.features import TokenHasher, hash_values
 from db_dedup.flow.grams import hash_grams
@@ -173,6 +174,43 @@ def test_a_value_is_one_feature_with_its_column() -> None:
     assert words_of(found) == expected
     assert sorted(found.features.weights.tolist()) == [2, 7]
     assert words_of(found, 1) == set()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("https://office.example/1", "https://office.example/2"),
+        ("www.office.example/a", "www.office.example/b"),
+        ("138****5678", "138*****5678"),
+        ("XX市", "XXXX市"),
+        ("aaaa", "aaaaa"),
+    ],
+)
+@pytest.mark.parametrize("similarity", ["word_jaccard", "char_jaccard"])
+def test_values_keep_their_links_and_masks(one: str, other: str, similarity: str) -> None:
+    columns = {"body": 1, "link": {"kind": "value"}}
+    found = fingerprinted([("路灯不亮", one), ("路灯不亮", other)], columns=columns, similarity=similarity)
+    assert found.digests[0] != found.digests[1]
+    links = [words_of(found, row) - words_of(found, 1 - row) for row in (0, 1)]
+    assert [len(link) for link in links] == [1, 1]
+
+
+def test_values_are_folded() -> None:
+    columns = {"body": 1, "link": {"kind": "value"}}
+    found = fingerprinted([("路灯", "ＡＢＣ　\t**** 1"), ("路灯", "abc **** １ ")], columns=columns)
+    assert found.digests[0] == found.digests[1] != NOTHING_TO_SAY
+    assert words_of(found) == words_of(found, 1)
+
+
+def test_golden_values() -> None:
+    columns = {"content": {"kind": "text"}, "link": {"kind": "value"}}
+    rows = [("详见 https://example.com/a", "https://example.com/a"), ("电话138****5678", "138****5678")]
+    found = fingerprinted(rows, columns=columns, min_features=1)
+    assert [digest.hex() for digest in found.digests] == [
+        "88d207c50081a64aded3cb86033e88bc",
+        "4e93a55cf99fab786950c990823b28ee",
+    ]
+    assert found.fingerprints.tolist() == [0x0784FD2B5EC17C91, 0x12A48A8A5A8D3A71]
 
 
 def test_a_text_is_stripped_as_a_tweet_where_asked() -> None:

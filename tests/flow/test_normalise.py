@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from db_dedup.flow.normalise import NORMALISERS, normalise_batch
+from db_dedup.flow.normalise import NORMALISERS, fold_batch, normalise_batch
 
 INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"))
 PIECES = [
@@ -75,6 +75,13 @@ def test_a_tweet_of_nothing_but_forms(text: str, expected: str) -> None:
 @settings(max_examples=300)
 def test_a_batch_follows_the_rules_row_by_row(batch: list[str]) -> None:
     assert normalise_batch(batch) == [plain(text) for text in batch]
+
+
+@given(st.lists(texts, max_size=8))
+@example(["https://a.b/c", "138****5678", "XXXX", "哈哈哈哈哈", " a\r\nb "])
+def test_folding_leaves_all_but_the_spelling(batch: list[str]) -> None:
+    spelt = [unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", t).casefold()) for t in batch]
+    assert fold_batch(batch) == [" ".join(text.translate(INVISIBLE).split()) for text in spelt]
 
 
 @given(st.lists(texts, max_size=8), st.sampled_from(NORMALISERS))

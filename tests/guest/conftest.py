@@ -44,3 +44,9 @@ def postgresql_store(postgresql_server: Server) -> Iterator[Database]:
 def mariadb_store(mariadb_server: Server) -> Iterator[Database]:
     with fresh_database(mariadb_server) as database:
         yield database
+
+
+@pytest.fixture
+def mysql_store(mysql_server: Server) -> Iterator[Database]:
+    with fresh_database(mysql_server) as database:
+        yield database

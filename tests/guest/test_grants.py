@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from db_dedup import Database as OurDatabase
 from db_dedup import Deduplicator
-from db_dedup.cli import app
+from db_dedup.cli.application import app
 from db_dedup.errors import DedupError
 from db_dedup.sample import Sample
 from db_dedup.schema.views import FIXED_VIEWS
@@ -25,7 +25,7 @@ from tests.servers import Database
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "grants.md").read_text(encoding="utf-8")
 TITLES = {"postgresql": "PostgreSQL", "mariadb": "MariaDB and MySQL"}
 ACCOUNTS = ("owner", "scanner", "attacher", "clerk", "reader")
-GRANT = re.compile(r"GRANT (?P<rights>[A-Z, ]+) ON (?P<object>.+) TO (?P<account>\w+)")
+GRANT = re.compile(r"GRANT (?P<rights>[A-Z, ]+(\(\w+\))?) ON (?P<object>.+) TO (?P<account>\w+)")
 VIEWS = (*FIXED_VIEWS, "duplicates_of_petitions")
 RECORD = json.dumps({"title": "关于停水", "content": "小区停水三天没有人管，请尽快处理"})
 
@@ -172,12 +172,12 @@ def signals() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-@pytest.fixture(params=["postgresql", "mariadb"])
+@pytest.fixture(params=["postgresql", "mariadb", "mysql"])
 def office(request: pytest.FixtureRequest, sample: Sample) -> Iterator[Office]:
     """Petitions and the owner's account; nothing of ours yet."""
     database: Database = request.getfixturevalue(f"{request.param}_database")
     fill_database(database.engine, sample)
-    office = Office(database, blocks(request.param))
+    office = Office(database, blocks(database.name))
     office.drop_accounts()
     if request.param == "postgresql":
         office.do("CREATE ROLE petitions_owner", "ALTER TABLE petitions OWNER TO petitions_owner")
@@ -291,7 +291,11 @@ def test_without_any_one_of_them_a_command_names_it(scanned: Office, sample: Sam
         if not fault:
             needless.append((right, thing))
         name = thing.removeprefix("SEQUENCE ").removeprefix("SCHEMA ").rpartition(".")[2]
-        named = rf"GRANT [A-Z, ]*\b{right}\b.*\b{name}\b|{name}\w* is missing|a write: .* {name}\b"
+        verb = right.partition(" ")[0]
+        named = rf"GRANT [A-Z, ]*\b{verb}\b.*\b{name}\b|{name}\w* is missing|a write: .* {name}\b"
+        if scanned.database.engine.dialect.name == "mysql" and right == "SELECT":
+            # An account that has other rights on a table needs SELECT for a view, too; MySQL names the view.
+            named += "|a view .* its reader lacks SELECT on one of its tables"
         if fault and not re.search(named, fault):
             unclear.append((right, thing, fault))
     assert needless == []

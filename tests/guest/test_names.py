@@ -11,7 +11,7 @@ from sqlalchemy.schema import CreateSchema, DropSchema
 from db_dedup import Database as OurDatabase
 from db_dedup import Deduplicator
 from tests.servers import Database
-from tests.thorough import quick_first
+from tests.thorough import MYSQL, quick_first
 
 SAME = "楼下烧烤店每天深夜油烟很大，孩子无法入睡，多次投诉没有人管，请尽快处理。"
 NEAR = "楼下烧烤店每天深夜油烟很大，孩子无法入睡，多次投诉没有人管，请赶快处理。"
@@ -99,9 +99,9 @@ def test_a_long_name_and_another_that_begins_alike(database: Database, name: str
         assert inspect(connection).get_view_names() == []
 
 
-@pytest.mark.parametrize("kind", ["postgresql_database", "mariadb_database"])
+@pytest.mark.parametrize("kind", ["postgresql", "mariadb", MYSQL])
 def test_tables_that_differ_only_in_case(kind: str, request: pytest.FixtureRequest) -> None:
-    database: Database = request.getfixturevalue(kind)
+    database: Database = request.getfixturevalue(f"{kind}_database")
     tables = [petitions("Petitions", "Body"), petitions("petitions", "body", more=("Title",))]
     for table in tables:
         make(database.engine, table)
@@ -130,10 +130,10 @@ def test_columns_that_differ_only_in_case(postgresql_database: Database) -> None
 
 
 @pytest.mark.parametrize("name", quick_first([*ODD, LONG[1]]))
-@pytest.mark.parametrize("kind", ["postgresql_database", "mariadb_database"])
+@pytest.mark.parametrize("kind", ["postgresql", "mariadb", MYSQL])
 def test_an_odd_schema(kind: str, name: str, request: pytest.FixtureRequest) -> None:
     """Of the user's table; on MariaDB a schema is another database on the same server."""
-    database: Database = request.getfixturevalue(kind)
+    database: Database = request.getfixturevalue(f"{kind}_database")
     if not can_be(name, database):
         return
     with schema_of_user(database.engine, name):

@@ -32,7 +32,7 @@ ODD_SETTINGS = {
         "SET SESSION innodb_lock_wait_timeout = 7", "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci",
     ],
 }  # fmt: skip
-_CHANGING = "'timestamp', 'rand_seed1', 'rand_seed2', 'last_gtid', 'pseudo_thread_id'"
+_CHANGING = "'timestamp', 'statement_id', 'rand_seed1', 'rand_seed2', 'last_gtid', 'pseudo_thread_id'"
 STATE = {
     "sqlite": [
         "PRAGMA cache_size",

@@ -14,9 +14,18 @@ from tests import servers
 from tests.guest.readers import reader_of
 from tests.scan.conftest import COLUMNS, answer, fill_database, watch
 from tests.schema.description import everything
+from tests.thorough import MYSQL
 
-PAIRS = [("sqlite", "sqlite"), ("postgresql", "sqlite"), ("mariadb", "sqlite"), ("sqlite", "postgresql"),
-         ("postgresql", "mariadb"), ("mariadb", "postgresql")]  # fmt: skip
+PAIRS = [
+    ("sqlite", "sqlite"),
+    ("postgresql", "sqlite"),
+    ("mariadb", "sqlite"),
+    ("sqlite", "postgresql"),
+    ("postgresql", "mariadb"),
+    ("mariadb", "postgresql"),
+    pytest.param(("mysql", "sqlite"), marks=pytest.mark.thorough),
+    pytest.param(("mariadb", "mysql"), marks=pytest.mark.thorough),
+]
 
 
 @pytest.fixture(params=PAIRS, ids="-".join)
@@ -125,25 +134,28 @@ def test_what_a_driver_says_is_told_by_its_own_dialect(
         dedup.scan()
 
 
+@pytest.mark.parametrize("server", ["mariadb", MYSQL])
 def test_our_tables_in_another_database_of_the_same_server(
-    mariadb_database: servers.Database, mariadb_store: servers.Database, in_one: Any, sample: Sample
+    server: str, in_one: Any, sample: Sample, request: pytest.FixtureRequest
 ) -> None:
     """One URL, that of our database; the view is there, and nothing is in the user's."""
-    fill_database(mariadb_database.engine, sample)
-    before = look_at(mariadb_database)
-    office = mariadb_database.engine.url.database
+    source: servers.Database = request.getfixturevalue(f"{server}_database")
+    store: servers.Database = request.getfixturevalue(f"{server}_store")
+    fill_database(source.engine, sample)
+    before = look_at(source)
+    office = source.engine.url.database
     dedup = Deduplicator(
-        mariadb_store.engine, "petitions", COLUMNS, schema=office, order="created_at", abridge_above=3
+        store.engine, "petitions", COLUMNS, schema=office, order="created_at", abridge_above=3
     )
     dedup.upgrade()
     dedup.scan()
     assert all_found(dedup) == in_one
-    with mariadb_store.engine.connect() as connection:
+    with store.engine.connect() as connection:
         query = text("SELECT COUNT(*) FROM dedup_duplicates_of_petitions WHERE title <> ''")
         assert connection.scalar(query) == sum(group.size for group in dedup.groups())
     dedup.database.uninstall()
-    assert look_at(mariadb_database) == before
-    with mariadb_store.engine.connect() as connection:
+    assert look_at(source) == before
+    with store.engine.connect() as connection:
         assert everything(connection) == set()
 
 

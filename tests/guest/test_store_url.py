@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import make_url
 from typer.main import get_command
 
-from db_dedup.cli import app
+from db_dedup.cli.application import app
 from db_dedup.sample import Sample
 from tests.cli.conftest import TABLE_SETTINGS, fail, run, succeed
 from tests.guest.readers import account, reader_of

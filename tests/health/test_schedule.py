@@ -194,7 +194,7 @@ class _StopsAt:
         pass
 
 
-@pytest.mark.parametrize("step", ["fingerprints", "matching"])
+@pytest.mark.parametrize("step", ["fingerprints", "matching", "writing the answer"])
 def test_a_scan_that_is_stopped_leaves_the_answer(dedup: Deduplicator, database: Database, step: str) -> None:
     before = answer(dedup)
     do(database, "DELETE FROM petitions WHERE id > 75")
@@ -206,14 +206,6 @@ def test_a_scan_that_is_stopped_leaves_the_answer(dedup: Deduplicator, database:
     (status,) = dedup.database.status()
     assert (status.last_scan_state, status.last_scan_error) == ("failed", str(StoppedError()))
     assert dedup.scan().rows == 75
-
-
-def test_once_the_answer_is_being_written_it_is_finished(dedup: Deduplicator, database: Database) -> None:
-    do(database, "DELETE FROM petitions WHERE id > 75")
-    stop = threading.Event()
-    progress = StoppableProgress(_StopsAt("writing the answer", stop), stop)
-    assert Deduplicator(dedup.database, "petitions", progress=progress).scan().rows == 75
-    assert stop.is_set()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -162,20 +162,20 @@ def test_a_table_that_is_gone(dedup: Deduplicator, database: Database) -> None:
     assert found.rows == 150
 
 
-def test_triggers_that_are_hidden_are_not_called_missing(mariadb_database: Database) -> None:
-    name = make_url(mariadb_database.url).database
-    do(mariadb_database, "CREATE TABLE petitions (id INT PRIMARY KEY, title TEXT)")
-    owner = Deduplicator(mariadb_database.engine, "petitions", {"title": 1})
+def test_triggers_that_are_hidden_are_not_called_missing(mariadb_or_mysql: Database) -> None:
+    name = make_url(mariadb_or_mysql.url).database
+    do(mariadb_or_mysql, "CREATE TABLE petitions (id INT PRIMARY KEY, title TEXT)")
+    owner = Deduplicator(mariadb_or_mysql.engine, "petitions", {"title": 1})
     owner.upgrade()
     owner.scan()
     owner.attach()
-    do(mariadb_database, "CREATE USER dedup_looker", f"GRANT SELECT ON {name}.* TO dedup_looker")
-    engine = create_engine(make_url(mariadb_database.url).set(username="dedup_looker", password=None))
+    do(mariadb_or_mysql, "CREATE USER dedup_looker", f"GRANT SELECT ON {name}.* TO dedup_looker")
+    engine = create_engine(make_url(mariadb_or_mysql.url).set(username="dedup_looker", password=None))
     try:
         (found,) = OurDatabase(engine).status()
     finally:
         engine.dispose()
-        do(mariadb_database, "DROP USER dedup_looker")
+        do(mariadb_or_mysql, "DROP USER dedup_looker")
     assert found.triggers == "unknown"
     assert found.trigger_faults == (
         "no right to see the triggers of 'petitions' (needed: GRANT TRIGGER ON petitions)",

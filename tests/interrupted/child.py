@@ -15,10 +15,11 @@ from typing import Any
 
 from db_dedup.cli import main
 from db_dedup.engines.embedded import table_scan
-from db_dedup.jobs import reading
+from db_dedup.jobs import answer, pieces, reading
 from db_dedup.jobs.full_scan import FullScan
+from db_dedup.jobs.pieces import Pace, Pieces
 from db_dedup.jobs.reading import TableReading
-from db_dedup.store import watched_tables
+from db_dedup.store import bands, pairs, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.source import Source
 
@@ -62,8 +63,14 @@ POINTS: dict[str, Callable[[], None]] = {
     "writing a page": lambda: after(FingerprintStore, "put_rows", nth=2),
     "between pages": lambda: before(TableReading, "_done", nth=3),
     "matching": lambda: before(table_scan, "match_table"),
+    "writing the pairs": lambda: after(answer, "insert_pairs", nth=2),
+    "writing the entries": lambda: after(answer, "put_entries", nth=3),
+    "between pieces": lambda: before(Pieces, "_begin", nth=8),
     "switching": lambda: after(watched_tables, "serve_recipe"),
-    "switched": lambda: before(FullScan, "_refresh_statistics"),
+    "switched": lambda: before(FullScan, "_remove_former"),
+    "removing the entries": lambda: after(bands, "drop_entries_between", nth=3),
+    "between removals": lambda: before(pairs, "count_pairs_by_row"),
+    "removing the fingerprints": lambda: after(FingerprintStore, "delete_rows", nth=2),
 }
 
 
@@ -71,6 +78,9 @@ def run() -> None:
     point = sys.argv.pop(1)
     changed: Any = Source
     changed.pages = partialmethod(Source.pages, page_size=ROWS_A_PAGE)
+    # Each piece is a transaction of its own.
+    for name in ("_ONE_WRITER", "_MANY_WRITERS"):
+        setattr(pieces, name, Pace(seconds=0, gap_seconds=0, rows=ROWS_A_PAGE))
     if os.environ.get(WITH_A_PROCESS):
         reading._ROWS_WORTH_A_PROCESS = 1
     POINTS[point]()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import socket
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from sqlalchemy import delete, update
+from sqlalchemy import delete, select, update
 
 from db_dedup import Deduplicator
 from db_dedup.cli.demo import petitions as petitions_table
@@ -39,6 +40,20 @@ def kill_at(point: str, dedup: Deduplicator) -> None:
     assert status_of(dedup) == ("running", None)
 
 
+def nothing_is_left_over(dedup: Deduplicator) -> bool:
+    """Every stored fingerprint, pair and entry is of the recipe that serves."""
+    tables = dedup.database.tables
+    row, watched = tables.fingerprint, tables.watched_table
+    with dedup.database.engine.connect() as connection:
+        served = select(row.c.id, row.c.sketch).join(watched, watched.c.recipe == row.c.recipe)
+        sketches = {row_id: sketch for row_id, sketch in connection.execute(served)}  # noqa: C416
+        pairs = connection.execute(select(tables.pair.c.id_a, tables.pair.c.id_b)).all()
+        owners = Counter(connection.execute(select(tables.band.c.fingerprint_id)).scalars())
+        ids = set(connection.execute(select(row.c.id)).scalars())
+    wanted = {row_id: len(sketch) // 8 for row_id, sketch in sketches.items() if sketch}
+    return ids == sketches.keys() and owners == wanted and ids.issuperset(i for pair in pairs for i in pair)
+
+
 def status_of(dedup: Deduplicator) -> tuple[str | None, str | None]:
     (entry,) = dedup.database.status()
     return entry.last_scan_state, entry.last_scan_error
@@ -49,8 +64,10 @@ def status_of(dedup: Deduplicator) -> tuple[str | None, str | None]:
     "writing a page",
     "between pages",
     "matching",
+    "writing the pairs",
+    "writing the entries",
     "switching",
-    on_servers=("writing a page", "between pages", "switching"),
+    on_servers=("writing a page", "between pages", "writing the entries", "switching"),
 )
 def test_a_first_scan_is_taken_up_where_it_was_killed(
     petitions: Database, sample: Sample, point: str, let_leases_end: Callable[[], None]
@@ -71,7 +88,15 @@ def test_a_first_scan_is_taken_up_where_it_was_killed(
     assert status_of(dedup) == ("finished", None)
 
 
-@at_points("reading", "between pages", "matching", "switching", on_servers=("between pages", "switching"))
+@at_points(
+    "reading",
+    "between pages",
+    "matching",
+    "writing the pairs",
+    "writing the entries",
+    "switching",
+    on_servers=("between pages", "writing the pairs", "switching"),
+)
 def test_a_changed_recipe_is_taken_up_where_it_was_killed(
     petitions: Database, point: str, let_leases_end: Callable[[], None]
 ) -> None:
@@ -90,6 +115,36 @@ def test_a_changed_recipe_is_taken_up_where_it_was_killed(
     assert answer(dedup) == fresh_answer(dedup)
     assert report.segmented == 90 - len(kept) + len(kept & keys_with_candidates(dedup))
     assert stored_keys(dedup, 1) == set()
+    assert dedup.verify().is_right
+    assert nothing_is_left_over(dedup)
+
+
+@at_points(
+    "switched",
+    "removing the entries",
+    "between removals",
+    "removing the fingerprints",
+    on_servers=("removing the entries", "removing the fingerprints"),
+)
+def test_what_a_killed_removal_leaves_is_never_seen_and_goes_with_the_next_scan(
+    petitions: Database, point: str, let_leases_end: Callable[[], None]
+) -> None:
+    dedup = by_settings(petitions)
+    dedup.upgrade()
+    dedup.scan()
+    dedup = change_recipe(petitions)
+    with stopped_at(point) as scan:
+        scan.send(signal.SIGKILL)
+        scan.end()
+    assert status_of(dedup) == ("finished", None)
+    assert stored_keys(dedup, 1)
+    assert answer(dedup) == fresh_answer(dedup)
+    assert dedup.verify().is_right
+    let_leases_end()
+    assert dedup.scan().pairs_gained == 0
+    assert stored_keys(dedup, 1) == set()
+    assert nothing_is_left_over(dedup)
+    assert answer(dedup) == fresh_answer(dedup)
 
 
 @at_points("reading", "matching", "switching", on_servers=("matching", "switching"))

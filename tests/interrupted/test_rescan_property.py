@@ -120,9 +120,9 @@ def test_rescans_in_postgresql(postgresql_database: Database, rounds: list[Any])
 
 @FEWER
 @given(ROUNDS)
-def test_rescans_in_mariadb(mariadb_database: Database, rounds: list[Any]) -> None:
-    start_anew(mariadb_database.engine)
-    check(mariadb_database.engine, rounds)
+def test_rescans_in_mariadb(mariadb_or_mysql: Database, rounds: list[Any]) -> None:
+    start_anew(mariadb_or_mysql.engine)
+    check(mariadb_or_mysql.engine, rounds)
 
 
 def start_anew(engine: Engine) -> None:

@@ -69,7 +69,7 @@ def test_it_is_refused_at_once_while_the_first_one_switches(
     assert dedup.scan().rows == 90
 
 
-@pytest.mark.parametrize("database", ["postgresql", "mariadb"], indirect=True)
+@pytest.mark.parametrize("database", ["postgresql", "mariadb", "mysql"], indirect=True)
 def test_of_two_first_scans_one_is_refused(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both find no row for the table and want to write it. In SQLite the second waits before it looks."""
     petitions_table.create(database.engine)
@@ -91,7 +91,7 @@ def test_of_two_first_scans_one_is_refused(database: Database, monkeypatch: pyte
         dedup.scan()
 
 
-@pytest.mark.parametrize("database", ["postgresql", "mariadb"], indirect=True)
+@pytest.mark.parametrize("database", ["postgresql", "mariadb", "mysql"], indirect=True)
 def test_a_scan_that_waited_for_the_end_of_another_sees_what_it_left(
     petitions: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,16 +110,16 @@ def test_a_scan_that_waited_for_the_end_of_another_sees_what_it_left(
     monkeypatch.setattr(watched_tables, "take_lease", taking)
     serves, switch = [], FullScan._switch
 
-    def switching(scan: FullScan, run: Any, *arguments: Any) -> None:
+    def switching(scan: FullScan, run: Any, *arguments: Any) -> Any:
         serves.append(run.serves)
-        switch(scan, run, *arguments)
+        return switch(scan, run, *arguments)
 
     monkeypatch.setattr(FullScan, "_switch", switching)
     changed.scan()
     assert serves == [False, True]
 
 
-@pytest.mark.parametrize("point", ["between pages", "matching"])
+@pytest.mark.parametrize("point", ["between pages", "matching", "between pieces"])
 def test_a_scan_that_slept_beyond_its_lease_writes_nothing(
     petitions: Database, point: str, let_leases_end: Callable[[], None]
 ) -> None:
@@ -140,6 +140,25 @@ def test_a_scan_that_slept_beyond_its_lease_writes_nothing(
     assert said.count("\n") == 1
     assert dump(dedup, "scan") == stored
     assert answer(dedup) == shown
+    assert dedup.verify().is_right
+
+
+def test_a_scan_that_slept_while_it_removed_the_former_answer_has_done_its_work(
+    petitions: Database, let_leases_end: Callable[[], None]
+) -> None:
+    dedup = by_settings(petitions)
+    dedup.upgrade()
+    dedup.scan()
+    dedup = change_recipe(petitions)
+    with stopped_at("between removals") as sleeper:
+        sleeper.send(signal.SIGSTOP)
+        os.waitpid(sleeper.process.pid, os.WUNTRACED)
+        let_leases_end()
+        dedup.scan()
+        stored = dump(dedup)
+        sleeper.send(signal.SIGCONT)
+        assert sleeper.end()[0] == 0
+    assert dump(dedup) == stored
     assert dedup.verify().is_right
 
 

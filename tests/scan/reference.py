@@ -6,7 +6,8 @@ from itertools import combinations, pairwise
 from db_dedup import DuplicatePair
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.table_scan import MEASURE_OF
-from db_dedup.engines.fingerprinter import NOTHING_TO_SAY, Fingerprinter
+from db_dedup.engines.fingerprinter import Fingerprinter
+from db_dedup.engines.row_texts import NOTHING_TO_SAY
 from db_dedup.sample import Petition
 from tests.flow.reference import meet, similarity
 

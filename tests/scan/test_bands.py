@@ -74,10 +74,12 @@ def test_the_stored_sketches_meet_as_those_in_memory_do(database: Database, samp
         query = select(row.id, row.sketch).where(row.sketch.is_not(None)).order_by(row.id)
         sketches = {row_id: np.frombuffer(sketch, np.uint64) for row_id, sketch in connection.execute(query)}
         asked = dict(list(sketches.items())[:50])
-        met = find_meeting(connection, store, Sketches.of_bytes([own.tobytes() for own in asked.values()]))
+        sketches_asked = Sketches.of_bytes([own.tobytes() for own in asked.values()])
+        pieces = list(find_meeting(connection, store, sketches_asked))
+    met = [pair for p in pieces for pair in zip(p.which.tolist(), p.ids.tolist(), strict=True)]
     own_ids = list(asked)
     assert len(met) == len(set(met))
-    assert {(own_ids[which], row_id) for which, row_id, _ in met} == {
+    assert {(own_ids[which], row_id) for which, row_id in met} == {
         (a, b)
         for a, one in asked.items()
         for b, other in sketches.items()

@@ -159,7 +159,7 @@ def test_a_scan_at_work_refuses_a_second_one(database: Database, sample: Sample)
     with pytest.raises(ScanRunningError, match="elsewhere:1"):
         dedup.scan()
     with dedup.database.dialect.write_transaction(database.engine) as connection:
-        watched_tables.drop_lease(connection, tables, stored.id, "elsewhere:1")
+        watched_tables.drop_lease(connection, tables, "elsewhere:1")
     assert dedup.scan().rows == 400
 
 

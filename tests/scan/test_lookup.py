@@ -15,6 +15,7 @@ from db_dedup.flow.candidates import block_values
 from db_dedup.sample import Sample
 from db_dedup.store.fingerprints import FingerprintStore, RowFingerprint
 from db_dedup.store.lookup import find_near
+from db_dedup.store.reader import Reader
 from tests.scan.conftest import fill_database, watch
 from tests.servers import Database
 from tests.thorough import quick_first
@@ -63,7 +64,7 @@ def test_the_look_up_equals_brute_force(database: Database, kind: str) -> None:
         int(rng.integers(2**62)),
     ]
     with database.engine.connect() as connection:
-        number_of = {row_id: int(key) for key, row_id in store.read_ids(connection).items()}
+        number_of = {row_id: int(key) for key, row_id in store.read_ids(Reader.of(connection)).items()}
         for radius in RADII:
             for fingerprint in asked:
                 near = find_near(connection, store, block_values(fingerprint, radius), fingerprint, radius)
@@ -76,7 +77,7 @@ def test_copies_are_no_candidates(database: Database) -> None:
     """A million equal rows must not be a million candidates: only the first of them has blocks."""
     store = store_fingerprints(database, np.full(50, 1 << 63, np.uint64))
     with store.dialect.write_transaction(database.engine) as connection:
-        ids = sorted(store.read_ids(connection).values())
+        ids = sorted(store.read_ids(Reader.of(connection)).values())
         store.dialect.bulk_update(
             connection, store.tables.fingerprint, "id", ("copy_of",), [(i, ids[0]) for i in ids[1:]]
         )
@@ -159,7 +160,8 @@ def scans(node: dict[str, object]) -> Iterator[dict[str, str]]:
 
 
 def mariadb_plan(connection: Connection, statement: str, parameters: object) -> tuple[set[str], bool]:
-    rows = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).mappings().all()  # type: ignore[arg-type]
+    explain = f"EXPLAIN FORMAT=TRADITIONAL {statement}"
+    rows = connection.exec_driver_sql(explain, parameters).mappings().all()  # type: ignore[arg-type]
     reads = [row for row in rows if row["table"] and not row["table"].startswith("<")]
     return {row["key"] for row in reads}, not all("Using index" in (row["Extra"] or "") for row in reads)
 

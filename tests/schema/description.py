@@ -55,8 +55,13 @@ def _describe_mysql(connection: Connection, namespace: Namespace) -> list[str]:
     ]
 
 
+# MySQL names the tablespace of a table that ALTER TABLE has copied, where all tables share the system's.
+_SHARED_SPACE = re.compile(r"/\*!50100 TABLESPACE `innodb_system` \*/ ")
+
+
 def _sort_keys(definition: str) -> str:
     """Keys stand in the order in which they were made, which says nothing."""
+    definition = _SHARED_SPACE.sub("", definition)
     lines = [line.strip().rstrip(",") for line in definition.splitlines()]
     keys = {line for line in lines if line.split(" ")[0] in ("KEY", "UNIQUE", "PRIMARY")}
     return " ".join([*(line for line in lines if line not in keys), *sorted(keys)])

@@ -15,9 +15,11 @@ import db_dedup.schema.migrate as migrate
 from db_dedup.schema.names import Namespace
 
 namespace = Namespace(None, "dedup_")
-with create_engine("sqlite:///" + sys.argv[1]).begin() as connection:
+engine = create_engine("sqlite:///" + sys.argv[1])
+with engine.begin() as connection:
     migrate.upgrade(connection, namespace)
     assert migrate.is_current(connection, namespace)
+engine.dispose()
 print(migrate.__file__)
 """
 

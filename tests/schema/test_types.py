@@ -127,8 +127,8 @@ def test_without_a_connection_the_url_names_the_collation(url: str, collation: s
         assert dialect.type_compiler_instance.process(type_).endswith(f"COLLATE {collation}")
 
 
-def test_with_a_connection_the_server_names_the_collation(mariadb_database: Database) -> None:
-    engine = create_engine(make_url(mariadb_database.url).set(drivername="mysql+pymysql"))
+def test_with_a_connection_the_server_names_the_collation(mariadb_or_mysql: Database) -> None:
+    engine = create_engine(make_url(mariadb_or_mysql.url).set(drivername="mysql+pymysql"))
     with engine.begin() as connection:
         Table("t", MetaData(), Column("key", KeyText)).create(connection)
         is_mariadb = "MariaDB" in connection.exec_driver_sql("SELECT version()").scalar_one()

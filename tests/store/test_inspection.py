@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from db_dedup.config import watched_table
+from db_dedup.dialects import dialect_for
 from db_dedup.errors import ConfigError, UnknownNameError
 from db_dedup.records import Family
 from db_dedup.schema.tables import Namespace
-from db_dedup.store.inspection import check_columns, inspect_table, list_tables, resolve_key
+from db_dedup.store.inspection import Relations, check_columns, inspect_table, list_relations, resolve_key
 from tests.dialects.tables import inspected, run
 from tests.servers import Database
 
@@ -55,7 +56,7 @@ def test_families(database: Database) -> None:
     if database.name == "postgresql":
         run(database, "CREATE TYPE mood AS ENUM ('calm')", "CREATE DOMAIN reference AS varchar(20)")
     families = FAMILIES | OWN_FAMILIES[database.name]
-    if database.name == "mariadb":
+    if database.engine.dialect.name == "mariadb":
         families["JSON"] = Family.TEXT  # there it is another name of LONGTEXT
     columns = ", ".join(f"c{i} {kind}" for i, kind in enumerate(families))
     run(database, f"CREATE TABLE petitions (id INTEGER PRIMARY KEY, {columns})")
@@ -192,24 +193,27 @@ def test_tables_of_another_schema(postgresql_database: Database) -> None:
             inspect_table(connection, "petitions")
 
 
-def test_list_tables_leaves_ours_out(database: Database) -> None:
+def test_our_tables_and_views_are_not_listed(database: Database) -> None:
     run(
         database,
         "CREATE TABLE petitions (id INTEGER PRIMARY KEY)",
         "CREATE TABLE dedup_pair (id INTEGER PRIMARY KEY)",
         "CREATE VIEW recent AS SELECT * FROM petitions",
+        "CREATE VIEW dedup_groups AS SELECT * FROM petitions",
     )
+    dialect = dialect_for(database.engine)
     with database.engine.connect() as connection:
-        assert list_tables(connection) == ["dedup_pair", "petitions"]
-        assert list_tables(connection, Namespace(None, "dedup_")) == ["petitions"]
-        assert list_tables(connection, Namespace("dedup", "")) == ["dedup_pair", "petitions"]
+        listed = list_relations(connection, dialect, Namespace(None, "dedup_"))
+        assert listed == Relations(["petitions"], ["recent"])
+        beside_a_schema = list_relations(connection, dialect, Namespace("dedup", ""))
+        assert beside_a_schema == Relations(["dedup_pair", "petitions"], ["dedup_groups", "recent"])
 
 
-def test_mariadb_collations(mariadb_database: Database) -> None:
+def test_mariadb_collations(mariadb_or_mysql: Database) -> None:
     run(
-        mariadb_database,
+        mariadb_or_mysql,
         "CREATE TABLE petitions (id INTEGER PRIMARY KEY, a VARCHAR(5), b VARCHAR(5) COLLATE utf8mb4_bin) "
         "CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci",
     )
-    found = {column.name: column.collation for column in inspected(mariadb_database).columns}
+    found = {column.name: column.collation for column in inspected(mariadb_or_mysql).columns}
     assert found == {"id": None, "a": "utf8mb4_unicode_ci", "b": "utf8mb4_bin"}

@@ -79,6 +79,14 @@ def test_a_date_is_its_midnight() -> None:
     assert order_text(date(2019, 2, 14), Family.DATE) == order_text("2019-02-14 00:00:00", Family.DATE)
 
 
+def test_dates_that_python_has_none_for() -> None:
+    texts = ["-infinity", "4713-01-01 BC", "0045-03-15 BC", "0044-03-15 BC", "0044-03-16 12:00:00 BC"]
+    texts += ["0044-03-16 12:00:00.5 BC", "0001-01-01", "9999-12-31 23:59:59.999999", "10000-01-01"]
+    texts += ["294276-12-31 23:59:59", "5874897-12-31", "infinity"]
+    values = [str(order_text(text, Family.DATE)) for text in texts]
+    assert values == sorted(set(values))
+
+
 def test_infinite_dates_are_last_and_first() -> None:
     texts = [order_text(value, Family.DATE) for value in ("-infinity", "2019-02-14", "infinity")]
     assert texts == sorted(texts, key=str)

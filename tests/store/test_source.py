@@ -97,7 +97,7 @@ def test_sqlite_keys_of_every_storage_class(sqlite_database: Database) -> None:
     run(sqlite_database, *(f"INSERT INTO petitions VALUES ({key}, 'x')" for key in SQLITE_KEYS))
     source = source_of(sqlite_database)
     rows = rows_of(sqlite_database, source, page_size=2)
-    assert [row.row_key for row in rows] == ["-3", "2", "10", "", "abc", "拆迁", "ff"]
+    assert [row.row_key for row in rows] == ["-3", "2", "10", "", "abc", "拆迁", "x'ff'"]
     assert source.rows_without_key == 2
 
 
@@ -215,15 +215,31 @@ def test_within(database: Database, within: list[Any], expected: str | None) -> 
     assert rows_by_key(database, source_of(database, within=within), ["1"]) == [row]
 
 
+@pytest.mark.parametrize(("by", "count"), [("day", 4), ("month", 3), ("year", 3), ("value", 5)])
+def test_within_days_of_any_era(postgresql_database: Database, by: str, count: int) -> None:
+    run(
+        postgresql_database,
+        "CREATE TABLE petitions (id integer PRIMARY KEY, body text, at timestamp)",
+        "INSERT INTO petitions VALUES (1, 'x', '0044-03-15'), (2, 'x', '0044-03-15 BC'), "
+        "(3, 'x', '12019-10-11 20:00'), (4, 'x', '12019-10-12 20:00'), (5, 'x', '12019-10-12 21:00')",
+    )
+    source = source_of(postgresql_database, within=[{"column": "at", "by": by}], order="at")
+    rows = rows_of(postgresql_database, source)
+    assert len({row.within for row in rows}) == count
+    in_order = sorted(rows, key=lambda row: row.order_value or "")
+    assert [row.row_key for row in in_order] == ["2", "1", "3", "4", "5"]
+
+
 def test_a_record_that_is_not_stored(database: Database) -> None:
     make_petitions(database, [petition(1)])
     source = source_of(database, columns={"title": 1, "body": 1, "created_at": 1}, within=["region"])
     [stored] = rows_of(database, source)
     record = petition(1, created_at="2019-02-14T20:00:00")
-    assert source.row_from(record) == SourceRow("", None, stored.values, stored.within)
-    assert source.row_from({}).values == ("", "", "")
-    with pytest.raises(UnknownNameError, match="tittle"):
-        source.row_from({"tittle": "x"})
+    with database.engine.connect() as connection:
+        assert source.row_from(connection, record) == SourceRow("", None, stored.values, stored.within)
+        assert source.row_from(connection, {}).values == ("", "", "")
+        with pytest.raises(UnknownNameError, match="tittle"):
+            source.row_from(connection, {"tittle": "x"})
 
 
 def test_key_that_is_too_long(database: Database) -> None:

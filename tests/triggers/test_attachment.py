@@ -63,7 +63,6 @@ def test_a_dry_run_changes_nothing(database: Database) -> None:
     dedup = Deduplicator(database.engine, "petitions", {"body": 1})
     dedup.upgrade()
     statements = dedup.attach(dry_run=True)
-    assert statements == dedup.trigger_statements()
     assert triggers(database) == []
     assert dedup.database.watched_names() == []
     # Until the table is watched it has no number, and 0 stands for it.

@@ -14,8 +14,8 @@ from tests.triggers.conftest import INSERT, attached, changes, petitions, queued
 
 
 @pytest.fixture
-def database(mariadb_database: Database) -> Database:
-    return mariadb_database
+def database(mariadb_or_mysql: Database) -> Database:
+    return mariadb_or_mysql
 
 
 def test_insert_in_all_its_forms(database: Database) -> None:
@@ -120,16 +120,17 @@ def test_columns_of_other_kinds(database: Database) -> None:
 
 def test_generated_columns(database: Database) -> None:
     for kind in ("VIRTUAL", "STORED"):
+        table = f"records_{kind}"
         run(
             database,
-            f"CREATE TABLE {kind} (id int PRIMARY KEY, name varchar(9), "
+            f"CREATE TABLE {table} (id int PRIMARY KEY, name varchar(9), "
             f"big varchar(9) AS (UPPER(name)) {kind})",
         )
-        dedup = attached(database, kind, columns={"big": 1})
-        written = queued_by(dedup, database, f"INSERT INTO {kind} (id, name) VALUES (1, 'a')")
+        dedup = attached(database, table, columns={"big": 1})
+        written = queued_by(dedup, database, f"INSERT INTO {table} (id, name) VALUES (1, 'a')")
         assert written == [("1", "I")]
-        assert queued_by(dedup, database, f"UPDATE {kind} SET name = 'A'") == []
-        assert queued_by(dedup, database, f"UPDATE {kind} SET name = 'b'") == [("1", "U")]
+        assert queued_by(dedup, database, f"UPDATE {table} SET name = 'A'") == []
+        assert queued_by(dedup, database, f"UPDATE {table} SET name = 'b'") == [("1", "U")]
 
 
 def test_an_application_without_rights_on_ours(database: Database) -> None:

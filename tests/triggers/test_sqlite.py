@@ -111,7 +111,7 @@ def test_keys_without_a_type(database: Database) -> None:
     )
     dedup = attached(database)
     assert queued_by(dedup, database, "UPDATE petitions SET id = 1.0") == [("1", "D"), ("1.0", "I")]
-    assert queued_by(dedup, database, "UPDATE petitions SET id = x'00FF'") == [("00ff", "I"), ("1.0", "D")]
+    assert queued_by(dedup, database, "UPDATE petitions SET id = x'00FF'") == [("1.0", "D"), ("x'00ff'", "I")]
 
 
 def test_a_collation_that_other_programs_lack(database: Database) -> None:

@@ -171,7 +171,7 @@ def test_a_damaged_answer(sqlite_database: Database, name: str) -> None:
     assert_damage_is_found_and_mended(by_settings(sqlite_database), DAMAGES[name])
 
 
-@pytest.mark.parametrize("database", ["postgresql", "mariadb"], indirect=True)
+@pytest.mark.parametrize("database", ["postgresql", "mariadb", "mysql"], indirect=True)
 def test_damaged_answers_on_the_servers(petitions: Database) -> None:
     dedup = scanned(petitions)
     assert run("verify", "petitions").exit_code == 0

@@ -17,7 +17,10 @@ from typing import Any, Final, Self
 
 from sqlalchemy import select
 
-from db_dedup.cli import main
+from db_dedup.cli import (
+    application,  # noqa: F401 - loaded before the test goes on, so that a signal finds the worker running
+    main,
+)
 from db_dedup.engines.embedded import increment
 from db_dedup.jobs.table_worker import TableWorker
 from db_dedup.store import changes, neighbours, watched_tables
@@ -25,8 +28,8 @@ from db_dedup.store import changes, neighbours, watched_tables
 SECONDS: Final = 120
 """Patience with a busy machine; nothing waits for it to pass."""
 
-_CONTEXT: Final = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload([__name__, "tests.worker.warm"])
+FORKSERVER: Final = multiprocessing.get_context("forkserver")
+FORKSERVER.set_forkserver_preload([__name__, "tests.worker.warm"])
 
 POINTS: Final[Mapping[str, tuple[Any, str, bool]]] = {
     "before the changes are taken": (changes, "take_changes", False),
@@ -47,8 +50,8 @@ class Worker:
     def __init__(
         self, url: str, *arguments: str, stop_at: str | None = None, without_lock: bool = False
     ) -> None:
-        self._reached, self._go_on = _CONTEXT.Event(), _CONTEXT.Event()
-        self.process: ForkServerProcess = _CONTEXT.Process(
+        self._reached, self._go_on = FORKSERVER.Event(), FORKSERVER.Event()
+        self.process: ForkServerProcess = FORKSERVER.Process(
             target=_work, args=(url, arguments, stop_at, without_lock, self._reached, self._go_on)
         )
 

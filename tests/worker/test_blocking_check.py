@@ -23,9 +23,10 @@ from tests.worker.watched import WAYS, Watched
 LEVELS = [
     ("sqlite", None),
     ("postgresql", "READ COMMITTED"),
-    ("postgresql", "REPEATABLE READ"),
     ("mariadb", "READ COMMITTED"),
     ("mariadb", "REPEATABLE READ"),
+    ("mysql", "READ COMMITTED"),
+    ("mysql", "REPEATABLE READ"),
 ]
 AT_EACH_LEVEL = pytest.mark.parametrize(("database", "level"), LEVELS, indirect=["database"])
 NEW = 5

@@ -42,7 +42,7 @@ def test_a_row_that_was_mended_needs_no_retry(watched: Watched, poisoned: pytest
     poisoned.undo()
 
 
-@pytest.mark.parametrize("database", ["postgresql", "mariadb"], indirect=True)
+@pytest.mark.parametrize("database", ["postgresql", "mariadb", "mysql"], indirect=True)
 def test_a_row_mended_during_the_last_attempt_is_not_parked_for_good(
     watched: Watched, poisoned: pytest.MonkeyPatch
 ) -> None:
@@ -107,6 +107,7 @@ def test_a_key_that_is_too_long_is_parked(database: Database) -> None:
         ("sqlite", "TEXT", "CAST(X'61FF' AS TEXT)"),
         ("sqlite", "TEXT", "'a' || char(0) || 'b'"),
         ("mariadb", "VARCHAR(90) COLLATE utf8mb4_bin", "CONCAT('a', CHAR(0), 'b')"),
+        ("mysql", "VARCHAR(90) COLLATE utf8mb4_bin", "CONCAT('a', CHAR(0), 'b')"),
     ],
     indirect=["database"],
 )
@@ -125,7 +126,7 @@ def test_a_key_that_is_no_text_is_parked(
     dedup.database.close()
 
 
-@pytest.mark.parametrize("database", ["mariadb"], indirect=True)
+@pytest.mark.parametrize("database", ["mariadb", "mysql"], indirect=True)
 def test_a_key_in_another_spelling_is_the_same_row_under_another_key(database: Database) -> None:
     dedup = _files(database, "VARCHAR(90) COLLATE utf8mb4_general_ci")
     worker = dedup.worker()

@@ -13,7 +13,7 @@ from tests.worker.child import POINTS, Worker
 from tests.worker.conftest import count_waiting, drain, is_right, write
 from tests.worker.watched import Watched
 
-SERVERS = pytest.mark.parametrize("database", ["postgresql", "mariadb"], indirect=True)
+SERVERS = pytest.mark.parametrize("database", ["postgresql", "mariadb", "mysql"], indirect=True)
 OTHERS_ON_POSTGRESQL = "SELECT pid FROM pg_stat_activity WHERE datname = :name AND pid <> pg_backend_pid()"
 OTHERS_ON_MARIADB = "SELECT id FROM information_schema.processlist WHERE db = :name AND id <> CONNECTION_ID()"
 

@@ -1,7 +1,7 @@
 """The theorem: whatever was written, once the queue is empty all views equal those after a fresh full scan.
 
-Each test run plays some histories drawn by lot. `make soak` plays them for as many minutes as it is told, and
-prints the seed of every round; DB_DEDUP_TEST_SEED plays one round once more.
+Each test run plays some histories drawn by lot. `make soak SOAK=60` plays them for an hour on each database
+and prints the seed of every round; `make soak SEED=number` plays one round once more.
 """
 
 from __future__ import annotations
@@ -10,40 +10,71 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import HealthCheck, given, note, seed, settings
 from hypothesis import strategies as st
-from sqlalchemy import create_engine
+from sqlalchemy import NullPool, create_engine
 
-from tests.servers import Database
-from tests.worker.history import BASES, History, Step, histories
-from tests.worker.watched import WAYS, Watched, wait_for_nobody
+from tests.conftest import private_server
+from tests.servers import Database, Server, start_mariadb, start_postgresql
+from tests.worker.history import BASES, History, Place, Step, histories
+from tests.worker.restarts import DURABLE_MARIADB, DURABLE_POSTGRESQL, restart_of
+from tests.worker.watched import Watched, wait_for_nobody
 
-HISTORIES = 200
+HISTORIES = 120
+BY_WORDS = 3
+"""Number of a way of watching that compares sets of words."""
 SOAK_SECONDS = 60 * float(os.environ.get("DB_DEDUP_TEST_SOAK_MINUTES", "0"))
 SEED = os.environ.get("DB_DEDUP_TEST_SEED")
+LEVELS = {
+    "postgresql": ("REPEATABLE READ", "SERIALIZABLE"),
+    "mariadb": ("REPEATABLE READ",),
+    "mysql": ("REPEATABLE READ",),
+}
+
+if SOAK_SECONDS:  # on servers of our own alone, which can be restarted
+
+    @pytest.fixture(scope="module")
+    def postgresql_server() -> Iterator[Server]:
+        yield from private_server("postgresql", partial(start_postgresql, **DURABLE_POSTGRESQL))
+
+    @pytest.fixture(scope="module")
+    def mariadb_server() -> Iterator[Server]:
+        yield from private_server("mariadb", partial(start_mariadb, DURABLE_MARIADB, restarts=True))
 
 
 @pytest.fixture
-def played(database: Database) -> Iterator[list[History]]:
-    """One for each way of watching, ready to be played."""
+def place(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    """The database, whose sessions wait for no lock for long."""
+    for dialect in ("postgresql", "mysql"):
+        monkeypatch.setattr(f"db_dedup.dialects.{dialect}.triggers.LOCK_WAIT_SECONDS", 1)
     is_sqlite = database.name == "sqlite"
     writers = create_engine(database.url, **({} if is_sqlite else {"isolation_level": "READ COMMITTED"}))
+    administrator = create_engine(database.url, poolclass=NullPool)
     wait_for_nobody(database.engine, database.name)
-    watched = [Watched.make(database.engine, number) for number in range(len(WAYS))]
-    yield [History(one, writers, one_writer=is_sqlite) for one in watched]
+    wait_for_nobody(writers, database.name)
+    yield Place(
+        database.url,
+        writers,
+        administrator,
+        LEVELS.get(database.name, ()),
+        one_writer=is_sqlite,
+        restart=restart_of(database) if SOAK_SECONDS else None,
+    )
     writers.dispose()
 
 
-def test_the_views_are_those_of_a_fresh_scan(database: Database, played: list[History]) -> None:
+def test_the_views_are_those_of_a_fresh_scan(database: Database, place: Place) -> None:
+    played = [History(watched, place) for watched in Watched.make_all(database.engine)]
     end = time.monotonic() + SOAK_SECONDS
     while True:
         number = int(SEED) if SEED else random.SystemRandom().randrange(2**32)
         if SOAK_SECONDS:
-            print(f"{database.name}: DB_DEDUP_TEST_SEED={number}", flush=True)  # noqa: T201 - for who soaks
+            print(f"{database.name}: SEED={number}", flush=True)  # noqa: T201 - for who soaks
         _checked(played, number)()
-        if time.monotonic() > end:
+        if SEED or time.monotonic() > end:
             break
 
 
@@ -53,17 +84,18 @@ def _checked(played: list[History], number: int) -> Callable[[], None]:
     @given(st.sampled_from(range(len(played))), histories())
     def check(way: int, steps: list[Step]) -> None:
         history = played[way]
+        note(f"SEED={number}, table {history.watched.letters.name}")
         history.play(steps)
         assert history.watched.stored() == history.watched.fresh()
 
     return check
 
 
-def test_an_abridged_group_may_do_without_a_pair_of_the_same_words(played: list[History]) -> None:
+def test_an_abridged_group_may_do_without_a_pair_of_the_same_words(database: Database, place: Place) -> None:
     """Such a pair looks like the link of a copy, of which nothing may be missing."""
     words = BASES[0]
     bodies = [words, words[::-1], ["word0", *words[1:]], ["word3", *words[1:]]]
     inserts = [Step("insert", 0, key, (" ".join(body), "A", None)) for key, body in enumerate(bodies)]
-    history = next(one for one in played if one.watched.settings.rule.similarity == "word_jaccard")
+    history = History(Watched.make(database.engine, BY_WORDS), place)
     history.play([*inserts, Step("commit", 0)])
     assert history.watched.stored() == history.watched.fresh()

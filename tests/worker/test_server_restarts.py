@@ -1,4 +1,4 @@
-"""A MariaDB server that is restarted, or killed, while a worker is in the middle of a batch."""
+"""A MariaDB or MySQL server that is restarted, or killed, while a worker is in the middle of a batch."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import pytest
 from sqlalchemy import text
 
 from tests.conftest import private_server
-from tests.servers import Database, Server, fresh_database, start_mariadb
+from tests.servers import Database, Server, fresh_database, start_mariadb, start_mysql
 from tests.worker.child import Worker
 from tests.worker.conftest import count_waiting, is_right, write
+from tests.worker.restarts import DURABLE_MARIADB
 from tests.worker.watched import Watched
 
-# What was committed must outlive the process.
-DURABLE = {"innodb-flush-log-at-trx-commit": "1", "innodb-doublewrite": "1"}
+START = {"mariadb": start_mariadb, "mysql": start_mysql}
 
 
-@pytest.fixture(scope="module")
-def restarting_server() -> Iterator[Server]:
-    yield from private_server("mariadb", partial(start_mariadb, DURABLE, restarts=True))
+@pytest.fixture(scope="module", params=START)
+def restarting_server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    yield from private_server(request.param, partial(START[request.param], DURABLE_MARIADB, restarts=True))
 
 
 @pytest.fixture

@@ -107,8 +107,10 @@ def test_a_worker_leaves_a_table_that_is_scanned_alone(watched: Watched) -> None
         with database.dialect.write_transaction(database.engine) as connection:
             stored, _ = watched_tables.lock_table(connection, database.tables, watched.letters.name)
             assert stored is not None
-            act = watched_tables.drop_lease if release else watched_tables.take_lease
-            act(connection, database.tables, stored.id, "a scan")
+            if release:
+                watched_tables.drop_lease(connection, database.tables, "a scan")
+            else:
+                watched_tables.take_lease(connection, database.tables, stored.id, "a scan")
 
     lease(release=False)
     assert worker.step() is None

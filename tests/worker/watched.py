@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sqlalchemy import (
     Column,
+    ColumnElement,
     Connection,
     Engine,
     Integer,
     MetaData,
     String,
     Table,
+    and_,
     column,
     delete,
     event,
     select,
     table,
+    text,
     update,
 )
 
-from db_dedup import Deduplicator, Text
+from db_dedup import Deduplicator, Text, view_aside
 from db_dedup.config import WatchedTable
-from db_dedup.engines.embedded.matching import NO_ROW
 from db_dedup.engines.embedded.spool import FeatureSpool
-from db_dedup.engines.embedded.table_scan import ScannedTable, TableScan
+from db_dedup.engines.embedded.table_scan import TableScan
 from db_dedup.engines.fingerprinter import Fingerprinter
 from db_dedup.jobs.change_worker import TableWorker
 from db_dedup.progress import NullProgress
@@ -36,6 +35,10 @@ from db_dedup.schema.views import fixed_view
 from db_dedup.store import watched_tables
 from db_dedup.store.inspection import inspect_table
 from db_dedup.store.source import Source
+from db_dedup.store.verdicts import read_rejected
+from db_dedup.store.watched_tables import StoredTable
+from tests.worker.answers import Answer, compared_answer, scanned_answer
+from tests.worker.keys import ODD_KEYS, PLAIN_KEYS, Key
 
 WAYS: tuple[dict[str, Any], ...] = (
     {"abridge_above": 3},
@@ -47,28 +50,11 @@ WAYS: tuple[dict[str, Any], ...] = (
 )
 """Settings beside the columns; every other table has a key of two columns."""
 
-WAIT_SECONDS = 5
+WAIT_SECONDS = 2
 """So long a statement of the worker may wait for a lock; it should never wait for the application."""
 
 Row = tuple[str | None, str, int | None]
 """Body, region, received."""
-Answer = dict[str, Any]
-
-
-def letters(number: int) -> Table:
-    """A table of letters; those of odd numbers have a key of two columns."""
-    key: list[Column[Any]] = [Column("id", Integer, primary_key=True, autoincrement=False)]
-    if number % 2:
-        key = [
-            Column("year", Integer, primary_key=True, autoincrement=False),
-            Column("no", String(9), primary_key=True),
-        ]
-    values: list[Column[Any]] = [
-        Column("body", String(400)),
-        Column("region", String(9)),
-        Column("received", Integer),
-    ]
-    return Table(f"letters_{number}", MetaData(), *key, *values)
 
 
 @dataclass
@@ -76,6 +62,7 @@ class Watched:
     """A watched table with what its tests need."""
 
     letters: Table
+    keys: Key
     dedup: Deduplicator
     settings: WatchedTable
     source: Source
@@ -83,19 +70,43 @@ class Watched:
 
     @classmethod
     def make(cls, engine: Engine, number: int) -> Watched:
+        """The table of one of the ways made, scanned empty and attached."""
+        return cls.make_with(engine, f"letters_{number}", PLAIN_KEYS[number % 2], WAYS[number])
+
+    @classmethod
+    def make_all(cls, engine: Engine) -> list[Watched]:
+        """A table of each way, and one of each odd key that the database knows."""
+        odd = ODD_KEYS[engine.dialect.name].values()
+        return [
+            *(cls.make(engine, number) for number in range(len(WAYS))),
+            *(cls.make_with(engine, f"odd_{i}", key, WAYS[i % len(WAYS)]) for i, key in enumerate(odd)),
+        ]
+
+    @classmethod
+    def make_with(cls, engine: Engine, name: str, keys: Key, settings: dict[str, Any]) -> Watched:
         """The table made, scanned empty and attached."""
-        settings = {"order": "received", "segmenter": "words", **WAYS[number]}
-        made = letters(number)
-        made.create(engine)
-        dedup = Deduplicator(engine, made.name, {"body": Text()}, **settings)
+        if keys.needs:
+            with engine.begin() as connection:
+                connection.execute(text(keys.needs))
+        letters = Table(
+            name,
+            MetaData(),
+            *keys.columns(),
+            Column("body", String(400)),
+            Column("region", String(9)),
+            Column("received", Integer),
+        )
+        letters.create(engine)
+        settings = {"order": "received", "segmenter": "words", "key": tuple(keys.types), **settings}
+        dedup = Deduplicator(engine, name, {"body": Text()}, **settings)
         dedup.upgrade()
         dedup.attach()
         dedup.scan()
         with engine.connect() as connection:
-            stored = watched_tables.find_table(connection, dedup.database.tables, made.name)
+            stored = watched_tables.find_table(connection, dedup.database.tables, name)
             assert stored is not None
-            source = Source(dedup.database.dialect, inspect_table(connection, made.name), stored.watched)
-        return cls(made, dedup, stored.watched, source, Fingerprinter(stored.watched))
+            source = Source(dedup.database.dialect, inspect_table(connection, name), stored.watched)
+        return cls(letters, keys, dedup, stored.watched, source, Fingerprinter(stored.watched))
 
     def workers(self) -> list[TableWorker]:
         """Two of them: one asks the database, one keeps the fingerprints in memory."""
@@ -106,9 +117,19 @@ class Watched:
 
     def key(self, number: int) -> dict[str, Any]:
         """The key columns of one of the rows that a history may write."""
-        if "id" in self.letters.c:
-            return {"id": number}
-        return {"year": number % 3, "no": f'n"{number}'}
+        return self.keys.of_row(number)
+
+    def at(self, number: int) -> ColumnElement[bool]:
+        """The condition that finds one of these rows."""
+        return and_(*(self.letters.c[name] == value for name, value in self.keys.address(number).items()))
+
+    def row_key(self, number: int) -> str | None:
+        """The row key of one of these rows; None where it is not there."""
+        database = self.dedup.database
+        expression = database.dialect.row_key(self.source.key_columns, self.letters)
+        with database.engine.connect() as connection:
+            found: str | None = connection.scalar(select(expression).where(self.at(number)))
+            return found
 
     def empty(self) -> None:
         """No rows, and nothing of ours that tells of any."""
@@ -116,62 +137,84 @@ class Watched:
         tables = database.tables
         with database.engine.begin() as connection:
             connection.execute(delete(self.letters))
-            for ours in (tables.band, tables.pair, tables.fingerprint, tables.change, tables.dead_change):
+            for ours in (
+                *(tables.band, tables.pair, tables.fingerprint),
+                *(tables.change, tables.dead_change, tables.verdict),
+            ):
                 connection.execute(delete(ours))
             version = tables.watched_table.c.answer_version
             connection.execute(update(tables.watched_table).values(answer_version=version + 1))
 
+    def restore(self) -> None:
+        """Make the table as it was at first, with the settings that it had."""
+        engine = self.dedup.database.engine
+        with view_aside(engine, self.letters.name):
+            self.letters.drop(engine)
+            self.letters.create(engine)
+        self.dedup.scan()
+        self.dedup.attach()
+
+    def read_stored(self, connection: Connection) -> StoredTable:
+        """What is stored of the table now."""
+        stored = watched_tables.find_table(connection, self.dedup.database.tables, self.letters.name)
+        assert stored is not None
+        return stored
+
     def fresh(self) -> Answer:
-        """What a full scan of the rows would find."""
-        with self.dedup.database.engine.connect() as connection:
-            families = [c.family for c in self.source.key_columns]
-            with FeatureSpool(keep_weights=False) as spool:
-                scan = TableScan(self.settings, families, spool, self.fingerprinter)
-                for page in self.source.read_pages(connection):
+        """What a full scan of the rows would find by the settings that serve and the labels that hold."""
+        database = self.dedup.database
+        with database.engine.connect() as connection:
+            watched = self.read_stored(connection).watched
+            fingerprinter = self.fingerprinter if watched == self.settings else Fingerprinter(watched)
+            source = Source(database.dialect, inspect_table(connection, self.letters.name), watched)
+            rejected = read_rejected(connection, database.tables, self.letters.name)
+            families = [c.family for c in source.key_columns]
+            with FeatureSpool(keep_weights=watched.rule.similarity == "cosine") as spool:
+                scan = TableScan(watched, families, spool, fingerprinter)
+                for page in source.read_pages(connection):
                     scan.add_page(page, {})
-                return _answer(scan.match(NullProgress(), lambda _: []))
+                return scanned_answer(scan.match(NullProgress(), lambda _: [], rejected))
 
     def stored(self) -> Answer:
         """What the four views say, `found_at` aside."""
-        database, name = self.dedup.database, self.letters.name
-        key = [c.name for c in self.letters.primary_key]
-        own = table(
-            f"{'' if database.namespace.schema else database.namespace.prefix}duplicates_of_{name}",
-            *map(column, ("group_id", "group_size", "is_representative", *key)),
-            schema=database.namespace.schema,
-        )
-
-        def of(connection: Connection, base: str, *columns: str) -> list[tuple[Any, ...]]:
-            view = fixed_view(database.namespace, base)
-            query = select(*(view.c[c] for c in columns)).where(view.c.table_name == name)
-            return [tuple(row) for row in connection.execute(query)]
-
-        with database.engine.connect() as connection:
-            pairs = of(connection, "duplicate_pairs", "key_a", "key_b", "distance", "similarity")
-            groups = of(
-                connection,
-                "duplicate_groups",
-                *("group_id", "size", "representative_key", "is_loose", "is_abridged"),
-            )
-            members = of(connection, "duplicate_members", "group_id", "row_key", "is_representative")
-            rows = [tuple(row) for row in connection.execute(select(own))]
+        with self.dedup.database.engine.connect() as connection:
+            pairs = self._shown(connection, "duplicate_pairs", "key_a", "key_b", "distance", "similarity")
+            of_groups = ("group_id", "size", "representative_key", "is_loose", "is_abridged")
+            groups = self._shown(connection, "duplicate_groups", *of_groups)
+            members = self._shown(connection, "duplicate_members", "group_id", "row_key", "is_representative")
+            rows = self._own_rows(connection)
             copies = self._copies(connection)
         links = [pair for pair in pairs if pair[:2] in copies]
         pairs = [pair for pair in pairs if pair[:2] not in copies]
-        found_rows = [(g, size, bool(first), _key_text(key)) for g, size, first, *key in rows]
-        return _as_compared(pairs, links, groups, members, found_rows)
+        return compared_answer(pairs, links, groups, members, rows)
+
+    def _shown(self, connection: Connection, base: str, *columns: str) -> list[tuple[Any, ...]]:
+        view = fixed_view(self.dedup.database.namespace, base)
+        query = select(*(view.c[c] for c in columns)).where(view.c.table_name == self.letters.name)
+        return [tuple(row) for row in connection.execute(query)]
+
+    def _own_rows(self, connection: Connection) -> list[tuple[Any, ...]]:
+        """(group, its size, is representative, row key) of the view of the table's own rows."""
+        database, key = self.dedup.database, self.source.key_columns
+        view = table(
+            f"{database.namespace.prefix}duplicates_of_{self.letters.name}",
+            *map(column, ("group_id", "group_size", "is_representative", *(c.name for c in key))),
+            schema=database.namespace.schema,
+        )
+        row_key = database.dialect.row_key(key, view)
+        query = select(view.c.group_id, view.c.group_size, view.c.is_representative, row_key)
+        return [(group, size, bool(first), key) for group, size, first, key in connection.execute(query)]
 
     def _copies(self, connection: Connection) -> set[tuple[Any, ...]]:
         """(key, key of its copy): the view does not tell a link from a pair of the same words in another
         order, of which an abridged group may do without."""
         tables = self.dedup.database.tables
         original, copy = tables.fingerprint.alias("original"), tables.fingerprint.alias("copy")
-        stored = watched_tables.find_table(connection, tables, self.letters.name)
-        assert stored is not None
+        stored = self.read_stored(connection)
         query = (
             select(original.c.row_key, copy.c.row_key)
             .join_from(copy, original, original.c.id == copy.c.copy_of)
-            .where(original.c.table_id == stored.id)
+            .where(original.c.table_id == stored.id, original.c.recipe == stored.recipe)
         )
         return {tuple(row) for row in connection.execute(query)}
 
@@ -190,62 +233,3 @@ def wait_for_nobody(engine: Engine, name: str) -> None:
             connection.commit()
 
     event.listen(engine, "connect", set_up)
-
-
-def _key_text(values: list[Any]) -> str:
-    if len(values) == 1:
-        return str(values[0])
-    return json.dumps([str(value) for value in values], ensure_ascii=False, separators=(",", ":"))
-
-
-def _answer(scanned: ScannedTable) -> Answer:
-    keys, found = scanned.row_keys, scanned.matches
-    group_of = found.group_of.tolist()
-    sizes = np.bincount([g for g in group_of if g != NO_ROW], minlength=len(keys) + 1).tolist()
-    links = [(keys[h], keys[c], 0, 1.0) for c, h in enumerate(found.copy_of.tolist()) if h != NO_ROW]
-    columns = (found.pairs.left, found.pairs.right, found.pairs.distances, found.pairs.similarities)
-    pairs = [
-        (keys[a], keys[b], d, None if np.isnan(s) else s)
-        for a, b, d, s in zip(*(c.tolist() for c in columns), strict=True)
-    ]
-    first = [i for i, group in enumerate(group_of) if group == i]
-    groups = [
-        (keys[i], sizes[i], keys[i], bool(found.is_loose[i]), bool(found.is_abridged[i])) for i in first
-    ]
-    grouped = [(i, g) for i, g in enumerate(group_of) if g != NO_ROW]
-    members = [(keys[g], keys[i], i == g) for i, g in grouped]
-    rows = [(keys[g], sizes[g], i == g, keys[i]) for i, g in grouped]
-    return _as_compared(pairs, links, groups, members, rows)
-
-
-def _as_compared(
-    pairs: list[tuple[Any, ...]],
-    links: list[tuple[Any, ...]],
-    groups: list[tuple[Any, ...]],
-    members: list[tuple[Any, ...]],
-    rows: list[tuple[Any, ...]],
-) -> Answer:
-    """Of an abridged group not which pairs are stored, but how many, and how many groups they make."""
-    abridged = {group[0] for group in groups if group[4]}
-    group_of = {member: group for group, member, _ in members}
-    kept = list(links)
-    connecting: dict[Any, list[tuple[Any, ...]]] = defaultdict(list)
-    for pair in pairs:
-        group = group_of.get(pair[0])
-        (connecting[group] if group in abridged else kept).append(pair)
-    return {
-        "pairs": sorted(kept, key=repr),
-        "groups": sorted(groups),
-        "members": sorted(members),
-        "rows": sorted(rows),
-        "connected": sorted((group, _components(found)) for group, found in connecting.items()),
-    }
-
-
-def _components(pairs: list[tuple[Any, ...]]) -> tuple[int, int, int]:
-    """(pairs, rows, components) of some pairs."""
-    root = {key: key for pair in pairs for key in pair[:2]}
-    for a, b, *_ in pairs:
-        before, after = root[a], root[b]
-        root = {key: after if r == before else r for key, r in root.items()}
-    return len(pairs), len(root), len(set(root.values()))

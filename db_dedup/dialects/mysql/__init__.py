@@ -24,9 +24,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from db_dedup.dialects.base import Capabilities, Dialect
 from db_dedup.dialects.batches import Rows
 from db_dedup.dialects.mysql import bulk, changes, errors, keys, sessions, triggers
-from db_dedup.dialects.triggers import FoundTrigger, TriggerPlan, TriggerTarget
+from db_dedup.dialects.triggers import FoundTrigger, QueueTrigger, TriggerPlan, TriggerTarget
 from db_dedup.errors import DedupError
-from db_dedup.records import SourceColumn
+from db_dedup.records import Family, SourceColumn
+from db_dedup.schema.names import Namespace
 
 _NAMES = """
     SELECT column_name FROM information_schema.columns
@@ -81,6 +82,16 @@ class MySQLDialect(Dialect):
         """Our text is converted to the column's type, character set and collation."""
         return keys.key_equals(column, value, text)
 
+    def is_found_by_text(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[bool] | None:
+        """Asked of types that we do not know."""
+        if column.family is not Family.OTHER:
+            return None
+        return keys.key_equals(column, value, keys.key_text(column, value))
+
+    def bytewise(self, text: ColumnElement[str]) -> ColumnElement[Any]:
+        """As bytes: the collations of texts ignore case or blanks at the end."""
+        return keys.bytewise(text)
+
     def json_array(self, texts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:
         """With JSON_QUOTE."""
         return keys.json_array(texts)
@@ -96,6 +107,14 @@ class MySQLDialect(Dialect):
     def readable(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:
         """Dates as text, all else as it is."""
         return keys.readable(column, value)
+
+    def depends_on_session(self, column: SourceColumn, *, is_key: bool) -> bool:
+        """A key that is a TIMESTAMP is looked up in the session's time zone."""
+        return is_key and keys.is_timestamp(column)
+
+    def settled(self, connection: Connection) -> AbstractContextManager[None]:
+        """In UTC."""
+        return sessions.in_utc(connection)
 
     def column_names(
         self, connection: Connection, table: str, schema: str | None, found: Sequence[str]
@@ -154,13 +173,21 @@ class MySQLDialect(Dialect):
         """From information_schema."""
         return triggers.describe_triggers(connection, target)
 
+    def lacks_right_to_drop(self, connection: Connection, target: TriggerTarget) -> str | None:
+        """TRIGGER on the table."""
+        return triggers.lacks_right(connection, target)
+
+    def queue_triggers(self, connection: Connection, namespace: Namespace) -> list[QueueTrigger]:
+        """By what the triggers do."""
+        return triggers.queue_triggers(connection, namespace)
+
     def script(self, statements: Sequence[str]) -> str:
         """With a delimiter that stands in none of them."""
         end = next("/" * n for n in count(2) if not any("/" * n in statement for statement in statements))
         return "".join([f"DELIMITER {end}\n", *(f"{s}{end}\n" for s in statements), "DELIMITER ;\n"])
 
     def turn(self, connection: Connection, lock: Executable, queue: Table) -> AbstractContextManager[None]:
-        """At REPEATABLE READ by locking reads: its snapshot may be older than the lock."""
+        """By locking reads: the transaction may have a snapshot that is older than the lock."""
         return sessions.turn(connection, lock, queue)
 
     def short_lock_wait(self, connection: Connection) -> AbstractContextManager[None]:

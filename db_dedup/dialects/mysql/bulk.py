@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, LargeBinary, Table
 
-from db_dedup.dialects.batches import Rows, batches
+from db_dedup.dialects.batches import Rows, batches, row_batches
 
 _ROWS_A_CALL = 10_000
 _ROWS_A_STATEMENT = 2_000
@@ -18,8 +18,8 @@ def bulk_insert(connection: Connection, table: Table, columns: Sequence[str], ro
     quote = connection.dialect.identifier_preparer.quote
     names, marks = ", ".join(map(quote, columns)), ", ".join("%s" for _ in columns)
     statement = f"INSERT INTO {_name(connection, table)} ({names}) VALUES ({marks})"  # noqa: S608 - names are quoted
-    for batch in batches(map(tuple, rows), _ROWS_A_CALL):
-        connection.exec_driver_sql(statement, batch)
+    for batch in row_batches(table, columns, rows, _ROWS_A_CALL):
+        connection.exec_driver_sql(statement, [tuple(row) for row in batch])
 
 
 def bulk_update(connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Rows) -> None:
@@ -34,7 +34,7 @@ def bulk_update(connection: Connection, table: Table, key: str, columns: Sequenc
         f"UPDATE JSON_TABLE(%s, '$[*]' COLUMNS ({fields})) AS new "  # noqa: S608 - names are quoted
         f"STRAIGHT_JOIN {_name(connection, table)} AS old ON old.{quote(key)} = new.{quote(key)} SET {values}"
     )
-    for batch in batches(rows, _ROWS_A_STATEMENT):
+    for batch in row_batches(table, names, rows, _ROWS_A_STATEMENT):
         document = json.dumps([tuple(row) for row in batch], ensure_ascii=False, default=_json_value)
         connection.exec_driver_sql(statement, (document,))
 

@@ -4,11 +4,16 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import PendingRollbackError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from db_dedup.dialects.errors import first_line, without_values
-from db_dedup.errors import DatabaseError, DatabaseUnavailableError, DedupError
+from db_dedup.dialects.errors import ended, first_line, without_values
+from db_dedup.errors import (
+    DatabaseError,
+    DatabaseUnavailableError,
+    DedupError,
+    TooMuchAtOnceError,
+)
 
 _TERMINAL: Final[Mapping[int, str]] = {
     1044: "no right to use this database: {message} (needed: a GRANT on one of its tables at least)",
@@ -19,50 +24,82 @@ _TERMINAL: Final[Mapping[int, str]] = {
     1143: "no right: {message}{needed}",
     1146: "a table is missing: {message}",
     1227: "no right: {message}",
-    1356: "a view shows what is gone, or its maker has lost a right; a scan makes ours again: {message}",
+    1356: "a view shows what is gone (a scan makes ours again), "
+    "or its maker or its reader lacks SELECT on one of its tables: {message}",
     1290: "the server is read-only",
     1370: "no right: {message}",
     1419: "no right to make triggers: SUPER, or log_bin_trust_function_creators = 1, is needed",
     1698: "the server does not take this user and password: {message}",
     1792: "the transaction is read-only",
     1836: "the server is read-only",
-    3024: "the server cancelled the statement: it took too long",
     1021: "the server's disk is full",
     1114: "the server's disk is full: {message}",
 }
 
 _DENIED: Final = re.compile(
-    r"([A-Z ,]+) command denied to user ('.*'@'.*?') for (?:table|column .* in table) '?(.+?)'?"
+    r"([A-Za-z ,]+) command denied to user ('.*'@'.*?') for (?:table|column .* in table) '?(.+?)'?"
 )
-_RIGHT_TO_SEE: Final = ("ANY", "SHOW")
+_GRANTED_AS: Final[Mapping[str, str]] = {
+    "ANY": "SELECT",
+    "SHOW": "SELECT",
+    "SELECT with locking clause": "DELETE",  # UPDATE would do as well: we lock what we then delete
+}
 
 _TRANSIENT: Final[Mapping[int, str]] = {
     1040: "the server has no free connection",
     1053: "the server is shutting down",
     1205: "a lock was not free in time",
     1213: "two transactions waited for each other",
-    1317: "the server cancelled the statement",
     2002: "cannot connect: {message}",
     2003: "cannot connect: {message}",
     2005: "cannot connect: {message}",
+}
+
+_ENDED: Final[Mapping[int, str]] = {
+    1317: "the server cancelled the statement",
+    1969: "the server cancelled the statement: it took too long",
     2006: "the connection was lost",
     2013: "the connection was lost",
     2055: "the connection was lost",
+    3024: "the server cancelled the statement: it took too long",
 }
+
+_TOO_MUCH: Final[Mapping[int, str]] = {
+    1038: "the server has too little memory to sort: {message}",
+    1041: "the server has too little memory: {message}",
+    1153: "a statement is larger than the server's max_allowed_packet",
+}
+
+_FAMILIES: Final = (
+    (DatabaseUnavailableError, _TRANSIENT),
+    (DatabaseError, _TERMINAL),
+    (TooMuchAtOnceError, _TOO_MUCH),
+)
+
+_ON_A_CLOSED_CONNECTION: Final = (0, "")
+"""What PyMySQL says where a statement comes after the one that noticed the loss."""
 
 
 def translate_error(error: SQLAlchemyError) -> DedupError:
     """By number; a value in an unknown message is left out."""
     if isinstance(error, PoolTimeoutError):
         return DatabaseUnavailableError("no connection of the pool was free in time")
+    if isinstance(error, PendingRollbackError):  # of a statement that puts a setting back after the loss
+        return DatabaseUnavailableError("the connection was lost")
     cause: Any = getattr(error, "orig", None)
     if cause is None:
         return DatabaseError(first_line(error))
-    number, message = _parts(cause)
-    if number in _TRANSIENT:
-        return DatabaseUnavailableError(_TRANSIENT[number].format(message=message))
-    if number in _TERMINAL:
-        return DatabaseError(_TERMINAL[number].format(message=message, needed=_needed_grant(message)))
+    return _translated(error, *_parts(cause))
+
+
+def _translated(error: SQLAlchemyError, number: int, message: str) -> DedupError:
+    if number in _ENDED:
+        return ended(error, _ENDED[number])
+    if (number, message) == _ON_A_CLOSED_CONNECTION:
+        return DatabaseUnavailableError("the connection was lost")
+    for family, words in _FAMILIES:
+        if number in words:
+            return family(words[number].format(message=message, needed=_needed_grant(message)))
     return DatabaseError(f"MySQL refused (error {number}): {without_values(message)}")
 
 
@@ -72,7 +109,7 @@ def _needed_grant(message: str) -> str:
     if denied is None:
         return ""
     rights, user, table = denied.groups()
-    return f" (needed: GRANT {'SELECT' if rights in _RIGHT_TO_SEE else rights} ON {table} TO {user})"
+    return f" (needed: GRANT {_GRANTED_AS.get(rights, rights)} ON {table} TO {user})"
 
 
 def _parts(cause: BaseException) -> tuple[int, str]:

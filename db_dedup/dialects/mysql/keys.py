@@ -11,6 +11,7 @@ from sqlalchemy import (
     Date,
     FromClause,
     Text,
+    and_,
     cast,
     collate,
     column,
@@ -28,6 +29,7 @@ _UTF8 = mysql.CHAR(charset="utf8mb4")
 _EPOCH: ColumnElement[Any] = literal_column("TIMESTAMP'1970-01-01 00:00:00'")
 _MICROSECOND: ColumnElement[Any] = literal_column("MICROSECOND")
 _MICROSECONDS_A_SECOND: ColumnElement[Any] = literal_column("1000000")
+_SECONDS_A_MICROSECOND: ColumnElement[Any] = literal_column("0.000001")
 
 
 def key_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
@@ -38,13 +40,16 @@ def key_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[s
         return _date_text(column, value)
     if _is(column, "BIT"):
         return cast(value.op("+")(literal_column("0")), _UTF8)
-    return cast(value, _UTF8)
+    return cast(readable(column, value), _UTF8)
 
 
 def key_equals(
     column: SourceColumn, value: ColumnElement[Any], text: ColumnElement[str]
 ) -> ColumnElement[bool]:
-    """Convert our text to the type, or to the character set and collation, of the user's column."""
+    """Convert our text to the type, or to the character set and collation, of the user's column.
+
+    A collation takes texts for equal that differ in case or in blanks at the end: their bytes decide.
+    """
     if column.family is Family.BINARY:
         return value == func.unhex(text)
     if column.family is Family.NUMBER:
@@ -53,7 +58,16 @@ def key_equals(
         return value == _date(column, text)
     if column.family is Family.TIME:
         return value == cast(text, mysql.TIME(fsp=6))
-    return value == (_collated(text, column.collation) if column.collation else text)
+    if column.collation is None:
+        return value == text
+    return and_(
+        value == _collated(text, column.collation), bytewise(key_text(column, value)) == bytewise(text)
+    )
+
+
+def bytewise(text: ColumnElement[str]) -> ColumnElement[Any]:
+    """As its bytes in UTF-8."""
+    return cast(cast(text, _UTF8), mysql.BINARY)
 
 
 def json_array(texts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:
@@ -76,14 +90,24 @@ def key_list(row_keys: Sequence[str]) -> FromClause:
 
 
 def readable(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Dates as text: the session's time zone would shift some of them, and the driver knows no day 0."""
-    return _date_text(column, value) if column.family is Family.DATE else value
+    """Dates as text: the session's time zone would shift some of them, and the driver knows no day 0.
+
+    A CHAR without the blanks at its end, which an SQL mode (PAD_CHAR_TO_FULL_LENGTH) adds.
+    """
+    if column.family is Family.DATE:
+        return _date_text(column, value)
+    return _trimmed(value, " ") if _is(column, "CHAR") else value
+
+
+def is_timestamp(column: SourceColumn) -> bool:
+    """Whether it is a moment, which each session shows in its own time zone."""
+    return _is(column, "TIMESTAMP")
 
 
 def _date_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
     if _is(column, "DATE"):
         return cast(value, _UTF8)
-    if _is(column, "TIMESTAMP"):
+    if is_timestamp(column):
         value = _in_utc(value)
     return _without_zero_fraction(cast(cast(value, mysql.DATETIME(fsp=6)), _UTF8))
 
@@ -91,8 +115,12 @@ def _date_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement
 def _without_zero_fraction(text: ColumnElement[str]) -> ColumnElement[str]:
     """`20:00:00.500000` as `20:00:00.5`, `20:00:00.000000` as `20:00:00`."""
     for tail in ("0", "."):
-        text = func.trim(literal_column(f"TRAILING '{tail}'").op("FROM")(text))
+        text = _trimmed(text, tail)
     return text
+
+
+def _trimmed(text: ColumnElement[str], tail: str) -> ColumnElement[str]:
+    return func.trim(literal_column(f"TRAILING '{tail}'").op("FROM")(text))
 
 
 def _in_utc(value: ColumnElement[Any]) -> ColumnElement[Any]:
@@ -105,10 +133,11 @@ def _date(column: SourceColumn, text: ColumnElement[str]) -> ColumnElement[Any]:
     if _is(column, "DATE"):
         return cast(text, Date)
     moment = cast(text, mysql.DATETIME(fsp=6))
-    if not _is(column, "TIMESTAMP"):
+    if not is_timestamp(column):
         return moment
     microseconds = func.timestampdiff(_MICROSECOND, _EPOCH, moment)
-    return func.from_unixtime(microseconds.op("/")(_MICROSECONDS_A_SECOND))
+    # Not a division: it keeps no more digits than the session's div_precision_increment says.
+    return func.from_unixtime(microseconds.op("*")(_SECONDS_A_MICROSECOND))
 
 
 def _collated(text: ColumnElement[str], collation: str) -> ColumnElement[str]:

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Select,
     Table,
     event,
+    text,
     union_all,
 )
 from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -22,9 +23,11 @@ from db_dedup.dialects.turns import TURN_SECONDS, no_transaction
 
 OPTIONS: Final[Mapping[str, Any]] = {"pool_pre_ping": True}
 
+_UTC: Final = "+00:00"
+
 # net_write_timeout: a scan may work on one page for longer than the server's usual minute.
 _SET_UP: Final = (
-    "SET SESSION time_zone = '+00:00', "
+    f"SET SESSION time_zone = '{_UTC}', "
     "sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', "
     "net_write_timeout = 3600"
 )
@@ -32,7 +35,6 @@ _SET_UP: Final = (
 _NOT_IN_A_URL: Final = ("autocommit", "conv", "cursorclass", "defer_connect", "sql_mode")
 """Options of the driver that take no text, or that we set."""
 
-_OLD_SNAPSHOT: Final = ("REPEATABLE READ", "SERIALIZABLE")
 _IN_TRANSACTION: Final = 1
 """The bit of the server's status that says so."""
 
@@ -55,11 +57,24 @@ def prepare_engine(engine: Engine) -> None:
 @contextmanager
 def read_snapshot(engine: Engine) -> Iterator[Connection]:
     """One consistent, read-only view of all tables."""
-    with engine.connect() as connection, connection.begin() as transaction:
+    with engine.connect() as connection, _unread_rows_let_go(connection), connection.begin() as transaction:
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         connection.exec_driver_sql("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
         yield connection
         transaction.rollback()
+
+
+@contextmanager
+def _unread_rows_let_go(connection: Connection) -> Iterator[None]:
+    """Where the connection was lost in the middle of a streamed result, PyMySQL would still try to read the
+    rest when it deletes the result, and the interpreter would print that it cannot."""
+    driver: Any = connection.connection.dbapi_connection
+    try:
+        yield
+    finally:
+        result = getattr(driver, "_result", None)
+        if result is not None and not getattr(driver, "open", True):
+            result.unbuffered_active = False
 
 
 @contextmanager
@@ -72,16 +87,34 @@ def write_transaction(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
+def in_utc(connection: Connection) -> Iterator[None]:
+    """For this session; put back at the end."""
+    before = connection.exec_driver_sql("SELECT @@SESSION.time_zone").scalar_one()
+    if before == _UTC:
+        yield
+        return
+    change = text("SET SESSION time_zone = :zone")
+    connection.execute(change, {"zone": _UTC})
+    try:
+        yield
+    finally:
+        connection.execute(change, {"zone": before})
+
+
+@contextmanager
 def turn(connection: Connection, lock: Executable, queue: Table) -> Iterator[None]:
-    """The caller's own transaction."""
+    """Use the caller's own transaction, with locking reads at every isolation level.
+
+    No statement tells the level of a transaction that was set for this one alone.
+
+    Raises:
+        ConfigError: each statement is committed by itself.
+    """
     with _lock_wait(connection, TURN_SECONDS):
         connection.execute(lock)
         if not _is_in_transaction(connection):
             raise no_transaction()
-        if connection.get_isolation_level() in _OLD_SNAPSHOT:
-            with _locking_reads(connection, queue):
-                yield
-        else:
+        with _locking_reads(connection, queue):
             yield
 
 

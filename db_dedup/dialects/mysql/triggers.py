@@ -13,13 +13,14 @@ from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.triggers import (
     LOCK_WAIT_SECONDS,
     FoundTrigger,
+    QueueTrigger,
     Renderer,
     TriggerPlan,
     TriggerTarget,
     row_of_trigger,
 )
-from db_dedup.errors import DatabaseError
 from db_dedup.records import Family, SourceColumn
+from db_dedup.schema.names import Namespace
 
 EVENTS: Final = ("insert", "update", "delete")
 _LIMIT: Final = 64
@@ -29,6 +30,7 @@ _RENDERER: Final = Renderer(mysql.dialect, _SQL)
 _DESCRIBE: Final = text((_SQL / "describe_triggers.sql").read_text(encoding="utf-8")).bindparams(
     bindparam("names", expanding=True)
 )
+_WRITES_TO: Final = text((_SQL / "list_queue_triggers.sql").read_text(encoding="utf-8"))
 _COMPARED_AS_BYTES: Final = (Family.TEXT, Family.UUID, Family.OTHER)
 """A collation may call different texts equal."""
 
@@ -69,30 +71,46 @@ def drop_triggers(target: TriggerTarget) -> list[str]:
 
 
 def describe_triggers(connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
-    """By name.
-
-    Raises:
-        DatabaseError: they are there, but hidden from an account without the right TRIGGER on the table.
-    """
+    """By name; hidden from some accounts without the right TRIGGER on the table."""
     names = trigger_names(target)
     rows = connection.execute(_DESCRIBE, {"names": names, "schema": target.schema})
     found = [FoundTrigger(name, definition) for name, definition in rows]
-    for name in set(names).difference(trigger.name for trigger in found):
-        _refuse_hidden(connection, target, name)
-    return found
+    seen = {trigger.name for trigger in found}
+    return found + [
+        FoundTrigger(name, None, hidden=_hidden(target))
+        for name in names
+        if name not in seen and _is_denied(connection, target, name)
+    ]
 
 
-def _refuse_hidden(connection: Connection, target: TriggerTarget, name: str) -> None:
-    """Of a trigger that the catalogue does not show, the server says whether it is there."""
+def lacks_right(connection: Connection, target: TriggerTarget) -> str | None:
+    """What an account without the right TRIGGER on the table is told; None for others."""
+    is_denied = any(_is_denied(connection, target, name) for name in trigger_names(target))
+    return _hidden(target) if is_denied else None
+
+
+def _hidden(target: TriggerTarget) -> str:
+    return f"no right to see the triggers of {target.table!r} (needed: GRANT TRIGGER ON {target.table})"
+
+
+def _is_denied(connection: Connection, target: TriggerTarget, name: str) -> bool:
+    """Whether a trigger is there, and not for this account. Other rights may show its name."""
     try:
         connection.exec_driver_sql(
             f"SHOW CREATE TRIGGER {_qualified(name, target)}", execution_options={"no_parameters": True}
         ).close()
     except DBAPIError as error:
-        if error.orig is not None and error.orig.args[0] == _ACCESS_DENIED:
-            raise DatabaseError(
-                f"no right to see the triggers of {target.table!r} (needed: GRANT TRIGGER ON {target.table})"
-            ) from error
+        return error.orig is not None and bool(error.orig.args[0] == _ACCESS_DENIED)
+    return False
+
+
+def queue_triggers(connection: Connection, namespace: Namespace) -> list[QueueTrigger]:
+    """Those in this database whose statement names our queue."""
+    rows = connection.execute(_WRITES_TO, {"change": _RENDERER.queue_name(namespace)})
+    return [
+        QueueTrigger(name, table, None, _RENDERER.statement("drop_trigger", trigger=_RENDERER.name(name)))
+        for name, table in rows
+    ]
 
 
 @contextmanager

@@ -27,11 +27,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.base import Capabilities, Dialect
 from db_dedup.dialects.batches import Rows
-from db_dedup.dialects.postgresql import bulk, changes, errors, keys, sessions, triggers
+from db_dedup.dialects.postgresql import bulk, changes, errors, keys, partitions, sessions, triggers, values
 from db_dedup.dialects.postgresql.arrays import array_parameter
-from db_dedup.dialects.triggers import FoundTrigger, TriggerPlan, TriggerTarget
+from db_dedup.dialects.triggers import FoundTrigger, QueueTrigger, TriggerPlan, TriggerTarget
 from db_dedup.errors import DedupError
-from db_dedup.records import SourceColumn
+from db_dedup.records import Family, SourceColumn
+from db_dedup.schema.names import Namespace
 
 
 class PostgreSQLDialect(Dialect):
@@ -78,6 +79,12 @@ class PostgreSQLDialect(Dialect):
         """Our text is cast to the column's type."""
         return keys.key_equals(column, value, text)
 
+    def is_found_by_text(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[bool] | None:
+        """Asked of types that we do not know."""
+        if column.family is not Family.OTHER:
+            return None
+        return keys.key_equals(column, value, keys.key_text(column, value))
+
     def json_array(self, texts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:
         """With to_json."""
         return keys.json_array(texts)
@@ -93,6 +100,26 @@ class PostgreSQLDialect(Dialect):
     def readable(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:
         """Numbers, booleans and bytes as they are, all else as text."""
         return keys.readable(column, value)
+
+    def partition_names(self, connection: Connection) -> set[str]:
+        """From the catalogue."""
+        return partitions.partition_names(connection)
+
+    def depends_on_session(self, column: SourceColumn, *, is_key: bool) -> bool:  # noqa: ARG002
+        """A range, an array or a composite may hold a date or a float."""
+        return keys.depends_on_session(column)
+
+    def settled(self, connection: Connection) -> AbstractContextManager[None]:
+        """Time zone, styles and digits as in our own sessions."""
+        return sessions.settled(connection)
+
+    def as_stored(self, connection: Connection, given: Sequence[tuple[SourceColumn, object]]) -> list[object]:
+        """Through the database where only that knows the type."""
+        return values.as_stored(connection, given)
+
+    def column_types(self, connection: Connection, table: str, schema: str | None) -> Mapping[str, str]:
+        """From the catalogue, with their schemas."""
+        return values.column_types(connection, table, schema)
 
     def hamming(self, stored: ColumnElement[Any], fingerprint: ColumnElement[int]) -> ColumnElement[int]:
         """With bit_count."""
@@ -153,13 +180,17 @@ class PostgreSQLDialect(Dialect):
         """As the catalogue writes them, whatever the search path."""
         return triggers.describe_triggers(connection, target)
 
+    def queue_triggers(self, connection: Connection, namespace: Namespace) -> list[QueueTrigger]:
+        """By what the functions of the triggers do."""
+        return triggers.queue_triggers(connection, namespace)
+
     def turn(
         self,
         connection: Connection,
         lock: Executable,
         queue: Table,  # noqa: ARG002
     ) -> AbstractContextManager[None]:
-        """At READ COMMITTED each statement sees what is committed; above it, the lock may be refused."""
+        """At READ COMMITTED, where each statement sees what is committed; any other level is refused."""
         return sessions.turn(connection, lock)
 
     def short_lock_wait(self, connection: Connection) -> AbstractContextManager[None]:

@@ -7,19 +7,20 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Table, insert
 from sqlalchemy.exc import DBAPIError
 
-from db_dedup.dialects.batches import Rows, batches
+from db_dedup.dialects.batches import Rows, batches, row_batches
 from db_dedup.dialects.postgresql.arrays import array_text
 from db_dedup.dialects.postgresql.sessions import write_transaction
 
 # Up to some million rows the planner reads the whole table for each UPDATE: let there be few.
 _ROWS_A_STATEMENT = 50_000
+_BYTES_A_STATEMENT = 32 * 1024 * 1024
 
 
 def bulk_insert(connection: Connection, table: Table, columns: Sequence[str], rows: Rows) -> None:
     """COPY, in the connection's own transaction; plain inserts with a driver other than psycopg."""
     if connection.dialect.driver != "psycopg":
         statement = insert(table)
-        for batch in batches(rows, _ROWS_A_STATEMENT):
+        for batch in row_batches(table, columns, rows, _ROWS_A_STATEMENT, _BYTES_A_STATEMENT):
             connection.execute(statement, [dict(zip(columns, row, strict=True)) for row in batch])
         return
     rows = iter(rows)
@@ -43,15 +44,16 @@ def bulk_insert(connection: Connection, table: Table, columns: Sequence[str], ro
 def bulk_update(connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Rows) -> None:
     """UPDATE ... FROM unnest: one array a column."""
     quote = connection.dialect.identifier_preparer.quote
-    names = [quote(name) for name in (key, *columns)]
-    types = [_array_type(connection, table, name) for name in (key, *columns)]
-    values = ", ".join(f"{name} = new.{name}" for name in names[1:])
+    names = [key, *columns]
+    quoted = [quote(name) for name in names]
+    types = [_array_type(connection, table, name) for name in names]
+    values = ", ".join(f"{name} = new.{name}" for name in quoted[1:])
     arrays = ", ".join(f"%s::{kind}" for kind in types)
     statement = (
         f"UPDATE {_name(connection, table)} AS old SET {values} "  # noqa: S608 - names are quoted
-        f"FROM unnest({arrays}) AS new ({', '.join(names)}) WHERE old.{names[0]} = new.{names[0]}"
+        f"FROM unnest({arrays}) AS new ({', '.join(quoted)}) WHERE old.{quoted[0]} = new.{quoted[0]}"
     )
-    for batch in batches(rows, _ROWS_A_STATEMENT):
+    for batch in row_batches(table, names, rows, _ROWS_A_STATEMENT, _BYTES_A_STATEMENT):
         connection.exec_driver_sql(statement, tuple(map(array_text, zip(*batch, strict=True))))
 
 
@@ -59,7 +61,7 @@ def bulk_delete(connection: Connection, table: Table, key: str, ids: Iterable[in
     """DELETE ... = ANY (array)."""
     quoted = connection.dialect.identifier_preparer.quote(key)
     statement = f"DELETE FROM {_name(connection, table)} WHERE {quoted} = ANY (%s::bigint[])"  # noqa: S608
-    for batch in batches(ids, _ROWS_A_STATEMENT):
+    for batch in batches(ids, _ROWS_A_STATEMENT, most_bytes=_BYTES_A_STATEMENT):
         connection.exec_driver_sql(statement, (array_text(batch),))
 
 

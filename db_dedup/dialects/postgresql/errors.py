@@ -6,9 +6,15 @@ from typing import Any, Final
 from sqlalchemy.exc import DataError, ProgrammingError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from db_dedup.dialects.errors import first_line, one_line
+from db_dedup.dialects.errors import ended, first_line, one_line
 from db_dedup.dialects.postgresql.rights import needed_grant
-from db_dedup.errors import ConfigError, DatabaseError, DatabaseUnavailableError, DedupError
+from db_dedup.errors import (
+    ConfigError,
+    DatabaseError,
+    DatabaseUnavailableError,
+    DedupError,
+    TooMuchAtOnceError,
+)
 
 _TERMINAL: Final[Mapping[str, str]] = {
     "25006": "the database is read-only",
@@ -26,12 +32,28 @@ _TRANSIENT: Final[Mapping[str, str]] = {
     "40001": "the transaction met another one",
     "40P01": "two transactions waited for each other",
     "55P03": "a lock was not free in time",
-    "57014": "the server cancelled the statement",
-    "57P01": "the server ended the connection",
-    "57P02": "the server is shutting down",
     "57P03": "the server is starting",
     "53300": "the server has no free connection",
 }
+
+_ENDED: Final[Mapping[str, str]] = {
+    "25P03": "the server ended the connection: idle_in_transaction_session_timeout",
+    "25P04": "the server ended the connection: transaction_timeout",
+    "57014": "the server cancelled the statement",
+    "57P01": "the server ended the connection",
+    "57P02": "the server is shutting down",
+}
+
+_TOO_MUCH: Final[Mapping[str, str]] = {
+    "53200": "the server has too little memory: {message}",
+    "54000": "too much for one statement: {message}",
+}
+
+_FAMILIES: Final = (
+    (DatabaseUnavailableError, _TRANSIENT),
+    (DatabaseError, _TERMINAL),
+    (TooMuchAtOnceError, _TOO_MUCH),
+)
 
 _CONNECTION_CLASS = "08"
 _SHOWN_CLASSES = ("0A", "25", "3D", "3F", "42", "53", "54", "55", "57", "58")
@@ -59,16 +81,19 @@ def translate_error(error: SQLAlchemyError) -> DedupError:
     if state is None or state.startswith(_CONNECTION_CLASS):
         return _connection_error(error, cause)
     message = first_line(cause)
-    if state in _TRANSIENT:
-        return DatabaseUnavailableError(_TRANSIENT[state])
-    if state in _TERMINAL:
-        needed = needed_grant(message, getattr(error, "statement", None) or "")
-        return DatabaseError(_TERMINAL[state].format(message=message, needed=needed))
+    if state in _ENDED:
+        return ended(error, _ENDED[state])
+    for family, words in _FAMILIES:
+        if state in words:
+            needed = needed_grant(message, getattr(error, "statement", None) or "")
+            return family(words[state].format(message=message, needed=needed))
     shown = message if state.startswith(_SHOWN_CLASSES) else type(cause).__name__
     return DatabaseError(f"PostgreSQL refused (SQLSTATE {state}): {shown}")
 
 
 def _connection_error(error: SQLAlchemyError, cause: BaseException) -> DedupError:
+    if getattr(error, "connection_invalidated", False):
+        return DatabaseUnavailableError("the connection was lost")
     message = one_line(cause)
     if isinstance(error, ProgrammingError):
         return ConfigError(f"the database URL has a part that the driver does not take: {message}")
@@ -76,4 +101,8 @@ def _connection_error(error: SQLAlchemyError, cause: BaseException) -> DedupErro
         return DatabaseError(f"PostgreSQL refused: {message}")
     if any(words in message for words in _REFUSED):
         return DatabaseError(f"cannot connect: {message}")
-    return DatabaseUnavailableError(f"cannot connect: {message}")
+    if getattr(error, "statement", None) is not None:
+        message = f"the connection was lost: {message}"
+    else:
+        message = f"cannot connect: {message}"
+    return ended(error, message)

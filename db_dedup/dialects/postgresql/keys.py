@@ -14,7 +14,7 @@ from sqlalchemy import (
     FromClause,
     Integer,
     Text,
-    case,
+    and_,
     cast,
     collate,
     column,
@@ -31,6 +31,11 @@ from db_dedup.dialects.postgresql.arrays import array_parameter
 from db_dedup.records import Family, SourceColumn
 
 _COLLATABLE = re.compile(r"(VARCHAR|CHAR|TEXT|CITEXT|NAME|BPCHAR)\b", re.IGNORECASE)
+
+_FLOAT = re.compile(r"DOUBLE|REAL|FLOAT", re.IGNORECASE)
+_UNSCALED = re.compile(r"NUMERIC|DECIMAL", re.IGNORECASE)
+_PLAIN_COLLATIONS: Final = (None, "default", "C", "POSIX", "ucs_basic")
+"""Those that cannot take different texts for equal."""
 
 
 class _NamedType(UserDefinedType[Any]):
@@ -66,10 +71,13 @@ def key_equals(
         return value == func.timezone(sql_text("UTC"), cast(text, TIMESTAMP))
     if not column.type_name:
         return cast(value, Text) == text
-    typed = cast(text, _NamedType(column.type_name))
+    wanted = typed(column, text)
     if _COLLATABLE.match(column.type_name):
-        return value == collate(typed, column.collation or "default")
-    return value == typed
+        wanted = collate(wanted, column.collation or "default")
+    if _is_exact(column):
+        return value == wanted
+    # Byte by byte: equal are also 1.0 and 1.00, and what a collation or CITEXT takes for the same.
+    return and_(value == wanted, _CATALOG.record_image_eq(func.row(value), func.row(wanted)))
 
 
 def json_array(texts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:
@@ -95,6 +103,16 @@ def readable(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[A
     return value if column.family in NATIVE_FAMILIES else _text(column, value)
 
 
+def depends_on_session(column: SourceColumn) -> bool:
+    """Whether its text depends on the session's time zone, styles or digits."""
+    return column.family is Family.OTHER or _FLOAT.match(column.type_name) is not None
+
+
+def typed(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:
+    """A value as one of the column's type."""
+    return cast(value, _NamedType(column.type_name))
+
+
 def _text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
     if column.family is Family.BINARY:
         return _CATALOG.encode(cast(value, _NamedType("pg_catalog.bytea")), sql_text("hex"), type_=Text)
@@ -115,14 +133,20 @@ def _joined(one: ColumnElement[str], other: ColumnElement[str]) -> ColumnElement
 
 
 def _date_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
-    if column.type_name.upper() == "DATE":
-        written = _CATALOG.to_char(value, sql_text("YYYY-MM-DD"))
-    else:
-        plain = _CATALOG.timezone(sql_text("UTC"), value) if _is_zoned(column) else value
-        written = _CATALOG.to_char(plain, sql_text("YYYY-MM-DD HH24:MI:SS.US"))
-        for tail in ("0", "."):  # 20:00:00.500000 becomes 20:00:00.5
-            written = _CATALOG.rtrim(written, sql_text(tail))
-    return case((_CATALOG.isfinite(value), type_coerce(written, Text)), else_=_as_text(value))
+    """As in JSON, which no session changes: "2019-02-14 20:00:00.5", "0044-03-15 BC", "infinity"."""
+    plain = _CATALOG.timezone(sql_text("UTC"), value) if _is_zoned(column) else value
+    written = _CATALOG.btrim(_as_text(_CATALOG.to_json(plain)), sql_text('"'))
+    return type_coerce(_CATALOG.replace(written, sql_text("T"), sql_text(" ")), Text)
+
+
+def _is_exact(column: SourceColumn) -> bool:
+    """Whether no two of its values are equal that have different texts."""
+    match column.family:
+        case Family.TEXT:
+            return column.collation in _PLAIN_COLLATIONS and not column.type_name.upper().startswith("CITEXT")
+        case Family.NUMBER:
+            return _UNSCALED.fullmatch(column.type_name) is None
+    return column.family is not Family.OTHER
 
 
 def _is_zoned(column: SourceColumn) -> bool:

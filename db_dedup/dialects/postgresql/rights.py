@@ -6,7 +6,7 @@ from typing import Final
 
 _DENIED: Final = re.compile(r"permission denied for (?:materialized )?(\w+) (.+)")
 _NAMES_A_TABLE: Final = re.compile(r"\b(?:INTO|COPY|UPDATE|FROM)\s+", re.IGNORECASE)
-_LOCKS: Final = re.compile(r"\bFOR (?:NO KEY )?UPDATE\b", re.IGNORECASE)
+_LOCKS: Final = re.compile(r"\bFOR (?:(?:NO KEY )?UPDATE|SHARE)\b", re.IGNORECASE)
 _RIGHTS_OF_TARGET: Final[Mapping[str, str]] = {
     "INSERT": "INSERT",
     "COPY": "INSERT",
@@ -43,8 +43,8 @@ def _rights_on(name: str, verb: str, statement: str) -> str:
         return "SELECT"
     if verb == "INSERT" and " RETURNING " in statement:
         return "SELECT, INSERT"
-    if verb == "DELETE" and _LOCKS.search(statement):
-        return "SELECT, UPDATE, DELETE"
+    if verb in ("SELECT", "DELETE") and _LOCKS.search(statement):
+        return "SELECT, UPDATE, DELETE" if verb == "DELETE" else "SELECT, UPDATE"
     return _RIGHTS_OF_TARGET.get(verb, "SELECT")
 
 

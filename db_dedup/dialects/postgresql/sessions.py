@@ -1,7 +1,7 @@
 """How we open a PostgreSQL session, and what its transactions see."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any, Final
 
 from sqlalchemy import URL, Connection, Engine, Executable, event, func, select
@@ -9,6 +9,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 
 from db_dedup.dialects.connecting import refuse_options
 from db_dedup.dialects.turns import TURN_SECONDS, no_transaction
+from db_dedup.errors import ConfigError
 
 OPTIONS: Final[Mapping[str, Any]] = {"pool_pre_ping": True}
 
@@ -18,8 +19,12 @@ _PINS: Final = {
     "intervalstyle": "iso_8601",
     "bytea_output": "hex",
     "extra_float_digits": "1",
+    "lc_monetary": "C",
     "standard_conforming_strings": "on",
 }
+
+_SEES_COMMITS: Final = ("READ COMMITTED", "READ UNCOMMITTED")
+"""Isolation levels at which each statement sees what is committed when it begins."""
 
 _NOT_IN_A_URL: Final = ("autocommit", "context", "cursor_factory", "prepare_threshold", "row_factory")
 """Options of the driver that take no text."""
@@ -62,7 +67,17 @@ def write_transaction(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def turn(connection: Connection, lock: Executable) -> Iterator[None]:
-    """The caller's own transaction, which has a number from its first lock on."""
+    """Use the caller's own transaction, which has a number from its first lock on.
+
+    Raises:
+        ConfigError: each statement is committed by itself, or reads the database as it was at the first one.
+    """
+    level = connection.scalar(select(func.upper(func.current_setting("transaction_isolation"))))
+    if level not in _SEES_COMMITS:
+        raise ConfigError(
+            f"a check that blocks must see what others have committed by then, and this transaction is at "
+            f'{level}: begin it with isolation_level="READ COMMITTED"'
+        )
     with setting(connection, "lock_timeout", f"{TURN_SECONDS}s"):
         connection.execute(lock)
     if connection.scalar(select(func.txid_current_if_assigned())) is None:
@@ -70,13 +85,42 @@ def turn(connection: Connection, lock: Executable) -> Iterator[None]:
     yield
 
 
-@contextmanager
-def setting(connection: Connection, name: str, value: str) -> Iterator[None]:
+def setting(connection: Connection, name: str, value: str) -> AbstractContextManager[None]:
     """Another value for this transaction; put back unless it failed."""
-    before = connection.scalar(select(func.current_setting(name)))
-    connection.execute(select(func.set_config(name, value, True)))
-    yield
-    connection.execute(select(func.set_config(name, before, True)))
+    return _settings(connection, {name: value})
+
+
+def settled(connection: Connection) -> AbstractContextManager[None]:
+    """What our own sessions pin, for this transaction; put back unless it failed."""
+    return _settings(connection, _PINS)
+
+
+def is_autocommit(connection: Connection) -> bool:
+    """Whether each statement is a transaction of its own."""
+    return bool(getattr(connection.connection.dbapi_connection, "autocommit", False))
+
+
+@contextmanager
+def _settings(connection: Connection, wanted: Mapping[str, str]) -> Iterator[None]:
+    current = connection.execute(select(*(func.current_setting(name).label(name) for name in wanted)))
+    before = dict(current.mappings().one())
+    changed = {name: value for name, value in wanted.items() if before[name] != value}
+    # Where each statement is a transaction, what is set for one is gone with the next.
+    is_local = not is_autocommit(connection)
+    _set(connection, changed, is_local)
+    try:
+        yield
+    except BaseException:
+        if not is_local:
+            _set(connection, {name: before[name] for name in changed}, is_local)
+        raise
+    _set(connection, {name: before[name] for name in changed}, is_local)
+
+
+def _set(connection: Connection, values: Mapping[str, str], is_local: bool) -> None:
+    if values:
+        calls = (func.set_config(name, value, is_local) for name, value in values.items())
+        connection.execute(select(*calls))
 
 
 def _set_up(connection: DBAPIConnection, _record: object) -> None:

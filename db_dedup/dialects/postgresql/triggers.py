@@ -14,13 +14,14 @@ from db_dedup.dialects.postgresql.sessions import setting
 from db_dedup.dialects.triggers import (
     LOCK_WAIT_SECONDS,
     FoundTrigger,
+    QueueTrigger,
     Renderer,
     TriggerPlan,
     TriggerTarget,
     row_of_trigger,
 )
 from db_dedup.records import Family
-from db_dedup.schema.names import fit_name
+from db_dedup.schema.names import Namespace, fit_name
 
 EVENTS: Final = ("insert", "update", "delete", "truncate")
 _LIMIT: Final = 63
@@ -29,6 +30,7 @@ _RENDERER: Final = Renderer(postgresql.dialect, _SQL)
 _FIND_TABLE: Final = text("SELECT CAST(to_regclass(:table) AS oid)")
 _DESCRIBE_FUNCTION: Final = text((_SQL / "describe_function.sql").read_text(encoding="utf-8"))
 _DESCRIBE_TRIGGERS: Final = text((_SQL / "describe_triggers.sql").read_text(encoding="utf-8"))
+_WRITES_TO: Final = text((_SQL / "list_queue_triggers.sql").read_text(encoding="utf-8"))
 _FAULTS: Final = {
     "D": "is disabled",
     "O": "does not fire in sessions that replicate",
@@ -99,6 +101,22 @@ def describe_triggers(connection: Connection, target: TriggerTarget) -> list[Fou
     return [
         *(FoundTrigger(name, definition) for name, definition in functions),
         *(FoundTrigger(name, definition, _FAULTS.get(enabled)) for name, definition, enabled in triggers),
+    ]
+
+
+def queue_triggers(connection: Connection, namespace: Namespace) -> list[QueueTrigger]:
+    """Those whose function names our queue."""
+    rows = connection.execute(_WRITES_TO, {"change": _RENDERER.queue_name(namespace)})
+    return [
+        QueueTrigger(
+            name,
+            table,
+            function,
+            _RENDERER.statement(
+                "drop_trigger", trigger=_RENDERER.name(name), table=_RENDERER.name(table, schema)
+            ),
+        )
+        for name, schema, table, function in rows
     ]
 
 

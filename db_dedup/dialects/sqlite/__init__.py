@@ -10,9 +10,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from db_dedup.dialects.base import Capabilities, Dialect
 from db_dedup.dialects.batches import Rows
 from db_dedup.dialects.sqlite import bulk, changes, errors, keys, sessions, triggers
-from db_dedup.dialects.triggers import FoundTrigger, TriggerPlan, TriggerTarget
+from db_dedup.dialects.triggers import FoundTrigger, QueueTrigger, TriggerPlan, TriggerTarget
 from db_dedup.errors import DedupError
 from db_dedup.records import SourceColumn
+from db_dedup.schema.names import Namespace
 
 
 class SQLiteDialect(Dialect):
@@ -56,15 +57,19 @@ class SQLiteDialect(Dialect):
         """A database in memory is one connection's own."""
         return not sessions.is_in_memory(engine.url)
 
-    def key_text(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:  # noqa: ARG002
-        """As stored; a blob in lower-case hexadecimal digits."""
-        return keys.key_text(value)
+    def key_text(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
+        """Integers and texts as stored; what has another storage class than it seems to have says so."""
+        return keys.key_text(column, value)
 
     def key_equals(
         self, column: SourceColumn, value: ColumnElement[Any], text: ColumnElement[str]
     ) -> ColumnElement[bool]:
-        """The column's own affinity converts our text."""
+        """Our text is turned into the value that it was made from, of the same storage class."""
         return keys.key_equals(column, value, text)
+
+    def is_found_by_text(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[bool]:
+        """Not each real, and in UTF-16 not each blob."""
+        return keys.is_found_by_text(column, value)
 
     def json_array(self, texts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:
         """With json_quote."""
@@ -81,6 +86,14 @@ class SQLiteDialect(Dialect):
     def readable(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:  # noqa: ARG002
         """As stored."""
         return value
+
+    def depends_on_session(self, column: SourceColumn, *, is_key: bool) -> bool:  # noqa: ARG002
+        """A text that is no valid UTF-8 may be in any of them."""
+        return True
+
+    def settled(self, connection: Connection) -> AbstractContextManager[None]:
+        """Broken text can be read."""
+        return sessions.broken_text_readable(connection)
 
     def hamming(self, stored: ColumnElement[Any], fingerprint: ColumnElement[int]) -> None:  # noqa: ARG002
         """SQLite has neither XOR nor a count of bits."""
@@ -125,6 +138,10 @@ class SQLiteDialect(Dialect):
     def describe_triggers(self, connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
         """From the catalogue table, which keeps the statements."""
         return triggers.describe_triggers(connection, target)
+
+    def queue_triggers(self, connection: Connection, namespace: Namespace) -> list[QueueTrigger]:
+        """By what the triggers do."""
+        return triggers.queue_triggers(connection, namespace)
 
     def turn(
         self,

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, DateTime, Engine, Table
 
-from db_dedup.dialects.batches import Rows, batches
+from db_dedup.dialects.batches import Rows, batches, row_batches
 from db_dedup.dialects.sqlite.sessions import write_transaction
 
 _ROWS_A_CALL = 10_000
@@ -18,7 +18,7 @@ def bulk_insert(connection: Connection, table: Table, columns: Sequence[str], ro
     quote = connection.dialect.identifier_preparer.quote
     names, marks = ", ".join(map(quote, columns)), ", ".join("?" for _ in columns)
     statement = f"INSERT INTO {quote(table.name)} ({names}) VALUES ({marks})"  # noqa: S608 - names are quoted
-    _execute(connection, statement, _storable(table, columns, rows))
+    _execute(connection, statement, table, columns, rows)
 
 
 def bulk_update(connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Rows) -> None:
@@ -26,14 +26,15 @@ def bulk_update(connection: Connection, table: Table, key: str, columns: Sequenc
     quote = connection.dialect.identifier_preparer.quote
     values = ", ".join(f"{quote(column)} = ?{i}" for i, column in enumerate(columns, 2))
     statement = f"UPDATE {quote(table.name)} SET {values} WHERE {quote(key)} = ?1"  # noqa: S608 - names are quoted
-    _execute(connection, statement, _storable(table, [key, *columns], rows))
+    _execute(connection, statement, table, [key, *columns], rows)
 
 
 def bulk_delete(connection: Connection, table: Table, key: str, ids: Iterable[int]) -> None:
     """DELETE by key."""
     quote = connection.dialect.identifier_preparer.quote
     statement = f"DELETE FROM {quote(table.name)} WHERE {quote(key)} = ?"  # noqa: S608 - names are quoted
-    _execute(connection, statement, ((row_id,) for row_id in ids))
+    for batch in batches(((row_id,) for row_id in ids), _ROWS_A_CALL):
+        connection.exec_driver_sql(statement, batch)
 
 
 def refresh_statistics(engine: Engine, table: Table) -> None:
@@ -42,8 +43,10 @@ def refresh_statistics(engine: Engine, table: Table) -> None:
         connection.exec_driver_sql(f"ANALYZE {connection.dialect.identifier_preparer.quote(table.name)}")
 
 
-def _execute(connection: Connection, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
-    for batch in batches(rows, _ROWS_A_CALL):
+def _execute(
+    connection: Connection, statement: str, table: Table, columns: Sequence[str], rows: Rows
+) -> None:
+    for batch in row_batches(table, columns, _storable(table, columns, rows), _ROWS_A_CALL):
         connection.exec_driver_sql(statement, batch)
 
 

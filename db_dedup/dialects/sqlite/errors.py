@@ -7,7 +7,7 @@ from typing import Final
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.errors import first_line
-from db_dedup.errors import DatabaseError, DatabaseUnavailableError, DedupError
+from db_dedup.errors import DatabaseError, DatabaseUnavailableError, DedupError, TooMuchAtOnceError
 
 _TERMINAL: Final[Mapping[int, str]] = {
     sqlite3.SQLITE_READONLY: "the SQLite file, or the folder it lies in, is read-only",
@@ -34,6 +34,8 @@ def translate_error(error: SQLAlchemyError) -> DedupError:
     if _BROKEN_TEXT in str(cause):  # the driver's own words show the text
         return DatabaseError("a text in the SQLite file is no valid UTF-8: give its URL instead of an Engine")
     code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_TOOBIG:
+        return TooMuchAtOnceError("a statement or a value is larger than SQLite takes")
     if code in _TRANSIENT:
         return DatabaseUnavailableError(_TRANSIENT[code])
     if code in _TERMINAL:

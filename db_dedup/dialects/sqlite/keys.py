@@ -1,34 +1,115 @@
-"""Row keys in SQLite, where a column may hold values of any type."""
+"""Row keys in SQLite, where a column may hold values of any storage class.
+
+The text of a key says which storage class its value has, so that the same value is found again:
+
+| value | text |
+|---|---|
+| integer | its digits |
+| real | 15 digits, or 17 where 15 do not bring it back |
+| text | itself |
+| blob | `x'00ff'`; in a column declared as BLOB the hexadecimal digits alone |
+
+A text that reads like a value of another class is written as `t'10'`. In a column declared as BLOB an integer
+that reads like hexadecimal digits is written as `n'10'`.
+"""
 
 import json
+import re
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, FromClause, Integer, Text, case, cast, func, select
+from sqlalchemy import (
+    REAL,
+    ColumnElement,
+    FromClause,
+    Integer,
+    Text,
+    and_,
+    case,
+    cast,
+    collate,
+    func,
+    literal_column,
+    not_,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import LargeBinary
 
 from db_dedup.dialects.keys import between_commas, concatenate, sql_text
 from db_dedup.records import Family, SourceColumn
 
+_BLOB_OF_HEX: Final = (
+    (Path(__file__).with_name("sql") / "blob_of_hex.sql").read_text(encoding="utf-8").strip()
+)
+_ALL_BYTES: Final = bytes(range(256)).hex()
+_STORES_TEXT: Final = re.compile(r"(?!.*INT).*(CHAR|CLOB|TEXT)", re.IGNORECASE)
+"""Declared types whose affinity turns every number into text."""
 
-def key_text(value: ColumnElement[Any]) -> ColumnElement[str]:
-    """A value as text, a blob in lower-case hexadecimal digits."""
-    is_blob = func.typeof(value) == sql_text("blob")
-    return case((is_blob, func.lower(func.hex(value))), else_=cast(value, Text))
+
+class _BlobOfHex(FunctionElement[bytes]):
+    """The blob of some hexadecimal digits; SQLite has had a function for it since 3.41 alone."""
+
+    inherit_cache = True
+    type = LargeBinary()
+
+
+@compiles(_BlobOfHex)
+def _write_blob_of_hex(element: _BlobOfHex, compiler: SQLCompiler, **options: Any) -> str:
+    return _BLOB_OF_HEX.format(text=compiler.process(element.clauses, **options), bytes=_ALL_BYTES)
+
+
+def key_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
+    """A value as text that says its storage class."""
+    written = cast(value, Text)
+    integer: ColumnElement[str] = written
+    blob: ColumnElement[str] = func.lower(func.hex(value))
+    if _is_blob(column):
+        integer = case((_is_even(func.length(written)), _marked("n", written)), else_=written)
+    else:
+        blob = _marked("x", blob)
+    text = case((_reads_otherwise(column, written), _marked("t", written)), else_=written)
+    is_exact = cast(written, REAL) == value
+    return case(
+        (sql_text("integer"), integer),
+        (sql_text("text"), text),
+        (sql_text("blob"), blob),
+        (sql_text("real"), case((is_exact, written), else_=_seventeen_digits(value))),
+        value=func.typeof(value),
+    )
 
 
 def key_equals(
     column: SourceColumn, value: ColumnElement[Any], text: ColumnElement[str]
 ) -> ColumnElement[bool]:
-    """Compare with the user's column on the left: its affinity and its collation decide."""
-    if column.family is Family.BINARY:
-        # Older versions cannot turn hexadecimal digits into a blob; our own index on row keys serves instead.
-        return key_text(value) == text
-    if not column.type_name:
-        # Without a declared type nothing converts our text.
-        number = cast(text, Integer)
-        text = case((cast(number, Text) == text, number), else_=text)
+    """Compare with the user's column on the left, so that its index serves, and then what both are as text.
+
+    The column's affinity and collation take different values for equal ones, such as 1, 1.0 and '1'.
+    """
     # Not ==, which may swap its sides.
-    return value.bool_op("=")(text)
+    return and_(
+        value.bool_op("=")(_value_of(column, text)), collate(key_text(column, value), "BINARY") == text
+    )
+
+
+def is_found_by_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Whether a value is found by its text.
+
+    The digits of a very large or small real may not bring it back, and in a database in UTF-16, where a
+    character has two bytes, no blob of an odd length is made from its digits.
+    """
+    has_utf_16 = func.length(cast(sql_text("a"), LargeBinary)) > literal_column("1")
+    # Not OR, of which SQLite may evaluate both sides.
+    return case(
+        (func.typeof(value).in_([sql_text("integer"), sql_text("text"), sql_text("null")]), true()),
+        (and_(func.typeof(value) == sql_text("blob"), not_(has_utf_16)), true()),
+        else_=key_equals(column, value, key_text(column, value)),
+    )
 
 
 def json_array(texts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:
@@ -46,3 +127,64 @@ def key_list(row_keys: Sequence[str]) -> FromClause:
     """Row keys as a table, from one parameter."""
     items = func.json_each(json.dumps(row_keys, ensure_ascii=False)).table_valued("value", name="dedup_item")
     return select(cast(items.c.value, Text).label("row_key")).subquery("dedup_key")
+
+
+def _value_of(column: SourceColumn, text: ColumnElement[str]) -> ColumnElement[Any]:
+    """The value that `key_text` wrote; as a CASE it has no affinity of its own."""
+    marked = func.substr(text, literal_column("3"), func.length(text) - literal_column("3"))
+    whens: list[tuple[Any, Any]] = [(_is_like(text, "t'*'"), marked)]
+    if _is_blob(column):
+        whens += [(_is_like(text, "n'*'"), cast(marked, Integer)), (_is_hexadecimal(text), _BlobOfHex(text))]
+    else:
+        whens.append((_is_like(text, "x'*'"), _BlobOfHex(marked)))
+    if not _stores_text(column):
+        whens += [(_is_integer(text), cast(text, Integer)), (_is_real(text), cast(text, REAL))]
+    return case(*whens, else_=text)
+
+
+def _reads_otherwise(column: SourceColumn, text: ColumnElement[str]) -> ColumnElement[bool]:
+    """Whether a stored text reads like the key of a value of another storage class."""
+    readings = [_is_like(text, "[ntx]'*'")]
+    if _is_blob(column):
+        readings.append(_is_hexadecimal(text))
+    if not _stores_text(column):
+        readings += [_is_integer(text), _is_real(text)]
+    return or_(*readings)
+
+
+def _is_integer(text: ColumnElement[str]) -> ColumnElement[bool]:
+    return cast(cast(text, Integer), Text) == text
+
+
+def _is_real(text: ColumnElement[str]) -> ColumnElement[bool]:
+    number = cast(text, REAL)
+    return or_(cast(number, Text) == text, _seventeen_digits(number) == text)
+
+
+def _is_hexadecimal(text: ColumnElement[str]) -> ColumnElement[bool]:
+    """Whether it reads like a blob's digits; "" is the empty blob."""
+    return and_(not_(_is_like(text, "*[^0-9a-f]*")), _is_even(func.length(text)))
+
+
+def _is_even(length: ColumnElement[int]) -> ColumnElement[bool]:
+    return length.op("%")(literal_column("2")) == literal_column("0")
+
+
+def _is_like(text: ColumnElement[str], pattern: str) -> ColumnElement[bool]:
+    return text.op("GLOB", is_comparison=True)(sql_text(pattern))
+
+
+def _marked(mark: str, text: ColumnElement[str]) -> ColumnElement[str]:
+    return concatenate([sql_text(f"{mark}'"), text, sql_text("'")])
+
+
+def _seventeen_digits(number: ColumnElement[Any]) -> ColumnElement[str]:
+    return func.printf(sql_text("%!.17g"), number)
+
+
+def _is_blob(column: SourceColumn) -> bool:
+    return column.family is Family.BINARY
+
+
+def _stores_text(column: SourceColumn) -> bool:
+    return _STORES_TEXT.match(column.type_name) is not None

@@ -50,7 +50,7 @@ def read_snapshot(engine: Engine) -> Iterator[Connection]:
     with engine.connect() as connection, connection.begin() as transaction:
         if not _is_in_transaction(connection):
             connection.exec_driver_sql("BEGIN")
-        with _broken_text_readable(connection):
+        with broken_text_readable(connection):
             yield connection
         transaction.rollback()
 
@@ -62,7 +62,7 @@ def write_transaction(engine: Engine) -> Iterator[Connection]:
         if _is_in_transaction(connection):
             connection.exec_driver_sql("COMMIT")  # nothing was done in it
         connection.exec_driver_sql("BEGIN IMMEDIATE")
-        with _broken_text_readable(connection):
+        with broken_text_readable(connection):
             yield connection
 
 
@@ -72,8 +72,20 @@ def turn(connection: Connection, lock: Executable) -> Iterator[None]:
     connection.execute(lock)
     if not _is_in_transaction(connection):
         raise no_transaction()
-    with _broken_text_readable(connection):
+    with broken_text_readable(connection):
         yield
+
+
+@contextmanager
+def broken_text_readable(connection: Connection) -> Iterator[None]:
+    """Also where the engine is the user's own, whose sessions stay as they were."""
+    session: Any = connection.connection.dbapi_connection
+    before = session.text_factory
+    session.text_factory = _readable_text
+    try:
+        yield
+    finally:
+        session.text_factory = before
 
 
 def is_in_wal_mode(connection: Connection) -> bool:
@@ -97,18 +109,6 @@ def _begin(connection: Connection) -> None:
 def _readable_text(stored: bytes) -> str:
     # Broken bytes stay apart from each other: of two keys with such, one must not pass for the other.
     return stored.decode("utf-8", "surrogateescape")
-
-
-@contextmanager
-def _broken_text_readable(connection: Connection) -> Iterator[None]:
-    """Also where the engine is the user's own, whose sessions stay as they were."""
-    session: Any = connection.connection.dbapi_connection
-    before = session.text_factory
-    session.text_factory = _readable_text
-    try:
-        yield
-    finally:
-        session.text_factory = before
 
 
 def _is_file(name: str) -> bool:

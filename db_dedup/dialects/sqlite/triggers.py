@@ -13,7 +13,15 @@ from sqlalchemy import ColumnElement, Connection, bindparam, collate, text
 from sqlalchemy.dialects import sqlite
 
 from db_dedup.dialects.base import Dialect
-from db_dedup.dialects.triggers import FoundTrigger, Renderer, TriggerPlan, TriggerTarget, row_of_trigger
+from db_dedup.dialects.triggers import (
+    FoundTrigger,
+    QueueTrigger,
+    Renderer,
+    TriggerPlan,
+    TriggerTarget,
+    row_of_trigger,
+)
+from db_dedup.schema.names import Namespace
 
 EVENTS: Final = ("insert", "update", "delete")
 _RENDERER: Final = Renderer(sqlite.dialect, Path(__file__).with_name("sql"))
@@ -21,6 +29,10 @@ _NOW: Final = "strftime('%Y-%m-%d %H:%M:%f', 'now') || '000'"
 _CATALOGUE: Final = text(
     "SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger' AND name IN :names"
 ).bindparams(bindparam("names", expanding=True))
+
+_WRITES_TO: Final = text(
+    "SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger' AND instr(sql, :change) > 0 ORDER BY 1"
+)
 
 
 def trigger_names(target: TriggerTarget) -> list[str]:
@@ -61,6 +73,15 @@ def describe_triggers(connection: Connection, target: TriggerTarget) -> list[Fou
     """By name; SQLite keeps the statement that made them, and cannot disable one."""
     rows = connection.execute(_CATALOGUE, {"names": trigger_names(target)})
     return [FoundTrigger(name, f"{table}\n{sql}") for name, table, sql in rows]
+
+
+def queue_triggers(connection: Connection, namespace: Namespace) -> list[QueueTrigger]:
+    """Those whose statement names our queue."""
+    rows = connection.execute(_WRITES_TO, {"change": _RENDERER.queue_name(namespace)})
+    return [
+        QueueTrigger(name, table, None, _RENDERER.statement("drop_trigger", trigger=_RENDERER.name(name)))
+        for name, table in rows
+    ]
 
 
 @contextmanager

@@ -8,7 +8,8 @@ import numpy as np
 
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.table_scan import MEASURE_OF
-from db_dedup.engines.fingerprinter import NOTHING_TO_SAY, FingerprintedRows, Fingerprinter
+from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter
+from db_dedup.engines.row_texts import NOTHING_TO_SAY
 from db_dedup.flow.similarity import similarities
 from db_dedup.flow.sketches import least_passages
 from db_dedup.records import RuleTest, SourceRow, StoredLink, Verdict
@@ -67,8 +68,8 @@ class RuleApplier:
             ConfigError: no such segmenter, or user words that it cannot take.
         """
         self._watched = watched
-        words = watched.model_copy(update={"similarity": "word_jaccard"})
-        self.fingerprinter = Fingerprinter(words)
+        words = watched.model_copy(update={"similarity": "word_jaccard", "bands": False})
+        self._words = Fingerprinter(words)
         self._grams = Fingerprinter(watched.model_copy(update={"similarity": "char_overlap", "bands": True}))
 
     def apply(self, row_a: SourceRow, row_b: SourceRow, is_rejected: IsRejected) -> AppliedRule:
@@ -80,8 +81,9 @@ class RuleApplier:
             is_rejected: whether people have said that texts of these digests are no duplicates.
         """
         values, within = [row_a.values, row_b.values], [row_a.within, row_b.within]
-        words = self.fingerprinter.fingerprint(values, within)
-        grams = self._grams.fingerprint(values)
+        words = self._words.fingerprint(values, within)
+        # Known rows are not cut into words a second time.
+        grams = self._grams.fingerprint(values, within, words.digests, compares_known=True)
         scores = {
             name: _similarity(measure, grams if name.startswith("char_") else words)
             for name, measure in MEASURE_OF.items()

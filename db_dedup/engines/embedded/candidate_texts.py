@@ -1,23 +1,27 @@
 """The texts of candidates, read again where the similarity or `within` asks for them."""
 
-from collections.abc import Collection, Sequence
-from typing import Protocol
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from db_dedup.config import WatchedTable
-from db_dedup.dialects.batches import batches
+from db_dedup.engines.embedded.ragged import Ragged
 from db_dedup.engines.embedded.table_scan import MEASURE_OF
 from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter
-from db_dedup.flow.features import NO_FEATURES, Features, concatenate_features
+from db_dedup.flow.features import Features
 from db_dedup.flow.similarity import similarities
-from db_dedup.flow.sketches import Sketches, concatenate_sketches
+from db_dedup.flow.sketches import Sketches
 from db_dedup.records import SourceRow
 from db_dedup.store.row_faults import is_of_a_row
 from db_dedup.store.source import Source
 
-_ROWS_A_BATCH = 1000
+ROWS_A_BATCH: Final = 1000
+
+_NO_PLACE: Final = -1
 
 
 class Stored(Protocol):
@@ -53,11 +57,13 @@ class CandidateTexts:
         self._measure = MEASURE_OF[watched.rule.similarity]
         self._threshold = watched.rule.threshold
         self.is_needed = self._measure is not None or bool(watched.within) or watched.rule.bands
-        self._sketches: list[Sketches] = []
+        self._keeps_weights = watched.rule.similarity == "cosine"
         self.stale: set[str] = set()
         self._place_of: dict[int, int] = {}
+        self._ids: list[int | None] = []
         self._within: list[str | None] = []
-        self._parts: list[Features] = []
+        self._features = Ragged(np.uint64, np.int64) if self._keeps_weights else Ragged(np.uint64)
+        self._sketches = Ragged(np.uint64)
 
     def add(self, ids: Sequence[int | None], rows: Sequence[SourceRow], done: FingerprintedRows) -> None:
         """Keep the features of rows that were read for another reason, if they have an id."""
@@ -67,16 +73,30 @@ class CandidateTexts:
         for i, row_id in enumerate(ids):
             if row_id is not None and not done.is_known[i]:
                 self._place_of[row_id] = first + i
+        self._ids += ids
         self._within += [row.within for row in rows]
-        self._parts.append(done.features)
-        self._sketches.append(done.sketches)
+        features, sketches = done.features, done.sketches
+        self._features.add(features.counts, [features.hashes, features.weights][: 1 + self._keeps_weights])
+        self._sketches.add(sketches.counts, [sketches.values])
+
+    @contextmanager
+    def for_a_while(self) -> Iterator[None]:
+        """Forget at the end of the block what was read within; which rows are stale is remembered."""
+        count = len(self._within)
+        yield
+        for row_id in self._ids[count:]:
+            if row_id is not None:
+                self._place_of.pop(row_id, None)
+        del self._ids[count:], self._within[count:]
+        self._features.keep(count)
+        self._sketches.keep(count)
 
     def read(self, connection: Connection, rows: Collection[Stored]) -> None:
         """Have the features of these rows; one that has changed, is gone or cannot be read becomes stale."""
         if not self.is_needed:
             return
         wanted = [row for row in rows if row.id not in self._place_of and row.row_key not in self.stale]
-        for batch in batches(wanted, _ROWS_A_BATCH):
+        for batch in self._source.batches(wanted, ROWS_A_BATCH):
             if self._passes_over_broken:
                 self._read_readable(connection, batch)
             else:
@@ -98,9 +118,7 @@ class CandidateTexts:
 
     def _read_batch(self, connection: Connection, batch: Sequence[Stored]) -> None:
         stored = {row.row_key: row for row in batch}
-        rows_now = self._source.read_rows(connection, list(stored))
-        # A database may take another spelling of a key for the same.
-        found = list({r.row_key: r for r in rows_now if r.row_key in stored}.values())
+        found = list(self._source.read_rows(connection, list(stored)))
         fresh = [stored.pop(r.row_key) for r in found]
         done = self._fingerprinter.fingerprint(
             [r.values for r in found],
@@ -116,12 +134,13 @@ class CandidateTexts:
                 del self._place_of[row.id]
 
     def features(self) -> Features:
-        """The features of all rows that were read."""
-        return concatenate_features(self._parts) if self._parts else NO_FEATURES
+        """The features of all rows that were read; without weights where the measure asks for none."""
+        weights = self._features.values(1) if self._keeps_weights else np.empty(0, np.int64)
+        return Features(self._features.starts, self._features.values(0), weights)
 
     def sketches(self) -> Sketches:
         """The sketches of all rows that were read."""
-        return concatenate_sketches(self._sketches)
+        return Sketches(self._sketches.starts, self._sketches.values(0))
 
     def place(self, row_id: int) -> int | None:
         """Where a row's features stand; None where it is stale."""
@@ -131,25 +150,34 @@ class CandidateTexts:
         """What the row at this place must agree in with a duplicate."""
         return self._within[place]
 
-    def confirm(self, left: Sequence[int], right: Sequence[int]) -> list[tuple[bool, float | None]]:
-        """For each two rows whether they are duplicates, and their similarity where it is asked for."""
-        if not self.is_needed:
-            return [(True, None)] * len(left)
-        judged = [i for i, pair in enumerate(zip(left, right, strict=True)) if self._may_agree(*pair)]
-        scores: list[float | None] = [None] * len(judged)
-        if self._measure is not None and judged:
-            features = concatenate_features(self._parts)
-            a, b = (np.array([self._place_of[side[i]] for i in judged], np.int32) for side in (left, right))
-            scores = similarities(
-                self._measure, features.starts, features.hashes, features.weights, a, b
-            ).tolist()
-        result: list[tuple[bool, float | None]] = [(False, None)] * len(left)
-        for i, score in zip(judged, scores, strict=True):
-            result[i] = (score is None or score >= self._threshold, score)
-        return result
+    def places(self, ids: Iterable[int]) -> NDArray[np.int32]:
+        """int32[n]: where the features of these rows stand; -1 for those that are stale or were not read."""
+        return np.array([self._place_of.get(row_id, _NO_PLACE) for row_id in ids], np.int32)
 
-    def _may_agree(self, a: int, b: int) -> bool:
-        place_a, place_b = self._place_of.get(a), self._place_of.get(b)
-        if place_a is None or place_b is None:
-            return False
-        return self._within[place_a] == self._within[place_b]
+    def confirm(
+        self, left: NDArray[np.int32], right: NDArray[np.int32]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """Judge p pairs of rows by their places.
+
+        Returns:
+            (bool[p] whether they are duplicates, float64[p] their similarity, NaN where it is not asked for).
+        """
+        scores = np.full(left.size, np.nan)
+        if not self.is_needed:
+            return np.ones(left.size, np.bool_), scores
+        numbers: dict[str | None, int] = {}
+        within = np.array([numbers.setdefault(text, len(numbers)) for text in self._within], np.int64)
+        is_duplicate = (left != _NO_PLACE) & (right != _NO_PLACE)
+        is_duplicate[is_duplicate] = within[left[is_duplicate]] == within[right[is_duplicate]]
+        if self._measure is not None:
+            features = self.features()
+            scores[is_duplicate] = similarities(
+                self._measure,
+                features.starts,
+                features.hashes,
+                features.weights,
+                left[is_duplicate],
+                right[is_duplicate],
+            )
+            is_duplicate[is_duplicate] = scores[is_duplicate] >= self._threshold
+        return is_duplicate, scores

@@ -12,6 +12,7 @@ from db_dedup.engines.embedded.explained_columns import ColumnExplainer
 from db_dedup.errors import ConfigError, RowNotFoundError
 from db_dedup.records import ExplainedRow, Explanation, SourceRow, StoredLink
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.given_keys import may_be_key
 from db_dedup.store.source import Source
 from db_dedup.store.standing import StandingRow, find_pair, find_standing
 from db_dedup.store.verdicts import rejected_among
@@ -26,7 +27,7 @@ class Explainer:
         self._store = store
         self._source = source
         self._rule = RuleApplier(watched)
-        self._columns = ColumnExplainer(watched, self._rule.fingerprinter)
+        self._columns = ColumnExplainer(watched)
 
     def explain(
         self, connection: Connection, key_a: str, key_b: str, source_connection: Connection | None = None
@@ -73,28 +74,15 @@ class Explainer:
         return bool(rejected_among(connection, self._store.tables, self._store.table_id, digests))
 
     def _read(self, connection: Connection, key: str, standing: StandingRow | None) -> SourceRow:
-        if standing or self._may_be_key(key):
+        if standing or may_be_key(key, len(self._source.key_columns)):
             try:
                 found = list(self._source.read_rows(connection, [key]))
             except DataError:  # the database cannot make a value of the column's type of it
                 found = []
-            for row in found:
-                if row.row_key == key:
-                    return row
+            if found:
+                return found[0]
         fault = "is gone since it was last read" if standing else "is not there"
         raise RowNotFoundError(f"row {key[:40]!r} of {self._name!r} {fault}")
-
-    def _may_be_key(self, key: str) -> bool:
-        """Whether it has the form of one; a database may refuse to look into what is no JSON array."""
-        if len(self._source.key_columns) == 1:
-            return True
-        try:
-            parts = json.loads(key)
-        except (ValueError, RecursionError):
-            return False
-        return isinstance(parts, list) and [type(part) for part in parts] == [str] * len(
-            self._source.key_columns
-        )
 
     def _find_link(
         self, connection: Connection, a: StandingRow | None, b: StandingRow | None

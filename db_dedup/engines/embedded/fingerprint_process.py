@@ -6,10 +6,11 @@ this very module, reads pages from its standard input, answers on its standard o
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import IO, Self
 
@@ -22,18 +23,19 @@ class FingerprintProcess:
     """Does what a `Fingerprinter` does, elsewhere; one page at a time."""
 
     def __init__(self, watched: WatchedTable) -> None:
-        # In a session of its own: a terminal's Ctrl-C is for the scan, which ends us.
-        self._process = subprocess.Popen(  # noqa: S603 - this interpreter, this module
-            [sys.executable, "-m", __spec__.name],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
+        with _signals_held_back():
+            self._process = subprocess.Popen(  # noqa: S603 - this interpreter, this module
+                [sys.executable, "-m", __spec__.name],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+            )
         assert self._process.stdin is not None  # noqa: S101 - both are pipes
         assert self._process.stdout is not None  # noqa: S101
         self._questions: IO[bytes] = self._process.stdin
         self._answers: IO[bytes] = self._process.stdout
-        self._send(watched.model_dump_json(by_alias=True))
+        with suppress(BrokenPipeError):  # the first answer says that it has ended
+            self._send(watched.model_dump_json(by_alias=True))
 
     def fingerprint(
         self,
@@ -53,7 +55,7 @@ class FingerprintProcess:
             with suppress(BrokenPipeError):  # it may have said why before it ended
                 self._send((rows, within, known, compares_known))
             answer = pickle.load(self._answers)  # noqa: S301 - our own process wrote it
-        except EOFError:
+        except (EOFError, pickle.UnpicklingError):  # it may have ended in the middle of an answer
             raise DedupError(f"the fingerprinting process ended with code {self._process.wait()}") from None
         if isinstance(answer, DedupError):
             raise answer
@@ -77,6 +79,21 @@ class FingerprintProcess:
         self._answers.close()
         with suppress(BrokenPipeError):  # a page was on its way
             self._questions.close()
+
+
+@contextmanager
+def _signals_held_back() -> Iterator[None]:
+    """Keep the signals that stop a scan from a process that is started in the block: whoever sends them to
+    all processes of a service means the scan, which ends that process."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    held = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def serve(questions: IO[bytes], answers: IO[bytes]) -> None:

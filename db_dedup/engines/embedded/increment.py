@@ -15,17 +15,15 @@ from sqlalchemy import Connection
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.candidate_texts import CandidateTexts
 from db_dedup.engines.embedded.group_match import match_rows
-from db_dedup.engines.embedded.meeting import find_meeting
 from db_dedup.engines.embedded.neighbourhood import Neighbourhood
+from db_dedup.engines.embedded.pair_search import PairSearch, oriented
 from db_dedup.engines.embedded.regrouping import Group, Head, regroup
-from db_dedup.engines.fingerprinter import NOTHING_TO_SAY, Fingerprinter, row_fingerprints
-from db_dedup.flow.candidates import block_values
+from db_dedup.engines.fingerprinter import Fingerprinter, row_fingerprints
+from db_dedup.engines.row_texts import NOTHING_TO_SAY
 from db_dedup.flow.fingerprint_index import FingerprintIndex
-from db_dedup.records import SourceRow
 from db_dedup.store import neighbours
 from db_dedup.store.bands import drop_bands, put_bands
 from db_dedup.store.fingerprints import FingerprintStore, RowFingerprint
-from db_dedup.store.lookup import find_near
 from db_dedup.store.neighbours import AnswerRow
 from db_dedup.store.ordering import Receipt, receipt
 from db_dedup.store.pairs import StoredPairs, read_pairs_of, replace_pairs
@@ -59,6 +57,7 @@ class Increment:
         row_keys: Collection[str],
         now: datetime,
         again: Collection[str] = (),
+        written: Collection[str] = (),
     ) -> set[str]:
         """Make the answer that of the rows as they are now.
 
@@ -67,12 +66,16 @@ class Increment:
             row_keys: of the rows that may have changed; one that is not there is deleted.
             now: when the pairs were found.
             again: those of them whose pairs are to be searched even if they are as they are stored.
+            written: those of them that should be there, since somebody has written them last.
 
         Returns:
             Row keys of rows that were met on the way and are not stored as they are now. Their pairs with
             the rows of this batch were left out: they must come again, among `again`.
+
+        Raises:
+            RowKeyError: a row is there that is not found by its key, or two have the same key.
         """
-        batch = _Batch(self, connection, now, again)
+        batch = _Batch(self, connection, now, again, written)
         batch.run(sorted(set(row_keys)))
         return batch.texts.stale
 
@@ -81,10 +84,15 @@ class _Batch:
     """One batch of changes, on its way through."""
 
     def __init__(
-        self, increment: "Increment", connection: Connection, now: datetime, again: Collection[str]
+        self,
+        increment: "Increment",
+        connection: Connection,
+        now: datetime,
+        again: Collection[str],
+        written: Collection[str],
     ) -> None:
         self._increment, self._connection, self._now = increment, connection, now
-        self._again = again
+        self._again, self._written = again, frozenset(written)
         self._store, self._index = increment.store, increment.index
         self._watched = increment.watched
         self._rows = Neighbourhood()
@@ -94,7 +102,6 @@ class _Batch:
         self._left_groups: set[int] = set()
         self._abridged: dict[int, bool] = {}
         self._is_broken = False
-        self._places: dict[int, int] = {}
         self.texts = CandidateTexts(increment.watched, increment.source, increment.fingerprinter)
 
     def run(self, row_keys: Sequence[str]) -> None:
@@ -116,7 +123,8 @@ class _Batch:
         """(stored rows that are gone or no longer as stored, rows as they are now that are not stored so)."""
         increment, connection = self._increment, self._connection
         stored = {row.row_key: row for row in neighbours.rows_of_keys(connection, self._store, row_keys)}
-        page = self._page = self._rows_now(row_keys)
+        page = self._page = list(increment.source.read_rows(connection, row_keys))
+        increment.source.require_gone(connection, self._written.difference(row.row_key for row in page))
         known = [stored[row.row_key].digest if row.row_key in stored else None for row in page]
         done = increment.fingerprinter.fingerprint(
             [row.values for row in page], [row.within for row in page], known
@@ -133,12 +141,6 @@ class _Batch:
             else:
                 del stored[row.row_key]
         return list(stored.values()), coming
-
-    def _rows_now(self, row_keys: Sequence[str]) -> list[SourceRow]:
-        """The rows of these keys alone: a database may take another spelling of one for the same."""
-        wanted = set(row_keys)
-        found = self._increment.source.read_rows(self._connection, row_keys)
-        return list({row.row_key: row for row in found if row.row_key in wanted}.values())
 
     def _write_rows(self, leaving: Sequence[AnswerRow], coming: Sequence[RowFingerprint]) -> set[int]:
         """Write what the rows have become; gives the ids of those that are there now."""
@@ -234,73 +236,33 @@ class _Batch:
     def _search(self) -> None:
         """Search and confirm the pairs of every head that is new or has changed."""
         asked = [self._rows[i] for i in sorted(self._searched) if self._rows[i].fingerprint is not None]
-        if self._watched.rule.bands:
-            self._put_bands(asked)
-        left, right, distances = self._find_candidates(asked)
-        partners = neighbours.rows_of_ids(
-            self._connection, self._store, sorted({i for i in right if i not in self._rows})
-        )
-        self._rows.load(partners)
-        self.texts.read(self._connection, [self._rows[i] for i in {*left, *right}])
-        found: dict[tuple[int, int], tuple[int, float | None]] = {}
-        confirmed = self.texts.confirm(left, right)
-        for a, b, distance, (is_duplicate, score) in zip(left, right, distances, confirmed, strict=True):
-            if is_duplicate:
-                found[self._oriented(a, b)] = (distance, score)
-        for a, b in self._rejected({self._rows[i] for pair in found for i in pair}):
-            found.pop(self._oriented(a, b), None)
+        places = self._put_bands(asked) if self._watched.rule.bands else {}
+        search = PairSearch(self._connection, self._store, self._watched, self._index, self.texts)
+        pairs = self._without_rejected(search.find(asked, places, self._rows))
         old = read_pairs_of(
             self._connection, self._store, self._rows.grouped(self._searched | self._no_heads)
         )
-        replace_pairs(self._connection, self._store, old, StoredPairs.of(found), self._now)
-        self._paired = {i for pair in found for i in pair}
+        replace_pairs(self._connection, self._store, old, pairs, self._now)
+        self._paired = set(np.union1d(pairs.id_a, pairs.id_b).tolist())
 
-    def _put_bands(self, asked: Sequence[AnswerRow]) -> None:
+    def _without_rejected(self, pairs: StoredPairs) -> StoredPairs:
+        """The pairs that people have not rejected, the first-received row of each first."""
+        rows = {self._rows[i] for i in np.union1d(pairs.id_a, pairs.id_b).tolist()}
+        pairs = oriented(pairs, lambda row_id: self._received(self._rows[row_id]))
+        rejected = {frozenset(pair) for pair in self._rejected(rows)}
+        if not rejected:
+            return pairs
+        ids = zip(pairs.id_a.tolist(), pairs.id_b.tolist(), strict=True)
+        return pairs.only(np.array([frozenset(pair) not in rejected for pair in ids], np.bool_))
+
+    def _put_bands(self, asked: Sequence[AnswerRow]) -> dict[int, int]:
+        """Write the sketches of rows; gives where they stand among the texts."""
         self.texts.read(self._connection, asked)
         places = {row.id: self.texts.place(row.id) for row in asked}
-        self._places = {row_id: place for row_id, place in places.items() if place is not None}
+        found = {row_id: place for row_id, place in places.items() if place is not None}
         sketches = self.texts.sketches()
-        new = {row_id: sketches.bytes_of(place) for row_id, place in self._places.items()}
-        put_bands(self._connection, self._store, new)
-
-    def _find_candidates(self, asked: Sequence[AnswerRow]) -> tuple[list[int], list[int], list[int]]:
-        """(head, other head that is proposed, distance in bits), each two rows once."""
-        hits = self._find_near(asked)
-        if self._watched.rule.bands:
-            hits |= self._find_meeting(asked)
-        is_asked = {row.id for row in asked}
-        found = [(a, b, d) for a, b, d in sorted(hits) if a != b and (b not in is_asked or a < b)]
-        return [h[0] for h in found], [h[1] for h in found], [h[2] for h in found]
-
-    def _find_meeting(self, asked: Sequence[AnswerRow]) -> set[tuple[int, int, int]]:
-        """(head, row whose sketch meets its own, distance in bits)."""
-        sketched = [row for row in asked if row.id in self._places]
-        places = np.array([self._places[row.id] for row in sketched], np.int64)
-        met = find_meeting(self._connection, self._store, self.texts.sketches().take(places))
-        return {
-            (sketched[which].id, row_id, ((sketched[which].fingerprint or 0) ^ fingerprint).bit_count())
-            for which, row_id, fingerprint in met
-        }
-
-    def _find_near(self, asked: Sequence[AnswerRow]) -> set[tuple[int, int, int]]:
-        """(head, row within the radius, distance in bits)."""
-        radius = self._watched.rule.radius
-        hits: set[tuple[int, int, int]] = set()
-        if self._index is not None:
-            values = np.array([row.fingerprint for row in asked], np.uint64)
-            which, ids, distances = self._index.find_near(values, radius)
-            found = zip(which.tolist(), ids.tolist(), distances.tolist(), strict=True)
-            hits = {(asked[q].id, i, d) for q, i, d in found}
-        else:
-            for row in asked:
-                value = row.fingerprint or 0
-                near = find_near(self._connection, self._store, block_values(value, radius), value, radius)
-                hits |= {(row.id, i, d) for i, d in near.items()}
-        return hits
-
-    def _oriented(self, a: int, b: int) -> tuple[int, int]:
-        is_first = self._received(self._rows[a]) < self._received(self._rows[b])
-        return (a, b) if is_first else (b, a)
+        put_bands(self._connection, self._store, {i: sketches.bytes_of(place) for i, place in found.items()})
+        return found
 
     def _rejected(self, rows: Collection[AnswerRow]) -> list[tuple[int, int]]:
         """Two of these heads at a time that people have said to be no duplicates."""

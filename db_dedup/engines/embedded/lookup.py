@@ -3,18 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 from sqlalchemy import Connection
 
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.meeting import find_meeting
 from db_dedup.engines.embedded.queued import Queued, similarities_with
 from db_dedup.engines.embedded.table_scan import MEASURE_OF
-from db_dedup.engines.fingerprinter import (
-    NOTHING_TO_SAY,
-    FingerprintedRows,
-    Fingerprinter,
-    row_fingerprints,
-)
+from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter, row_fingerprints
+from db_dedup.engines.row_texts import NOTHING_TO_SAY
 from db_dedup.flow.candidates import block_values
 from db_dedup.flow.sketches import Sketches
 from db_dedup.records import Match, SourceRow
@@ -57,7 +54,7 @@ class Lookup:
             source_connection: leads to the user's rows; left out, the first one does.
             queued: rows that are judged as they are now, and not as they are stored.
         """
-        row = self._source.row_from(record)
+        row = self._source.row_from(source_connection or connection, record)
         done = self._fingerprinter.fingerprint([row.values], [row.within])
         matches = self._find_stored(connection, row, done, source_connection or connection, queued)
         if queued is not None:
@@ -70,9 +67,8 @@ class Lookup:
         self, connection: Connection, row_keys: Sequence[str], own_key: str | None = None
     ) -> Queued:
         """Rows of the queue, as they are now; the row of the own key counts as gone."""
-        found = {row.row_key: row for row in self._source.read_rows(connection, row_keys)}
-        # A database may take another spelling of a key for the same.
-        rows = [found[row_key] for row_key in row_keys if row_key in found and row_key != own_key]
+        others = [row_key for row_key in row_keys if row_key != own_key]
+        rows = list(self._source.read_rows(connection, others))
         stored = self._store.find_rows(connection, row_keys)
         known = [stored[row.row_key].digest if row.row_key in stored else None for row in rows]
         done = self._fingerprinter.fingerprint([r.values for r in rows], [r.within for r in rows], known)
@@ -84,7 +80,7 @@ class Lookup:
         it makes is left to the worker."""
         if self._store.find_rows(connection, [row_key]):
             return
-        row = replace(self._source.row_from(record), row_key=row_key)
+        row = replace(self._source.row_from(connection, record), row_key=row_key)
         done = self._fingerprinter.fingerprint([row.values], [row.within])
         self._store.insert_rows(connection, row_fingerprints([row], done))
         if self._watched.rule.bands and done.has_fingerprint[0]:
@@ -141,8 +137,9 @@ class Lookup:
         radius = self._watched.rule.radius
         near = find_near(connection, self._store, block_values(fingerprint, radius), fingerprint, radius)
         if self._watched.rule.bands:
-            met = find_meeting(connection, self._store, sketch)
-            near |= {row_id: (other ^ fingerprint).bit_count() for _, row_id, other in met}
+            for met in find_meeting(connection, self._store, sketch):
+                distances = np.bitwise_count(met.fingerprints ^ np.uint64(fingerprint))
+                near |= zip(met.ids.tolist(), distances.tolist(), strict=True)
         return near
 
     def _confirm(
@@ -157,6 +154,15 @@ class Lookup:
             return {}
         if measure is None and not self._watched.within:
             return {candidate.class_id: None for candidate in candidates}
+        confirmed: dict[int, float | None] = {}
+        for some in self._source.batches(candidates):
+            confirmed |= self._confirm_read(connection, row, done, some)
+        return confirmed
+
+    def _confirm_read(
+        self, connection: Connection, row: SourceRow, done: FingerprintedRows, candidates: Sequence[StoredRow]
+    ) -> dict[int, float | None]:
+        """The same by the texts of these candidates."""
         ids = {candidate.row_key: candidate for candidate in candidates}
         rows = list(self._source.read_rows(connection, list(ids)))
         stored = [ids[r.row_key].digest for r in rows]
@@ -165,7 +171,7 @@ class Lookup:
         )
         is_fresh = [before == now for before, now in zip(stored, others.digests, strict=True)]
         agrees = [r.within == row.within for r in rows]
-        scores = similarities_with(measure, done, others)
+        scores = similarities_with(MEASURE_OF[self._watched.rule.similarity], done, others)
         threshold = self._watched.rule.threshold
         return {
             ids[r.row_key].class_id: score

@@ -7,7 +7,8 @@ import numpy as np
 
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.table_scan import MEASURE_OF
-from db_dedup.engines.fingerprinter import NOTHING_TO_SAY, FingerprintedRows
+from db_dedup.engines.fingerprinter import FingerprintedRows
+from db_dedup.engines.row_texts import NOTHING_TO_SAY
 from db_dedup.flow.features import concatenate_features
 from db_dedup.flow.similarity import similarities
 from db_dedup.flow.sketches import concatenate_sketches, meet

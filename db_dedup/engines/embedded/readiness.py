@@ -14,13 +14,14 @@ from db_dedup.engines.embedded.table_scan import MEASURE_OF, match_rule
 from db_dedup.engines.fingerprinter import Fingerprinter
 from db_dedup.flow.fingerprint_index import FingerprintIndex
 from db_dedup.flow.similarity import similarities
+from db_dedup.flow.sketches import meetings
 from db_dedup.progress import NullProgress
 
 _TEXT: Final = "小区门口的路灯坏了三个月，晚上出行很不安全，希望有关部门尽快派人来修好它们。"
 
 
 def make_ready(watched: WatchedTable, fingerprinter: Fingerprinter) -> None:
-    """Let two rows that nobody has go the way of all rows."""
+    """Run two made-up rows through every kernel, so that numba compiles them before a lock is taken."""
     rows = [tuple(f"{_TEXT}{end}" for _ in watched.columns) for end in ("急", "谢谢")]
     done = fingerprinter.fingerprint(rows)
     index = FingerprintIndex(np.arange(2), done.fingerprints)
@@ -31,7 +32,8 @@ def make_ready(watched: WatchedTable, fingerprinter: Fingerprinter) -> None:
     if measure is not None:
         left, right = places[:1].astype(np.int32), places[1:].astype(np.int32)
         similarities(measure, features.starts, features.hashes, features.weights, left, right)
-    done.sketches.take(places)
+    sketches = done.sketches.take(places)
+    meetings(sketches, sketches.values, np.repeat(places, sketches.counts), sketches.counts)
     table = Table(
         done.fingerprints,
         done.has_fingerprint,

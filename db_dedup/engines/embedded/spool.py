@@ -48,9 +48,9 @@ class FeatureSpool:
         """Take the features of the next rows; of those that are not kept, none may have any."""
         self._counts.append(features.counts if is_kept is None else features.counts[is_kept])
         with _faults_told():
-            self._hashes.write(features.hashes.tobytes())
+            self._hashes.write(features.hashes.data)
             if self._weights is not None:
-                self._weights.write(features.weights.tobytes())
+                self._weights.write(features.weights.data)
 
     def add_sketches(self, sketches: Sketches) -> NDArray[np.int64]:
         """Take the sketches of some rows; int64[n], where each of them stands."""
@@ -58,7 +58,7 @@ class FeatureSpool:
         self._sketch_count += sketches.counts.size
         self._sketch_counts.append(sketches.counts)
         with _faults_told():
-            self._sketches.write(sketches.values.tobytes())
+            self._sketches.write(sketches.values.data)
         return np.arange(first, self._sketch_count)
 
     def all_sketches(self) -> Sketches:

@@ -5,7 +5,6 @@ the caller's affair. Rows are then numbered in the order they were received, so 
 database gives the same representatives.
 """
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -14,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.config import Rule, WatchedTable
-from db_dedup.dialects.batches import batches
 from db_dedup.engines.embedded.fingerprint_process import FingerprintProcess
 from db_dedup.engines.embedded.matching import (
     NO_ROW,
@@ -28,18 +26,18 @@ from db_dedup.engines.embedded.matching import (
 from db_dedup.engines.embedded.rejections import rejected_rows
 from db_dedup.engines.embedded.spool import FeatureSpool
 from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter, row_fingerprints
-from db_dedup.errors import RowKeyError
 from db_dedup.flow.features import NO_FEATURES
 from db_dedup.flow.sketches import Sketches
 from db_dedup.progress import Progress
 from db_dedup.records import Family, SourceRow
 from db_dedup.store.fingerprints import RowFingerprint, StoredFingerprint
 from db_dedup.store.ordering import typed_key
+from db_dedup.store.read_size import ReadSize, length_of
+from db_dedup.store.source import refuse_repeated
 from db_dedup.store.verdicts import DigestPair
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
-_ROWS_A_BATCH = 2_000
 _NO_PLACE = -1
 
 ReadRows = Callable[[Sequence[str]], Iterable[SourceRow]]
@@ -112,6 +110,7 @@ class TableScan:
         self._fingerprinter = fingerprinter
         self._spool = spool
         self._rows = _Rows()
+        self._read_size = ReadSize()
         self._within_numbers: dict[str | None, int] = {}
         self.reread: list[RowFingerprint] = []
 
@@ -168,7 +167,7 @@ class TableScan:
         Raises:
             RowKeyError: two rows have the same key.
         """
-        _refuse_repeated(self._rows.row_keys)
+        refuse_repeated(self._rows.row_keys)
         rows = _Joined.of(self._rows)
         self._complete(rows, progress, read_rows)
         table, order = self._table(rows)
@@ -272,7 +271,7 @@ class TableScan:
         """Give these rows their features and sketches; True where one of them has changed or is gone."""
         progress.start("texts of candidates", len(numbers))
         has_changed = False
-        for batch in batches(numbers, _ROWS_A_BATCH):
+        for batch in self._read_size.batches(numbers):
             has_changed |= self._read_batch_again(rows, batch, read)
             progress.advance(len(batch))
         progress.finish()
@@ -280,8 +279,8 @@ class TableScan:
 
     def _read_batch_again(self, rows: "_Joined", numbers: Sequence[int], read: ReadRows) -> bool:
         number_of = {rows.row_keys[i]: i for i in numbers}
-        # A database may take another spelling of a key, which a row has by now, for the same.
-        page = [row for row in read(list(number_of)) if row.row_key in number_of]
+        page = list(read(list(number_of)))
+        self._read_size.note(len(page), sum(map(length_of, page)))
         found = [number_of.pop(row.row_key) for row in page]
         done = self._fingerprinter.fingerprint(
             [row.values for row in page],
@@ -295,6 +294,7 @@ class TableScan:
                 done.has_fingerprint[place] = rows.has_fingerprint[i]
         rows.places[found] = self._spooled(done)
         rows.sketch_places[found] = self._spooled_sketches(done)
+        # Each of these rows was found by its own key when its page was read: by now it is gone.
         rows.is_gone[list(number_of.values())] = True
         has_changed = bool(number_of)
         for i, row, new in zip(found, page, row_fingerprints(page, done), strict=True):
@@ -366,13 +366,6 @@ def _with_sketches(
             sketched.add(row.digest)
         result.append(row._replace(sketch=sketch))
     return result
-
-
-def _refuse_repeated(row_keys: Sequence[str]) -> None:
-    if len(set(row_keys)) == len(row_keys):
-        return
-    repeated, _ = Counter(row_keys).most_common(1)[0]
-    raise RowKeyError(f"two rows have the same key {repeated[:40]!r}: name a unique key")
 
 
 def _joined(parts: list[NDArray[_Scalar]], kind: type[_Scalar]) -> NDArray[_Scalar]:

@@ -1,0 +1,97 @@
+"""All commands put together, and what becomes of their errors."""
+
+import logging
+import os
+import re
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+
+import typer
+
+from db_dedup.cli.attach import attach
+from db_dedup.cli.calibrate import calibrate
+from db_dedup.cli.check import check
+from db_dedup.cli.demo import demo
+from db_dedup.cli.detach import detach
+from db_dedup.cli.explain import explain
+from db_dedup.cli.file import file
+from db_dedup.cli.groups import groups
+from db_dedup.cli.init import init
+from db_dedup.cli.label import label
+from db_dedup.cli.pairs import pairs
+from db_dedup.cli.retry import retry
+from db_dedup.cli.scan import scan
+from db_dedup.cli.schedule import schedule
+from db_dedup.cli.sql import sql
+from db_dedup.cli.status import status
+from db_dedup.cli.terminal import say
+from db_dedup.cli.uninstall import uninstall
+from db_dedup.cli.upgrade import upgrade
+from db_dedup.cli.verify import verify
+from db_dedup.cli.worker import worker
+from db_dedup.errors import DedupError
+
+_URL_OPTIONS = ("--url", "--store-url")
+_URL_WITH_PASSWORD = re.compile(r"[\w+]+://[^/@]*:[^/]*@")
+
+app = typer.Typer(
+    name="db-dedup",
+    help="Finds near-duplicate rows in relational tables and keeps the answer as SQL views.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (
+    file,
+    demo,
+    init,
+    upgrade,
+    scan,
+    pairs,
+    groups,
+    explain,
+    label,
+    calibrate,
+    check,
+    attach,
+    detach,
+    worker,
+    retry,
+    schedule,
+    status,
+    verify,
+    sql,
+    uninstall,
+):
+    app.command()(command)
+
+
+def _refuse_stray_passwords(arguments: Sequence[str]) -> None:
+    """Refuse a URL that is not the value of a URL option: other errors would print its password."""
+    for before, argument in pairwise(["", *arguments]):
+        if _URL_WITH_PASSWORD.match(argument) and before not in _URL_OPTIONS:
+            say(f"error: a database URL goes after {' or '.join(_URL_OPTIONS)}")
+            sys.exit(2)
+
+
+def run() -> None:
+    """Run the command line; every error of ours is one line on stderr."""
+    # What SQLAlchemy logs when a connection is lost comes with an exception, of which we make that line.
+    logging.getLogger("sqlalchemy").addHandler(logging.NullHandler())
+    try:
+        try:
+            _refuse_stray_passwords(sys.argv[1:])
+            app()
+        finally:
+            sys.stdout.flush()
+    except DedupError as error:
+        say(f"error: {error}")
+        sys.exit(error.exit_code)
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):  # whoever read our output has enough (as `| head` does)
+            fault = DedupError(f"cannot use {error.filename or 'the output'}: {error.strerror}")
+            say(f"error: {fault}")
+        # Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

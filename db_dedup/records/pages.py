@@ -1,0 +1,36 @@
+"""Items in order, cut into pages that end by characters as well as by number: a row may hold megabytes."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeVar
+
+_Item = TypeVar("_Item")
+
+PAGE_CHARACTERS: Final = 1_000_000
+"""A page of rows ends with the row that brings it to so many."""
+
+
+def cut_pages(
+    items: Iterable[_Item],
+    length_of: Callable[[_Item], int],
+    most_items: int,
+    most_characters: int | None = None,
+) -> Iterator[list[_Item]]:
+    """Items page by page; none is taken before the page that it belongs to is asked for.
+
+    Args:
+        items: in their order.
+        length_of: how many characters an item has.
+        most_items: a page has no more.
+        most_characters: a page ends with the item that brings it to so many; `PAGE_CHARACTERS` if left out.
+    """
+    most_characters = PAGE_CHARACTERS if most_characters is None else most_characters
+    page: list[_Item] = []
+    characters = 0
+    for item in items:
+        page.append(item)
+        characters += length_of(item)
+        if len(page) == most_items or characters >= most_characters:
+            yield page
+            page, characters = [], 0
+    if page:
+        yield page

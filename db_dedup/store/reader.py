@@ -1,0 +1,47 @@
+"""Reads of our tables, whole or page by page."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How to read many rows of ours.
+
+    Attributes:
+        open: gives a connection for the length of a block.
+        page_rows: read so many rows at a time and let the connection go in between; None reads all at once.
+            In SQLite nobody can commit while a read goes on.
+    """
+
+    open: Callable[[], AbstractContextManager[Connection]]
+    page_rows: int | None = None
+
+    @classmethod
+    def of(cls, connection: Connection) -> "Reader":
+        """Read all at once through a connection that stays open."""
+        return cls(lambda: nullcontext(connection))
+
+    def rows(self, query: Select[Any], row_id: ColumnElement[int]) -> Iterator[Sequence[Any]]:
+        """The rows that a query gives.
+
+        Args:
+            query: its first column is `row_id`, which is unique, positive, and not NULL.
+            row_id: what pages are cut by.
+        """
+        if self.page_rows is None:
+            with self.open() as connection:
+                yield from connection.execute(query).all()
+            return
+        last, page = 0, query.order_by(row_id).limit(self.page_rows)
+        while True:
+            with self.open() as connection:
+                rows = connection.execute(page.where(row_id > last)).all()
+            yield from rows
+            if len(rows) < self.page_rows:
+                return
+            last = rows[-1][0]

@@ -1,0 +1,30 @@
+"""A server that ends every session of a scan: one line, whatever the scan was doing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.bad_input.test_during_the_scan import kill_all
+from tests.interrupted.conftest import by_settings, change_recipe, fresh_answer, stopped_at
+from tests.scan.conftest import answer
+from tests.servers import Database
+
+LINES = ("error: the connection was lost\n", "error: the server ended the connection\n")
+
+
+@pytest.mark.parametrize("database", ["postgresql", "mariadb"], indirect=True)
+@pytest.mark.parametrize("point", ["reading", "between pages", "writing the entries", "switching"])
+def test_a_lost_connection_is_one_line(petitions: Database, point: str) -> None:
+    before = by_settings(petitions)
+    before.upgrade()
+    before.scan()
+    shown = answer(before)
+    dedup = change_recipe(petitions)
+    with stopped_at(point, with_a_process=True) as scan:
+        kill_all(petitions)()
+        code, said = scan.end()
+    assert code == 1
+    assert said in LINES
+    assert answer(before) == shown
+    dedup.scan()  # at once: the scan that failed has let the table go
+    assert answer(dedup) == fresh_answer(dedup)

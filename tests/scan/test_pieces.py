@@ -1,0 +1,130 @@
+"""A new recipe's answer is written in short transactions, between which others may write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event, text
+
+from db_dedup.jobs import pieces
+from db_dedup.jobs.pieces import Pace
+from db_dedup.sample import Sample
+from tests.bad_input.conftest import Watcher
+from tests.scan.conftest import answer, fill_database, watch
+from tests.servers import Database
+
+ROWS = 50
+OTHER = {"term_frequency": "log"}
+
+
+@pytest.fixture
+def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if each piece had taken as long as a transaction may."""
+    monkeypatch.setattr(pieces, "_ONE_WRITER", Pace(seconds=0, gap_seconds=0, rows=ROWS))
+
+
+class Transactions:
+    """How many rows of our tables each transaction on an engine has written."""
+
+    def __init__(self) -> None:
+        self.rows: list[int] = []
+        self._now = 0
+
+    def executed(self, _c: Any, cursor: Any, statement: str, *_: Any) -> None:
+        if statement.startswith("BEGIN"):
+            self._now = 0
+        elif any(f"dedup_{name}" in statement for name in ("fingerprint", "pair", "band")):
+            self._now += max(0, cursor.rowcount)
+
+    def committed(self, _: Any) -> None:
+        self.rows.append(self._now)
+
+
+@contextmanager
+def counted(engine: Engine) -> Iterator[Transactions]:
+    found = Transactions()
+    listeners: list[tuple[str, Any]] = [("after_cursor_execute", found.executed), ("commit", found.committed)]
+    for name, listener in listeners:
+        event.listen(engine, name, listener)
+    yield found
+    for name, listener in listeners:
+        event.remove(engine, name, listener)
+
+
+@pytest.mark.usefixtures("short_pieces")
+def test_no_transaction_under_a_new_recipe_writes_more_than_a_piece(
+    sqlite_database: Database, sample: Sample
+) -> None:
+    fill_database(sqlite_database.engine, sample)
+    dedup = watch(sqlite_database.engine)
+    with counted(sqlite_database.engine) as first:
+        dedup.scan()
+    dedup = watch(sqlite_database.engine, **OTHER)
+    with counted(sqlite_database.engine) as second:
+        dedup.scan()
+    assert sum(second.rows) > sum(first.rows) > 20 * ROWS
+    assert max(first.rows) == max(second.rows) == ROWS
+    assert dedup.verify().is_right
+
+
+@pytest.mark.usefixtures("short_pieces")
+def test_others_may_write_between_any_two_pieces(sqlite_database: Database, sample: Sample) -> None:
+    """A writer who does not wait finds the database free whenever a transaction of the scan has ended."""
+    fill_database(sqlite_database.engine, sample)
+    with sqlite_database.engine.begin() as connection:
+        connection.execute(text("CREATE TABLE host (x INTEGER)"))
+    dedup = watch(sqlite_database.engine)
+    written = []
+    begin = pieces.Pieces._begin
+
+    def beginning(self: pieces.Pieces) -> Any:
+        with sqlite_database.engine.begin() as connection:
+            connection.exec_driver_sql("PRAGMA busy_timeout = 0")
+            connection.exec_driver_sql("INSERT INTO host VALUES (1)")
+        written.append(1)
+        return begin(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces.Pieces, "_begin", beginning)
+        dedup.scan()
+    assert len(written) > 20
+
+
+def test_a_short_answer_is_one_transaction(sqlite_database: Database, sample: Sample) -> None:
+    """A pause after each piece would make the scan of a small table a slow one."""
+    fill_database(sqlite_database.engine, sample)
+    dedup = watch(sqlite_database.engine)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "_ONE_WRITER", Pace(seconds=3600, gap_seconds=0, rows=ROWS))
+        with counted(sqlite_database.engine) as found:
+            dedup.scan()
+    # Fingerprints, pairs with groups, and band entries.
+    assert len([rows for rows in found.rows if rows]) == 3
+
+
+def test_the_progress_says_how_much_of_the_answer_is_written(
+    sqlite_database: Database, sample: Sample
+) -> None:
+    fill_database(sqlite_database.engine, sample)
+    steps: dict[str, list[int]] = {}
+
+    class Noting(Watcher):
+        def start(self, step: str, total: int | None) -> None:
+            super().start(step, total)
+            assert total is not None or step == "matching"
+            steps[step] = [total or 0, 0]
+
+        def advance(self, amount: int) -> None:
+            super().advance(amount)
+            steps[self._at][1] += amount
+
+    watch(sqlite_database.engine).scan()
+    dedup = watch(sqlite_database.engine, progress=Noting(lambda: None), **OTHER)
+    dedup.scan()
+    for step in ("writing the answer", "removing former sketches", "removing former pairs"):
+        total, done = steps[step]
+        assert total == done > 0, step
+    assert answer(dedup)[0]

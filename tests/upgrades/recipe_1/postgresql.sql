@@ -1,0 +1,981 @@
+SET statement_timeout = 0;
+SET lock_timeout = 0;
+SET idle_in_transaction_session_timeout = 0;
+SET client_encoding = 'UTF8';
+SET standard_conforming_strings = on;
+SELECT pg_catalog.set_config('search_path', '', false);
+SET check_function_bodies = false;
+SET xmloption = content;
+SET client_min_messages = warning;
+SET row_security = off;
+CREATE SCHEMA dedup;
+COMMENT ON SCHEMA dedup IS 'Made by db_dedup';
+CREATE FUNCTION dedup.queue_notices_2() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    AS $$
+DECLARE
+    old_key pg_catalog.text;
+    new_key pg_catalog.text;
+    new_operation pg_catalog.text;
+    moment timestamp;
+BEGIN
+    -- Each expression is made ready again in each transaction: the insert, the most frequent, takes the fewest.
+    IF TG_OP OPERATOR(pg_catalog.=) 'INSERT' THEN
+        BEGIN
+            new_key := CAST(NEW."code" AS pg_catalog.text) COLLATE "C";
+        EXCEPTION
+            -- A key column was renamed: the user's write goes on.
+            WHEN undefined_column THEN
+                INSERT INTO "dedup"."change" (table_id, row_key, operation, queued_at)
+                VALUES (2, '', 'X', pg_catalog.timezone('UTC', pg_catalog.clock_timestamp()));
+                RETURN NULL;
+        END;
+        INSERT INTO "dedup"."change" (table_id, row_key, operation, queued_at)
+        VALUES (
+            2,
+            pg_catalog.left(new_key, 700),
+            CASE WHEN pg_catalog.length(new_key) OPERATOR(pg_catalog.>) 700 THEN 'X' ELSE 'I' END,
+            pg_catalog.timezone('UTC', pg_catalog.clock_timestamp())
+        );
+        RETURN NULL;
+    END IF;
+    moment := pg_catalog.timezone('UTC', pg_catalog.clock_timestamp());
+    new_operation := pg_catalog.left(TG_OP, 1);
+    IF new_operation OPERATOR(pg_catalog.=) 'T' THEN
+        INSERT INTO "dedup"."change" (table_id, row_key, operation, queued_at)
+        VALUES (2, '', 'T', moment);
+        RETURN NULL;
+    END IF;
+    BEGIN
+        old_key := CAST(OLD."code" AS pg_catalog.text) COLLATE "C";
+        IF new_operation OPERATOR(pg_catalog.=) 'U' THEN
+            new_key := CAST(NEW."code" AS pg_catalog.text) COLLATE "C";
+        END IF;
+    EXCEPTION
+        WHEN undefined_column THEN
+            INSERT INTO "dedup"."change" (table_id, row_key, operation, queued_at)
+            VALUES (2, '', 'X', moment);
+            RETURN NULL;
+    END;
+    IF old_key IS NOT NULL AND (
+        new_key IS NULL OR pg_catalog.record_image_ne(ROW(old_key), ROW(new_key))
+    ) THEN
+        INSERT INTO "dedup"."change" (table_id, row_key, operation, queued_at)
+        VALUES (
+            2,
+            pg_catalog.left(old_key, 700),
+            CASE WHEN pg_catalog.length(old_key) OPERATOR(pg_catalog.>) 700 THEN 'X' ELSE 'D' END,
+            moment
+        );
+        new_operation := 'I';
+    END IF;
+    IF new_key IS NOT NULL THEN
+        INSERT INTO "dedup"."change" (table_id, row_key, operation, queued_at)
+        VALUES (
+            2,
+            pg_catalog.left(new_key, 700),
+            CASE WHEN pg_catalog.length(new_key) OPERATOR(pg_catalog.>) 700 THEN 'X' ELSE new_operation END,
+            moment
+        );
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE FUNCTION dedup.queue_petitions_1() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    AS $$
+DECLARE
+    old_key pg_catalog.text;
+    new_key pg_catalog.text;
+    new_operation pg_catalog.text;
+    moment timestamp;
+BEGIN
+    -- Each expression is made ready again in each transaction: the insert, the most frequent, takes the fewest.
+    IF TG_OP OPERATOR(pg_catalog.=) 'INSERT' THEN
+        BEGIN
+            new_key := CAST(NEW."id" AS pg_catalog.text) COLLATE "C";
+        EXCEPTION
+            -- A key column was renamed: the user's write goes on.
+            WHEN undefined_column THEN
+                INSERT INTO "dedup"."change" (table_id, row_key, operation, queued_at)
+                VALUES (1, '', 'X', pg_catalog.timezone('UTC', pg_catalog.clock_timestamp()));
+                RETURN NULL;
+        END;
+        INSERT INTO "dedup"."change" (table_id, row_key, operation, queued_at)
+        VALUES (
+            1,
+            pg_catalog.left(new_key, 700),
+            CASE WHEN pg_catalog.length(new_key) OPERATOR(pg_catalog.>) 700 THEN 'X' ELSE 'I' END,
+            pg_catalog.timezone('UTC', pg_catalog.clock_timestamp())
+        );
+        RETURN NULL;
+    END IF;
+    moment := pg_catalog.timezone('UTC', pg_catalog.clock_timestamp());
+    new_operation := pg_catalog.left(TG_OP, 1);
+    IF new_operation OPERATOR(pg_catalog.=) 'T' THEN
+        INSERT INTO "dedup"."change" (table_id, row_key, operation, queued_at)
+        VALUES (1, '', 'T', moment);
+        RETURN NULL;
+    END IF;
+    BEGIN
+        old_key := CAST(OLD."id" AS pg_catalog.text) COLLATE "C";
+        IF new_operation OPERATOR(pg_catalog.=) 'U' THEN
+            new_key := CAST(NEW."id" AS pg_catalog.text) COLLATE "C";
+        END IF;
+    EXCEPTION
+        WHEN undefined_column THEN
+            INSERT INTO "dedup"."change" (table_id, row_key, operation, queued_at)
+            VALUES (1, '', 'X', moment);
+            RETURN NULL;
+    END;
+    IF old_key IS NOT NULL AND (
+        new_key IS NULL OR pg_catalog.record_image_ne(ROW(old_key), ROW(new_key))
+    ) THEN
+        INSERT INTO "dedup"."change" (table_id, row_key, operation, queued_at)
+        VALUES (
+            1,
+            pg_catalog.left(old_key, 700),
+            CASE WHEN pg_catalog.length(old_key) OPERATOR(pg_catalog.>) 700 THEN 'X' ELSE 'D' END,
+            moment
+        );
+        new_operation := 'I';
+    END IF;
+    IF new_key IS NOT NULL THEN
+        INSERT INTO "dedup"."change" (table_id, row_key, operation, queued_at)
+        VALUES (
+            1,
+            pg_catalog.left(new_key, 700),
+            CASE WHEN pg_catalog.length(new_key) OPERATOR(pg_catalog.>) 700 THEN 'X' ELSE new_operation END,
+            moment
+        );
+    END IF;
+    RETURN NULL;
+END
+$$;
+SET default_tablespace = '';
+SET default_table_access_method = heap;
+CREATE TABLE dedup.alembic_version (
+    version_num character varying(32) NOT NULL
+);
+CREATE TABLE dedup.band (
+    value bigint NOT NULL,
+    fingerprint_id bigint NOT NULL
+);
+CREATE TABLE dedup.change (
+    table_id integer NOT NULL,
+    row_key character varying(700) NOT NULL COLLATE pg_catalog."C",
+    operation character varying(1) NOT NULL COLLATE pg_catalog."C",
+    queued_at timestamp without time zone NOT NULL
+);
+CREATE TABLE dedup.dead_change (
+    table_id integer NOT NULL,
+    row_key character varying(700) NOT NULL COLLATE pg_catalog."C",
+    operation character varying(1) NOT NULL COLLATE pg_catalog."C",
+    attempts integer NOT NULL,
+    error text NOT NULL COLLATE pg_catalog."C",
+    failed_at timestamp without time zone NOT NULL
+);
+CREATE TABLE dedup.fingerprint (
+    id bigint NOT NULL,
+    table_id integer NOT NULL,
+    recipe integer NOT NULL,
+    row_key character varying(700) NOT NULL COLLATE pg_catalog."C",
+    order_value character varying(64) COLLATE pg_catalog."C",
+    fingerprint bigint,
+    digest bytea NOT NULL,
+    copy_of bigint,
+    group_id bigint,
+    is_loose boolean,
+    is_abridged boolean,
+    group_size integer,
+    found_at timestamp without time zone,
+    sketch bytea,
+    block_1 integer GENERATED ALWAYS AS (
+CASE
+    WHEN (copy_of IS NULL) THEN ((fingerprint >> 48) & (65535)::bigint)
+    ELSE NULL::bigint
+END) STORED,
+    block_2 integer GENERATED ALWAYS AS (
+CASE
+    WHEN (copy_of IS NULL) THEN ((fingerprint >> 32) & (65535)::bigint)
+    ELSE NULL::bigint
+END) STORED,
+    block_3 integer GENERATED ALWAYS AS (
+CASE
+    WHEN (copy_of IS NULL) THEN ((fingerprint >> 16) & (65535)::bigint)
+    ELSE NULL::bigint
+END) STORED,
+    block_4 integer GENERATED ALWAYS AS (
+CASE
+    WHEN (copy_of IS NULL) THEN ((fingerprint >> 0) & (65535)::bigint)
+    ELSE NULL::bigint
+END) STORED
+);
+CREATE TABLE dedup.watched_table (
+    id integer NOT NULL,
+    name character varying(255) NOT NULL COLLATE pg_catalog."C",
+    definition text NOT NULL COLLATE pg_catalog."C",
+    recipe integer,
+    recipe_digest character varying(64) COLLATE pg_catalog."C",
+    view_name character varying(64) COLLATE pg_catalog."C",
+    view_digest character varying(64) COLLATE pg_catalog."C",
+    trigger_digest character varying(64) COLLATE pg_catalog."C",
+    attached_at timestamp without time zone,
+    answer_version bigint DEFAULT '0'::bigint NOT NULL,
+    lease_owner character varying(255) COLLATE pg_catalog."C",
+    lease_until timestamp without time zone
+);
+CREATE VIEW dedup.duplicate_groups AS
+ SELECT watched.name AS table_name,
+    first.row_key AS group_id,
+    first.group_size AS size,
+    first.row_key AS representative_key,
+    COALESCE(first.is_loose, false) AS is_loose,
+    COALESCE(first.is_abridged, false) AS is_abridged
+   FROM (dedup.fingerprint first
+     JOIN dedup.watched_table watched ON (((first.table_id = watched.id) AND (first.recipe = watched.recipe))))
+  WHERE ((first.group_id > 0) AND (first.group_id = first.id));
+CREATE VIEW dedup.duplicate_members AS
+ SELECT watched.name AS table_name,
+    first.row_key AS group_id,
+    member.row_key,
+    (member.id = member.group_id) AS is_representative
+   FROM ((dedup.fingerprint member
+     JOIN dedup.fingerprint first ON ((first.id = member.group_id)))
+     JOIN dedup.watched_table watched ON (((first.table_id = watched.id) AND (first.recipe = watched.recipe))))
+  WHERE ((first.group_id > 0) AND (member.group_id > 0));
+CREATE TABLE dedup.pair (
+    id_a bigint NOT NULL,
+    id_b bigint NOT NULL,
+    distance smallint NOT NULL,
+    similarity double precision,
+    found_at timestamp without time zone NOT NULL
+);
+CREATE VIEW dedup.duplicate_pairs AS
+ SELECT watched.name AS table_name,
+    a.row_key AS key_a,
+    b.row_key AS key_b,
+    pair.distance,
+    pair.similarity,
+    pair.found_at
+   FROM (((dedup.pair pair
+     JOIN dedup.fingerprint a ON ((a.id = pair.id_a)))
+     JOIN dedup.fingerprint b ON ((b.id = pair.id_b)))
+     JOIN dedup.watched_table watched ON (((a.table_id = watched.id) AND (a.recipe = watched.recipe))))
+UNION ALL
+ SELECT watched.name AS table_name,
+    original.row_key AS key_a,
+    copy.row_key AS key_b,
+    0 AS distance,
+    1.0 AS similarity,
+    copy.found_at
+   FROM ((dedup.fingerprint copy
+     JOIN dedup.fingerprint original ON ((original.id = copy.copy_of)))
+     JOIN dedup.watched_table watched ON (((original.table_id = watched.id) AND (original.recipe = watched.recipe))))
+  WHERE (copy.copy_of > 0);
+CREATE TABLE public.petitions (
+    id integer NOT NULL,
+    title character varying(100),
+    content character varying(400),
+    region character varying(100),
+    link character varying(200),
+    created_at timestamp without time zone
+);
+CREATE VIEW dedup.duplicates_of_petitions AS
+ SELECT first.row_key AS group_id,
+    first.group_size,
+    (member.id = member.group_id) AS is_representative,
+    own.id,
+    own.title,
+    own.content,
+    own.region,
+    own.link,
+    own.created_at
+   FROM (((dedup.fingerprint member
+     JOIN dedup.watched_table watched ON (((watched.id = member.table_id) AND (watched.recipe = member.recipe))))
+     JOIN dedup.fingerprint first ON ((first.id = member.group_id)))
+     JOIN public.petitions own ON ((own.id = (member.row_key)::integer)))
+  WHERE ((watched.id = 1) AND (member.group_id IS NOT NULL));
+CREATE SEQUENCE dedup.fingerprint_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+ALTER SEQUENCE dedup.fingerprint_id_seq OWNED BY dedup.fingerprint.id;
+CREATE TABLE dedup.scan (
+    id bigint NOT NULL,
+    table_id integer NOT NULL,
+    recipe integer NOT NULL,
+    recipe_digest character varying(64) NOT NULL COLLATE pg_catalog."C",
+    state character varying(16) NOT NULL COLLATE pg_catalog."C",
+    owner character varying(255) NOT NULL COLLATE pg_catalog."C",
+    started_at timestamp without time zone NOT NULL,
+    finished_at timestamp without time zone,
+    row_count bigint,
+    report text COLLATE pg_catalog."C",
+    error text COLLATE pg_catalog."C"
+);
+CREATE VIEW dedup.queue_lag AS
+ SELECT watched.name AS table_name,
+    ( SELECT count(*) AS count_1
+           FROM dedup.change
+          WHERE (change.table_id = watched.id)) AS waiting,
+    ( SELECT min(change.queued_at) AS min_1
+           FROM dedup.change
+          WHERE (change.table_id = watched.id)) AS oldest_at,
+    ( SELECT count(*) AS count_2
+           FROM dedup.dead_change
+          WHERE (dead_change.table_id = watched.id)) AS dead,
+    watched.attached_at,
+    ( SELECT max(scan.finished_at) AS max_1
+           FROM dedup.scan
+          WHERE (((scan.state)::text = 'finished'::text) AND (scan.table_id = watched.id))) AS last_scan_at
+   FROM dedup.watched_table watched;
+CREATE SEQUENCE dedup.scan_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+ALTER SEQUENCE dedup.scan_id_seq OWNED BY dedup.scan.id;
+CREATE TABLE dedup.verdict (
+    table_id integer NOT NULL,
+    digest_a bytea NOT NULL,
+    digest_b bytea NOT NULL,
+    key_a character varying(700) NOT NULL COLLATE pg_catalog."C",
+    key_b character varying(700) NOT NULL COLLATE pg_catalog."C",
+    is_duplicate boolean NOT NULL,
+    decided_at timestamp without time zone NOT NULL
+);
+CREATE SEQUENCE dedup.watched_table_id_seq
+    AS integer
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+ALTER SEQUENCE dedup.watched_table_id_seq OWNED BY dedup.watched_table.id;
+CREATE TABLE public.notices (
+    code character varying(20) NOT NULL,
+    body character varying(400)
+);
+ALTER TABLE ONLY dedup.fingerprint ALTER COLUMN id SET DEFAULT nextval('dedup.fingerprint_id_seq'::regclass);
+ALTER TABLE ONLY dedup.scan ALTER COLUMN id SET DEFAULT nextval('dedup.scan_id_seq'::regclass);
+ALTER TABLE ONLY dedup.watched_table ALTER COLUMN id SET DEFAULT nextval('dedup.watched_table_id_seq'::regclass);
+INSERT INTO dedup.alembic_version VALUES
+	('0001');
+INSERT INTO dedup.band VALUES
+	(6816948276236839, 7),
+	(71177132395066323, 9),
+	(97916050978325548, 9),
+	(104417540668658953, 14),
+	(129449244367740302, 14),
+	(209137961495256635, 3),
+	(209137961495256635, 4),
+	(245531727148744233, 3),
+	(245531727148744233, 4),
+	(351403365511009462, 5),
+	(440905015458310956, 5),
+	(552445705009982793, 14),
+	(589845782233404644, 14),
+	(710620351781543172, 11),
+	(741916980337198284, 14),
+	(828059021630551068, 7),
+	(829553633280234682, 3),
+	(829553633280234682, 4),
+	(834321436489406332, 12),
+	(875370890615345849, 3),
+	(875370890615345849, 4),
+	(882206370070250700, 7),
+	(952057023539596598, 13),
+	(1016151441025054071, 11),
+	(1025113663518990352, 14),
+	(1108237553445769756, 9),
+	(1109092874002410579, 5),
+	(1177136189055044344, 10),
+	(1254320679396618492, 12),
+	(1305273161838799718, 10),
+	(1311539859021474356, 14),
+	(1315614460512474646, 9),
+	(1357164907053385378, 11),
+	(1377198598560949764, 12),
+	(1400053452914786243, 3),
+	(1400053452914786243, 4),
+	(1416170959770426034, 4),
+	(1522981987915192774, 12),
+	(1646592890892936334, 10),
+	(1713585534727539506, 8),
+	(1740893194513112503, 14),
+	(1751393292307321585, 12),
+	(1758109918565682090, 5),
+	(1856554668216603418, 14),
+	(1871898259891942668, 14),
+	(1905368668179624207, 14),
+	(1954214251263769913, 11),
+	(1969544872755128316, 9),
+	(2013802877786783898, 10),
+	(2035479156370193618, 7),
+	(2123530545961150516, 14),
+	(2132516123634180857, 10),
+	(2209399543551076473, 3),
+	(2209399543551076473, 4),
+	(2354162745634961796, 9),
+	(2384580936201813825, 10),
+	(2505680468317603352, 12),
+	(2571470316555020926, 14),
+	(2606107961816350166, 8),
+	(2635581662157835303, 13),
+	(2704200570810601310, 3),
+	(2755016188060388663, 9),
+	(2829155084203565377, 12),
+	(2876765838401319910, 8),
+	(2900259819280838404, 7),
+	(2902983556357080491, 3),
+	(2902983556357080491, 4),
+	(2950449420500952966, 7),
+	(2951484235013658882, 13),
+	(3002316890826451256, 11),
+	(3030173086969486654, 10),
+	(3102089878903888752, 7),
+	(3106238869767332104, 8),
+	(3112595510957553947, 13),
+	(3137521744787008205, 7),
+	(3155740344569550938, 7),
+	(3165176275335265844, 3),
+	(3165176275335265844, 4),
+	(3214506833551427110, 13),
+	(3224910104100494676, 7),
+	(3341349760174666804, 4),
+	(3439293890071947186, 11),
+	(3498325627725903256, 8),
+	(3697083588584406030, 9),
+	(3744863835284134575, 10),
+	(3746434543848951256, 7),
+	(3764142006516292553, 9),
+	(3852295963692106254, 12),
+	(3865155445471740254, 14),
+	(3897050772407954546, 8),
+	(3912435427143054411, 12),
+	(3920507868218972007, 5),
+	(4174279720078337036, 3),
+	(4262048125358652752, 13),
+	(4285898518580127624, 3),
+	(4285898518580127624, 4),
+	(4297274089318235495, 8),
+	(4306477505072129558, 10),
+	(4375697922814377768, 4),
+	(4403037545619884144, 4);
+INSERT INTO dedup.band VALUES
+	(4405625350367528875, 12),
+	(4436470853975213667, 8),
+	(4443406668211975979, 10),
+	(4488208662755996761, 10),
+	(4510229614013650645, 12),
+	(4515397372866004102, 8),
+	(4536527079839278002, 9),
+	(4640635114470203138, 14),
+	(4658317039759418812, 9),
+	(4821165704599207464, 3),
+	(4823164453874781780, 13),
+	(4920001739142132224, 10),
+	(4922406040588276493, 7),
+	(4943502516211244669, 14),
+	(4966007820940677516, 8),
+	(4982096130086679928, 11),
+	(5034330356512051388, 3),
+	(5034330356512051388, 4),
+	(5059210203245892583, 13),
+	(5109082475061888009, 7),
+	(5164377738618832260, 13),
+	(5177132274046925670, 10),
+	(5197329624048444851, 13),
+	(5305116079390156117, 14),
+	(5326012950753118334, 13),
+	(5361279447208825083, 12),
+	(5371560062023147710, 13),
+	(5519813455580588714, 5),
+	(5526523012849396916, 11),
+	(5571640745162144421, 5),
+	(5601175254086017824, 14),
+	(5631617024873977214, 9),
+	(5637402295164783144, 11),
+	(5716077170888952040, 10),
+	(5766649854606980014, 14),
+	(5798217854963767809, 13),
+	(5860875467191680852, 13),
+	(5867470527282891261, 10),
+	(5934980631361276766, 13),
+	(5968372166134324640, 10),
+	(6222790929769158854, 10),
+	(6260517746087964885, 5),
+	(6287707808893218494, 5),
+	(6319413410565678090, 11),
+	(6335065844193154319, 13),
+	(6361683906980879912, 9),
+	(6401206870233369192, 10),
+	(6446189008433226194, 9),
+	(6472626719325571015, 10),
+	(6485370150995867370, 3),
+	(6485370150995867370, 4),
+	(6492612141567238948, 8),
+	(6554036741006650176, 12),
+	(6576818080403498089, 9),
+	(6635143307511353903, 9),
+	(6686239177197542367, 5),
+	(6711380147793982722, 9),
+	(6746070184060624615, 3),
+	(6746070184060624615, 4),
+	(6866314011009040937, 9),
+	(6879277580372211630, 11),
+	(6885680450448770406, 8),
+	(6904242031121239388, 11),
+	(7032100793592773017, 10),
+	(7046128620466352021, 11),
+	(7176131256389620210, 9),
+	(7190395820604161608, 10),
+	(7198753256968384350, 5),
+	(7245720776643694002, 5),
+	(7291077248975412851, 13),
+	(7307993337853778216, 3),
+	(7307993337853778216, 4),
+	(7323832552423090847, 8),
+	(7419334870091269688, 3),
+	(7419334870091269688, 4),
+	(7496770107160820979, 8),
+	(7509318373985603314, 10),
+	(7572443341109368458, 12),
+	(7595014907264563632, 10),
+	(7629054203356507383, 11),
+	(7656962151780751160, 11),
+	(7663651222922315850, 3),
+	(7721292659226093446, 9),
+	(7817529894859419720, 5),
+	(7824942035495274746, 12),
+	(7922799497948763285, 9),
+	(7968860191538075028, 13),
+	(7972866255432782849, 14),
+	(7975500602474229713, 9),
+	(8005539457974119018, 5),
+	(8070540313757895616, 3),
+	(8070540313757895616, 4),
+	(8111568422743332801, 13),
+	(8132692452574136745, 11),
+	(8182427556745774382, 7),
+	(8353914180984935560, 7),
+	(8389268806891034730, 3),
+	(8410621617043061692, 7),
+	(8448595846362646584, 7),
+	(8483777996704222417, 5);
+INSERT INTO dedup.band VALUES
+	(8617632634289121100, 8),
+	(8769865901307183670, 8),
+	(8775702281437263126, 10),
+	(8839793581657322142, 13),
+	(8862632250460114652, 5),
+	(8866707881490875458, 10),
+	(9079556664610717434, 14),
+	(9114190709753502884, 3),
+	(9114190709753502884, 4),
+	(9120822834155103485, 11),
+	(9154698899809063946, 9),
+	(9171884957539549994, 9),
+	(9214695845387625904, 13),
+	(-9053850829022018742, 5),
+	(-8994737875116162470, 8),
+	(-8990896447298062361, 13),
+	(-8889111200122698222, 12),
+	(-8838048879072429126, 5),
+	(-8836329908673672810, 11),
+	(-8716108751284432745, 5),
+	(-8650080301194191454, 7),
+	(-8400348520469139502, 13),
+	(-8217951587108392769, 12),
+	(-8154828758269306998, 5),
+	(-8154783811053496091, 11),
+	(-8096469275662665997, 5),
+	(-8019237250578527048, 3),
+	(-8019237250578527048, 4),
+	(-8010829279397891813, 9),
+	(-7966929080068558746, 12),
+	(-7883635122503219552, 12),
+	(-7823298689689484594, 9),
+	(-7750776135999336308, 13),
+	(-7726824108286399637, 5),
+	(-7723933142831914822, 10),
+	(-7677211669570757792, 14),
+	(-7650250409651098268, 14),
+	(-7636253407090738142, 4),
+	(-7519992407974888024, 13),
+	(-7485495796215516806, 14),
+	(-7470663115347458443, 13),
+	(-7444765964657038852, 9),
+	(-7365334799445185709, 10),
+	(-7335469535823807284, 4),
+	(-7324476510738342038, 14),
+	(-7302787399661545914, 10),
+	(-7299554360268293007, 5),
+	(-7279956330766856654, 8),
+	(-7256887939517033022, 9),
+	(-7254393111540177794, 13),
+	(-7242384057970558957, 12),
+	(-7168469422380809719, 9),
+	(-7165010136595784448, 5),
+	(-7152796477594028046, 10),
+	(-6927874673361411739, 3),
+	(-6927874673361411739, 4),
+	(-6916228249745418294, 8),
+	(-6891505391154599711, 7),
+	(-6891108867520167787, 9),
+	(-6754821405279401916, 8),
+	(-6611864739042174176, 11),
+	(-6602570416046804481, 8),
+	(-6593082882806181285, 5),
+	(-6485814233913849144, 3),
+	(-6485814233913849144, 4),
+	(-6450211928439657560, 5),
+	(-6388158064742332432, 10),
+	(-6283733696232247474, 12),
+	(-6276472510596639725, 8),
+	(-6185799082525252970, 8),
+	(-6104170931197279820, 8),
+	(-6089551744896744160, 5),
+	(-6061797917963079524, 3),
+	(-6061797917963079524, 4),
+	(-5968913333825292804, 5),
+	(-5916816600789097000, 7),
+	(-5792766318156299843, 13),
+	(-5722334909145925720, 8),
+	(-5698598975975244408, 14),
+	(-5650471163670664661, 5),
+	(-5616674479109055775, 11),
+	(-5593292475008581808, 12),
+	(-5570636529748436357, 9),
+	(-5559654407654542192, 7),
+	(-5450315826182330753, 12),
+	(-5410432187498417330, 12),
+	(-5408426370379530645, 13),
+	(-5300645080959584758, 14),
+	(-5163512835537509345, 7),
+	(-5162448929397971866, 12),
+	(-5095777455233170095, 11),
+	(-5080777862885548304, 8),
+	(-4901696495324786098, 11),
+	(-4900885122478969946, 3),
+	(-4900885122478969946, 4),
+	(-4900523082048428788, 10),
+	(-4845454396752588171, 7),
+	(-4838218676055958453, 8),
+	(-4820578700193482838, 5),
+	(-4793857128025883438, 13);
+INSERT INTO dedup.band VALUES
+	(-4773758217579404279, 12),
+	(-4750335502930156432, 13),
+	(-4702733377109341989, 12),
+	(-4687465002309640168, 8),
+	(-4668118673392638412, 5),
+	(-4658184480585051912, 11),
+	(-4627134891231958789, 12),
+	(-4618073233641995384, 13),
+	(-4597218765987119227, 13),
+	(-4589325569563785608, 3),
+	(-4589325569563785608, 4),
+	(-4537596699547181178, 9),
+	(-4532592448034894151, 10),
+	(-4470839135704820738, 12),
+	(-4424213229521176377, 3),
+	(-4424213229521176377, 4),
+	(-4409909980894376682, 5),
+	(-4319783664522011601, 5),
+	(-4257684829874640280, 8),
+	(-4167797303581834669, 11),
+	(-4132662468590941026, 12),
+	(-4093652683386849169, 14),
+	(-4060709932907904478, 9),
+	(-4017192770837746963, 7),
+	(-3991890366423771325, 8),
+	(-3902759017811932026, 12),
+	(-3848935485729474195, 14),
+	(-3661414563160888052, 13),
+	(-3647562659147939534, 14),
+	(-3575688076386252703, 3),
+	(-3575688076386252703, 4),
+	(-3481360545390639354, 7),
+	(-3376595405850503186, 7),
+	(-3369443592970075576, 13),
+	(-3313789134078037744, 4),
+	(-3305484402084213094, 11),
+	(-3301237538429842037, 9),
+	(-3282473388153644616, 12),
+	(-3265765721141884040, 13),
+	(-3203934751429981033, 3),
+	(-3203934751429981033, 4),
+	(-3168008804468056836, 5),
+	(-3142053487851055217, 8),
+	(-3078442625309808904, 11),
+	(-2974838660205302994, 10),
+	(-2924007546403281791, 3),
+	(-2924007546403281791, 4),
+	(-2905741224634489666, 7),
+	(-2786829535251986222, 12),
+	(-2739783053564208170, 13),
+	(-2553197256449501297, 3),
+	(-2553197256449501297, 4),
+	(-2553162960858667800, 5),
+	(-2384916839604673450, 7),
+	(-2377205583345723193, 11),
+	(-2375668539980195452, 8),
+	(-2333397018016935704, 3),
+	(-2294280734515750503, 14),
+	(-2255967831390145872, 8),
+	(-2123472273882970859, 10),
+	(-2115471825147337216, 3),
+	(-2115471825147337216, 4),
+	(-2095677916609307830, 9),
+	(-2079364782345436612, 7),
+	(-2039693379967387115, 8),
+	(-1965909438149364243, 7),
+	(-1922354396725038890, 14),
+	(-1920690675912835515, 8),
+	(-1853596578144059043, 3),
+	(-1853596578144059043, 4),
+	(-1851541884983709455, 7),
+	(-1764822783923598036, 11),
+	(-1674108647115132994, 11),
+	(-1673007138130496515, 9),
+	(-1600832167682317438, 11),
+	(-1583945466680834176, 7),
+	(-1572852029480346309, 9),
+	(-1556695574231664307, 9),
+	(-1521664886339614872, 5),
+	(-1430175991387306696, 7),
+	(-1412218682137767754, 9),
+	(-1248744187664233010, 3),
+	(-1247027454177328140, 11),
+	(-1220066924630796056, 11),
+	(-1120733756901198393, 11),
+	(-1082460107915513536, 12),
+	(-1073183926381121004, 7),
+	(-1056720169428332557, 13),
+	(-1040066241110961670, 9),
+	(-851902558368534584, 12),
+	(-818510598505646784, 14),
+	(-762493994869364783, 8),
+	(-694249627821632842, 11),
+	(-650763176815851368, 11),
+	(-644185797348658483, 7),
+	(-610264459888992570, 3),
+	(-610264459888992570, 4),
+	(-536924647944518681, 7),
+	(-478871902187191577, 14),
+	(-474328073186224867, 8);
+INSERT INTO dedup.band VALUES
+	(-418348764054007661, 8),
+	(-409077497629114696, 5),
+	(-339094910332477820, 14),
+	(-254171342369831244, 3),
+	(-254171342369831244, 4),
+	(-171935416998004426, 12),
+	(-10340318416301272, 10),
+	(62258691903679298, 1),
+	(217546043379561346, 1),
+	(284479537683052342, 1),
+	(1237533255323739310, 1),
+	(1454873876468970416, 1),
+	(1657760704150172015, 1),
+	(1936817416389731938, 1),
+	(3536404010583266722, 1),
+	(4138418085184185920, 1),
+	(4175639912913089292, 1),
+	(4453272625177670884, 1),
+	(4676330503817183382, 1),
+	(4723314537410840120, 1),
+	(5250607730414230527, 1),
+	(5443208378697933488, 1),
+	(6032788529842034471, 1),
+	(6855728430404136113, 1),
+	(7563533929671756011, 1),
+	(7939453085007121884, 1),
+	(8744734378460588728, 1),
+	(8820831342198241086, 1),
+	(-9196157728113637559, 1),
+	(-9001933217060738230, 1),
+	(-8492092647985701740, 1),
+	(-7689845256005703043, 1),
+	(-7675567000095341152, 1),
+	(-6415758788704811698, 1),
+	(-5781274115319574478, 1),
+	(-5773151762962817829, 1),
+	(-5443944013754343669, 1),
+	(-4494949157003345178, 1),
+	(-1910299244145279711, 1),
+	(-1730958248126913695, 1),
+	(-1451825297943467040, 1),
+	(-1421109960489685629, 1),
+	(-1384623993008903106, 1),
+	(62258691903679298, 2),
+	(1237533255323739310, 2),
+	(1454873876468970416, 2),
+	(1657760704150172015, 2),
+	(1936817416389731938, 2),
+	(3536404010583266722, 2),
+	(3805869483780372140, 2),
+	(4138418085184185920, 2),
+	(4175639912913089292, 2),
+	(4453272625177670884, 2),
+	(4676330503817183382, 2),
+	(4723314537410840120, 2),
+	(5250607730414230527, 2),
+	(5443208378697933488, 2),
+	(6032788529842034471, 2),
+	(6855728430404136113, 2),
+	(7563533929671756011, 2),
+	(7933953987959614220, 2),
+	(7939453085007121884, 2),
+	(8744734378460588728, 2),
+	(8820831342198241086, 2),
+	(-9196157728113637559, 2),
+	(-8492092647985701740, 2),
+	(-7691521620107996088, 2),
+	(-7689845256005703043, 2),
+	(-7675567000095341152, 2),
+	(-6415758788704811698, 2),
+	(-5781274115319574478, 2),
+	(-5773151762962817829, 2),
+	(-5443944013754343669, 2),
+	(-4494949157003345178, 2),
+	(-1910299244145279711, 2),
+	(-1730958248126913695, 2),
+	(-1451825297943467040, 2),
+	(-1421109960489685629, 2),
+	(-1384623993008903106, 2);
+INSERT INTO dedup.change VALUES
+	(1, '7', 'U', '2025-03-03 07:56:41.094624'),
+	(1, '8', 'D', '2025-03-03 07:56:41.097015'),
+	(1, '90', 'I', '2025-03-03 07:56:41.178947');
+INSERT INTO dedup.dead_change VALUES
+	(1, '12', 'U', 3, 'made up: it could not be read', '2025-03-03 07:56:41.185509');
+INSERT INTO dedup.fingerprint VALUES
+	(7, 1, 1, '7', '2023-03-13 16:38:32.000000', -4421854981363927391, '\x3779e7cfaba7becac3bfd73315c19e29', NULL, NULL, NULL, NULL, NULL, NULL, '\x27127574fa3718001cb458fd4adb7d0bccc49ffa043a3e0cd23c281f82793f1c04af927cf0ca3f288667b7a41d1af228709b662d4fd60c2bcdea175167b78a2b5ad86fa11f71cb2b545d7a43a72ec12cd88d5e405e02fe330d5380c136e64f4409c43c26711be7462e0533b082d28d718894b4c9af10ef73bcbb12a0cc87b874384849e128713f75a25db7d0cbbdf487e1688a085c745ca0d8e5d474a63ee3ad90f4d0c5c523d8b21fe49dfc6e8457b875123502e67cc1bcedeaf27b751040c80647ee6c07b9afcfee97104c5eec23d1bee47360c0bbacd75624842cc512e7de3cc2d755bf9c24e3edf58426c8afb7e4f1f0c92a77004ee68007e67afdb104ea3845116383fe26ec14f264a9e7481bf1cd72ae2b6e640ff7e7831da0e0758cf8', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(8, 1, 1, '8', '2023-03-17 09:23:43.000000', 7501867377392336084, '\x3dff16507d722fd321ea720d0858d069', NULL, NULL, NULL, NULL, NULL, NULL, '\x32cbae01f7e0c717d67d612e62c12a24e6b3e3cb4953ec270821fe63cb931b2b98753f9d9f8c8c3072ac09b1071b153667bd4d2c04fca23b6306917bbc82913d860469adfce9a93e8c11fb56cdcdea4424e380ea57641a5a66c5d945e3d98e5f9fea9e31e77aa365f37c1660b1e009684ce79d0339fb977736c2398f92d2b4795a02f3098f452c83320e49bc4966f89aca1767f40c9f04a044c81d71b80d42a2fff1064330f55ea41314627b817de5a89622251a82a027aab481b81de1a049aba8378ae6b72e96b0f0de09ec73737db94b1c0684bf31dbbc182042686ac7f2be68aac09534aae9c443d70197dcf499c88f575c07002f65d484d968ba0cee07dfb03248c13531b1e015fa537cad8db1e3457ecfaa015658e5d1677164c0136bf51d55bd6a21d96af9935056fe03ba31fa', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(9, 1, 1, '9', '2023-03-26 16:43:57.000000', 1310667445275450383, '\x8b34037d564ab87125f172aafdea56e9', NULL, NULL, NULL, NULL, NULL, NULL, '\xd3f3898c39dffc002c445f2c21de5b011c12e2e32e40610f169636a461004212fce7c26da03a551b84b907558baaab20374dca57a0c83b260efc7f92efad4e33c99b872e36eb3c34b2a3c2f357fbf43ebc6502b6aaaaa5407ed5a7b6d885274e281eeac8ce3d4958d2a1b0f2bf7675596924d1da328d455b2f520606afc3145c0275de9daf9c235d29427bb6360c4a5ff251ae5e5bbd966386a700b0c38a276b9514e1a52a70f36dd1ef63bc8aabae6e0a54c74c25060c7f2ac3e42ec614497f1bb130ad36d1d390ce8247954a0f6e93fce9b298cce0ae98c255451ede5a4a9b0902be5f0a7b849c9580eae2fedc5da07b9a8737971fb1b2865f81cdd73707c122c21fa1d475a5c78b4db412f3a52fd24a1bdfc809a8eae2fdf30931df48c8e83b5d929a691b2cea4db97f7a9f8165eab610024297ca66ecfa91b4a343f190f1', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(10, 1, 1, '10', '2023-04-09 18:44:10.000000', 6013076074172789496, '\xd96f39e0ca9ad0f58e392976f1ef9493', NULL, NULL, NULL, NULL, NULL, NULL, '\xf80ae2902007561066ab406a06431d128e645b9f82dfd9169a00243a0c77f21bf92202ab1d38981d413f7a38babb17213eddc3385e560d2aaf5a512ad16df83316e6086379aec33b2b776093d226aa3d59f466cdff51493e00f2deb3835b474466fbc6a55fded847e8488edfe695534ffd49c57c5b716d51a0ddc301ddead352c6d8698061cb5b5668ca0cc2bba7d558c7471a31b563d35999f9d6026a0a9761487e9009e76ac963f2ceb96a46753668b0f94c6bd1e966691635a7b3ba8ec97942846b23d7df0c7bba20a3d0ba13cf94532b3feb0513c9994696f9448d49a79af2b757328029bc9cf087fc0516b458a70ca5e69038d8fdbbb90e43e72eff18c12e2b5dfaff3fb7d61585d0b037e987e22893ee018943dbff', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(11, 1, 1, '11', '2023-04-19 21:00:29.000000', -5268125123228741390, '\xced941f4f3d1ddb88261d0a2da6dda35', NULL, NULL, NULL, NULL, NULL, NULL, '\x041d1ae671a1dc0977b54c105a181a0ea2068bda4a9ed512393d95f581c31e1b38a9dd244e5faa29b2e7e82392d3ba2f7835aab608f62345b4ece83f6627b24c28ca44eb84133c4e0a649be50311b357aef764e9821a785f5c8d4d0c8ccbd05f952f9cf8a5e0c861f7ec43a360d8df693897803b82fe426aa9892e5fb220dd70fd2416210bac937e968958d3c30c5f85e5d80c6a5463d48e20db750e0df03da4e1dab3d551900db25105622e672948b94e9263ff01adf9bbf8907d20e5cd5abf53822c306f0229c69a0e2d13738f20d2f8e6fc18be2c47d5c7589aee1d7802df2ccdb748071782e7beef4a250e5fc4e882e34604a0b3c8e9f4c3993023abb1eee8982da3987311efc7751d04965a72f0b6923e4ca4875df69888fcac5606f8f6', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(12, 1, 1, '12', '2023-04-22 10:38:40.000000', -8748344058819421388, '\xeda02368725f0b4dc408628a03f99ab0', NULL, NULL, NULL, NULL, NULL, NULL, '\x7cd77112ed1a940bfcb0dc21033e681104266424d4ca1c13c6d900850cb82215f1d2fa89eb324e181886b43a1cf7c52241a171408f2d43270e028ac5c41a76354bf483c14ac34b36abc71c06eaec233dd516bb0ef08d973efb107c804017674a406b8ff0b09df45a8a96982419b91669fac8b7ad52c7976c1286bdc37588a384bff00b7592f8f38d66b0c85736c86f91a0066718a0b397921378b63112e27d9b4eafecf47eb1cba8507f3fe620a260b27f66b612a2965cb44e33d1569748eab4666423f00c4c5bb809e4938d3134c0bddb4806e0e888bcbefba84d00551dc9bffe53665c7e63f4c19e4c0c6f61d5a5c6860c5edb599dd6c9b8d96d42d84f72d2d208bd8d4d3153d940312a584454faf0c86f3201236f2df436798631a6299dfd', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(13, 1, 1, '13', '2023-04-23 20:16:46.000000', 1432562620345005974, '\x587894eeff13f1007ac70586b3526b47', NULL, NULL, NULL, NULL, NULL, NULL, '\x364dfe95d162360d278c73cd8e7793240299272c46c7f5281bb919402029322b2606e615ef389c2c503d9f4f30d6253b544e7f3e8452ef42e7d38000e0ec354684854ff4308eab47b3a505a6c19f20487e08c56e8fcce949bea090aa6a9d8b4a015a71376b68775054ffc2662f0356515ecb1c7970495d520fd5d717d2acea57739e1ccf201c2f6594d560951f14976ec157e4e8801492709e7276626d41ad7ab0e598c10c2de17fe7377a2651eb3983d26ff50f87f76b8b8c502f702bb66f94a8bd0561bf9ea39775061a557adf52987e649b85e637539bbd41729bb9f59baf6b3eac07df68f1b4d2fc0a4c57cc78bd70e4eb47076b13be88830792dc4ee9bf85ff93b2e36533c00c6d5a93da0a30cd48824d7ee7543dd178cbb01f61abadd2d69bab2ad455fad9f3cf3bca9ac655f1', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(14, 1, 1, '14', '2023-04-24 14:58:26.000000', -5949470551452220717, '\xeaf3e5d030eb5acbbecff9fccb260801', NULL, NULL, NULL, NULL, NULL, NULL, '\x0915e03333f772018e5dfbe266e5cb01496dcf1471aeaa07e4d448229d8d2f08cc44d41190d14b0a10e0721872ef390e34aabd8d8d863312b75dd90223e528181ad32461a2cec3190cf587b48c51fa190f710169b53a711a34a8b4d5c74b781d7e2ab9f0a0b2af235e81023166caa335025f33aa0cd966407d5e05c158d99a445565436cf78e9f49206381a0375fbb4dae33e85f7d4107500114c5049e4fa56efafe2650ae10017e605bc081a910759564adf501c9d9d4957af1e4b23b2d1e986a9fbf936b3b5a9a883d977f6c82eab00a76fb04625370b66ff8e6d4926c30c76df9b27991d595ca3201824d164161cd99992adcd31329e0d630cb7adc6c52e540b52d83f210a4f4e78237c98ab45af9845e7dc4f94a4bfb', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(6, 1, 1, '6', '2023-02-19 19:56:30.000000', -4609696850855104508, '\x65385dbf7dbea1fdf7ff14c3305af2fd', 5, 5, NULL, NULL, NULL, '2025-03-03 07:56:32.877072', NULL, DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(3, 1, 1, '3', '2023-01-26 08:38:26.000000', -6479730512509068431, '\xa933c8e161bf735c47c2cc0ea924ef13', NULL, 3, false, false, 2, NULL, '\x3b5ef92fde01e70229fec911ce4d6803ba94cd61a22a830bb952d8e52ff1250cc37f8b9732fd6d1379a845d02d5da91e5e0f937817408725abc576f129784928343eda760df7ec2b0ce462044a05ee39886757b7fe917a3b287eee29aa38e842bcd0dd45c988dd45eab60797caa9005ae79ec91617db9e5d2819b2ab38356b6538867549c1c5f6664ac8c5f82ec25a6ac04b02e3a75100706a58011888ab6c74a4dc0556291c7c7eb8ccaf5535f2b5906521dea5b03edb9fc88a644c51c2fda59cb09b0fe92ae0aba6eba475f28efcbb788688b3b5704fc0c778ce1b82099ac261c865aba39a60ce978c7c99515689d3812412eca0d66bd78f57d3679f3891dce8102565c61b9edf00e6be519555a4e25d01d8a2bbb346e6ce8df006c791abeec65e4501b5e787f7b446f6c1820079fc', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(4, 1, 1, '4', '2023-02-04 20:06:10.000000', -8785575721031214735, '\x81669670055989e194b35ab1b5776172', NULL, 3, NULL, NULL, NULL, NULL, '\x3b5ef92fde01e70229fec911ce4d6803ba94cd61a22a830bb952d8e52ff1250cc37f8b9732fd6d13b21a5716fc3fa71379a845d02d5da91eabc576f129784928343eda760df7ec2b34348c55e7db5e2e886757b7fe917a3b28ffc3cd139ab93c708861c751bb1a3dbcd0dd45c988dd45eab60797caa9005ae79ec91617db9e5d2819b2ab38356b6538867549c1c5f666c04b02e3a7510070a4dc0556291c7c7eb8ccaf5535f2b590227c7d1ffc930696ccbc8578522d339a6521dea5b03edb9fc88a644c51c2fda59cb09b0fe92ae0aba6eba475f28efcbb788688b3b5704fc0c778ce1b82099ac261c865aba39a60ce10b1bafa560e03d2978c7c99515689d3812412eca0d66bd78f57d3679f3891dc00e6be519555a4e25d01d8a2bbb346e6c65e4501b5e787f7b446f6c1820079fc', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(5, 1, 1, '5', '2023-02-06 08:45:10.000000', -4609696850855104508, '\x65385dbf7dbea1fdf7ff14c3305af2fd', NULL, 5, false, false, 2, NULL, '\xb61429c67f6fe0042cab148ac6681e0653acd4b9174a640faacb32f4a70f661867d7506822716836aa6a4db617519a4ca57a7be7bc71524dd5309a6db8d3e156beae8740f06c4257dfdb28401b4bca5c5e6f4953f21be763b2cd8329a8f88d6448b0173405727d6c6aaaebcbb863196fd18cd496236fbc75dc8e98571365fe7a4a43c4eea3425a82ba3b59d75ef158859790044845290a878ad73753733ad48ef33643391790a38f6b2baa7769cec49471fc8de9fbc5b29a009d221c3ec5909c5b12a1bb0caa80a4a8eb5dff6c3e7ca620c511acf3907dabfc354092f2282aad2b6ad2036a7e95b1aa37277336dd19bd3466109fcc8237bf164d57b13cdaccc22f5ca1f1a40b0dc4fc1c5ff4c6f808d4e8a45578d05791dc68c78a16d9f5e1eab8fe35ec2eaa52fa', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(2, 1, 1, '2', '2023-01-23 19:52:23.000000', 5110284906501471368, '\x84d707369b94f2c81c3d2d65530e42e4', NULL, NULL, NULL, NULL, NULL, NULL, '\x426b194ff32fdd00aee44d61f0992c11b0b3ed1715c030146ff178c5938c01176226b3b22df5e01aa2151501b6d41331ac763a92212ad13440a6747b529d6e390cb3209760daf239e4b4afafdb33cd3d96c05824d1a9e54038c6cfec8b958c41ff9b4272e9e7dd48b062b85a2e298a4b2717496e34c5b853b1ecc82aaf70245feb08b3240912f7680c6ba0bc1d111b6edc8dba0a849a2e6eb82a4aeb95895b793eb75bf75ee3697a49c7520545af6080941c1bcdba06268a48d43983d63942957daa0e727b2e4895a0459bf57ae87a954ec5a8b25fa5f6a632503797d2c9c4afdb5c2e1e0fa5e1af0bdf0e43c33973b4e6c25f958ebb9ec121fd056af5407de561e35cf3a466fae7e06b27689514daeb832d3e32053447ec3eac387dd0d3c8ec', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(1, 1, 1, '1', '2023-01-06 17:11:28.000000', 5974976034956607114, '\x3ef571ccc9e637a7b09ec9b41a48bde2', NULL, NULL, NULL, NULL, NULL, NULL, '\x426b194ff32fdd008233ee4df9e00403363777dda1acf203aee44d61f0992c11b0b3ed1715c030146ff178c5938c01176226b3b22df5e01aa2151501b6d4133140a6747b529d6e390cb3209760daf239e4b4afafdb33cd3d96c05824d1a9e54038c6cfec8b958c41ff9b4272e9e7dd48b062b85a2e298a4b2717496e34c5b853b1ecc82aaf70245feb08b3240912f768dc8dba0a849a2e6eb82a4aeb95895b793eb75bf75ee3697a49c7520545af60804a2b4ef16eb51283941c1bcdba06268a7daa0e727b2e4895a0459bf57ae87a954ec5a8b25fa5f6a632503797d2c9c4afdb5c2e1e0fa5e1af0bdf0e43c33973b4e6c25f958ebb9ec121fd056af5407de561e35cf3a466fae7e06b27689514daeb832d3e32053447ec3eac387dd0d3c8ec', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(15, 1, 2, '1', '2023-01-06 17:11:28.000000', 5974976034956344458, '\x3ef571ccc9e637a7b09ec9b41a48bde2', NULL, NULL, NULL, NULL, NULL, NULL, '\x426b194ff32fdd008233ee4df9e00403363777dda1acf203aee44d61f0992c11b0b3ed1715c030146ff178c5938c01176226b3b22df5e01aa2151501b6d4133140a6747b529d6e390cb3209760daf239e4b4afafdb33cd3d96c05824d1a9e54038c6cfec8b958c41ff9b4272e9e7dd48b062b85a2e298a4b2717496e34c5b853b1ecc82aaf70245feb08b3240912f768dc8dba0a849a2e6eb82a4aeb95895b793eb75bf75ee3697a49c7520545af60804a2b4ef16eb51283941c1bcdba06268a7daa0e727b2e4895a0459bf57ae87a954ec5a8b25fa5f6a632503797d2c9c4afdb5c2e1e0fa5e1af0bdf0e43c33973b4e6c25f958ebb9ec121fd056af5407de561e35cf3a466fae7e06b27689514daeb832d3e32053447ec3eac387dd0d3c8ec', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(16, 1, 2, '2', '2023-01-23 19:52:23.000000', 5686745660952378506, '\x84d707369b94f2c81c3d2d65530e42e4', NULL, NULL, NULL, NULL, NULL, NULL, '\x426b194ff32fdd00aee44d61f0992c11b0b3ed1715c030146ff178c5938c01176226b3b22df5e01aa2151501b6d41331ac763a92212ad13440a6747b529d6e390cb3209760daf239e4b4afafdb33cd3d96c05824d1a9e54038c6cfec8b958c41ff9b4272e9e7dd48b062b85a2e298a4b2717496e34c5b853b1ecc82aaf70245feb08b3240912f7680c6ba0bc1d111b6edc8dba0a849a2e6eb82a4aeb95895b793eb75bf75ee3697a49c7520545af6080941c1bcdba06268a48d43983d63942957daa0e727b2e4895a0459bf57ae87a954ec5a8b25fa5f6a632503797d2c9c4afdb5c2e1e0fa5e1af0bdf0e43c33973b4e6c25f958ebb9ec121fd056af5407de561e35cf3a466fae7e06b27689514daeb832d3e32053447ec3eac387dd0d3c8ec', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(17, 1, 2, '3', '2023-01-26 08:38:26.000000', -6479730512509068431, '\xa933c8e161bf735c47c2cc0ea924ef13', NULL, NULL, NULL, NULL, NULL, NULL, '\x3b5ef92fde01e70229fec911ce4d6803ba94cd61a22a830bb952d8e52ff1250cc37f8b9732fd6d1379a845d02d5da91e5e0f937817408725abc576f129784928343eda760df7ec2b0ce462044a05ee39886757b7fe917a3b287eee29aa38e842bcd0dd45c988dd45eab60797caa9005ae79ec91617db9e5d2819b2ab38356b6538867549c1c5f6664ac8c5f82ec25a6ac04b02e3a75100706a58011888ab6c74a4dc0556291c7c7eb8ccaf5535f2b5906521dea5b03edb9fc88a644c51c2fda59cb09b0fe92ae0aba6eba475f28efcbb788688b3b5704fc0c778ce1b82099ac261c865aba39a60ce978c7c99515689d3812412eca0d66bd78f57d3679f3891dce8102565c61b9edf00e6be519555a4e25d01d8a2bbb346e6ce8df006c791abeec65e4501b5e787f7b446f6c1820079fc', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(18, 1, 2, '4', '2023-02-04 20:06:10.000000', -8785575721014445711, '\x81669670055989e194b35ab1b5776172', NULL, NULL, NULL, NULL, NULL, NULL, '\x3b5ef92fde01e70229fec911ce4d6803ba94cd61a22a830bb952d8e52ff1250cc37f8b9732fd6d13b21a5716fc3fa71379a845d02d5da91eabc576f129784928343eda760df7ec2b34348c55e7db5e2e886757b7fe917a3b28ffc3cd139ab93c708861c751bb1a3dbcd0dd45c988dd45eab60797caa9005ae79ec91617db9e5d2819b2ab38356b6538867549c1c5f666c04b02e3a7510070a4dc0556291c7c7eb8ccaf5535f2b590227c7d1ffc930696ccbc8578522d339a6521dea5b03edb9fc88a644c51c2fda59cb09b0fe92ae0aba6eba475f28efcbb788688b3b5704fc0c778ce1b82099ac261c865aba39a60ce10b1bafa560e03d2978c7c99515689d3812412eca0d66bd78f57d3679f3891dc00e6be519555a4e25d01d8a2bbb346e6c65e4501b5e787f7b446f6c1820079fc', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(19, 1, 2, '5', '2023-02-06 08:45:10.000000', -4600690888551075836, '\x65385dbf7dbea1fdf7ff14c3305af2fd', NULL, NULL, NULL, NULL, NULL, NULL, '\xb61429c67f6fe0042cab148ac6681e0653acd4b9174a640faacb32f4a70f661867d7506822716836aa6a4db617519a4ca57a7be7bc71524dd5309a6db8d3e156beae8740f06c4257dfdb28401b4bca5c5e6f4953f21be763b2cd8329a8f88d6448b0173405727d6c6aaaebcbb863196fd18cd496236fbc75dc8e98571365fe7a4a43c4eea3425a82ba3b59d75ef158859790044845290a878ad73753733ad48ef33643391790a38f6b2baa7769cec49471fc8de9fbc5b29a009d221c3ec5909c5b12a1bb0caa80a4a8eb5dff6c3e7ca620c511acf3907dabfc354092f2282aad2b6ad2036a7e95b1aa37277336dd19bd3466109fcc8237bf164d57b13cdaccc22f5ca1f1a40b0dc4fc1c5ff4c6f808d4e8a45578d05791dc68c78a16d9f5e1eab8fe35ec2eaa52fa', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(20, 1, 2, '6', '2023-02-19 19:56:30.000000', -4600690888551075836, '\x65385dbf7dbea1fdf7ff14c3305af2fd', NULL, NULL, NULL, NULL, NULL, NULL, NULL, DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(21, 1, 2, '7', '2023-03-13 16:38:32.000000', -4430862180568337791, '\x3779e7cfaba7becac3bfd73315c19e29', NULL, NULL, NULL, NULL, NULL, NULL, '\x27127574fa3718001cb458fd4adb7d0bccc49ffa043a3e0cd23c281f82793f1c04af927cf0ca3f288667b7a41d1af228709b662d4fd60c2bcdea175167b78a2b5ad86fa11f71cb2b545d7a43a72ec12cd88d5e405e02fe330d5380c136e64f4409c43c26711be7462e0533b082d28d718894b4c9af10ef73bcbb12a0cc87b874384849e128713f75a25db7d0cbbdf487e1688a085c745ca0d8e5d474a63ee3ad90f4d0c5c523d8b21fe49dfc6e8457b875123502e67cc1bcedeaf27b751040c80647ee6c07b9afcfee97104c5eec23d1bee47360c0bbacd75624842cc512e7de3cc2d755bf9c24e3edf58426c8afb7e4f1f0c92a77004ee68007e67afdb104ea3845116383fe26ec14f264a9e7481bf1cd72ae2b6e640ff7e7831da0e0758cf8', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(22, 1, 2, '8', '2023-03-17 09:23:43.000000', 7501869645135064276, '\x3dff16507d722fd321ea720d0858d069', NULL, NULL, NULL, NULL, NULL, NULL, '\x32cbae01f7e0c717d67d612e62c12a24e6b3e3cb4953ec270821fe63cb931b2b98753f9d9f8c8c3072ac09b1071b153667bd4d2c04fca23b6306917bbc82913d860469adfce9a93e8c11fb56cdcdea4424e380ea57641a5a66c5d945e3d98e5f9fea9e31e77aa365f37c1660b1e009684ce79d0339fb977736c2398f92d2b4795a02f3098f452c83320e49bc4966f89aca1767f40c9f04a044c81d71b80d42a2fff1064330f55ea41314627b817de5a89622251a82a027aab481b81de1a049aba8378ae6b72e96b0f0de09ec73737db94b1c0684bf31dbbc182042686ac7f2be68aac09534aae9c443d70197dcf499c88f575c07002f65d484d968ba0cee07dfb03248c13531b1e015fa537cad8db1e3457ecfaa015658e5d1677164c0136bf51d55bd6a21d96af9935056fe03ba31fa', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(23, 1, 2, '9', '2023-03-26 16:43:57.000000', 1346621406255766542, '\x8b34037d564ab87125f172aafdea56e9', NULL, NULL, NULL, NULL, NULL, NULL, '\xd3f3898c39dffc002c445f2c21de5b011c12e2e32e40610f169636a461004212fce7c26da03a551b84b907558baaab20374dca57a0c83b260efc7f92efad4e33c99b872e36eb3c34b2a3c2f357fbf43ebc6502b6aaaaa5407ed5a7b6d885274e281eeac8ce3d4958d2a1b0f2bf7675596924d1da328d455b2f520606afc3145c0275de9daf9c235d29427bb6360c4a5ff251ae5e5bbd966386a700b0c38a276b9514e1a52a70f36dd1ef63bc8aabae6e0a54c74c25060c7f2ac3e42ec614497f1bb130ad36d1d390ce8247954a0f6e93fce9b298cce0ae98c255451ede5a4a9b0902be5f0a7b849c9580eae2fedc5da07b9a8737971fb1b2865f81cdd73707c122c21fa1d475a5c78b4db412f3a52fd24a1bdfc809a8eae2fdf30931df48c8e83b5d929a691b2cea4db97f7a9f8165eab610024297ca66ecfa91b4a343f190f1', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(24, 1, 2, '10', '2023-04-09 18:44:10.000000', 6013073875149533944, '\xd96f39e0ca9ad0f58e392976f1ef9493', NULL, NULL, NULL, NULL, NULL, NULL, '\xf80ae2902007561066ab406a06431d128e645b9f82dfd9169a00243a0c77f21bf92202ab1d38981d413f7a38babb17213eddc3385e560d2aaf5a512ad16df83316e6086379aec33b2b776093d226aa3d59f466cdff51493e00f2deb3835b474466fbc6a55fded847e8488edfe695534ffd49c57c5b716d51a0ddc301ddead352c6d8698061cb5b5668ca0cc2bba7d558c7471a31b563d35999f9d6026a0a9761487e9009e76ac963f2ceb96a46753668b0f94c6bd1e966691635a7b3ba8ec97942846b23d7df0c7bba20a3d0ba13cf94532b3feb0513c9994696f9448d49a79af2b757328029bc9cf087fc0516b458a70ca5e69038d8fdbbb90e43e72eff18c12e2b5dfaff3fb7d61585d0b037e987e22893ee018943dbff', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(25, 1, 2, '11', '2023-04-19 21:00:29.000000', -5268195491972984590, '\xced941f4f3d1ddb88261d0a2da6dda35', NULL, NULL, NULL, NULL, NULL, NULL, '\x041d1ae671a1dc0977b54c105a181a0ea2068bda4a9ed512393d95f581c31e1b38a9dd244e5faa29b2e7e82392d3ba2f7835aab608f62345b4ece83f6627b24c28ca44eb84133c4e0a649be50311b357aef764e9821a785f5c8d4d0c8ccbd05f952f9cf8a5e0c861f7ec43a360d8df693897803b82fe426aa9892e5fb220dd70fd2416210bac937e968958d3c30c5f85e5d80c6a5463d48e20db750e0df03da4e1dab3d551900db25105622e672948b94e9263ff01adf9bbf8907d20e5cd5abf53822c306f0229c69a0e2d13738f20d2f8e6fc18be2c47d5c7589aee1d7802df2ccdb748071782e7beef4a250e5fc4e882e34604a0b3c8e9f4c3993023abb1eee8982da3987311efc7751d04965a72f0b6923e4ca4875df69888fcac5606f8f6', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(26, 1, 2, '12', '2023-04-22 10:38:40.000000', -8748273690075243723, '\xeda02368725f0b4dc408628a03f99ab0', NULL, NULL, NULL, NULL, NULL, NULL, '\x7cd77112ed1a940bfcb0dc21033e681104266424d4ca1c13c6d900850cb82215f1d2fa89eb324e181886b43a1cf7c52241a171408f2d43270e028ac5c41a76354bf483c14ac34b36abc71c06eaec233dd516bb0ef08d973efb107c804017674a406b8ff0b09df45a8a96982419b91669fac8b7ad52c7976c1286bdc37588a384bff00b7592f8f38d66b0c85736c86f91a0066718a0b397921378b63112e27d9b4eafecf47eb1cba8507f3fe620a260b27f66b612a2965cb44e33d1569748eab4666423f00c4c5bb809e4938d3134c0bddb4806e0e888bcbefba84d00551dc9bffe53665c7e63f4c19e4c0c6f61d5a5c6860c5edb599dd6c9b8d96d42d84f72d2d208bd8d4d3153d940312a584454faf0c86f3201236f2df436798631a6299dfd', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(27, 1, 2, '13', '2023-04-23 20:16:46.000000', 1432281128188426134, '\x587894eeff13f1007ac70586b3526b47', NULL, NULL, NULL, NULL, NULL, NULL, '\x364dfe95d162360d278c73cd8e7793240299272c46c7f5281bb919402029322b2606e615ef389c2c503d9f4f30d6253b544e7f3e8452ef42e7d38000e0ec354684854ff4308eab47b3a505a6c19f20487e08c56e8fcce949bea090aa6a9d8b4a015a71376b68775054ffc2662f0356515ecb1c7970495d520fd5d717d2acea57739e1ccf201c2f6594d560951f14976ec157e4e8801492709e7276626d41ad7ab0e598c10c2de17fe7377a2651eb3983d26ff50f87f76b8b8c502f702bb66f94a8bd0561bf9ea39775061a557adf52987e649b85e637539bbd41729bb9f59baf6b3eac07df68f1b4d2fc0a4c57cc78bd70e4eb47076b13be88830792dc4ee9bf85ff93b2e36533c00c6d5a93da0a30cd48824d7ee7543dd178cbb01f61abadd2d69bab2ad455fad9f3cf3bca9ac655f1', DEFAULT, DEFAULT, DEFAULT, DEFAULT),
+	(28, 1, 2, '14', '2023-04-24 14:58:26.000000', -4796478678101196041, '\xeaf3e5d030eb5acbbecff9fccb260801', NULL, NULL, NULL, NULL, NULL, NULL, '\x0915e03333f772018e5dfbe266e5cb01496dcf1471aeaa07e4d448229d8d2f08cc44d41190d14b0a10e0721872ef390e34aabd8d8d863312b75dd90223e528181ad32461a2cec3190cf587b48c51fa190f710169b53a711a34a8b4d5c74b781d7e2ab9f0a0b2af235e81023166caa335025f33aa0cd966407d5e05c158d99a445565436cf78e9f49206381a0375fbb4dae33e85f7d4107500114c5049e4fa56efafe2650ae10017e605bc081a910759564adf501c9d9d4957af1e4b23b2d1e986a9fbf936b3b5a9a883d977f6c82eab00a76fb04625370b66ff8e6d4926c30c76df9b27991d595ca3201824d164161cd99992adcd31329e0d630cb7adc6c52e540b52d83f210a4f4e78237c98ab45af9845e7dc4f94a4bfb', DEFAULT, DEFAULT, DEFAULT, DEFAULT);
+INSERT INTO dedup.pair VALUES
+	(3, 4, 6, 0.9907407407407407, '2025-03-03 07:56:32.877072');
+INSERT INTO dedup.scan VALUES
+	(1, 1, 1, 'f963d26273181da9116e86f72f3b383bb6bfc66fe40fd60d8af569ec6c09fce0', 'finished', 'office:7585:1fb9757d', '2025-03-03 07:56:32.754837', '2025-03-03 07:56:32.932827', 14, '{"table": "petitions", "rows": 14, "fingerprints": 14, "too_little_text": 0, "segmented": 14, "copies": 1, "pairs": 2, "groups": 3, "grouped_rows": 6, "rows_without_key": 0, "seconds": 0.162, "pairs_gained": 3, "pairs_lost": 0, "groups_changed": 3}', NULL),
+	(2, 1, 2, '92abcbcaa12adafc16afeff43773c818a5dfb7f3be31e94eb13d5d3e1d6e796d', 'running', 'office:8842:0e22c04a', '2025-03-03 07:56:38.036618', NULL, NULL, NULL, NULL);
+INSERT INTO dedup.verdict VALUES
+	(1, '\x3ef571ccc9e637a7b09ec9b41a48bde2', '\x84d707369b94f2c81c3d2d65530e42e4', '1', '2', false, '2025-03-03 07:56:33.133898'),
+	(1, '\x81669670055989e194b35ab1b5776172', '\xa933c8e161bf735c47c2cc0ea924ef13', '4', '3', true, '2025-03-03 07:56:33.133946');
+INSERT INTO dedup.watched_table VALUES
+	(2, 'notices', '{"name":"notices","columns":{"body":{"kind":"text","weight":1}},"table":null,"schema":null,"key":["code"],"order":null,"where":null,"within":[],"preset":"strict","radius":null,"similarity":null,"threshold":null,"term_frequency":null,"min_features":null,"bands":null,"segmenter":"words","normaliser":"plain","user_words":[],"stop_words":null,"stop_word_list":null,"abridge_above":1000}', NULL, NULL, NULL, NULL, '892d6561fb5e6c240a5966a3142e7b105b21c5696bd924adf016225bc5db9ea7', '2025-03-03 07:56:33.603225', 0, NULL, NULL),
+	(1, 'petitions', '{"name":"petitions","columns":{"title":{"kind":"text","weight":2},"content":{"kind":"text","weight":1},"region":{"kind":"value","weight":2},"link":{"kind":"value","weight":2}},"table":null,"schema":null,"key":["id"],"order":"created_at","where":null,"within":[],"preset":"balanced","radius":null,"similarity":null,"threshold":0.5,"term_frequency":null,"min_features":null,"bands":null,"segmenter":"jieba","normaliser":"plain","user_words":[],"stop_words":null,"stop_word_list":null,"abridge_above":1000}', 1, 'f963d26273181da9116e86f72f3b383bb6bfc66fe40fd60d8af569ec6c09fce0', 'duplicates_of_petitions', 'e5279a80ca4999500aea79615061944f4c2de2a83e2dc4e055ca72717e209c32', '14fb7459da7d977e95805759df93783d434a2ad2d5e8534b191198b3cce53ac0', '2025-03-03 07:56:32.656374', 2, 'office:8842:0e22c04a', '2025-03-03 07:57:40.901199');
+INSERT INTO public.notices VALUES
+	('a', 'the office is closed on the first Monday of May'),
+	('b', 'the office is closed on the first Monday of June');
+INSERT INTO public.petitions VALUES
+	(1, '咨询新生儿参保备案不成功，兴源区', '尊敬的兴源区区委工作人员：我妻子参加兴源区职工医保，2022年2月19日因白血病住进新沙中医院，总共花了1290多元。靶向药不在目录，让到外面药店自购，半个月一盒，处方拿回来不算。家庭共济改革后返还砍', '兴源区', 'https://office.example/petitions/1', '2023-01-06 17:11:28'),
+	(2, '咨询新生儿参保备案不成功，兴源区', '尊敬的兴源区区委工作人员：我妻子参加兴源区职工医保，2022年2月19日因白血病住进新沙中医院，总共花了1290多元。靶向药不在目录，让到外面药店自购，半个月一盒，处方拿回来不算。家庭共济改革后返还砍请尽快处理。', '兴桥区', 'https://office.example/petitions/2', '2023-01-23 19:52:23'),
+	(3, '退休待遇算少了，白湖县工人求助', '想咨询：白湖县被征地农民能否一次性缴清养老保险？	失地公告的社保指标，村里抓阄，我家四口被划到线外，钱没有张榜。	从外省转回发函9个月，那边说寄出，纸质对不上，眼下钱还在路上。	知青当民办教师的5年，', '白湖县', 'https://office.example/petitions/3', '2023-01-26 08:38:26'),
+	(4, '退休待遇算少了，白湖县工人求助', '想咨询：白湖县被征地农民能否一次性缴清养老保险？	失地公告的社保指标，村里抓阄，我家四口被划到线外，钱没有张榜。	从外省转回发函9个月，那边说寄出，纸质对不上，眼下钱还在路上。	知青当民办教师的5年，请尽快处理。', '枫山新区', 'https://office.example/petitions/4', '2023-02-04 20:06:10'),
+	(5, '明潭艺术幼儿园保育员打骂孩子，求真相', '
+					市民来电：投诉双城县东谷北巷明潭艺术幼儿园管理混乱，请有关单位核查。配套园没有移交教育局，承诺公办，现在招商广告打出去了，业主买房时被骗得好苦。移交产权，明确为公立园，下学期解决273个学', '双城县', 'https://office.example/petitions/5', '2023-02-06 08:45:10'),
+	(6, '明潭艺术幼儿园保育员打骂孩子，求真相', '
+					市民来电：投诉双城县东谷北巷明潭艺术幼儿园管理混乱，请有关单位核查。配套园没有移交教育局，承诺公办，现在招商广告打出去了，业主买房时被骗得好苦。移交产权，明确为公立园，下学期解决273个学', '双城县', 'https://office.example/petitions/6', '2023-02-19 19:56:30'),
+	(9, '咨询转诊怎么报，银桥新区', '尊敬的各位领导：你们好！
+投诉银桥新区医保待遇核算存在问题，涉及：文河康复医院。系统显示异常，医保让找税务，转一圈已经到账，来回6趟各有各的理。医生一口气CT做两遍，没有的项目也打在单子上，要求核对删', '银桥新区', 'https://office.example/petitions/9', '2023-03-26 16:43:57'),
+	(10, '全家冻感冒，新溪苑供热谁来管', '你好：
+我住竹溪县新溪苑4号楼19层，由南潭热力中心，采暖费早就交齐。2023.2.8换热站跳闸，抢修一拖再拖，零下7度，水管也冻裂了。楼道的管井没有封，热量全跑了，二次网锈得像筛子，井盖上冒白气。停', '竹溪县', 'https://office.example/petitions/10', '2023-04-09 18:44:10'),
+	(11, '水龙头里的水浑浊，金坡区村民不敢喝', '
+					12345平台：我是金坡区永亭华府的租户，2023年1月收到的水费单高得离谱。上游有砂石场，下雨河水又黑又臭，村里拉肚子的一户接一户。应急供水等半天，每户限两桶，一会儿车开走了。抄表员陶光', '金坡区', 'https://office.example/petitions/11', '2023-04-19 21:00:29'),
+	(12, '退休审批算少了，永麓新区工人求助', '
+					本人高建英，永麓新区南谷街道人，原石峰机械有限公司职工，到2023年1月已满51岁，档案里出了岔子。抚恤金申领要材料16样，老母亲85岁不会用手机认证，漏了认证补不回来。被逼签“自愿放弃”', '永麓新区', 'https://office.example/petitions/12', '2023-04-22 10:38:40'),
+	(13, '丰河中心幼儿园停办，孩子去向问题', '　　我家孩子今年在梅港区丰河中心幼儿园上中班，带班的姓江。午餐清汤寡水，食谱上写一荤两素，剩菜第二天再炒，19个孩子送去医院。普惠牌子拿了装修款，家长没见优惠，代收项目签字才能入园。查录像，园方说硬盘', '梅港区', 'https://office.example/petitions/13', '2023-04-23 20:16:46'),
+	(14, '永湾区星湾苑更换物业的问题', '
+					各位父母官：现反映永湾区玉河街星湾苑的物业收费混乱。装修押金收了2888元，验收合格后仍不退还，发票只盖部门章。要求市场监管部门核查收费依据，违规部分如数退还。此致
+敬礼！
+				', NULL, 'https://office.example/petitions/14', '2023-04-24 14:58:26'),
+	(7, 'another matter altogether', '12345工作人员：
+景港区白峰路一到傍晚成了烧烤一条街，浓烟滚滚。净化设备压根没开，滤网滴着黑油，墙面糊上一层油垢。人行道全是塑料凳，油腻腻的滑得站不住脚，放学的孩子绕道而行。衣服晾不了，住在自己家', '文河县', 'https://office.example/petitions/7', '2023-03-13 16:38:32'),
+	(90, '小马炒菜排烟熏人', '12345工作人员：
+景港区白峰路一到傍晚成了烧烤一条街，浓烟滚滚。净化设备压根没开，滤网滴着黑油，墙面糊上一层油垢。人行道全是塑料凳，油腻腻的滑得站不住脚，放学的孩子绕道而行。衣服晾不了，住在自己家', '景港区', 'https://office.example/petitions/90', '2024-12-23 20:19:09');
+SELECT pg_catalog.setval('dedup.fingerprint_id_seq', 28, true);
+SELECT pg_catalog.setval('dedup.scan_id_seq', 2, true);
+SELECT pg_catalog.setval('dedup.watched_table_id_seq', 2, true);
+ALTER TABLE ONLY dedup.alembic_version
+    ADD CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num);
+ALTER TABLE ONLY dedup.band
+    ADD CONSTRAINT band_pkey PRIMARY KEY (value, fingerprint_id);
+ALTER TABLE ONLY dedup.dead_change
+    ADD CONSTRAINT dead_change_pkey PRIMARY KEY (table_id, row_key);
+ALTER TABLE ONLY dedup.fingerprint
+    ADD CONSTRAINT fingerprint_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY dedup.fingerprint
+    ADD CONSTRAINT fingerprint_row_key UNIQUE (row_key, table_id, recipe);
+ALTER TABLE ONLY dedup.pair
+    ADD CONSTRAINT pair_pkey PRIMARY KEY (id_a, id_b);
+ALTER TABLE ONLY dedup.scan
+    ADD CONSTRAINT scan_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY dedup.verdict
+    ADD CONSTRAINT verdict_pkey PRIMARY KEY (table_id, digest_a, digest_b);
+ALTER TABLE ONLY dedup.watched_table
+    ADD CONSTRAINT watched_table_name_key UNIQUE (name);
+ALTER TABLE ONLY dedup.watched_table
+    ADD CONSTRAINT watched_table_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.notices
+    ADD CONSTRAINT notices_pkey PRIMARY KEY (code);
+ALTER TABLE ONLY public.petitions
+    ADD CONSTRAINT petitions_pkey PRIMARY KEY (id);
+CREATE INDEX change_queue ON dedup.change USING btree (table_id, queued_at, row_key);
+CREATE INDEX fingerprint_block_1 ON dedup.fingerprint USING btree (block_1, table_id, recipe, fingerprint, id);
+CREATE INDEX fingerprint_block_2 ON dedup.fingerprint USING btree (block_2, table_id, recipe, fingerprint, id);
+CREATE INDEX fingerprint_block_3 ON dedup.fingerprint USING btree (block_3, table_id, recipe, fingerprint, id);
+CREATE INDEX fingerprint_block_4 ON dedup.fingerprint USING btree (block_4, table_id, recipe, fingerprint, id);
+CREATE INDEX fingerprint_copy_of ON dedup.fingerprint USING btree (copy_of);
+CREATE INDEX fingerprint_digest ON dedup.fingerprint USING btree (table_id, recipe, digest);
+CREATE INDEX fingerprint_group ON dedup.fingerprint USING btree (group_id);
+CREATE INDEX pair_id_b ON dedup.pair USING btree (id_b);
+CREATE INDEX scan_table ON dedup.scan USING btree (table_id, started_at);
+CREATE TRIGGER dedup_notices_2_delete AFTER DELETE ON public.notices FOR EACH ROW WHEN ((old.code IS NOT NULL)) EXECUTE FUNCTION dedup.queue_notices_2();
+ALTER TABLE public.notices ENABLE ALWAYS TRIGGER dedup_notices_2_delete;
+CREATE TRIGGER dedup_notices_2_insert AFTER INSERT ON public.notices FOR EACH ROW WHEN ((new.code IS NOT NULL)) EXECUTE FUNCTION dedup.queue_notices_2();
+ALTER TABLE public.notices ENABLE ALWAYS TRIGGER dedup_notices_2_insert;
+CREATE TRIGGER dedup_notices_2_truncate AFTER TRUNCATE ON public.notices FOR EACH STATEMENT EXECUTE FUNCTION dedup.queue_notices_2();
+ALTER TABLE public.notices ENABLE ALWAYS TRIGGER dedup_notices_2_truncate;
+CREATE TRIGGER dedup_notices_2_update AFTER UPDATE ON public.notices FOR EACH ROW WHEN (record_image_ne(ROW(old.code, old.body), ROW(new.code, new.body))) EXECUTE FUNCTION dedup.queue_notices_2();
+ALTER TABLE public.notices ENABLE ALWAYS TRIGGER dedup_notices_2_update;
+CREATE TRIGGER dedup_petitions_1_delete AFTER DELETE ON public.petitions FOR EACH ROW WHEN ((old.id IS NOT NULL)) EXECUTE FUNCTION dedup.queue_petitions_1();
+ALTER TABLE public.petitions ENABLE ALWAYS TRIGGER dedup_petitions_1_delete;
+CREATE TRIGGER dedup_petitions_1_insert AFTER INSERT ON public.petitions FOR EACH ROW WHEN ((new.id IS NOT NULL)) EXECUTE FUNCTION dedup.queue_petitions_1();
+ALTER TABLE public.petitions ENABLE ALWAYS TRIGGER dedup_petitions_1_insert;
+CREATE TRIGGER dedup_petitions_1_truncate AFTER TRUNCATE ON public.petitions FOR EACH STATEMENT EXECUTE FUNCTION dedup.queue_petitions_1();
+ALTER TABLE public.petitions ENABLE ALWAYS TRIGGER dedup_petitions_1_truncate;
+CREATE TRIGGER dedup_petitions_1_update AFTER UPDATE ON public.petitions FOR EACH ROW WHEN (record_image_ne(ROW(old.id, old.title, old.content, old.region, old.link, old.created_at), ROW(new.id, new.title, new.content, new.region, new.link, new.created_at))) EXECUTE FUNCTION dedup.queue_petitions_1();
+ALTER TABLE public.petitions ENABLE ALWAYS TRIGGER dedup_petitions_1_update;
+REVOKE ALL ON FUNCTION dedup.queue_notices_2() FROM PUBLIC;
+REVOKE ALL ON FUNCTION dedup.queue_petitions_1() FROM PUBLIC;

@@ -1,0 +1,1366 @@
+BEGIN TRANSACTION;
+-- next statement
+CREATE TABLE dedup_alembic_version (
+	version_num VARCHAR(32) NOT NULL, 
+	CONSTRAINT dedup_alembic_version_pkc PRIMARY KEY (version_num)
+);
+-- next statement
+INSERT INTO "dedup_alembic_version" VALUES('0001');
+-- next statement
+CREATE TABLE dedup_band (
+	value BIGINT NOT NULL, 
+	fingerprint_id INTEGER NOT NULL, 
+	PRIMARY KEY (value, fingerprint_id)
+)
+ WITHOUT ROWID
+
+;
+-- next statement
+INSERT INTO "dedup_band" VALUES(-9196157728113637559,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-9196157728113637559,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-9053850829022018742,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-9001933217060738230,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-8994737875116162470,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-8990896447298062361,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-8889111200122698222,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-8838048879072429126,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-8836329908673672810,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-8716108751284432745,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-8650080301194191454,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-8492092647985701740,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-8492092647985701740,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-8400348520469139502,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-8217951587108392769,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-8154828758269306998,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-8154783811053496091,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-8096469275662665997,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-8019237250578527048,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-8019237250578527048,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-8010829279397891813,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7966929080068558746,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7883635122503219552,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7823298689689484594,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7750776135999336308,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7726824108286399637,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7723933142831914822,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7691521620107996088,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7689845256005703043,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7689845256005703043,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7677211669570757792,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7675567000095341152,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7675567000095341152,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7650250409651098268,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7636253407090738142,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7519992407974888024,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7485495796215516806,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7470663115347458443,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7444765964657038852,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7365334799445185709,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7335469535823807284,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7324476510738342038,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7302787399661545914,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7299554360268293007,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7279956330766856654,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7256887939517033022,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7254393111540177794,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7242384057970558957,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7168469422380809719,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7165010136595784448,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-7152796477594028046,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-6927874673361411739,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-6927874673361411739,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-6916228249745418294,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-6891505391154599711,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-6891108867520167787,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-6754821405279401916,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-6611864739042174176,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-6602570416046804481,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-6593082882806181285,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-6485814233913849144,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-6485814233913849144,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-6450211928439657560,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-6415758788704811698,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-6415758788704811698,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-6388158064742332432,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-6283733696232247474,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-6276472510596639725,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-6185799082525252970,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-6104170931197279820,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-6089551744896744160,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-6061797917963079524,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-6061797917963079524,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5968913333825292804,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5916816600789097000,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5792766318156299843,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5781274115319574478,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5781274115319574478,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5773151762962817829,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5773151762962817829,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5722334909145925720,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5698598975975244408,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5650471163670664661,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5616674479109055775,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5593292475008581808,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5570636529748436357,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5559654407654542192,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5450315826182330753,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5443944013754343669,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5443944013754343669,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5410432187498417330,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5408426370379530645,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5300645080959584758,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5163512835537509345,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5162448929397971866,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5095777455233170095,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-5080777862885548304,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4901696495324786098,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4900885122478969946,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4900885122478969946,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4900523082048428788,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4845454396752588171,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4838218676055958453,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4820578700193482838,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4793857128025883438,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4773758217579404279,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4750335502930156432,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4702733377109341989,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4687465002309640168,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4668118673392638412,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4658184480585051912,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4627134891231958789,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4618073233641995384,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4597218765987119227,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4589325569563785608,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4589325569563785608,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4537596699547181178,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4532592448034894151,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4494949157003345178,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4494949157003345178,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4470839135704820738,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4424213229521176377,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4424213229521176377,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4409909980894376682,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4319783664522011601,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4257684829874640280,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4167797303581834669,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4132662468590941026,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4093652683386849169,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4060709932907904478,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-4017192770837746963,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-3991890366423771325,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-3902759017811932026,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-3848935485729474195,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-3661414563160888052,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-3647562659147939534,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-3575688076386252703,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-3575688076386252703,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-3481360545390639354,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-3376595405850503186,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-3369443592970075576,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-3313789134078037744,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-3305484402084213094,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-3301237538429842037,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-3282473388153644616,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-3265765721141884040,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-3203934751429981033,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-3203934751429981033,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-3168008804468056836,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-3142053487851055217,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-3078442625309808904,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-2974838660205302994,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-2924007546403281791,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-2924007546403281791,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-2905741224634489666,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-2786829535251986222,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-2739783053564208170,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-2553197256449501297,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-2553197256449501297,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-2553162960858667800,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-2384916839604673450,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-2377205583345723193,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-2375668539980195452,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-2333397018016935704,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-2294280734515750503,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-2255967831390145872,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-2123472273882970859,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-2115471825147337216,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-2115471825147337216,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-2095677916609307830,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-2079364782345436612,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-2039693379967387115,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1965909438149364243,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1922354396725038890,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1920690675912835515,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1910299244145279711,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1910299244145279711,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1853596578144059043,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1853596578144059043,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1851541884983709455,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1764822783923598036,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1730958248126913695,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1730958248126913695,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1674108647115132994,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1673007138130496515,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1600832167682317438,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1583945466680834176,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1572852029480346309,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1556695574231664307,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1521664886339614872,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1451825297943467040,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1451825297943467040,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1430175991387306696,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1421109960489685629,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1421109960489685629,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1412218682137767754,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1384623993008903106,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1384623993008903106,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1248744187664233010,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1247027454177328140,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1220066924630796056,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1120733756901198393,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1082460107915513536,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1073183926381121004,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1056720169428332557,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-1040066241110961670,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-851902558368534584,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-818510598505646784,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-762493994869364783,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-694249627821632842,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-650763176815851368,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-644185797348658483,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-610264459888992570,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-610264459888992570,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-536924647944518681,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-478871902187191577,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-474328073186224867,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-418348764054007661,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-409077497629114696,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-339094910332477820,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-254171342369831244,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-254171342369831244,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-171935416998004426,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(-10340318416301272,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6816948276236839,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(62258691903679298,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(62258691903679298,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(71177132395066323,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(97916050978325548,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(104417540668658953,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(129449244367740302,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(209137961495256635,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(209137961495256635,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(217546043379561346,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(245531727148744233,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(245531727148744233,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(284479537683052342,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(351403365511009462,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(440905015458310956,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(552445705009982793,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(589845782233404644,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(710620351781543172,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(741916980337198284,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(828059021630551068,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(829553633280234682,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(829553633280234682,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(834321436489406332,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(875370890615345849,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(875370890615345849,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(882206370070250700,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(952057023539596598,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1016151441025054071,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1025113663518990352,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1108237553445769756,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1109092874002410579,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1177136189055044344,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1237533255323739310,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1237533255323739310,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1254320679396618492,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1305273161838799718,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1311539859021474356,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1315614460512474646,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1357164907053385378,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1377198598560949764,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1400053452914786243,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1400053452914786243,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1416170959770426034,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1454873876468970416,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1454873876468970416,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1522981987915192774,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1646592890892936334,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1657760704150172015,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1657760704150172015,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1713585534727539506,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1740893194513112503,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1751393292307321585,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1758109918565682090,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1856554668216603418,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1871898259891942668,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1905368668179624207,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1936817416389731938,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1936817416389731938,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1954214251263769913,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(1969544872755128316,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(2013802877786783898,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(2035479156370193618,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(2123530545961150516,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(2132516123634180857,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(2209399543551076473,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(2209399543551076473,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(2354162745634961796,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(2384580936201813825,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(2505680468317603352,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(2571470316555020926,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(2606107961816350166,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(2635581662157835303,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(2704200570810601310,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(2755016188060388663,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(2829155084203565377,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(2876765838401319910,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(2900259819280838404,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(2902983556357080491,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(2902983556357080491,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(2950449420500952966,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(2951484235013658882,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3002316890826451256,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3030173086969486654,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3102089878903888752,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3106238869767332104,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3112595510957553947,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3137521744787008205,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3155740344569550938,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3165176275335265844,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3165176275335265844,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3214506833551427110,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3224910104100494676,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3341349760174666804,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3439293890071947186,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3498325627725903256,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3536404010583266722,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3536404010583266722,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3697083588584406030,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3744863835284134575,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3746434543848951256,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3764142006516292553,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3805869483780372140,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3852295963692106254,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3865155445471740254,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3897050772407954546,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3912435427143054411,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(3920507868218972007,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4138418085184185920,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4138418085184185920,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4174279720078337036,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4175639912913089292,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4175639912913089292,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4262048125358652752,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4285898518580127624,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4285898518580127624,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4297274089318235495,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4306477505072129558,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4375697922814377768,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4403037545619884144,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4405625350367528875,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4436470853975213667,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4443406668211975979,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4453272625177670884,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4453272625177670884,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4488208662755996761,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4510229614013650645,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4515397372866004102,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4536527079839278002,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4640635114470203138,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4658317039759418812,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4676330503817183382,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4676330503817183382,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4723314537410840120,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4723314537410840120,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4821165704599207464,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4823164453874781780,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4920001739142132224,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4922406040588276493,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4943502516211244669,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4966007820940677516,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(4982096130086679928,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5034330356512051388,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5034330356512051388,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5059210203245892583,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5109082475061888009,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5164377738618832260,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5177132274046925670,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5197329624048444851,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5250607730414230527,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5250607730414230527,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5305116079390156117,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5326012950753118334,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5361279447208825083,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5371560062023147710,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5443208378697933488,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5443208378697933488,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5519813455580588714,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5526523012849396916,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5571640745162144421,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5601175254086017824,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5631617024873977214,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5637402295164783144,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5716077170888952040,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5766649854606980014,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5798217854963767809,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5860875467191680852,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5867470527282891261,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5934980631361276766,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(5968372166134324640,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6032788529842034471,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6032788529842034471,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6222790929769158854,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6260517746087964885,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6287707808893218494,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6319413410565678090,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6335065844193154319,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6361683906980879912,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6401206870233369192,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6446189008433226194,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6472626719325571015,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6485370150995867370,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6485370150995867370,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6492612141567238948,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6554036741006650176,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6576818080403498089,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6635143307511353903,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6686239177197542367,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6711380147793982722,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6746070184060624615,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6746070184060624615,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6855728430404136113,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6855728430404136113,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6866314011009040937,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6879277580372211630,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6885680450448770406,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(6904242031121239388,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7032100793592773017,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7046128620466352021,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7176131256389620210,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7190395820604161608,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7198753256968384350,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7245720776643694002,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7291077248975412851,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7307993337853778216,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7307993337853778216,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7323832552423090847,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7419334870091269688,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7419334870091269688,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7496770107160820979,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7509318373985603314,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7563533929671756011,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7563533929671756011,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7572443341109368458,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7595014907264563632,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7629054203356507383,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7656962151780751160,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7663651222922315850,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7721292659226093446,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7817529894859419720,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7824942035495274746,12);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7922799497948763285,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7933953987959614220,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7939453085007121884,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7939453085007121884,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7968860191538075028,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7972866255432782849,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(7975500602474229713,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(8005539457974119018,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(8070540313757895616,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(8070540313757895616,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(8111568422743332801,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(8132692452574136745,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(8182427556745774382,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(8353914180984935560,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(8389268806891034730,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(8410621617043061692,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(8448595846362646584,7);
+-- next statement
+INSERT INTO "dedup_band" VALUES(8483777996704222417,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(8617632634289121100,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(8744734378460588728,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(8744734378460588728,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(8769865901307183670,8);
+-- next statement
+INSERT INTO "dedup_band" VALUES(8775702281437263126,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(8820831342198241086,1);
+-- next statement
+INSERT INTO "dedup_band" VALUES(8820831342198241086,2);
+-- next statement
+INSERT INTO "dedup_band" VALUES(8839793581657322142,13);
+-- next statement
+INSERT INTO "dedup_band" VALUES(8862632250460114652,5);
+-- next statement
+INSERT INTO "dedup_band" VALUES(8866707881490875458,10);
+-- next statement
+INSERT INTO "dedup_band" VALUES(9079556664610717434,14);
+-- next statement
+INSERT INTO "dedup_band" VALUES(9114190709753502884,3);
+-- next statement
+INSERT INTO "dedup_band" VALUES(9114190709753502884,4);
+-- next statement
+INSERT INTO "dedup_band" VALUES(9120822834155103485,11);
+-- next statement
+INSERT INTO "dedup_band" VALUES(9154698899809063946,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(9171884957539549994,9);
+-- next statement
+INSERT INTO "dedup_band" VALUES(9214695845387625904,13);
+-- next statement
+CREATE TABLE dedup_change (
+	table_id INTEGER NOT NULL, 
+	row_key VARCHAR(700) NOT NULL, 
+	operation VARCHAR(1) NOT NULL, 
+	queued_at DATETIME NOT NULL
+);
+-- next statement
+INSERT INTO "dedup_change" VALUES(1,'7','U','2025-03-03 07:56:26.967000');
+-- next statement
+INSERT INTO "dedup_change" VALUES(1,'8','D','2025-03-03 07:56:26.970000');
+-- next statement
+INSERT INTO "dedup_change" VALUES(1,'90','I','2025-03-03 07:56:27.030000');
+-- next statement
+CREATE TABLE dedup_dead_change (
+	table_id INTEGER NOT NULL, 
+	row_key VARCHAR(700) NOT NULL, 
+	operation VARCHAR(1) NOT NULL, 
+	attempts INTEGER NOT NULL, 
+	error TEXT NOT NULL, 
+	failed_at DATETIME NOT NULL, 
+	PRIMARY KEY (table_id, row_key)
+);
+-- next statement
+INSERT INTO "dedup_dead_change" VALUES(1,'12','U',3,'made up: it could not be read','2025-03-03 07:56:27.142000');
+-- next statement
+CREATE TABLE dedup_fingerprint (
+	id INTEGER NOT NULL, 
+	table_id INTEGER NOT NULL, 
+	recipe INTEGER NOT NULL, 
+	row_key VARCHAR(700) NOT NULL, 
+	order_value VARCHAR(64), 
+	fingerprint BIGINT, 
+	digest BLOB NOT NULL, 
+	copy_of INTEGER, 
+	group_id INTEGER, 
+	is_loose BOOLEAN, 
+	is_abridged BOOLEAN, 
+	group_size INTEGER, 
+	found_at DATETIME, 
+	sketch BLOB, 
+	block_1 INTEGER GENERATED ALWAYS AS (CASE WHEN copy_of IS NULL THEN (fingerprint >> 48) & 65535 END) STORED, 
+	block_2 INTEGER GENERATED ALWAYS AS (CASE WHEN copy_of IS NULL THEN (fingerprint >> 32) & 65535 END) STORED, 
+	block_3 INTEGER GENERATED ALWAYS AS (CASE WHEN copy_of IS NULL THEN (fingerprint >> 16) & 65535 END) STORED, 
+	block_4 INTEGER GENERATED ALWAYS AS (CASE WHEN copy_of IS NULL THEN (fingerprint >> 0) & 65535 END) STORED, 
+	PRIMARY KEY (id), 
+	CONSTRAINT dedup_fingerprint_row_key UNIQUE (row_key, table_id, recipe)
+);
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(1,1,1,'1','2023-01-06 17:11:28.000000',5974976034956607114,X'3EF571CCC9E637A7B09EC9B41A48BDE2',NULL,NULL,NULL,NULL,NULL,NULL,X'426B194FF32FDD008233EE4DF9E00403363777DDA1ACF203AEE44D61F0992C11B0B3ED1715C030146FF178C5938C01176226B3B22DF5E01AA2151501B6D4133140A6747B529D6E390CB3209760DAF239E4B4AFAFDB33CD3D96C05824D1A9E54038C6CFEC8B958C41FF9B4272E9E7DD48B062B85A2E298A4B2717496E34C5B853B1ECC82AAF70245FEB08B3240912F768DC8DBA0A849A2E6EB82A4AEB95895B793EB75BF75EE3697A49C7520545AF60804A2B4EF16EB51283941C1BCDBA06268A7DAA0E727B2E4895A0459BF57AE87A954EC5A8B25FA5F6A632503797D2C9C4AFDB5C2E1E0FA5E1AF0BDF0E43C33973B4E6C25F958EBB9EC121FD056AF5407DE561E35CF3A466FAE7E06B27689514DAEB832D3E32053447EC3EAC387DD0D3C8EC');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(2,1,1,'2','2023-01-23 19:52:23.000000',5110284906501471368,X'84D707369B94F2C81C3D2D65530E42E4',NULL,NULL,NULL,NULL,NULL,NULL,X'426B194FF32FDD00AEE44D61F0992C11B0B3ED1715C030146FF178C5938C01176226B3B22DF5E01AA2151501B6D41331AC763A92212AD13440A6747B529D6E390CB3209760DAF239E4B4AFAFDB33CD3D96C05824D1A9E54038C6CFEC8B958C41FF9B4272E9E7DD48B062B85A2E298A4B2717496E34C5B853B1ECC82AAF70245FEB08B3240912F7680C6BA0BC1D111B6EDC8DBA0A849A2E6EB82A4AEB95895B793EB75BF75EE3697A49C7520545AF6080941C1BCDBA06268A48D43983D63942957DAA0E727B2E4895A0459BF57AE87A954EC5A8B25FA5F6A632503797D2C9C4AFDB5C2E1E0FA5E1AF0BDF0E43C33973B4E6C25F958EBB9EC121FD056AF5407DE561E35CF3A466FAE7E06B27689514DAEB832D3E32053447EC3EAC387DD0D3C8EC');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(3,1,1,'3','2023-01-26 08:38:26.000000',-6479730512509068431,X'A933C8E161BF735C47C2CC0EA924EF13',NULL,3,0,0,2,NULL,X'3B5EF92FDE01E70229FEC911CE4D6803BA94CD61A22A830BB952D8E52FF1250CC37F8B9732FD6D1379A845D02D5DA91E5E0F937817408725ABC576F129784928343EDA760DF7EC2B0CE462044A05EE39886757B7FE917A3B287EEE29AA38E842BCD0DD45C988DD45EAB60797CAA9005AE79EC91617DB9E5D2819B2AB38356B6538867549C1C5F6664AC8C5F82EC25A6AC04B02E3A75100706A58011888AB6C74A4DC0556291C7C7EB8CCAF5535F2B5906521DEA5B03EDB9FC88A644C51C2FDA59CB09B0FE92AE0ABA6EBA475F28EFCBB788688B3B5704FC0C778CE1B82099AC261C865ABA39A60CE978C7C99515689D3812412ECA0D66BD78F57D3679F3891DCE8102565C61B9EDF00E6BE519555A4E25D01D8A2BBB346E6CE8DF006C791ABEEC65E4501B5E787F7B446F6C1820079FC');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(4,1,1,'4','2023-02-04 20:06:10.000000',-8785575721031214735,X'81669670055989E194B35AB1B5776172',NULL,3,NULL,NULL,NULL,NULL,X'3B5EF92FDE01E70229FEC911CE4D6803BA94CD61A22A830BB952D8E52FF1250CC37F8B9732FD6D13B21A5716FC3FA71379A845D02D5DA91EABC576F129784928343EDA760DF7EC2B34348C55E7DB5E2E886757B7FE917A3B28FFC3CD139AB93C708861C751BB1A3DBCD0DD45C988DD45EAB60797CAA9005AE79EC91617DB9E5D2819B2AB38356B6538867549C1C5F666C04B02E3A7510070A4DC0556291C7C7EB8CCAF5535F2B590227C7D1FFC930696CCBC8578522D339A6521DEA5B03EDB9FC88A644C51C2FDA59CB09B0FE92AE0ABA6EBA475F28EFCBB788688B3B5704FC0C778CE1B82099AC261C865ABA39A60CE10B1BAFA560E03D2978C7C99515689D3812412ECA0D66BD78F57D3679F3891DC00E6BE519555A4E25D01D8A2BBB346E6C65E4501B5E787F7B446F6C1820079FC');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(5,1,1,'5','2023-02-06 08:45:10.000000',-4609696850855104508,X'65385DBF7DBEA1FDF7FF14C3305AF2FD',NULL,5,0,0,2,NULL,X'B61429C67F6FE0042CAB148AC6681E0653ACD4B9174A640FAACB32F4A70F661867D7506822716836AA6A4DB617519A4CA57A7BE7BC71524DD5309A6DB8D3E156BEAE8740F06C4257DFDB28401B4BCA5C5E6F4953F21BE763B2CD8329A8F88D6448B0173405727D6C6AAAEBCBB863196FD18CD496236FBC75DC8E98571365FE7A4A43C4EEA3425A82BA3B59D75EF158859790044845290A878AD73753733AD48EF33643391790A38F6B2BAA7769CEC49471FC8DE9FBC5B29A009D221C3EC5909C5B12A1BB0CAA80A4A8EB5DFF6C3E7CA620C511ACF3907DABFC354092F2282AAD2B6AD2036A7E95B1AA37277336DD19BD3466109FCC8237BF164D57B13CDACCC22F5CA1F1A40B0DC4FC1C5FF4C6F808D4E8A45578D05791DC68C78A16D9F5E1EAB8FE35EC2EAA52FA');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(6,1,1,'6','2023-02-19 19:56:30.000000',-4609696850855104508,X'65385DBF7DBEA1FDF7FF14C3305AF2FD',5,5,NULL,NULL,NULL,'2025-03-03 07:55:46.056782',NULL);
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(7,1,1,'7','2023-03-13 16:38:32.000000',-4421854981363927391,X'3779E7CFABA7BECAC3BFD73315C19E29',NULL,NULL,NULL,NULL,NULL,NULL,X'27127574FA3718001CB458FD4ADB7D0BCCC49FFA043A3E0CD23C281F82793F1C04AF927CF0CA3F288667B7A41D1AF228709B662D4FD60C2BCDEA175167B78A2B5AD86FA11F71CB2B545D7A43A72EC12CD88D5E405E02FE330D5380C136E64F4409C43C26711BE7462E0533B082D28D718894B4C9AF10EF73BCBB12A0CC87B874384849E128713F75A25DB7D0CBBDF487E1688A085C745CA0D8E5D474A63EE3AD90F4D0C5C523D8B21FE49DFC6E8457B875123502E67CC1BCEDEAF27B751040C80647EE6C07B9AFCFEE97104C5EEC23D1BEE47360C0BBACD75624842CC512E7DE3CC2D755BF9C24E3EDF58426C8AFB7E4F1F0C92A77004EE68007E67AFDB104EA3845116383FE26EC14F264A9E7481BF1CD72AE2B6E640FF7E7831DA0E0758CF8');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(8,1,1,'8','2023-03-17 09:23:43.000000',7501867377392336084,X'3DFF16507D722FD321EA720D0858D069',NULL,NULL,NULL,NULL,NULL,NULL,X'32CBAE01F7E0C717D67D612E62C12A24E6B3E3CB4953EC270821FE63CB931B2B98753F9D9F8C8C3072AC09B1071B153667BD4D2C04FCA23B6306917BBC82913D860469ADFCE9A93E8C11FB56CDCDEA4424E380EA57641A5A66C5D945E3D98E5F9FEA9E31E77AA365F37C1660B1E009684CE79D0339FB977736C2398F92D2B4795A02F3098F452C83320E49BC4966F89ACA1767F40C9F04A044C81D71B80D42A2FFF1064330F55EA41314627B817DE5A89622251A82A027AAB481B81DE1A049ABA8378AE6B72E96B0F0DE09EC73737DB94B1C0684BF31DBBC182042686AC7F2BE68AAC09534AAE9C443D70197DCF499C88F575C07002F65D484D968BA0CEE07DFB03248C13531B1E015FA537CAD8DB1E3457ECFAA015658E5D1677164C0136BF51D55BD6A21D96AF9935056FE03BA31FA');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(9,1,1,'9','2023-03-26 16:43:57.000000',1310667445275450383,X'8B34037D564AB87125F172AAFDEA56E9',NULL,NULL,NULL,NULL,NULL,NULL,X'D3F3898C39DFFC002C445F2C21DE5B011C12E2E32E40610F169636A461004212FCE7C26DA03A551B84B907558BAAAB20374DCA57A0C83B260EFC7F92EFAD4E33C99B872E36EB3C34B2A3C2F357FBF43EBC6502B6AAAAA5407ED5A7B6D885274E281EEAC8CE3D4958D2A1B0F2BF7675596924D1DA328D455B2F520606AFC3145C0275DE9DAF9C235D29427BB6360C4A5FF251AE5E5BBD966386A700B0C38A276B9514E1A52A70F36DD1EF63BC8AABAE6E0A54C74C25060C7F2AC3E42EC614497F1BB130AD36D1D390CE8247954A0F6E93FCE9B298CCE0AE98C255451EDE5A4A9B0902BE5F0A7B849C9580EAE2FEDC5DA07B9A8737971FB1B2865F81CDD73707C122C21FA1D475A5C78B4DB412F3A52FD24A1BDFC809A8EAE2FDF30931DF48C8E83B5D929A691B2CEA4DB97F7A9F8165EAB610024297CA66ECFA91B4A343F190F1');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(10,1,1,'10','2023-04-09 18:44:10.000000',6013076074172789496,X'D96F39E0CA9AD0F58E392976F1EF9493',NULL,NULL,NULL,NULL,NULL,NULL,X'F80AE2902007561066AB406A06431D128E645B9F82DFD9169A00243A0C77F21BF92202AB1D38981D413F7A38BABB17213EDDC3385E560D2AAF5A512AD16DF83316E6086379AEC33B2B776093D226AA3D59F466CDFF51493E00F2DEB3835B474466FBC6A55FDED847E8488EDFE695534FFD49C57C5B716D51A0DDC301DDEAD352C6D8698061CB5B5668CA0CC2BBA7D558C7471A31B563D35999F9D6026A0A9761487E9009E76AC963F2CEB96A46753668B0F94C6BD1E966691635A7B3BA8EC97942846B23D7DF0C7BBA20A3D0BA13CF94532B3FEB0513C9994696F9448D49A79AF2B757328029BC9CF087FC0516B458A70CA5E69038D8FDBBB90E43E72EFF18C12E2B5DFAFF3FB7D61585D0B037E987E22893EE018943DBFF');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(11,1,1,'11','2023-04-19 21:00:29.000000',-5268125123228741390,X'CED941F4F3D1DDB88261D0A2DA6DDA35',NULL,NULL,NULL,NULL,NULL,NULL,X'041D1AE671A1DC0977B54C105A181A0EA2068BDA4A9ED512393D95F581C31E1B38A9DD244E5FAA29B2E7E82392D3BA2F7835AAB608F62345B4ECE83F6627B24C28CA44EB84133C4E0A649BE50311B357AEF764E9821A785F5C8D4D0C8CCBD05F952F9CF8A5E0C861F7EC43A360D8DF693897803B82FE426AA9892E5FB220DD70FD2416210BAC937E968958D3C30C5F85E5D80C6A5463D48E20DB750E0DF03DA4E1DAB3D551900DB25105622E672948B94E9263FF01ADF9BBF8907D20E5CD5ABF53822C306F0229C69A0E2D13738F20D2F8E6FC18BE2C47D5C7589AEE1D7802DF2CCDB748071782E7BEEF4A250E5FC4E882E34604A0B3C8E9F4C3993023ABB1EEE8982DA3987311EFC7751D04965A72F0B6923E4CA4875DF69888FCAC5606F8F6');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(12,1,1,'12','2023-04-22 10:38:40.000000',-8748344058819421388,X'EDA02368725F0B4DC408628A03F99AB0',NULL,NULL,NULL,NULL,NULL,NULL,X'7CD77112ED1A940BFCB0DC21033E681104266424D4CA1C13C6D900850CB82215F1D2FA89EB324E181886B43A1CF7C52241A171408F2D43270E028AC5C41A76354BF483C14AC34B36ABC71C06EAEC233DD516BB0EF08D973EFB107C804017674A406B8FF0B09DF45A8A96982419B91669FAC8B7AD52C7976C1286BDC37588A384BFF00B7592F8F38D66B0C85736C86F91A0066718A0B397921378B63112E27D9B4EAFECF47EB1CBA8507F3FE620A260B27F66B612A2965CB44E33D1569748EAB4666423F00C4C5BB809E4938D3134C0BDDB4806E0E888BCBEFBA84D00551DC9BFFE53665C7E63F4C19E4C0C6F61D5A5C6860C5EDB599DD6C9B8D96D42D84F72D2D208BD8D4D3153D940312A584454FAF0C86F3201236F2DF436798631A6299DFD');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(13,1,1,'13','2023-04-23 20:16:46.000000',1432562620345005974,X'587894EEFF13F1007AC70586B3526B47',NULL,NULL,NULL,NULL,NULL,NULL,X'364DFE95D162360D278C73CD8E7793240299272C46C7F5281BB919402029322B2606E615EF389C2C503D9F4F30D6253B544E7F3E8452EF42E7D38000E0EC354684854FF4308EAB47B3A505A6C19F20487E08C56E8FCCE949BEA090AA6A9D8B4A015A71376B68775054FFC2662F0356515ECB1C7970495D520FD5D717D2ACEA57739E1CCF201C2F6594D560951F14976EC157E4E8801492709E7276626D41AD7AB0E598C10C2DE17FE7377A2651EB3983D26FF50F87F76B8B8C502F702BB66F94A8BD0561BF9EA39775061A557ADF52987E649B85E637539BBD41729BB9F59BAF6B3EAC07DF68F1B4D2FC0A4C57CC78BD70E4EB47076B13BE88830792DC4EE9BF85FF93B2E36533C00C6D5A93DA0A30CD48824D7EE7543DD178CBB01F61ABADD2D69BAB2AD455FAD9F3CF3BCA9AC655F1');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(14,1,1,'14','2023-04-24 14:58:26.000000',-5949470551452220717,X'EAF3E5D030EB5ACBBECFF9FCCB260801',NULL,NULL,NULL,NULL,NULL,NULL,X'0915E03333F772018E5DFBE266E5CB01496DCF1471AEAA07E4D448229D8D2F08CC44D41190D14B0A10E0721872EF390E34AABD8D8D863312B75DD90223E528181AD32461A2CEC3190CF587B48C51FA190F710169B53A711A34A8B4D5C74B781D7E2AB9F0A0B2AF235E81023166CAA335025F33AA0CD966407D5E05C158D99A445565436CF78E9F49206381A0375FBB4DAE33E85F7D4107500114C5049E4FA56EFAFE2650AE10017E605BC081A910759564ADF501C9D9D4957AF1E4B23B2D1E986A9FBF936B3B5A9A883D977F6C82EAB00A76FB04625370B66FF8E6D4926C30C76DF9B27991D595CA3201824D164161CD99992ADCD31329E0D630CB7ADC6C52E540B52D83F210A4F4E78237C98AB45AF9845E7DC4F94A4BFB');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(15,1,2,'1','2023-01-06 17:11:28.000000',5974976034956344458,X'3EF571CCC9E637A7B09EC9B41A48BDE2',NULL,NULL,NULL,NULL,NULL,NULL,X'426B194FF32FDD008233EE4DF9E00403363777DDA1ACF203AEE44D61F0992C11B0B3ED1715C030146FF178C5938C01176226B3B22DF5E01AA2151501B6D4133140A6747B529D6E390CB3209760DAF239E4B4AFAFDB33CD3D96C05824D1A9E54038C6CFEC8B958C41FF9B4272E9E7DD48B062B85A2E298A4B2717496E34C5B853B1ECC82AAF70245FEB08B3240912F768DC8DBA0A849A2E6EB82A4AEB95895B793EB75BF75EE3697A49C7520545AF60804A2B4EF16EB51283941C1BCDBA06268A7DAA0E727B2E4895A0459BF57AE87A954EC5A8B25FA5F6A632503797D2C9C4AFDB5C2E1E0FA5E1AF0BDF0E43C33973B4E6C25F958EBB9EC121FD056AF5407DE561E35CF3A466FAE7E06B27689514DAEB832D3E32053447EC3EAC387DD0D3C8EC');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(16,1,2,'2','2023-01-23 19:52:23.000000',5686745660952378506,X'84D707369B94F2C81C3D2D65530E42E4',NULL,NULL,NULL,NULL,NULL,NULL,X'426B194FF32FDD00AEE44D61F0992C11B0B3ED1715C030146FF178C5938C01176226B3B22DF5E01AA2151501B6D41331AC763A92212AD13440A6747B529D6E390CB3209760DAF239E4B4AFAFDB33CD3D96C05824D1A9E54038C6CFEC8B958C41FF9B4272E9E7DD48B062B85A2E298A4B2717496E34C5B853B1ECC82AAF70245FEB08B3240912F7680C6BA0BC1D111B6EDC8DBA0A849A2E6EB82A4AEB95895B793EB75BF75EE3697A49C7520545AF6080941C1BCDBA06268A48D43983D63942957DAA0E727B2E4895A0459BF57AE87A954EC5A8B25FA5F6A632503797D2C9C4AFDB5C2E1E0FA5E1AF0BDF0E43C33973B4E6C25F958EBB9EC121FD056AF5407DE561E35CF3A466FAE7E06B27689514DAEB832D3E32053447EC3EAC387DD0D3C8EC');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(17,1,2,'3','2023-01-26 08:38:26.000000',-6479730512509068431,X'A933C8E161BF735C47C2CC0EA924EF13',NULL,NULL,NULL,NULL,NULL,NULL,X'3B5EF92FDE01E70229FEC911CE4D6803BA94CD61A22A830BB952D8E52FF1250CC37F8B9732FD6D1379A845D02D5DA91E5E0F937817408725ABC576F129784928343EDA760DF7EC2B0CE462044A05EE39886757B7FE917A3B287EEE29AA38E842BCD0DD45C988DD45EAB60797CAA9005AE79EC91617DB9E5D2819B2AB38356B6538867549C1C5F6664AC8C5F82EC25A6AC04B02E3A75100706A58011888AB6C74A4DC0556291C7C7EB8CCAF5535F2B5906521DEA5B03EDB9FC88A644C51C2FDA59CB09B0FE92AE0ABA6EBA475F28EFCBB788688B3B5704FC0C778CE1B82099AC261C865ABA39A60CE978C7C99515689D3812412ECA0D66BD78F57D3679F3891DCE8102565C61B9EDF00E6BE519555A4E25D01D8A2BBB346E6CE8DF006C791ABEEC65E4501B5E787F7B446F6C1820079FC');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(18,1,2,'4','2023-02-04 20:06:10.000000',-8785575721014445711,X'81669670055989E194B35AB1B5776172',NULL,NULL,NULL,NULL,NULL,NULL,X'3B5EF92FDE01E70229FEC911CE4D6803BA94CD61A22A830BB952D8E52FF1250CC37F8B9732FD6D13B21A5716FC3FA71379A845D02D5DA91EABC576F129784928343EDA760DF7EC2B34348C55E7DB5E2E886757B7FE917A3B28FFC3CD139AB93C708861C751BB1A3DBCD0DD45C988DD45EAB60797CAA9005AE79EC91617DB9E5D2819B2AB38356B6538867549C1C5F666C04B02E3A7510070A4DC0556291C7C7EB8CCAF5535F2B590227C7D1FFC930696CCBC8578522D339A6521DEA5B03EDB9FC88A644C51C2FDA59CB09B0FE92AE0ABA6EBA475F28EFCBB788688B3B5704FC0C778CE1B82099AC261C865ABA39A60CE10B1BAFA560E03D2978C7C99515689D3812412ECA0D66BD78F57D3679F3891DC00E6BE519555A4E25D01D8A2BBB346E6C65E4501B5E787F7B446F6C1820079FC');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(19,1,2,'5','2023-02-06 08:45:10.000000',-4600690888551075836,X'65385DBF7DBEA1FDF7FF14C3305AF2FD',NULL,NULL,NULL,NULL,NULL,NULL,X'B61429C67F6FE0042CAB148AC6681E0653ACD4B9174A640FAACB32F4A70F661867D7506822716836AA6A4DB617519A4CA57A7BE7BC71524DD5309A6DB8D3E156BEAE8740F06C4257DFDB28401B4BCA5C5E6F4953F21BE763B2CD8329A8F88D6448B0173405727D6C6AAAEBCBB863196FD18CD496236FBC75DC8E98571365FE7A4A43C4EEA3425A82BA3B59D75EF158859790044845290A878AD73753733AD48EF33643391790A38F6B2BAA7769CEC49471FC8DE9FBC5B29A009D221C3EC5909C5B12A1BB0CAA80A4A8EB5DFF6C3E7CA620C511ACF3907DABFC354092F2282AAD2B6AD2036A7E95B1AA37277336DD19BD3466109FCC8237BF164D57B13CDACCC22F5CA1F1A40B0DC4FC1C5FF4C6F808D4E8A45578D05791DC68C78A16D9F5E1EAB8FE35EC2EAA52FA');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(20,1,2,'6','2023-02-19 19:56:30.000000',-4600690888551075836,X'65385DBF7DBEA1FDF7FF14C3305AF2FD',NULL,NULL,NULL,NULL,NULL,NULL,NULL);
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(21,1,2,'7','2023-03-13 16:38:32.000000',-4430862180568337791,X'3779E7CFABA7BECAC3BFD73315C19E29',NULL,NULL,NULL,NULL,NULL,NULL,X'27127574FA3718001CB458FD4ADB7D0BCCC49FFA043A3E0CD23C281F82793F1C04AF927CF0CA3F288667B7A41D1AF228709B662D4FD60C2BCDEA175167B78A2B5AD86FA11F71CB2B545D7A43A72EC12CD88D5E405E02FE330D5380C136E64F4409C43C26711BE7462E0533B082D28D718894B4C9AF10EF73BCBB12A0CC87B874384849E128713F75A25DB7D0CBBDF487E1688A085C745CA0D8E5D474A63EE3AD90F4D0C5C523D8B21FE49DFC6E8457B875123502E67CC1BCEDEAF27B751040C80647EE6C07B9AFCFEE97104C5EEC23D1BEE47360C0BBACD75624842CC512E7DE3CC2D755BF9C24E3EDF58426C8AFB7E4F1F0C92A77004EE68007E67AFDB104EA3845116383FE26EC14F264A9E7481BF1CD72AE2B6E640FF7E7831DA0E0758CF8');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(22,1,2,'8','2023-03-17 09:23:43.000000',7501869645135064276,X'3DFF16507D722FD321EA720D0858D069',NULL,NULL,NULL,NULL,NULL,NULL,X'32CBAE01F7E0C717D67D612E62C12A24E6B3E3CB4953EC270821FE63CB931B2B98753F9D9F8C8C3072AC09B1071B153667BD4D2C04FCA23B6306917BBC82913D860469ADFCE9A93E8C11FB56CDCDEA4424E380EA57641A5A66C5D945E3D98E5F9FEA9E31E77AA365F37C1660B1E009684CE79D0339FB977736C2398F92D2B4795A02F3098F452C83320E49BC4966F89ACA1767F40C9F04A044C81D71B80D42A2FFF1064330F55EA41314627B817DE5A89622251A82A027AAB481B81DE1A049ABA8378AE6B72E96B0F0DE09EC73737DB94B1C0684BF31DBBC182042686AC7F2BE68AAC09534AAE9C443D70197DCF499C88F575C07002F65D484D968BA0CEE07DFB03248C13531B1E015FA537CAD8DB1E3457ECFAA015658E5D1677164C0136BF51D55BD6A21D96AF9935056FE03BA31FA');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(23,1,2,'9','2023-03-26 16:43:57.000000',1346621406255766542,X'8B34037D564AB87125F172AAFDEA56E9',NULL,NULL,NULL,NULL,NULL,NULL,X'D3F3898C39DFFC002C445F2C21DE5B011C12E2E32E40610F169636A461004212FCE7C26DA03A551B84B907558BAAAB20374DCA57A0C83B260EFC7F92EFAD4E33C99B872E36EB3C34B2A3C2F357FBF43EBC6502B6AAAAA5407ED5A7B6D885274E281EEAC8CE3D4958D2A1B0F2BF7675596924D1DA328D455B2F520606AFC3145C0275DE9DAF9C235D29427BB6360C4A5FF251AE5E5BBD966386A700B0C38A276B9514E1A52A70F36DD1EF63BC8AABAE6E0A54C74C25060C7F2AC3E42EC614497F1BB130AD36D1D390CE8247954A0F6E93FCE9B298CCE0AE98C255451EDE5A4A9B0902BE5F0A7B849C9580EAE2FEDC5DA07B9A8737971FB1B2865F81CDD73707C122C21FA1D475A5C78B4DB412F3A52FD24A1BDFC809A8EAE2FDF30931DF48C8E83B5D929A691B2CEA4DB97F7A9F8165EAB610024297CA66ECFA91B4A343F190F1');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(24,1,2,'10','2023-04-09 18:44:10.000000',6013073875149533944,X'D96F39E0CA9AD0F58E392976F1EF9493',NULL,NULL,NULL,NULL,NULL,NULL,X'F80AE2902007561066AB406A06431D128E645B9F82DFD9169A00243A0C77F21BF92202AB1D38981D413F7A38BABB17213EDDC3385E560D2AAF5A512AD16DF83316E6086379AEC33B2B776093D226AA3D59F466CDFF51493E00F2DEB3835B474466FBC6A55FDED847E8488EDFE695534FFD49C57C5B716D51A0DDC301DDEAD352C6D8698061CB5B5668CA0CC2BBA7D558C7471A31B563D35999F9D6026A0A9761487E9009E76AC963F2CEB96A46753668B0F94C6BD1E966691635A7B3BA8EC97942846B23D7DF0C7BBA20A3D0BA13CF94532B3FEB0513C9994696F9448D49A79AF2B757328029BC9CF087FC0516B458A70CA5E69038D8FDBBB90E43E72EFF18C12E2B5DFAFF3FB7D61585D0B037E987E22893EE018943DBFF');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(25,1,2,'11','2023-04-19 21:00:29.000000',-5268195491972984590,X'CED941F4F3D1DDB88261D0A2DA6DDA35',NULL,NULL,NULL,NULL,NULL,NULL,X'041D1AE671A1DC0977B54C105A181A0EA2068BDA4A9ED512393D95F581C31E1B38A9DD244E5FAA29B2E7E82392D3BA2F7835AAB608F62345B4ECE83F6627B24C28CA44EB84133C4E0A649BE50311B357AEF764E9821A785F5C8D4D0C8CCBD05F952F9CF8A5E0C861F7EC43A360D8DF693897803B82FE426AA9892E5FB220DD70FD2416210BAC937E968958D3C30C5F85E5D80C6A5463D48E20DB750E0DF03DA4E1DAB3D551900DB25105622E672948B94E9263FF01ADF9BBF8907D20E5CD5ABF53822C306F0229C69A0E2D13738F20D2F8E6FC18BE2C47D5C7589AEE1D7802DF2CCDB748071782E7BEEF4A250E5FC4E882E34604A0B3C8E9F4C3993023ABB1EEE8982DA3987311EFC7751D04965A72F0B6923E4CA4875DF69888FCAC5606F8F6');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(26,1,2,'12','2023-04-22 10:38:40.000000',-8748273690075243723,X'EDA02368725F0B4DC408628A03F99AB0',NULL,NULL,NULL,NULL,NULL,NULL,X'7CD77112ED1A940BFCB0DC21033E681104266424D4CA1C13C6D900850CB82215F1D2FA89EB324E181886B43A1CF7C52241A171408F2D43270E028AC5C41A76354BF483C14AC34B36ABC71C06EAEC233DD516BB0EF08D973EFB107C804017674A406B8FF0B09DF45A8A96982419B91669FAC8B7AD52C7976C1286BDC37588A384BFF00B7592F8F38D66B0C85736C86F91A0066718A0B397921378B63112E27D9B4EAFECF47EB1CBA8507F3FE620A260B27F66B612A2965CB44E33D1569748EAB4666423F00C4C5BB809E4938D3134C0BDDB4806E0E888BCBEFBA84D00551DC9BFFE53665C7E63F4C19E4C0C6F61D5A5C6860C5EDB599DD6C9B8D96D42D84F72D2D208BD8D4D3153D940312A584454FAF0C86F3201236F2DF436798631A6299DFD');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(27,1,2,'13','2023-04-23 20:16:46.000000',1432281128188426134,X'587894EEFF13F1007AC70586B3526B47',NULL,NULL,NULL,NULL,NULL,NULL,X'364DFE95D162360D278C73CD8E7793240299272C46C7F5281BB919402029322B2606E615EF389C2C503D9F4F30D6253B544E7F3E8452EF42E7D38000E0EC354684854FF4308EAB47B3A505A6C19F20487E08C56E8FCCE949BEA090AA6A9D8B4A015A71376B68775054FFC2662F0356515ECB1C7970495D520FD5D717D2ACEA57739E1CCF201C2F6594D560951F14976EC157E4E8801492709E7276626D41AD7AB0E598C10C2DE17FE7377A2651EB3983D26FF50F87F76B8B8C502F702BB66F94A8BD0561BF9EA39775061A557ADF52987E649B85E637539BBD41729BB9F59BAF6B3EAC07DF68F1B4D2FC0A4C57CC78BD70E4EB47076B13BE88830792DC4EE9BF85FF93B2E36533C00C6D5A93DA0A30CD48824D7EE7543DD178CBB01F61ABADD2D69BAB2AD455FAD9F3CF3BCA9AC655F1');
+-- next statement
+INSERT INTO "dedup_fingerprint" VALUES(28,1,2,'14','2023-04-24 14:58:26.000000',-4796478678101196041,X'EAF3E5D030EB5ACBBECFF9FCCB260801',NULL,NULL,NULL,NULL,NULL,NULL,X'0915E03333F772018E5DFBE266E5CB01496DCF1471AEAA07E4D448229D8D2F08CC44D41190D14B0A10E0721872EF390E34AABD8D8D863312B75DD90223E528181AD32461A2CEC3190CF587B48C51FA190F710169B53A711A34A8B4D5C74B781D7E2AB9F0A0B2AF235E81023166CAA335025F33AA0CD966407D5E05C158D99A445565436CF78E9F49206381A0375FBB4DAE33E85F7D4107500114C5049E4FA56EFAFE2650AE10017E605BC081A910759564ADF501C9D9D4957AF1E4B23B2D1E986A9FBF936B3B5A9A883D977F6C82EAB00A76FB04625370B66FF8E6D4926C30C76DF9B27991D595CA3201824D164161CD99992ADCD31329E0D630CB7ADC6C52E540B52D83F210A4F4E78237C98AB45AF9845E7DC4F94A4BFB');
+-- next statement
+CREATE TABLE dedup_pair (
+	id_a INTEGER NOT NULL, 
+	id_b INTEGER NOT NULL, 
+	distance SMALLINT NOT NULL, 
+	similarity DOUBLE, 
+	found_at DATETIME NOT NULL, 
+	PRIMARY KEY (id_a, id_b)
+);
+-- next statement
+INSERT INTO "dedup_pair" VALUES(3,4,6,9.90740740740740699621e-01,'2025-03-03 07:55:46.056782');
+-- next statement
+CREATE TABLE dedup_scan (
+	id INTEGER NOT NULL, 
+	table_id INTEGER NOT NULL, 
+	recipe INTEGER NOT NULL, 
+	recipe_digest VARCHAR(64) NOT NULL, 
+	state VARCHAR(16) NOT NULL, 
+	owner VARCHAR(255) NOT NULL, 
+	started_at DATETIME NOT NULL, 
+	finished_at DATETIME, 
+	row_count INTEGER, 
+	report TEXT, 
+	error TEXT, 
+	PRIMARY KEY (id)
+);
+-- next statement
+INSERT INTO "dedup_scan" VALUES(1,1,1,'f963d26273181da9116e86f72f3b383bb6bfc66fe40fd60d8af569ec6c09fce0','finished','office:7585:7b8f517b','2025-03-03 07:55:22.600000','2025-03-03 07:55:46.115000',14,'{"table": "petitions", "rows": 14, "fingerprints": 14, "too_little_text": 0, "segmented": 14, "copies": 1, "pairs": 2, "groups": 3, "grouped_rows": 6, "rows_without_key": 0, "seconds": 23.49, "pairs_gained": 3, "pairs_lost": 0, "groups_changed": 3}',NULL);
+-- next statement
+INSERT INTO "dedup_scan" VALUES(2,1,2,'92abcbcaa12adafc16afeff43773c818a5dfb7f3be31e94eb13d5d3e1d6e796d','running','office:8509:607cad9a','2025-03-03 07:56:23.500000',NULL,NULL,NULL,NULL);
+-- next statement
+CREATE TABLE dedup_verdict (
+	table_id INTEGER NOT NULL, 
+	digest_a BLOB NOT NULL, 
+	digest_b BLOB NOT NULL, 
+	key_a VARCHAR(700) NOT NULL, 
+	key_b VARCHAR(700) NOT NULL, 
+	is_duplicate BOOLEAN NOT NULL, 
+	decided_at DATETIME NOT NULL, 
+	PRIMARY KEY (table_id, digest_a, digest_b)
+);
+-- next statement
+INSERT INTO "dedup_verdict" VALUES(1,X'3EF571CCC9E637A7B09EC9B41A48BDE2',X'84D707369B94F2C81C3D2D65530E42E4','1','2',0,'2025-03-03 07:55:46.342786');
+-- next statement
+INSERT INTO "dedup_verdict" VALUES(1,X'81669670055989E194B35AB1B5776172',X'A933C8E161BF735C47C2CC0EA924EF13','4','3',1,'2025-03-03 07:55:46.342818');
+-- next statement
+CREATE TABLE dedup_watched_table (
+	id INTEGER NOT NULL, 
+	name VARCHAR(255) NOT NULL, 
+	definition TEXT NOT NULL, 
+	recipe INTEGER, 
+	recipe_digest VARCHAR(64), 
+	view_name VARCHAR(64), 
+	view_digest VARCHAR(64), 
+	trigger_digest VARCHAR(64), 
+	attached_at DATETIME, 
+	answer_version INTEGER DEFAULT '0' NOT NULL, 
+	lease_owner VARCHAR(255), 
+	lease_until DATETIME, 
+	PRIMARY KEY (id), 
+	CONSTRAINT dedup_watched_table_name_key UNIQUE (name)
+);
+-- next statement
+INSERT INTO "dedup_watched_table" VALUES(1,'petitions','{"name":"petitions","columns":{"title":{"kind":"text","weight":2},"content":{"kind":"text","weight":1},"region":{"kind":"value","weight":2},"link":{"kind":"value","weight":2}},"table":null,"schema":null,"key":["id"],"order":"created_at","where":null,"within":[],"preset":"balanced","radius":null,"similarity":null,"threshold":0.5,"term_frequency":null,"min_features":null,"bands":null,"segmenter":"jieba","normaliser":"plain","user_words":[],"stop_words":null,"stop_word_list":null,"abridge_above":1000}',1,'f963d26273181da9116e86f72f3b383bb6bfc66fe40fd60d8af569ec6c09fce0','dedup_duplicates_of_petitions','6beda1de57bf3d4c640cc9ceaf4171cdbae58cfe4c4a47df0bd3e5b7d3c9a7ad','ab13badb16c74b5c4547ee763563dc4b089a7c87fdce9dd55f4b11a67d8a02dd','2025-03-03 07:55:22.529000',2,'office:8509:607cad9a','2025-03-03 07:57:26.750000');
+-- next statement
+INSERT INTO "dedup_watched_table" VALUES(2,'notices','{"name":"notices","columns":{"body":{"kind":"text","weight":1}},"table":null,"schema":null,"key":["code"],"order":null,"where":null,"within":[],"preset":"strict","radius":null,"similarity":null,"threshold":null,"term_frequency":null,"min_features":null,"bands":null,"segmenter":"words","normaliser":"plain","user_words":[],"stop_words":null,"stop_word_list":null,"abridge_above":1000}',NULL,NULL,NULL,NULL,'31a605b90b3e237926ba74007916dc96e7a545c31fb1c800d1100a6d13596d72','2025-03-03 07:56:16.532000',0,NULL,NULL);
+-- next statement
+CREATE TABLE notices (
+	code VARCHAR(20) NOT NULL, 
+	body VARCHAR(400), 
+	PRIMARY KEY (code)
+);
+-- next statement
+INSERT INTO "notices" VALUES('a','the office is closed on the first Monday of May');
+-- next statement
+INSERT INTO "notices" VALUES('b','the office is closed on the first Monday of June');
+-- next statement
+CREATE TABLE petitions (
+	id INTEGER NOT NULL, 
+	title VARCHAR(100), 
+	content VARCHAR(400), 
+	region VARCHAR(100), 
+	link VARCHAR(200), 
+	created_at DATETIME, 
+	PRIMARY KEY (id)
+);
+-- next statement
+INSERT INTO "petitions" VALUES(1,'咨询新生儿参保备案不成功，兴源区','尊敬的兴源区区委工作人员：我妻子参加兴源区职工医保，2022年2月19日因白血病住进新沙中医院，总共花了1290多元。靶向药不在目录，让到外面药店自购，半个月一盒，处方拿回来不算。家庭共济改革后返还砍','兴源区','https://office.example/petitions/1','2023-01-06 17:11:28.000000');
+-- next statement
+INSERT INTO "petitions" VALUES(2,'咨询新生儿参保备案不成功，兴源区','尊敬的兴源区区委工作人员：我妻子参加兴源区职工医保，2022年2月19日因白血病住进新沙中医院，总共花了1290多元。靶向药不在目录，让到外面药店自购，半个月一盒，处方拿回来不算。家庭共济改革后返还砍请尽快处理。','兴桥区','https://office.example/petitions/2','2023-01-23 19:52:23.000000');
+-- next statement
+INSERT INTO "petitions" VALUES(3,'退休待遇算少了，白湖县工人求助','想咨询：白湖县被征地农民能否一次性缴清养老保险？	失地公告的社保指标，村里抓阄，我家四口被划到线外，钱没有张榜。	从外省转回发函9个月，那边说寄出，纸质对不上，眼下钱还在路上。	知青当民办教师的5年，','白湖县','https://office.example/petitions/3','2023-01-26 08:38:26.000000');
+-- next statement
+INSERT INTO "petitions" VALUES(4,'退休待遇算少了，白湖县工人求助','想咨询：白湖县被征地农民能否一次性缴清养老保险？	失地公告的社保指标，村里抓阄，我家四口被划到线外，钱没有张榜。	从外省转回发函9个月，那边说寄出，纸质对不上，眼下钱还在路上。	知青当民办教师的5年，请尽快处理。','枫山新区','https://office.example/petitions/4','2023-02-04 20:06:10.000000');
+-- next statement
+INSERT INTO "petitions" VALUES(5,'明潭艺术幼儿园保育员打骂孩子，求真相','
+					市民来电：投诉双城县东谷北巷明潭艺术幼儿园管理混乱，请有关单位核查。配套园没有移交教育局，承诺公办，现在招商广告打出去了，业主买房时被骗得好苦。移交产权，明确为公立园，下学期解决273个学','双城县','https://office.example/petitions/5','2023-02-06 08:45:10.000000');
+-- next statement
+INSERT INTO "petitions" VALUES(6,'明潭艺术幼儿园保育员打骂孩子，求真相','
+					市民来电：投诉双城县东谷北巷明潭艺术幼儿园管理混乱，请有关单位核查。配套园没有移交教育局，承诺公办，现在招商广告打出去了，业主买房时被骗得好苦。移交产权，明确为公立园，下学期解决273个学','双城县','https://office.example/petitions/6','2023-02-19 19:56:30.000000');
+-- next statement
+INSERT INTO "petitions" VALUES(7,'another matter altogether','12345工作人员：
+景港区白峰路一到傍晚成了烧烤一条街，浓烟滚滚。净化设备压根没开，滤网滴着黑油，墙面糊上一层油垢。人行道全是塑料凳，油腻腻的滑得站不住脚，放学的孩子绕道而行。衣服晾不了，住在自己家','文河县','https://office.example/petitions/7','2023-03-13 16:38:32.000000');
+-- next statement
+INSERT INTO "petitions" VALUES(9,'咨询转诊怎么报，银桥新区','尊敬的各位领导：你们好！
+投诉银桥新区医保待遇核算存在问题，涉及：文河康复医院。系统显示异常，医保让找税务，转一圈已经到账，来回6趟各有各的理。医生一口气CT做两遍，没有的项目也打在单子上，要求核对删','银桥新区','https://office.example/petitions/9','2023-03-26 16:43:57.000000');
+-- next statement
+INSERT INTO "petitions" VALUES(10,'全家冻感冒，新溪苑供热谁来管','你好：
+我住竹溪县新溪苑4号楼19层，由南潭热力中心，采暖费早就交齐。2023.2.8换热站跳闸，抢修一拖再拖，零下7度，水管也冻裂了。楼道的管井没有封，热量全跑了，二次网锈得像筛子，井盖上冒白气。停','竹溪县','https://office.example/petitions/10','2023-04-09 18:44:10.000000');
+-- next statement
+INSERT INTO "petitions" VALUES(11,'水龙头里的水浑浊，金坡区村民不敢喝','
+					12345平台：我是金坡区永亭华府的租户，2023年1月收到的水费单高得离谱。上游有砂石场，下雨河水又黑又臭，村里拉肚子的一户接一户。应急供水等半天，每户限两桶，一会儿车开走了。抄表员陶光','金坡区','https://office.example/petitions/11','2023-04-19 21:00:29.000000');
+-- next statement
+INSERT INTO "petitions" VALUES(12,'退休审批算少了，永麓新区工人求助','
+					本人高建英，永麓新区南谷街道人，原石峰机械有限公司职工，到2023年1月已满51岁，档案里出了岔子。抚恤金申领要材料16样，老母亲85岁不会用手机认证，漏了认证补不回来。被逼签“自愿放弃”','永麓新区','https://office.example/petitions/12','2023-04-22 10:38:40.000000');
+-- next statement
+INSERT INTO "petitions" VALUES(13,'丰河中心幼儿园停办，孩子去向问题','　　我家孩子今年在梅港区丰河中心幼儿园上中班，带班的姓江。午餐清汤寡水，食谱上写一荤两素，剩菜第二天再炒，19个孩子送去医院。普惠牌子拿了装修款，家长没见优惠，代收项目签字才能入园。查录像，园方说硬盘','梅港区','https://office.example/petitions/13','2023-04-23 20:16:46.000000');
+-- next statement
+INSERT INTO "petitions" VALUES(14,'永湾区星湾苑更换物业的问题','
+					各位父母官：现反映永湾区玉河街星湾苑的物业收费混乱。装修押金收了2888元，验收合格后仍不退还，发票只盖部门章。要求市场监管部门核查收费依据，违规部分如数退还。此致
+敬礼！
+				',NULL,'https://office.example/petitions/14','2023-04-24 14:58:26.000000');
+-- next statement
+INSERT INTO "petitions" VALUES(90,'小马炒菜排烟熏人','12345工作人员：
+景港区白峰路一到傍晚成了烧烤一条街，浓烟滚滚。净化设备压根没开，滤网滴着黑油，墙面糊上一层油垢。人行道全是塑料凳，油腻腻的滑得站不住脚，放学的孩子绕道而行。衣服晾不了，住在自己家','景港区','https://office.example/petitions/90','2024-12-23 20:19:09.000000');
+-- next statement
+ANALYZE "sqlite_master";
+-- next statement
+INSERT INTO "sqlite_stat1" VALUES('dedup_fingerprint','dedup_fingerprint_group','14 4');
+-- next statement
+INSERT INTO "sqlite_stat1" VALUES('dedup_fingerprint','dedup_fingerprint_copy_of','14 7');
+-- next statement
+INSERT INTO "sqlite_stat1" VALUES('dedup_fingerprint','dedup_fingerprint_digest','14 14 14 1');
+-- next statement
+INSERT INTO "sqlite_stat1" VALUES('dedup_fingerprint','dedup_fingerprint_block_4','14 1 1 1 1 1');
+-- next statement
+INSERT INTO "sqlite_stat1" VALUES('dedup_fingerprint','dedup_fingerprint_block_3','14 1 1 1 1 1');
+-- next statement
+INSERT INTO "sqlite_stat1" VALUES('dedup_fingerprint','dedup_fingerprint_block_2','14 1 1 1 1 1');
+-- next statement
+INSERT INTO "sqlite_stat1" VALUES('dedup_fingerprint','dedup_fingerprint_block_1','14 1 1 1 1 1');
+-- next statement
+INSERT INTO "sqlite_stat1" VALUES('dedup_fingerprint','sqlite_autoindex_dedup_fingerprint_1','14 1 1 1');
+-- next statement
+INSERT INTO "sqlite_stat1" VALUES('dedup_pair','dedup_pair_id_b','2 1');
+-- next statement
+INSERT INTO "sqlite_stat1" VALUES('dedup_pair','sqlite_autoindex_dedup_pair_1','2 1 1');
+-- next statement
+CREATE INDEX dedup_fingerprint_block_1 ON dedup_fingerprint (block_1, table_id, recipe, fingerprint, id);
+-- next statement
+CREATE INDEX dedup_fingerprint_block_2 ON dedup_fingerprint (block_2, table_id, recipe, fingerprint, id);
+-- next statement
+CREATE INDEX dedup_fingerprint_block_3 ON dedup_fingerprint (block_3, table_id, recipe, fingerprint, id);
+-- next statement
+CREATE INDEX dedup_fingerprint_block_4 ON dedup_fingerprint (block_4, table_id, recipe, fingerprint, id);
+-- next statement
+CREATE INDEX dedup_fingerprint_digest ON dedup_fingerprint (table_id, recipe, digest);
+-- next statement
+CREATE INDEX dedup_fingerprint_copy_of ON dedup_fingerprint (copy_of);
+-- next statement
+CREATE INDEX dedup_fingerprint_group ON dedup_fingerprint (group_id);
+-- next statement
+CREATE INDEX dedup_pair_id_b ON dedup_pair (id_b);
+-- next statement
+CREATE INDEX dedup_change_queue ON dedup_change (table_id, queued_at, row_key);
+-- next statement
+CREATE INDEX dedup_scan_table ON dedup_scan (table_id, started_at);
+-- next statement
+CREATE VIEW dedup_duplicate_pairs AS SELECT watched.name AS table_name, a.row_key AS key_a, b.row_key AS key_b, pair.distance AS distance, pair.similarity AS similarity, pair.found_at AS found_at 
+FROM dedup_pair AS pair JOIN dedup_fingerprint AS a ON a.id = pair.id_a JOIN dedup_fingerprint AS b ON b.id = pair.id_b JOIN dedup_watched_table AS watched ON a.table_id = watched.id AND a.recipe = watched.recipe UNION ALL SELECT watched.name, original.row_key, copy.row_key AS row_key_1, 0, 1.0, copy.found_at 
+FROM dedup_fingerprint AS copy JOIN dedup_fingerprint AS original ON original.id = copy.copy_of JOIN dedup_watched_table AS watched ON original.table_id = watched.id AND original.recipe = watched.recipe 
+WHERE copy.copy_of > 0;
+-- next statement
+CREATE VIEW dedup_duplicate_groups AS SELECT watched.name AS table_name, first.row_key AS group_id, first.group_size AS size, first.row_key AS representative_key, coalesce(first.is_loose, 0) AS is_loose, coalesce(first.is_abridged, 0) AS is_abridged 
+FROM dedup_fingerprint AS first JOIN dedup_watched_table AS watched ON first.table_id = watched.id AND first.recipe = watched.recipe 
+WHERE first.group_id > 0 AND first.group_id = first.id;
+-- next statement
+CREATE VIEW dedup_duplicate_members AS SELECT watched.name AS table_name, first.row_key AS group_id, member.row_key AS row_key, member.id = member.group_id AS is_representative 
+FROM dedup_fingerprint AS member JOIN dedup_fingerprint AS first ON first.id = member.group_id JOIN dedup_watched_table AS watched ON first.table_id = watched.id AND first.recipe = watched.recipe 
+WHERE first.group_id > 0 AND member.group_id > 0;
+-- next statement
+CREATE VIEW dedup_queue_lag AS SELECT watched.name AS table_name, (SELECT count(*) AS count_1 
+FROM dedup_change 
+WHERE dedup_change.table_id = watched.id) AS waiting, (SELECT min(dedup_change.queued_at) AS min_1 
+FROM dedup_change 
+WHERE dedup_change.table_id = watched.id) AS oldest_at, (SELECT count(*) AS count_2 
+FROM dedup_dead_change 
+WHERE dedup_dead_change.table_id = watched.id) AS dead, watched.attached_at AS attached_at, (SELECT max(dedup_scan.finished_at) AS max_1 
+FROM dedup_scan 
+WHERE dedup_scan.state = 'finished' AND dedup_scan.table_id = watched.id) AS last_scan_at 
+FROM dedup_watched_table AS watched;
+-- next statement
+CREATE TRIGGER "dedup_petitions_1_insert" AFTER INSERT ON "petitions"
+BEGIN
+    INSERT INTO "dedup_change" (table_id, row_key, operation, queued_at)
+    SELECT
+        1,
+        CASE WHEN length(row_key) > 700 THEN substr(row_key, 1, 700) ELSE row_key END,
+        CASE WHEN length(row_key) > 700 THEN 'X' ELSE 'I' END,
+        strftime('%Y-%m-%d %H:%M:%f', 'now') || '000'
+    FROM (SELECT CASE WHEN (typeof(NEW."id") = 'blob') THEN lower(hex(NEW."id")) ELSE CAST(NEW."id" AS TEXT) END AS row_key)
+    WHERE row_key IS NOT NULL;
+END;
+-- next statement
+CREATE TRIGGER "dedup_petitions_1_update" AFTER UPDATE ON "petitions"
+WHEN CASE WHEN (typeof(OLD."id") = 'blob') THEN lower(hex(OLD."id")) ELSE CAST(OLD."id" AS TEXT) END IS NOT CASE WHEN (typeof(NEW."id") = 'blob') THEN lower(hex(NEW."id")) ELSE CAST(NEW."id" AS TEXT) END
+    OR OLD."title" COLLATE "BINARY" IS NOT NEW."title" COLLATE "BINARY"
+    OR OLD."content" COLLATE "BINARY" IS NOT NEW."content" COLLATE "BINARY"
+    OR OLD."region" COLLATE "BINARY" IS NOT NEW."region" COLLATE "BINARY"
+    OR OLD."link" COLLATE "BINARY" IS NOT NEW."link" COLLATE "BINARY"
+    OR OLD."created_at" COLLATE "BINARY" IS NOT NEW."created_at" COLLATE "BINARY"
+BEGIN
+    INSERT INTO "dedup_change" (table_id, row_key, operation, queued_at)
+    SELECT
+        1,
+        CASE WHEN length(row_key) > 700 THEN substr(row_key, 1, 700) ELSE row_key END,
+        CASE WHEN length(row_key) > 700 THEN 'X' ELSE operation END,
+        strftime('%Y-%m-%d %H:%M:%f', 'now') || '000'
+    FROM (
+        SELECT CASE WHEN (typeof(OLD."id") = 'blob') THEN lower(hex(OLD."id")) ELSE CAST(OLD."id" AS TEXT) END AS row_key, 'D' AS operation
+        WHERE CASE WHEN (typeof(OLD."id") = 'blob') THEN lower(hex(OLD."id")) ELSE CAST(OLD."id" AS TEXT) END IS NOT CASE WHEN (typeof(NEW."id") = 'blob') THEN lower(hex(NEW."id")) ELSE CAST(NEW."id" AS TEXT) END
+        UNION ALL
+        SELECT CASE WHEN (typeof(NEW."id") = 'blob') THEN lower(hex(NEW."id")) ELSE CAST(NEW."id" AS TEXT) END, CASE WHEN CASE WHEN (typeof(OLD."id") = 'blob') THEN lower(hex(OLD."id")) ELSE CAST(OLD."id" AS TEXT) END IS CASE WHEN (typeof(NEW."id") = 'blob') THEN lower(hex(NEW."id")) ELSE CAST(NEW."id" AS TEXT) END THEN 'U' ELSE 'I' END
+    )
+    WHERE row_key IS NOT NULL;
+END;
+-- next statement
+CREATE TRIGGER "dedup_petitions_1_delete" AFTER DELETE ON "petitions"
+BEGIN
+    INSERT INTO "dedup_change" (table_id, row_key, operation, queued_at)
+    SELECT
+        1,
+        CASE WHEN length(row_key) > 700 THEN substr(row_key, 1, 700) ELSE row_key END,
+        CASE WHEN length(row_key) > 700 THEN 'X' ELSE 'D' END,
+        strftime('%Y-%m-%d %H:%M:%f', 'now') || '000'
+    FROM (SELECT CASE WHEN (typeof(OLD."id") = 'blob') THEN lower(hex(OLD."id")) ELSE CAST(OLD."id" AS TEXT) END AS row_key)
+    WHERE row_key IS NOT NULL;
+END;
+-- next statement
+CREATE VIEW dedup_duplicates_of_petitions AS SELECT first.row_key AS group_id, first.group_size AS group_size, member.id = member.group_id AS is_representative, own.id AS id, own.title AS title, own.content AS content, own.region AS region, own.link AS link, own.created_at AS created_at 
+FROM dedup_fingerprint AS member JOIN dedup_watched_table AS watched ON watched.id = member.table_id AND watched.recipe = member.recipe JOIN dedup_fingerprint AS first ON first.id = member.group_id JOIN petitions AS own ON own.id = member.row_key 
+WHERE watched.id = 1 AND member.group_id IS NOT NULL;
+-- next statement
+CREATE TRIGGER "dedup_notices_2_insert" AFTER INSERT ON "notices"
+BEGIN
+    INSERT INTO "dedup_change" (table_id, row_key, operation, queued_at)
+    SELECT
+        2,
+        CASE WHEN length(row_key) > 700 THEN substr(row_key, 1, 700) ELSE row_key END,
+        CASE WHEN length(row_key) > 700 THEN 'X' ELSE 'I' END,
+        strftime('%Y-%m-%d %H:%M:%f', 'now') || '000'
+    FROM (SELECT CASE WHEN (typeof(NEW."code") = 'blob') THEN lower(hex(NEW."code")) ELSE CAST(NEW."code" AS TEXT) END AS row_key)
+    WHERE row_key IS NOT NULL;
+END;
+-- next statement
+CREATE TRIGGER "dedup_notices_2_update" AFTER UPDATE ON "notices"
+WHEN CASE WHEN (typeof(OLD."code") = 'blob') THEN lower(hex(OLD."code")) ELSE CAST(OLD."code" AS TEXT) END IS NOT CASE WHEN (typeof(NEW."code") = 'blob') THEN lower(hex(NEW."code")) ELSE CAST(NEW."code" AS TEXT) END
+    OR OLD."body" COLLATE "BINARY" IS NOT NEW."body" COLLATE "BINARY"
+BEGIN
+    INSERT INTO "dedup_change" (table_id, row_key, operation, queued_at)
+    SELECT
+        2,
+        CASE WHEN length(row_key) > 700 THEN substr(row_key, 1, 700) ELSE row_key END,
+        CASE WHEN length(row_key) > 700 THEN 'X' ELSE operation END,
+        strftime('%Y-%m-%d %H:%M:%f', 'now') || '000'
+    FROM (
+        SELECT CASE WHEN (typeof(OLD."code") = 'blob') THEN lower(hex(OLD."code")) ELSE CAST(OLD."code" AS TEXT) END AS row_key, 'D' AS operation
+        WHERE CASE WHEN (typeof(OLD."code") = 'blob') THEN lower(hex(OLD."code")) ELSE CAST(OLD."code" AS TEXT) END IS NOT CASE WHEN (typeof(NEW."code") = 'blob') THEN lower(hex(NEW."code")) ELSE CAST(NEW."code" AS TEXT) END
+        UNION ALL
+        SELECT CASE WHEN (typeof(NEW."code") = 'blob') THEN lower(hex(NEW."code")) ELSE CAST(NEW."code" AS TEXT) END, CASE WHEN CASE WHEN (typeof(OLD."code") = 'blob') THEN lower(hex(OLD."code")) ELSE CAST(OLD."code" AS TEXT) END IS CASE WHEN (typeof(NEW."code") = 'blob') THEN lower(hex(NEW."code")) ELSE CAST(NEW."code" AS TEXT) END THEN 'U' ELSE 'I' END
+    )
+    WHERE row_key IS NOT NULL;
+END;
+-- next statement
+CREATE TRIGGER "dedup_notices_2_delete" AFTER DELETE ON "notices"
+BEGIN
+    INSERT INTO "dedup_change" (table_id, row_key, operation, queued_at)
+    SELECT
+        2,
+        CASE WHEN length(row_key) > 700 THEN substr(row_key, 1, 700) ELSE row_key END,
+        CASE WHEN length(row_key) > 700 THEN 'X' ELSE 'D' END,
+        strftime('%Y-%m-%d %H:%M:%f', 'now') || '000'
+    FROM (SELECT CASE WHEN (typeof(OLD."code") = 'blob') THEN lower(hex(OLD."code")) ELSE CAST(OLD."code" AS TEXT) END AS row_key)
+    WHERE row_key IS NOT NULL;
+END;
+-- next statement
+COMMIT;

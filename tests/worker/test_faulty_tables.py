@@ -1,0 +1,108 @@
+"""A fault of one table does not stop the others; it is reported once, and the table comes back by itself."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import pytest
+from sqlalchemy import text
+
+from db_dedup import Deduplicator
+from db_dedup.errors import DedupError, FaultyTablesError, NotScannedError, UnknownNameError
+from db_dedup.jobs.change_worker import Batch, ChangeWorker, LateTable, TableWorker
+from tests.servers import Database
+from tests.worker.conftest import write
+from tests.worker.watched import Watched
+
+
+@contextmanager
+def opened(database: Database, name: str) -> Iterator[TableWorker]:
+    yield Deduplicator(database.engine, name).worker()
+
+
+def late(database: Database, *names: str) -> list[LateTable]:
+    return [LateTable(name, partial(opened, database, name)) for name in names]
+
+
+def rename(database: Database, old: str, new: str) -> None:
+    with database.engine.begin() as connection:
+        connection.execute(text(f"ALTER TABLE {old} RENAME TO {new}"))
+
+
+@pytest.fixture
+def two(database: Database) -> tuple[Watched, Watched]:
+    """Two watched tables, each with changes."""
+    first, second = (Watched.make(database.engine, number) for number in (0, 2))
+    for watched in (first, second):
+        write(watched, (0, 3))
+    return first, second
+
+
+def test_a_table_that_is_gone_is_named_at_the_end(database: Database, two: tuple[Watched, Watched]) -> None:
+    rename(database, "letters_0", "elsewhere")
+    told: list[tuple[str, DedupError | None]] = []
+    tables = late(database, "letters_0", "never_watched", "letters_2")
+    worker = ChangeWorker(tables, on_fault=lambda name, fault: told.append((name, fault)))
+    with pytest.raises(FaultyTablesError, match=r"letters_0: .*never_watched: ") as caught:
+        worker.run(threading.Event(), drain=True)
+    assert caught.value.exit_code == 1
+    assert [name for name, _ in told] == ["letters_0", "never_watched"]
+    assert two[1].stored() == two[1].fresh()
+    assert two[1].stored()["pairs"]
+
+
+def test_a_table_that_comes_back_is_taken_up_again(database: Database, two: tuple[Watched, Watched]) -> None:
+    rename(database, "letters_0", "elsewhere")
+    stop = threading.Event()
+    told: list[tuple[str, bool]] = []
+    done: list[str] = []
+
+    def on_fault(name: str, fault: DedupError | None) -> None:
+        told.append((name, fault is None))
+
+    def on_batch(batch: Batch) -> None:
+        done.append(batch.table)
+        if batch.table == "letters_2":
+            rename(database, "elsewhere", "letters_0")
+        else:
+            stop.set()
+
+    ChangeWorker(late(database, "letters_0", "letters_2"), 0.01, on_batch, on_fault).run(stop)
+    assert done == ["letters_2", "letters_0"]
+    assert told == [("letters_0", False), ("letters_0", True)]
+    for watched in two:
+        assert watched.stored() == watched.fresh()
+
+
+def test_a_fault_is_reported_again_when_it_changes(database: Database, two: tuple[Watched, Watched]) -> None:
+    rename(database, "letters_0", "elsewhere")
+    stop = threading.Event()
+    told: list[str] = []
+
+    def on_fault(_: str, fault: DedupError | None) -> None:
+        told.append(str(fault))
+        if len(told) == 1:
+            rename(database, "elsewhere", "letters_0")
+            two[0].dedup.detach()
+        else:
+            stop.set()
+
+    ChangeWorker(late(database, "letters_0", "letters_2"), 0.01, on_fault=on_fault).run(stop)
+    assert len(told) == 2
+    assert "'letters_0' has no triggers" in told[1]
+
+
+def test_where_no_table_can_be_worked_on_the_worker_ends(
+    database: Database, two: tuple[Watched, Watched]
+) -> None:
+    with pytest.raises(UnknownNameError, match="letters_7"):
+        ChangeWorker(late(database, "letters_7")).run(threading.Event())
+    for watched in two:
+        watched.dedup.detach()
+    with pytest.raises(FaultyTablesError, match=r"letters_0: .*letters_2: "):
+        ChangeWorker(late(database, "letters_0", "letters_2")).run(threading.Event())
+    with pytest.raises(NotScannedError):
+        ChangeWorker(late(database, "letters_0")).run(threading.Event())
