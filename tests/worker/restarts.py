@@ -17,13 +17,13 @@ from tests.servers import Database
 from tests.worker.child import SECONDS
 
 # What was committed must outlive the process.
-DURABLE_MARIADB: Final[Mapping[str, str]] = {"innodb-flush-log-at-trx-commit": "1", "innodb-doublewrite": "1"}
+DURABLE_MYSQL: Final[Mapping[str, str]] = {"innodb-flush-log-at-trx-commit": "1", "innodb-doublewrite": "1"}
 DURABLE_POSTGRESQL: Final[Mapping[str, str]] = {"synchronous_commit": "on"}
 
 
 def restart_of(database: Database) -> Callable[[], None] | None:
     """What restarts the server of a database, which is on this machine; None where there is no server."""
-    restart = {"postgresql": _crash_postgresql, "mariadb": _kill_mariadb}.get(database.name)
+    restart = {"postgresql": _crash_postgresql, "mariadb": _kill_mysql}.get(database.name)
     if restart is None:
         return None
     engine = create_engine(database.url, poolclass=NullPool)
@@ -43,7 +43,7 @@ def _crash_postgresql(engine: Engine) -> None:
     _wait_until_back(engine)
 
 
-def _kill_mariadb(engine: Engine) -> None:
+def _kill_mysql(engine: Engine) -> None:
     """Its keeper starts it anew."""
     with engine.connect() as connection:
         pid_file = Path(str(connection.scalar(text("SELECT @@pid_file"))))

@@ -15,7 +15,7 @@ from tests.conftest import private_server
 from tests.servers import Database, Server, fresh_database, start_mariadb, start_mysql
 from tests.worker.child import Worker
 from tests.worker.conftest import count_waiting, is_right, write
-from tests.worker.restarts import DURABLE_MARIADB
+from tests.worker.restarts import DURABLE_MYSQL
 from tests.worker.watched import Watched
 
 START = {"mariadb": start_mariadb, "mysql": start_mysql}
@@ -23,7 +23,7 @@ START = {"mariadb": start_mariadb, "mysql": start_mysql}
 
 @pytest.fixture(scope="module", params=START)
 def restarting_server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    yield from private_server(request.param, partial(START[request.param], DURABLE_MARIADB, restarts=True))
+    yield from private_server(request.param, partial(START[request.param], DURABLE_MYSQL, restarts=True))
 
 
 @pytest.fixture
