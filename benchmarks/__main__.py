@@ -17,6 +17,7 @@ WITHOUT_DATA = (
     "lookups",
     "indexes",
     "scan_times",
+    "scan_costs",
     "trigger_cost",
     "committing_clients",
     "worker_speed",

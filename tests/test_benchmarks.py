@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from sqlalchemy import func, select
 
-from benchmarks import indexes, latency, lookups, scan_times, trigger_cost, worker_speed
+from benchmarks import indexes, latency, lookups, scan_costs, scan_times, trigger_cost, worker_speed
 from benchmarks.__main__ import WITH_DATA, WITHOUT_DATA
 from benchmarks.plot import log_log_svg
 from db_dedup.app import Database
@@ -59,6 +59,15 @@ def test_scan_times_are_printed_and_drawn(tmp_path: Path, capsys: pytest.Capture
     tree = ET.parse(plot)  # noqa: S314 - our own
     texts = [element.text for element in tree.iter() if element.tag.endswith("text")]
     assert {"SQLite, balanced", "SQLite, strict"} < set(texts)
+
+
+def test_what_a_dry_run_expects_is_near_what_a_scan_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    scan_costs.run(None, 3_000, SQLITE)
+    (line,) = re.findall(r"^SQLite (.*)", capsys.readouterr().out, re.MULTILINE)
+    *_, expected, needed, ratio = map(float, line.split())
+    assert expected > 1
+    assert ratio == pytest.approx(expected / needed, abs=0.05)
+    assert 0.7 < ratio < 1.3
 
 
 def test_a_sample_of_several_parts_has_one_row_to_a_key() -> None:

@@ -36,7 +36,7 @@ def scan(
         typer.Option(
             "--dry-run",
             envvar="DB_DEDUP_DRY_RUN",
-            help="Only say what would be found and what it costs: counts, seconds, hottest blocks.",
+            help="Only say what would be found and what a scan costs: seconds, disk, locks, hottest blocks.",
         ),
     ] = False,
     afresh: Annotated[
@@ -104,10 +104,21 @@ def _print_preview(found: ScanPreview, *, with_costs: bool, with_differences: bo
 
 
 def _tell_costs(found: ScanPreview) -> None:
-    reading = found.report.seconds - found.matching_seconds
-    say(f"{reading:.1f} s to read and segment, {found.matching_seconds:.1f} s to match")
-    if found.is_new_recipe:
-        say(f"a scan would write {found.report.rows:,} fingerprints beside those that are stored")
+    costs, matching = found.costs, found.matching_seconds
+    reading = found.report.seconds - matching
+    is_beside = found.is_new_recipe and found.differences is not None
+    say(
+        f"a scan takes about {costs.seconds:.1f} s: {reading:.1f} s to read and segment, "
+        f"{matching:.1f} s to match, about {costs.writing_seconds:.1f} s to write"
+        + ("" if found.is_new_recipe else "; it does not segment again what has not changed")
+    )
+    say(
+        f"it writes {costs.fingerprints:,} fingerprints, {costs.entries:,} band entries and {costs.pairs:,} "
+        f"pairs: about {costs.bytes / 1e6:,.1f} MB of disk"
+        + (", beside the stored answer, which is then removed" if is_beside else "")
+    )
+    for sentence in costs.locks:
+        say(f"locks: {sentence}")
     print_table(("block", "value", "rows"), ((h.block, h.value, h.rows) for h in found.hottest_blocks))
 
 

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from sqlalchemy import (
     URL,
@@ -50,11 +50,34 @@ class Capabilities:
     one_writer: bool = False
 
 
+class WriteCost(NamedTuple):
+    """What one row of a table of ours costs in a bulk insert, indexes included: bytes of the disk, and
+    microseconds."""
+
+    bytes: float
+    microseconds: float
+
+
+class WriteCosts(NamedTuple):
+    """What a scan's writes cost on some database, as `python -m benchmarks indexes` measures it.
+
+    Attributes:
+        fingerprint: a row's fingerprint, digest and place in its group.
+        entry: an entry of the band table, and its value in the row's sketch.
+        pair: a pair.
+    """
+
+    fingerprint: WriteCost
+    entry: WriteCost
+    pair: WriteCost
+
+
 class Dialect(ABC):
     """One kind of database. Stateless; `db_dedup.dialects.dialect_for` finds the right one."""
 
     capabilities: ClassVar[Capabilities]
     default_driver: ClassVar[str]
+    write_costs: ClassVar[WriteCosts]
     extra: ClassVar[str | None] = None
     """The optional dependency that brings the driver."""
     unusable_key_types: ClassVar[tuple[str, ...]] = ()

@@ -10,8 +10,9 @@ _IN_A_ROW: Final = 3
 class EndedScans:
     """Counts the scans of one table that the server ended one after another."""
 
-    def __init__(self) -> None:
-        self._count = 0
+    def __init__(self, table: str) -> None:
+        """Count those of the table of this name."""
+        self._table, self._count = table, 0
 
     def judged(self, error: DedupError) -> DedupError:
         """The error of a scan; one that ended several scans in a row as one that no retry mends."""
@@ -20,7 +21,10 @@ class EndedScans:
         self._count += 1
         if self._count < _IN_A_ROW:
             return error
-        return DatabaseError(f"{error}; this has ended {self._count} scans in a row")
+        return DatabaseError(
+            f"{error}; this has ended {self._count} scans in a row: look for the cause in the server's log, "
+            f"then run `db-dedup scan {self._table}`"
+        )
 
     def reset(self) -> None:
         """Note that a scan came to its end."""

@@ -4,7 +4,7 @@ import logging
 import re
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -72,7 +72,7 @@ class _Table:
 
     name: str
     scan: Scan
-    ended: EndedScans = field(default_factory=EndedScans)
+    ended: EndedScans
     fault: DedupError | None = None
     pause: float = _FIRST_PAUSE_SECONDS
 
@@ -96,7 +96,7 @@ class ScheduledScans:
             on_error: called after each that failed; the next one comes all the same. Where the database is
                 away the scan is tried again soon, and this is called once.
         """
-        self._tables = [_Table(name, scan) for name, scan in scans.items()]
+        self._tables = [_Table(name, scan, EndedScans(name)) for name, scan in scans.items()]
         self._trigger, self._on_scan, self._on_error = trigger, on_scan, on_error
         # One thread: scans of several tables would take each other's memory and processors.
         self._scheduler = BackgroundScheduler(executors={"default": ThreadPoolExecutor(1)})

@@ -76,7 +76,7 @@ class TableWorker:
         self._may_prefer_scan = True
         self._may_remember = True
         self._taken: Sequence[Change] = ()
-        self._ended_batches, self._ended_scans = 0, EndedScans()
+        self._ended_batches, self._ended_scans = 0, EndedScans(self.name)
         self._attempts: Counter[str] = Counter()
 
     def step(self) -> Batch | None:

@@ -9,10 +9,11 @@ from db_dedup.errors import SchemaMissingError
 from db_dedup.jobs.attachment import Attachment, plan_triggers
 from db_dedup.jobs.comparison import compare_answers, compare_rows
 from db_dedup.jobs.context import JobContext
-from db_dedup.jobs.rehearsal import Rehearsal, hottest_blocks, rehearse
+from db_dedup.jobs.rehearsal import hottest_blocks, rehearse
+from db_dedup.jobs.scan_costs import scan_costs
 from db_dedup.jobs.table_view import TableView
 from db_dedup.jobs.verdicts import verdicts_for
-from db_dedup.records import AnswerDifferences, ScanPreview, Verification
+from db_dedup.records import ScanPreview, Verification
 from db_dedup.schema import migrate
 from db_dedup.schema.views import FIXED_VIEWS, fixed_view
 from db_dedup.store.bands import count_entries, count_sketched
@@ -47,26 +48,26 @@ def verify(context: JobContext, stored: StoredTable) -> Verification:
 
 
 def preview(context: JobContext, stored: StoredTable | None) -> ScanPreview:
-    """What a scan by these settings would find, and how that differs from the stored answer."""
+    """What a scan by these settings would find and cost, and how that differs from the stored answer."""
     rehearsal = rehearse(context, () if stored is None else verdicts_for(context).rejected)
     is_new = stored is None or stored.recipe_digest != context.watched.recipe_digest()
+    report = rehearsal.report
+    differences, rows, pairs = None, report.rows, report.pairs
+    if stored is not None and stored.recipe is not None:
+        store = FingerprintStore(context.dialect, context.tables, stored.id, stored.recipe)
+        with context.dialect.read_snapshot(context.engine) as connection:
+            differences = compare_answers(connection, store, rehearsal.scanned)
+            if not is_new:
+                rows = compare_rows(connection, store, rehearsal.scanned).count
+                pairs = differences.pairs_gained.count + differences.pairs_changed.count
     return ScanPreview(
-        report=rehearsal.report,
+        report=report,
+        costs=scan_costs(context, rehearsal, rows=rows, pairs=pairs, in_pieces=is_new),
         matching_seconds=rehearsal.matching_seconds,
         hottest_blocks=hottest_blocks(rehearsal.scanned, _HOTTEST),
-        differences=_differences(context, stored, rehearsal),
+        differences=differences,
         is_new_recipe=is_new,
     )
-
-
-def _differences(
-    context: JobContext, stored: StoredTable | None, rehearsal: Rehearsal
-) -> AnswerDifferences | None:
-    if stored is None or stored.recipe is None:
-        return None
-    store = FingerprintStore(context.dialect, context.tables, stored.id, stored.recipe)
-    with context.dialect.read_snapshot(context.engine) as connection:
-        return compare_answers(connection, store, rehearsal.scanned)
 
 
 @contextmanager

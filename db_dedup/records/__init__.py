@@ -291,11 +291,38 @@ class AnswerDifferences:
 
 
 @dataclass(frozen=True)
+class ScanCosts:
+    """What a scan would cost, about.
+
+    Reading and matching are measured; writing is estimated from the rows that would be written and from what
+    each costs on such a database.
+
+    Attributes:
+        fingerprints: rows that it would write, or write anew.
+        entries: entries of the band table.
+        pairs: pairs, copies aside.
+        bytes: of the disk of the database that keeps the answer, beside what is stored there.
+        writing_seconds: to write all that.
+        seconds: of the whole scan.
+        locks: what others notice meanwhile, a sentence each.
+    """
+
+    fingerprints: int
+    entries: int
+    pairs: int
+    bytes: int
+    writing_seconds: float
+    seconds: float
+    locks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ScanPreview:
     """What a scan would find and do, computed without writing anything.
 
     Attributes:
         report: what it would find.
+        costs: what it would cost.
         matching_seconds: the part of its time that went into the search; the rest was reading and segmenting.
         hottest_blocks: the block values that most rows share, copies aside.
         differences: from the stored answer, None where there is none yet.
@@ -303,6 +330,7 @@ class ScanPreview:
     """
 
     report: ScanReport
+    costs: ScanCosts
     matching_seconds: float
     hottest_blocks: tuple[HotBlock, ...]
     differences: AnswerDifferences | None

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, insert, inspect, select, update
+from sqlalchemy import delete, func, insert, inspect, select, update
 
 from db_dedup import Deduplicator
 from db_dedup.cli.demo import petitions as petitions_table
@@ -151,7 +151,38 @@ def test_a_dry_run_writes_nothing_of_a_table_that_was_never_scanned(petitions: D
     report = succeed("scan", "petitions", "--json").json()
     for name in ("rows", "fingerprints", "copies", "pairs", "groups"):
         assert found["report"][name] == report[name]
+    assert {name: found["costs"][name] for name in _WRITTEN} == {
+        name: row_count(dedup, table) for name, table in _WRITTEN.items()
+    }
     assert [(h["block"], h["rows"]) for h in found["hottest_blocks"]] == hottest(dedup)
+
+
+_WRITTEN = {"fingerprints": "fingerprint", "entries": "band", "pairs": "pair"}
+
+
+def row_count(dedup: Deduplicator, table: str) -> int:
+    with dedup.database.engine.connect() as connection:
+        query = select(func.count()).select_from(getattr(dedup.database.tables, table))
+        return connection.execute(query).scalar_one()
+
+
+def test_a_rescan_costs_what_has_changed(petitions: Database) -> None:
+    succeed("upgrade")
+    succeed("scan", "petitions")
+    with petitions.engine.begin() as connection:
+        row = dict(connection.execute(select(petitions_table).limit(1)).mappings().one())
+        changed = {
+            "id": 20_000,
+            "title": "the lift",
+            "content": "the lift of our house is out of order",
+        }
+        connection.execute(insert(petitions_table), [row | changed])
+    costs = succeed("scan", "petitions", "--dry-run", "--json").json()["costs"]
+    assert costs["fingerprints"] == 1
+    assert costs["pairs"] == 0
+    assert 0 < costs["bytes"] < 20_000
+    alter = [sentence for sentence in costs["locks"] if "ALTER TABLE" in sentence]
+    assert len(alter) == (petitions.name != "sqlite")
 
 
 def hottest(dedup: Deduplicator) -> list[tuple[int, int]]:
@@ -178,13 +209,17 @@ def test_what_both_say_to_people(sqlite_petitions: Database) -> None:
         "0 pairs lost",
         "0 groups that split",
         "s to match",
+        "it writes 0 fingerprints, 0 band entries and 0 pairs: about 0.0 MB of disk\n",
+        "locks: no row of petitions is locked\n",
+        "locks: other writers of the database that keeps the answer wait while what differs is written",
         "nothing was written",
     ):
         assert words in same.stderr
-    assert "would write" not in same.stderr
     change_recipe(sqlite_petitions, 'term_frequency = "set"\nsegmenter = "chars:2"\nthreshold = 0.9')
     other = succeed("scan", "petitions", "--preview", "--dry-run")
-    assert "a scan would write 90 fingerprints beside those that are stored" in other.stderr
+    assert "it writes 90 fingerprints" in other.stderr
+    assert "MB of disk, beside the stored answer, which is then removed" in other.stderr
+    assert "wait up to 0.25 s at a time while the answer is written" in other.stderr
     assert "pairs lost, the first 10:" in other.stderr
     assert "key_a" in other.stdout
     assert "block" in other.stdout

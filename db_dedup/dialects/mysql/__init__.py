@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import SQLAlchemyError
 
-from db_dedup.dialects.base import Capabilities, Dialect
+from db_dedup.dialects.base import Capabilities, Dialect, WriteCost, WriteCosts
 from db_dedup.dialects.batches import Rows
 from db_dedup.dialects.mysql import bulk, changes, errors, keys, sessions, triggers
 from db_dedup.dialects.triggers import FoundTrigger, QueueTrigger, TriggerPlan, TriggerTarget
@@ -50,6 +50,7 @@ class MySQLDialect(Dialect):
         hamming_in_sql=True,
     )
     default_driver: ClassVar = "pymysql"
+    write_costs: ClassVar = WriteCosts(WriteCost(519, 47.3), WriteCost(55, 8.0), WriteCost(115, 26.0))
     extra: ClassVar = "mysql"
 
     def engine_url(self, url: URL, create: bool) -> URL:  # noqa: ARG002

@@ -25,7 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import BIT
 from sqlalchemy.exc import SQLAlchemyError
 
-from db_dedup.dialects.base import Capabilities, Dialect
+from db_dedup.dialects.base import Capabilities, Dialect, WriteCost, WriteCosts
 from db_dedup.dialects.batches import Rows
 from db_dedup.dialects.postgresql import bulk, changes, errors, keys, partitions, sessions, triggers, values
 from db_dedup.dialects.postgresql.arrays import array_parameter
@@ -46,6 +46,7 @@ class PostgreSQLDialect(Dialect):
         hamming_in_sql=True,
     )
     default_driver: ClassVar = "psycopg"
+    write_costs: ClassVar = WriteCosts(WriteCost(550, 30.4), WriteCost(84, 2.1), WriteCost(126, 7.4))
     extra: ClassVar = "postgresql"
     unusable_key_types: ClassVar = ("MONEY", "INTERVAL")
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from sqlalchemy import URL, ColumnElement, Connection, Engine, Executable, FromClause, Table
 from sqlalchemy.exc import SQLAlchemyError
 
-from db_dedup.dialects.base import Capabilities, Dialect
+from db_dedup.dialects.base import Capabilities, Dialect, WriteCost, WriteCosts
 from db_dedup.dialects.batches import Rows
 from db_dedup.dialects.sqlite import bulk, changes, errors, keys, sessions, triggers
 from db_dedup.dialects.triggers import FoundTrigger, QueueTrigger, TriggerPlan, TriggerTarget
@@ -28,6 +28,7 @@ class SQLiteDialect(Dialect):
         one_writer=True,
     )
     default_driver: ClassVar = "pysqlite"
+    write_costs: ClassVar = WriteCosts(WriteCost(268, 25.2), WriteCost(27, 1.7), WriteCost(83, 5.9))
 
     def engine_url(self, url: URL, create: bool) -> URL:
         """The same; a file must be there unless `create`."""
