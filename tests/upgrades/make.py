@@ -3,7 +3,7 @@
 `python -m tests.upgrades.make FOLDER` runs with the version that is checked out. These folders were made so:
 
 - `recipe_1`: release 0.1.0 (revision 0001, recipe version 1), on SQLite 3.40, on PostgreSQL 15 by its
-  `pg_dump`, and on MariaDB 10.11.
+  `pg_dump`, on MariaDB 10.11, and on MySQL 9.7.
 
 Each database has a table with a finished scan, triggers, two labels, three changes that wait, one that was
 given up, and the rows of a scan by other settings that was killed. A second table was attached and never
@@ -33,7 +33,7 @@ from db_dedup import Deduplicator
 from db_dedup.progress import NullProgress
 from db_dedup.records import PairLabel
 from db_dedup.store import changes, watched_tables
-from tests.servers import Database, fresh_database, opened, start_mariadb, start_postgresql
+from tests.servers import Database, fresh_database, opened, start_mariadb, start_mysql, start_postgresql
 from tests.servers.postgresql import INSTALLED
 from tests.upgrades import office
 from tests.upgrades.stored import BETWEEN
@@ -147,7 +147,7 @@ def _without_definer(statement: str) -> str:
     return re.sub(r" DEFINER=`[^`]*`@`[^`]*`", "", statement)
 
 
-DUMPS: Final = {"sqlite": dump_sqlite, "postgresql": dump_postgresql, "mariadb": dump_mysql}
+DUMPS: Final = {"sqlite": dump_sqlite, "postgresql": dump_postgresql, "mariadb": dump_mysql, "mysql": dump_mysql}
 
 
 def main(folder: Path) -> None:
@@ -157,7 +157,7 @@ def main(folder: Path) -> None:
         url = URL.create("sqlite", database=f"{place}/office.db")
         with opened("sqlite", url) as database:
             _make(database, folder)
-    for start in (start_postgresql, start_mariadb):
+    for start in (start_postgresql, start_mariadb, start_mysql):
         server = start()
         with fresh_database(server) as database:
             _make(database, folder)
@@ -166,10 +166,11 @@ def main(folder: Path) -> None:
 
 def _make(database: Database, folder: Path) -> None:
     work(database)
-    text = BETWEEN.join(DUMPS[database.name](make_url(database.url)))
+    name = database.engine.dialect.name
+    text = BETWEEN.join(DUMPS[name](make_url(database.url)))
     for machine, anywhere in ((f"{datetime.now(UTC):%Y-%m-%d}", A_DAY), (f"'{gethostname()}:", "'office:")):
         text = text.replace(machine, anywhere)
-    (folder / f"{database.name}.sql").write_text(text + "\n", encoding="utf-8")
+    (folder / f"{name}.sql").write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -20,9 +20,9 @@ STORED: Final = sorted(
 """(version, kind of database)."""
 
 
-def load(version: str, database: Database) -> None:
-    """Fill an empty database with what a version made."""
-    script = (FOLDER / version / f"{database.name}.sql").read_text(encoding="utf-8")
+def load(version: str, kind: str, database: Database) -> None:
+    """Fill an empty database of this kind with what a version made."""
+    script = (FOLDER / version / f"{kind}.sql").read_text(encoding="utf-8")
     if database.name == "sqlite":
         connection = sqlite3.connect(make_url(database.url).database or "")
         connection.executescript(";\n".join(script.split(BETWEEN)))

@@ -29,7 +29,7 @@ KEPT = ("verdict", "change", "dead_change", "fingerprint", "pair", "band", "scan
 def loaded(request: pytest.FixtureRequest) -> Loaded:
     version, kind = request.param
     database: Database = request.getfixturevalue(f"{kind}_database")
-    load(version, database)
+    load(version, kind, database)
     return database, App(database.engine)
 
 
