@@ -147,7 +147,12 @@ def _without_definer(statement: str) -> str:
     return re.sub(r" DEFINER=`[^`]*`@`[^`]*`", "", statement)
 
 
-DUMPS: Final = {"sqlite": dump_sqlite, "postgresql": dump_postgresql, "mariadb": dump_mysql, "mysql": dump_mysql}
+DUMPS: Final = {
+    "sqlite": dump_sqlite,
+    "postgresql": dump_postgresql,
+    "mariadb": dump_mysql,
+    "mysql": dump_mysql,
+}
 
 
 def main(folder: Path) -> None:
