@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from db_dedup.amounts import counted
 from db_dedup.errors import DatabaseError, DedupError, StatementEndedError
 
 _IN_A_ROW: Final = 3
@@ -20,7 +21,7 @@ class EndedScans:
         self._count += 1
         if self._count < _IN_A_ROW:
             return error
-        return DatabaseError(f"{error}; this has ended {self._count} scans in a row")
+        return DatabaseError(f"{error}; this has ended {counted(self._count, 'scan')} in a row")
 
     def reset(self) -> None:
         """Note that a scan came to its end."""

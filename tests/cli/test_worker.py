@@ -69,7 +69,7 @@ def test_what_is_given_up_comes_back(petitions: Database) -> None:
             text(f"INSERT INTO {dead} VALUES (1, '1', 'U', 3, 'ValueError', '2026-01-01 00:00:00')")
         )
     result = succeed("retry", "petitions")
-    assert (result.stdout, result.stderr) == ("", "1 changes of petitions are queued again\n")
+    assert (result.stdout, result.stderr) == ("", "1 change of petitions queued again\n")
     assert rows(petitions.engine, f"SELECT row_key FROM {change}") == [("1",)]
     assert rows(petitions.engine, f"SELECT row_key FROM {dead}") == []
     assert succeed("worker", "petitions", "--drain").stderr.startswith("1 changes handled, 0 given up")
