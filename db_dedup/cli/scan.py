@@ -37,7 +37,8 @@ def scan(
         typer.Option(
             "--dry-run",
             envvar="DB_DEDUP_DRY_RUN",
-            help="Only say what would be found and what it costs: counts, seconds, hottest blocks.",
+            help="Only say what would be found and what it costs: counts, seconds, what would be written, "
+            "hottest blocks.",
         ),
     ] = False,
     afresh: Annotated[
@@ -106,9 +107,17 @@ def _print_preview(found: ScanPreview, *, with_costs: bool, with_differences: bo
 
 def _tell_costs(found: ScanPreview) -> None:
     reading = found.report.seconds - found.matching_seconds
-    say(f"{reading:.1f} s to read and segment, {found.matching_seconds:.1f} s to match")
+    say(
+        f"{reading:.1f} s to read and segment, {found.matching_seconds:.1f} s to match; "
+        "a scan also takes the time to write:"
+    )
     if found.is_new_recipe:
-        say(f"a scan would write {counted(found.report.rows, 'fingerprint')} beside those that are stored")
+        say(
+            f"{counted(found.report.rows, 'fingerprint')}, {counted(found.report.pairs, 'pair')} and "
+            f"{counted(found.sketch_entries, 'sketch entry', 'sketch entries')}, beside what is stored"
+        )
+    else:
+        say("only what has changed since the last scan")
     print_table(("block", "value", "rows"), ((h.block, h.value, h.rows) for h in found.hottest_blocks))
 
 

@@ -72,7 +72,11 @@ def worker(
             observe(done)
 
     def note_fault(name: str, fault: DedupError | None) -> None:
-        say(f"{name}: works again" if fault is None else f"{name}: {fault}; trying again")
+        if fault is None:
+            say(f"{name}: works again")
+        else:
+            # To drain, a table that only people can mend is left, and named once more at the end.
+            say(f"{name}: {fault}" + ("" if drain and not fault.is_transient else "; trying again"))
         for observe in observe_faults:
             observe(name, fault)
 

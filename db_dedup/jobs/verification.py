@@ -57,6 +57,7 @@ def preview(context: JobContext, stored: StoredTable | None) -> ScanPreview:
         hottest_blocks=hottest_blocks(rehearsal.scanned, _HOTTEST),
         differences=_differences(context, stored, rehearsal),
         is_new_recipe=is_new,
+        sketch_entries=rehearsal.sketch_entries,
     )
 
 

@@ -300,6 +300,7 @@ class ScanPreview:
         hottest_blocks: the block values that most rows share, copies aside.
         differences: from the stored answer, None where there is none yet.
         is_new_recipe: the settings ask for other fingerprints than those stored: a scan builds them beside.
+        sketch_entries: rows of the band table that belong to this answer.
     """
 
     report: ScanReport
@@ -307,6 +308,7 @@ class ScanPreview:
     hottest_blocks: tuple[HotBlock, ...]
     differences: AnswerDifferences | None
     is_new_recipe: bool
+    sketch_entries: int
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,8 @@ def resolve_key(table: SourceTable, configured: tuple[str, ...] | None) -> tuple
         )
     if not names:
         raise ConfigError(
-            f"table {table.name!r} has no primary key: name the columns that identify a row, "
+            f"table {table.name!r} has no primary key, and no single unique index over columns that are "
+            f"never NULL: name the columns that identify a row, "
             f'e.g. key = ["{table.columns[0].name}"]'
         )
     check_names(names, table)

@@ -183,3 +183,10 @@ def test_amounts() -> None:
     assert [counted(n, "row") for n in (0, 1, 2, 1234)] == ["0 rows", "1 row", "2 rows", "1,234 rows"]
     assert counted(1, "copy", "copies") == "1 copy"
     assert counted(2, "copy", "copies") == "2 copies"
+
+
+def test_sqlite_has_no_accounts(scanned: Database) -> None:
+    error = fail("sql", "grants", "petitions")
+    assert isinstance(error, ConfigError)
+    assert "SQLite has no accounts" in str(error)
+    assert "`db-dedup sql grants TABLE`" in str(fail("sql", "grants", "--url", scanned.url))

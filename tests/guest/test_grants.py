@@ -18,7 +18,7 @@ from db_dedup.cli.application import app
 from db_dedup.errors import DedupError
 from db_dedup.sample import Sample
 from db_dedup.schema.views import FIXED_VIEWS
-from tests.cli.conftest import TABLE_SETTINGS, run, succeed, view
+from tests.cli.conftest import TABLE_SETTINGS, fail, run, succeed, view
 from tests.scan.conftest import COLUMNS, fill_database
 from tests.servers import Database
 
@@ -333,3 +333,65 @@ def test_without_any_one_of_them_a_command_names_it(scanned: Office, sample: Sam
             unclear.append((right, thing, fault))
     assert needless == []
     assert unclear == []
+
+
+def test_names_are_quoted_and_accounts_chosen(office: Office) -> None:
+    """Odd names in all places where a statement has one."""
+    is_postgresql = office.database.name == "postgresql"
+    quote = '"' if is_postgresql else "`"
+    table, account = f"{quote}odd {quote * 2}'-- table{quote}", f"{quote}an odd-{quote * 2}account{quote}"
+    plain = [name[1:-1].replace(quote * 2, quote) for name in (table, account)]
+    created = f"CREATE ROLE {account}" if is_postgresql else f"CREATE USER {account}"
+    with office.database.engine.begin() as connection:
+        connection.exec_driver_sql(f"CREATE TABLE {table} (id int PRIMARY KEY, body text)")
+        connection.exec_driver_sql(created)
+    try:
+        url = json.dumps(office.database.url)
+        settings = f"[tables.odd]\ntable = {json.dumps(plain[0])}\n[tables.odd.columns]\nbody = 1\n"
+        Path("dedup.toml").write_text(f"[database]\nurl = {url}\n{settings}", encoding="utf-8")
+        _upgrade(office)
+        script = succeed("sql", "grants", "odd", "--part", "clerk", "--account", f"clerk={plain[1]}").stdout
+        office.do(*(statement.replace(":", r"\:") for statement in statements_in(script)))
+        engine = create_engine(make_url(office.database.url).set(username=plain[1], password=None))
+        if not is_postgresql:  # there the role may not log in
+            with engine.connect() as connection:
+                assert connection.exec_driver_sql(f"SELECT * FROM {table}").all() == []
+        engine.dispose()
+    finally:
+        with office.database.engine.begin() as connection:
+            if is_postgresql:
+                connection.exec_driver_sql(f"DROP OWNED BY {account}")
+                connection.exec_driver_sql(f"DROP ROLE {account}")
+            else:
+                connection.exec_driver_sql(f"DROP USER {account}")
+
+
+def test_the_statements_name_host_schema_and_parts(office: Office) -> None:
+    if office.database.name == "postgresql":
+        office.do("CREATE SCHEMA records", "CREATE TABLE records.letters (id int PRIMARY KEY, body text)")
+        settings = 'schema = "records"\n'
+    else:
+        office.do("CREATE TABLE letters (id int PRIMARY KEY, body text)")
+        settings = ""
+    url = json.dumps(office.database.url)
+    Path("dedup.toml").write_text(
+        f"[database]\nurl = {url}\n[tables.letters]\n{settings}[tables.letters.columns]\nbody = 1\n"
+    )
+    arguments = ("--part", "scanner", "--account", "scanner=etl@10.0.0.%")
+    script = succeed("sql", "grants", "letters", *arguments).stdout
+    assert script.startswith("-- The scanner: scan, verify, worker")
+    assert "The clerk" not in script
+    if office.database.name == "postgresql":
+        assert 'GRANT USAGE ON SCHEMA records TO "etl@10.0.0.%";' in script
+        assert 'GRANT SELECT ON records.letters TO "etl@10.0.0.%";' in script
+    else:
+        assert "TO `etl`@`10.0.0.%`;" in script
+    assert "unknown table 'nothing'" in str(fail("sql", "grants", "nothing", "--config", str(_other(url))))
+    assert "unknown part" in str(fail("sql", "grants", "letters", "--account", "boss=x"))
+    assert "write PART=NAME" in str(fail("sql", "grants", "letters", "--account", "scanner"))
+
+
+def _other(url: str) -> Path:
+    path = Path("other.toml")
+    path.write_text(f"[database]\nurl = {url}\n[tables.nothing.columns]\nbody = 1\n", encoding="utf-8")
+    return path
