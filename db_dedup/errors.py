@@ -8,6 +8,9 @@ import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
+_ALIKE = 0.6
+"""The share of its characters that a name has in common with one that is suggested, by `difflib`."""
+_LISTED = 10
 _PASSWORD = re.compile(r"(://[^:/@\s]*:)[^\s'\"]*(?=@)|(\b(?:password|passwd)=)[^&\s'\"]*")
 
 
@@ -30,13 +33,25 @@ class ConfigError(DedupError):
 
 
 class UnknownNameError(ConfigError):
-    """A name that does not exist; the message lists the nearest good ones."""
+    """A name that does not exist; the message lists names like it.
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    Args:
+        kind: what it should be the name of.
+        name: the unknown one.
+        known: the good ones.
+        lists_others: where no good name is like it, list the first good names.
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, lists_others: bool = True) -> None:
         self.kind, self.name, self.known = kind, name, sorted(known)
-        near = get_close_matches(name, self.known, n=5, cutoff=0.4) or self.known[:10]
-        hint = f"did you mean {', '.join(near)}?" if near else "there is none"
-        super().__init__(f"unknown {kind} {name!r}: {hint}")
+        self.near = get_close_matches(name, self.known, n=5, cutoff=_ALIKE)
+        if self.near:
+            hint = f": did you mean {', '.join(self.near)}?"
+        elif lists_others:
+            hint = f": there is {', '.join(self.known[:_LISTED]) or 'none'}"
+        else:
+            hint = ""
+        super().__init__(f"unknown {kind} {name!r}{hint}")
 
 
 class MissingExtraError(ConfigError):
@@ -65,6 +80,10 @@ class StatementEndedError(DatabaseUnavailableError):
     """
 
 
+class DiskFullError(DatabaseError):
+    """A disk that the database writes to is full; the message says which."""
+
+
 class TooMuchAtOnceError(DedupError):
     """A statement is too large for the database, or some work for the memory; a part of it may not be."""
 
@@ -91,6 +110,26 @@ class NotScannedError(DedupError):
 
 class TriggerError(DedupError):
     """The triggers of a table are missing, disabled, changed, or made for other settings."""
+
+
+class TableGoneError(DedupError):
+    """A table of the user's that was scanned is no longer in the database."""
+
+    def __init__(self, name: str, table: str, near: Iterable[str] = ()) -> None:
+        """Say what to do.
+
+        Args:
+            name: that it is watched under.
+            table: that it had in the database.
+            near: tables that are there and have a name like it.
+        """
+        self.name, self.table = name, table
+        renamed = f" (renamed? there is {', '.join(near)})" if near else ""
+        super().__init__(
+            f"the table {table!r} was scanned and is no longer in the database{renamed}: with another name "
+            f'now, set table = "..." under [tables.{name}] and scan; dropped for good, '
+            f"`db-dedup detach {name}` ends its queue, `db-dedup uninstall` drops the answers of all tables"
+        )
 
 
 class RecipeDiffersError(DedupError):

@@ -87,6 +87,12 @@ def test_command_line_page_is_up_to_date() -> None:
     assert page == reference("cli"), "run `make docs`"
 
 
+def test_grants_page_shows_what_the_command_prints() -> None:
+    page = runpy.run_path(str(DOCS / "generate.py"))["grants_reference"](reference("grants"))
+    assert page == reference("grants"), "run `make docs`"
+    assert page.count("GRANT") > 80
+
+
 def test_every_command_is_documented() -> None:
     commands: Any = get_command(app)
     assert re.findall(r"^## (.+)$", reference("cli"), flags=re.MULTILINE) == list(commands.commands)

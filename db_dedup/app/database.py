@@ -8,7 +8,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.app.health import read_health
 from db_dedup.dialects import Dialect, dialect_for, open_engine
-from db_dedup.errors import ConfigError, SchemaMissingError, TooMuchAtOnceError
+from db_dedup.errors import ConfigError, DedupError, DiskFullError, SchemaMissingError, TooMuchAtOnceError
 from db_dedup.jobs.lock_waits import short_wait
 from db_dedup.jobs.trigger_removal import detach, removable_triggers, remove_triggers, watched_targets
 from db_dedup.records import TableStatus
@@ -82,7 +82,7 @@ class Database:
         try:
             yield
         except SQLAlchemyError as error:
-            raise self._dialect_of(error).translate_error(error) from error
+            raise self._translated(error) from error
         except MemoryError as error:
             raise TooMuchAtOnceError("not enough memory") from error
         except UnicodeEncodeError:  # a lone surrogate, as of an argument in another encoding
@@ -133,7 +133,8 @@ class Database:
                     return sorted([*triggers, *migrate.uninstall(connection, self.namespace, views)])
 
     def installed_names(self) -> list[str]:
-        """The names of our tables, views and triggers in the database: what `uninstall` drops.
+        """The names of our tables, views and triggers in the database: what `uninstall` drops; of tables and
+        views with their schema, where the database has schemas.
 
         Raises:
             DatabaseError: a trigger would be left that writes into our queue, so that it would drop nothing.
@@ -142,7 +143,8 @@ class Database:
             relations = migrate.installed_names(connection, self.namespace, self._table_views())
             targets = watched_targets(connection, self.tables)
             triggers = removable_triggers(connection, self.dialect, self.namespace, targets)
-            return sorted([*triggers, *relations])
+            schema = f"{self.namespace.schema}." if self.namespace.schema else ""
+            return sorted([*triggers, *(f"{schema}{name}" for name in relations)])
 
     def is_installed(self, connection: Connection) -> bool:
         """Whether there are tables of ours, of whatever revision."""
@@ -184,6 +186,14 @@ class Database:
         url = engine.render_as_string(hide_password=False) if isinstance(engine, URL) else engine
         self._own_engines.append(open_engine(url, create=create))
         return self._own_engines[-1]
+
+    def _translated(self, error: SQLAlchemyError) -> DedupError:
+        told = self._dialect_of(error).translate_error(error)
+        folder = self.dialect.full_folder(self.engine) if isinstance(told, DiskFullError) else None
+        if folder is None:
+            return told
+        whose = " (our tables are in the store)" if self.is_apart else ""
+        return DiskFullError(f"the disk is full: there is no room in {folder}{whose}")
 
     def _dialect_of(self, error: SQLAlchemyError) -> Dialect:
         """Whose words these are: the driver that raised them tells."""

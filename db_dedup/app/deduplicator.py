@@ -156,7 +156,7 @@ class Deduplicator:
         database = self.database
         with database.errors_told(), database.engine.connect() as connection:
             database.require_schema_on(connection)
-            self._access.find_same(connection)
+            self._access.source(connection, self._access.find_same(connection).watched)
         # Whoever scans by other settings while the worker runs must not have them undone by it.
         as_stored = Deduplicator(database, self.name, progress=self._progress)
         return TableWorker(
@@ -358,7 +358,7 @@ class Deduplicator:
         is_first = self._prepared is None
         stored = self._access.require_scanned(connection, check_schema=is_first).require_current()
         if self._prepared is None or not stored.is_alike(self._prepared[0]):
-            watched, source = self._access.inspected(source_connection, stored.watched)
+            watched, source = self._access.inspected(connection, stored.watched, source_connection)
             self._prepared = stored, Lookup(watched, self._access.store(stored), source)
         return self._prepared[1]
 

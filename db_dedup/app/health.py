@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.base import Dialect
-from db_dedup.errors import DedupError
+from db_dedup.errors import DedupError, TableGoneError, UnknownNameError
 from db_dedup.jobs.attachment import Attachment, AttachmentReport, AttachmentState, plan_triggers
 from db_dedup.records import TableStatus
 from db_dedup.schema.tables import Tables
@@ -41,6 +41,10 @@ def _triggers(
 ) -> AttachmentReport:
     if stored.attached_at is None:
         return AttachmentReport(AttachmentState.NOT_ATTACHED)
-    table = inspect_table(connection, stored.watched.table_name, stored.watched.schema_name)
+    watched = stored.watched
+    try:
+        table = inspect_table(connection, watched.table_name, watched.schema_name)
+    except UnknownNameError as error:
+        raise TableGoneError(watched.name, watched.table_name, error.near) from None
     plan = plan_triggers(tables.namespace, stored.id, stored.watched, table)
     return Attachment(dialect, tables, plan).state(connection)

@@ -3,8 +3,9 @@
 from sqlalchemy import Connection
 
 from db_dedup.app.database import Database
+from db_dedup.app.setting_differences import setting_differences
 from db_dedup.config import WatchedTable
-from db_dedup.errors import NotScannedError, RecipeDiffersError, UnknownNameError
+from db_dedup.errors import NotScannedError, RecipeDiffersError, TableGoneError, UnknownNameError
 from db_dedup.jobs.context import JobContext
 from db_dedup.progress import Progress
 from db_dedup.store import watched_tables
@@ -51,15 +52,32 @@ class TableAccess:
     def source(self, connection: Connection, watched: WatchedTable) -> tuple[WatchedTable, Source]:
         """The settings with what inspection found filled in, and the reader of the user's table."""
         with self._database.reading(connection) as rows:
-            return self.inspected(rows, watched)
+            return self.inspected(connection, watched, rows)
 
-    def inspected(self, connection: Connection, watched: WatchedTable) -> tuple[WatchedTable, Source]:
-        """As `source`, through a connection to the user's rows."""
-        table = inspect_table(connection, watched.table_name, watched.schema_name)
+    def inspected(
+        self, connection: Connection, watched: WatchedTable, rows: Connection
+    ) -> tuple[WatchedTable, Source]:
+        """As `source`, where `rows` leads to the user's rows."""
+        try:
+            table = inspect_table(rows, watched.table_name, watched.schema_name)
+        except UnknownNameError as error:
+            if self._was_scanned(connection, watched):
+                raise TableGoneError(watched.name, watched.table_name, error.near) from None
+            raise
         check_columns(watched, table)
         key = resolve_key(table, watched.key)
         watched = watched.model_copy(update={"key": tuple(column.name for column in key)})
         return watched, Source(self._database.source_dialect, table, watched)
+
+    def _was_scanned(self, connection: Connection, watched: WatchedTable) -> bool:
+        """Whether an answer is stored for this very table of the user's."""
+        if not self._database.is_installed(connection):
+            return False
+        stored = watched_tables.find_table(connection, self._database.tables, watched.name)
+        if stored is None or stored.recipe is None:
+            return False
+        old = stored.watched
+        return (old.schema_name, old.table_name) == (watched.schema_name, watched.table_name)
 
     def find_stored(self, connection: Connection) -> StoredTable:
         """What is stored of the table; UnknownNameError where nothing is."""
@@ -91,16 +109,15 @@ class TableAccess:
         return self._refuse_others(self.require_stored(connection, check_schema=check_schema))
 
     def _refuse_others(self, stored: StoredTable) -> StoredTable:
-        if self.given is not None and not _same_settings(self.given, stored.watched):
+        if self.given is None:
+            return stored
+        # A key left out says what inspection found.
+        given = self.given
+        given = given if given.key else given.model_copy(update={"key": stored.watched.key})
+        if given.resolved() != stored.watched:
             raise RecipeDiffersError(
                 f"the settings of {self._name!r} differ from those it was scanned with: "
-                f"run `db-dedup scan {self._name}`"
+                f"{setting_differences(stored.watched, given)}; run `db-dedup scan {self._name}`, "
+                f"or put the stored values back"
             )
         return stored
-
-
-def _same_settings(given: WatchedTable, stored: WatchedTable) -> bool:
-    """Whether both say the same; a key left out says what inspection found."""
-    if given.key is None:
-        given = given.model_copy(update={"key": stored.key})
-    return given.resolved() == stored

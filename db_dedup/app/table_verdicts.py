@@ -93,7 +93,8 @@ class TableVerdicts:
             dropped = drop_verdicts(connection, tables, stored.id, [pair])
             is_queued = self._queue(connection, stored, was_rejected)
             faults = () if dropped else (f"{_both(key_a, key_b)}: nothing has been said of them",)
-            return GivenVerdicts(0, faults, bool(was_rejected), is_queued)
+            withdrawn = not was_rejected if dropped else None
+            return GivenVerdicts(0, faults, bool(was_rejected), is_queued, withdrawn)
 
         return self._by_one_recipe([key_a, key_b], write)
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from sqlalchemy import Column, DateTime, Integer, MetaData, String, Table, Text, insert, select
 from sqlalchemy.engine import Connection, Engine
 
+from db_dedup.amounts import counted
 from db_dedup.app import Database, Deduplicator
 from db_dedup.cli.scan import tell_report
 from db_dedup.cli.side_by_side import side_by_side
@@ -70,8 +71,8 @@ def demo(
         with database.engine.begin() as connection:
             fill(connection, sample)
         say(
-            f"made {rows:,} petitions in {folder / DATABASE_NAME}, "
-            f"{len(sample.pairs):,} pairs of them duplicates"
+            f"made {counted(rows, 'petition')} in {folder / DATABASE_NAME}, "
+            f"{counted(len(sample.pairs), 'pair')} of them duplicates"
         )
         watched = Settings.from_file(folder / SETTINGS_NAME).watched("petitions")
         with TerminalProgress() as progress:
@@ -139,7 +140,7 @@ def _show_score(dedup: Deduplicator, sample: Sample) -> None:
     hit = Counter(p.kind for p in sample.pairs if frozenset((str(p.id_a), str(p.id_b))) in found)
     right = sum(hit.values())
     say(
-        f"found {len(found):,} pairs of petitions, "
+        f"found {counted(len(found), 'pair')} of petitions, "
         f"{right / max(1, len(found)):.1%} of them planted as duplicates"
     )
     say("planted pairs found, by kind of duplicate:")

@@ -1,5 +1,6 @@
 """`db-dedup detach`: no trigger of ours on a table any more."""
 
+from db_dedup.amounts import counted
 from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, TableName, Url, open_table
 from db_dedup.cli.terminal import say
 
@@ -10,4 +11,5 @@ def detach(
     """Drop our triggers on TABLE and forget its queue; the answer stays as it is."""
     with open_table(config, url, table, store=store_url) as dedup:
         forgotten = dedup.detach()
-    say(f"{table} is detached: it has no trigger of ours, {forgotten:,} queued changes are forgotten")
+    lost = counted(forgotten, "queued change is", "queued changes are")
+    say(f"{table} is detached: it has no trigger of ours, {lost} forgotten")

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from db_dedup.amounts import counted
 from db_dedup.cli.output import print_table
 from db_dedup.cli.terminal import say
 from db_dedup.records import AnswerDifferences, Difference, PastScan, ScanReport
@@ -18,15 +19,19 @@ def tell_differences(found: AnswerDifferences) -> None:
         ("with another distance or similarity", found.pairs_changed),
     ):
         rows = ((p.key_a, p.key_b, p.distance, p.similarity) for p in pairs.samples)
-        _tell(f"pairs {what}", pairs, _PAIR_COLUMNS, rows)
-    for what, groups in (
-        ("gained", found.groups_gained),
-        ("lost", found.groups_lost),
-        ("that merge or take in rows", found.groups_merged),
-        ("that split or lose rows", found.groups_split),
-        ("not the same in both answers, these included", found.groups_changed),
+        _tell(f"pair {what}", f"pairs {what}", pairs, _PAIR_COLUMNS, rows)
+    for one, many, groups in (
+        ("group gained", "groups gained", found.groups_gained),
+        ("group lost", "groups lost", found.groups_lost),
+        ("group that merges or takes in rows", "groups that merge or take in rows", found.groups_merged),
+        ("group that splits or loses rows", "groups that split or lose rows", found.groups_split),
+        (
+            "group not the same in both answers, these included",
+            "groups not the same in both answers, these included",
+            found.groups_changed,
+        ),
     ):
-        _tell(f"groups {what}", groups, ("group_id",), ((key,) for key in groups.samples))
+        _tell(one, many, groups, ("group_id",), ((key,) for key in groups.samples))
 
 
 def changes_of(scan: ScanReport | PastScan) -> str:
@@ -34,13 +39,17 @@ def changes_of(scan: ScanReport | PastScan) -> str:
     gained, lost, groups = scan.pairs_gained or 0, scan.pairs_lost or 0, scan.groups_changed or 0
     if not (gained or lost or groups):
         return "nothing has changed"
-    return f"{gained:,} pairs gained, {lost:,} lost, {groups:,} groups changed"
+    return f"{counted(gained, 'pair')} gained, {lost:,} lost, {counted(groups, 'group')} changed"
 
 
 def _tell(
-    what: str, difference: Difference[Any], columns: tuple[str, ...], rows: Iterable[tuple[Any, ...]]
+    one: str,
+    many: str,
+    difference: Difference[Any],
+    columns: tuple[str, ...],
+    rows: Iterable[tuple[Any, ...]],
 ) -> None:
     some = f", the first {len(difference.samples)}:" if difference.count > len(difference.samples) else ""
-    say(f"{difference.count:,} {what}{some}")
+    say(f"{counted(difference.count, one, many)}{some}")
     if difference.count:
         print_table(columns, rows)

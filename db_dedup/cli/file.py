@@ -1,5 +1,6 @@
 """`db-dedup file`: the duplicates in a CSV, Excel or Parquet file, without a database."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from db_dedup.amounts import counted
 from db_dedup.cli.output import print_json
 from db_dedup.cli.review import Review
 from db_dedup.cli.scan import tell_report
@@ -81,10 +83,11 @@ def file(
     ] = False,
 ) -> None:
     """Find the duplicates in FILE and show them side by side; the file itself is only read."""
+    started = time.monotonic()
     if out is not None:
         check_output(out, path)
     rows = read_file(path, encoding, sheet)
-    say(f"{rows.description}, {len(rows.rows):,} rows")
+    say(f"{rows.description}, {counted(len(rows.rows), 'row')}")
     chosen = columns or _proposed(rows)
     say(f"compared: {', '.join(chosen)}")
     settings = {"preset": preset, "within": within or ()}
@@ -98,7 +101,8 @@ def file(
             print_json(_as_json(rows, chosen, found))
         elif limit:
             _show_groups(found, limit, full)
-        tell_report(replace(found.report, table=path.name))
+        seconds = round(time.monotonic() - started, 3)  # with the reading of the file
+        tell_report(replace(found.report, table=path.name, seconds=seconds))
     if out is not None:
         say(f"wrote {out}")
 

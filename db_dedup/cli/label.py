@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from db_dedup.amounts import counted
 from db_dedup.app import Deduplicator
 from db_dedup.app.table_verdicts import TableVerdicts
 from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, TableName, Url, open_table
@@ -79,7 +80,7 @@ def label(
         if listed:
             _print(verdicts, form)
         elif undo:
-            _tell(dedup, [verdicts.withdraw(*undo)])
+            _tell_undone(dedup, undo, verdicts.withdraw(*undo), len(verdicts.standing()))
         elif answers:
             _tell(dedup, [verdicts.give(read_labels(answers, duplicate_label or ()))])
         else:
@@ -151,8 +152,22 @@ def _answer() -> str:
 def _tell(dedup: Deduplicator, given: Sequence[GivenVerdicts]) -> None:
     for fault in (fault for one in given for fault in one.faults):
         say(fault)
-    kept = sum(one.kept for one in given)
-    say(f"{kept:,} {'answer' if kept == 1 else 'answers'} kept")
+    say(f"{counted(sum(one.kept for one in given), 'answer')} kept")
+    _tell_what_follows(dedup, given)
+
+
+def _tell_undone(dedup: Deduplicator, keys: tuple[str, str], given: GivenVerdicts, kept: int) -> None:
+    """Say what the withdrawn answer was, and how many hold now."""
+    for fault in given.faults:
+        say(fault)
+    if given.withdrawn is not None:
+        was = "are duplicates" if given.withdrawn else "are no duplicates"
+        say(f"undone: the answer that rows {keys[0]!r} and {keys[1]!r} {was}")
+    say(f"{counted(kept, 'answer is', 'answers are')} kept now")
+    _tell_what_follows(dedup, [given])
+
+
+def _tell_what_follows(dedup: Deduplicator, given: Sequence[GivenVerdicts]) -> None:
     if not any(one.changes_answer for one in given):
         return
     if any(one.is_queued for one in given):

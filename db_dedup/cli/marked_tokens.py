@@ -6,6 +6,7 @@ from typing import Final
 
 from rich.text import Text
 
+from db_dedup.amounts import counted
 from db_dedup.cli.side_by_side import MOST_DIFFERENCES, one_line, shortened_difference
 from db_dedup.records import MarkedToken
 
@@ -64,4 +65,4 @@ def _shortened(alike: list[MarkedToken]) -> list[MarkedToken]:
 
 
 def _left_out(tokens: int) -> str:
-    return f"… {tokens:,} tokens …"
+    return f"… {counted(tokens, 'token')} …"

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -62,9 +63,9 @@ def print_json(data: object) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A table for people; where stdout is no terminal nothing is cut or folded."""
+    """A table for people. Where stdout is no terminal, COLUMNS is its width; without it nothing is folded."""
     console = Console(highlight=False)
-    if not console.is_terminal:
+    if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         console.width = _WIDE_ENOUGH
     table = Table()
     for column in columns:

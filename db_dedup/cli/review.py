@@ -7,6 +7,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
+from db_dedup.amounts import counted
 from db_dedup.cli.side_by_side import (
     beside,
     has_colour,
@@ -51,7 +52,7 @@ class Review:
         flags = [
             name for name, is_set in (("loose", group.is_loose), ("abridged", group.is_abridged)) if is_set
         ]
-        self._say(", ".join([f"Group {visible(group.group_id)}: {group.size:,} rows", *flags]))
+        self._say(", ".join([f"Group {visible(group.group_id)}: {counted(group.size, 'row')}", *flags]))
         first, *others = rows
         equal = [row for row in others if row.text is not None and _look_alike(row.text, first.text)]
         for row in [row for row in others if row not in equal] or equal[:1]:

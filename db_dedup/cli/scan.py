@@ -5,6 +5,7 @@ from typing import Annotated, Final
 
 import typer
 
+from db_dedup.amounts import counted
 from db_dedup.cli.differences import tell_differences
 from db_dedup.cli.interrupts import NOTHING_WRITTEN, told_when_stopped
 from db_dedup.cli.options import DEFAULT_CONFIG, AsJson, Config, StoreUrl, TableName, Url, open_table
@@ -72,17 +73,17 @@ def scan(
 def tell_report(report: ScanReport) -> None:
     """What a scan found, in three lines."""
     say(
-        f"{report.table}: {report.rows:,} rows in {report.seconds:.1f} s, "
+        f"{report.table}: {counted(report.rows, 'row')} in {report.seconds:.1f} s, "
         f"{report.too_little_text:,} with too little text to judge"
     )
     if report.segmented < report.rows:
-        say(f"{report.segmented:,} texts were segmented; the others had not changed")
+        say(f"{counted(report.segmented, 'text was', 'texts were')} segmented; the others had not changed")
     say(
-        f"{report.groups:,} duplicate groups with {report.grouped_rows:,} rows: "
-        f"{report.pairs:,} pairs and {report.copies:,} copies"
+        f"{counted(report.groups, 'duplicate group')} with {counted(report.grouped_rows, 'row')}: "
+        f"{counted(report.pairs, 'pair')} and {counted(report.copies, 'copy', 'copies')}"
     )
     if report.rows_without_key:
-        say(f"{report.rows_without_key:,} rows have no key (NULL) and were left out")
+        say(f"{counted(report.rows_without_key, 'row has', 'rows have')} no key (NULL), left out")
     if report.largest_group >= _SUSPICIOUS_ROWS and 2 * report.largest_group > report.rows:
         say(
             f"warning: one group holds {report.largest_group:,} of the {report.rows:,} rows: most of what is "
@@ -113,8 +114,9 @@ def _tell_costs(found: ScanPreview) -> None:
         + ("" if found.is_new_recipe else "; it does not segment again what has not changed")
     )
     say(
-        f"it writes {costs.fingerprints:,} fingerprints, {costs.entries:,} band entries and {costs.pairs:,} "
-        f"pairs: about {costs.bytes / 1e6:,.1f} MB of disk"
+        f"it writes {counted(costs.fingerprints, 'fingerprint')}, "
+        f"{counted(costs.entries, 'band entry', 'band entries')} and {counted(costs.pairs, 'pair')}: "
+        f"about {costs.bytes / 1e6:,.1f} MB of disk"
         + (", beside the stored answer, which is then removed" if is_beside else "")
     )
     for sentence in costs.locks:

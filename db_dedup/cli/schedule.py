@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from db_dedup.amounts import counted
 from db_dedup.cli.differences import changes_of
 from db_dedup.cli.interrupts import stop_event
 from db_dedup.cli.options import DEFAULT_CONFIG, Config, OpenTable, StoreUrl, Url, open_database, table_opener
@@ -88,7 +89,7 @@ def _scan(opener: OpenTable, name: str) -> ScanReport:
 
 def _tell(report: ScanReport) -> None:
     say(
-        f"{report.table}: {report.rows:,} rows in {report.seconds:.1f} s; "
+        f"{report.table}: {counted(report.rows, 'row')} in {report.seconds:.1f} s; "
         f"against what was stored: {changes_of(report)}"
     )
 

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 
+from db_dedup.amounts import counted
 from db_dedup.cli.side_by_side import one_line
 from db_dedup.records import Calibration, LengthScore, PairSetting, Share
 
@@ -32,11 +33,11 @@ def length_words(each: LengthScore) -> str:
 def summary_lines(found: Calibration) -> Iterator[str]:
     """What the labels are."""
     yield (
-        f"{one_line(found.table)}: {found.labelled:,} labelled pairs, "
-        f"{found.duplicates:,} of them duplicates, in {found.groups:,} groups"
+        f"{one_line(found.table)}: {counted(found.labelled, 'labelled pair')}, "
+        f"{found.duplicates:,} of them duplicates, in {counted(found.groups, 'group')}"
     )
     if found.not_there:
-        yield f"{found.not_there:,} labels speak of rows or texts that are not there"
+        yield f"{counted(found.not_there, 'label names', 'labels name')} rows or texts that are not there"
     if found.unlabelled_are_wrong:
         yield "a pair without a label counts as wrong"
     yield "intervals are of 95 %: Wilson's for shares, a bootstrap over groups for F1"
@@ -47,7 +48,8 @@ def proposal_lines(found: Calibration) -> Iterator[str]:
     yield "One change at a time:"
     yield from (f"  {step.words}" for step in found.steps)
     if found.gain.value is None:
-        yield f"{found.groups:,} groups of labelled pairs are too few to tell how a choice does on others."
+        groups = counted(found.groups, "group of labelled pairs is", "groups of labelled pairs are")
+        yield f"{groups} too few to tell how a choice does on others."
         yield from ["The best on these labels:", *toml_lines(found)] if found.proposed != found.now else []
         return
     yield (

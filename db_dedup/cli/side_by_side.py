@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from db_dedup.amounts import counted
 from db_dedup.cli.alignment import align
 from db_dedup.cli.terminal import COMMANDING, visible
 
@@ -113,4 +114,4 @@ def _shortened(text: str, longest: int, kept: int) -> str:
 
 
 def _left_out(characters: int) -> str:
-    return f" … {characters:,} characters … "
+    return f" … {counted(characters, 'character')} … "

@@ -1,16 +1,18 @@
 """`db-dedup status`: where each watched table stands."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Final
 
 import typer
 
+from db_dedup.amounts import counted
 from db_dedup.cli.differences import changes_of
 from db_dedup.cli.options import DEFAULT_CONFIG, AsJson, Config, StoreUrl, Url, open_database
 from db_dedup.cli.output import print_json, print_table
 from db_dedup.cli.terminal import say
+from db_dedup.errors import UnknownNameError
 from db_dedup.records import PastScan, TableStatus
 
 _DEAD_COLUMNS: Final = ("row_key", "operation", "attempts", "failed_at", "error")
@@ -19,6 +21,10 @@ _APART: Final = ("group_sizes", "hot_blocks", "latest_dead", "trigger_faults", "
 
 
 def status(
+    tables: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TABLE...]", help="Only these watched tables.", show_default=False),
+    ] = None,
     config: Config = DEFAULT_CONFIG,
     url: Url = None,
     store_url: StoreUrl = None,
@@ -30,7 +36,7 @@ def status(
 ) -> None:
     """Show where each watched table stands: answer, queue, triggers, last scans."""
     with open_database(config, url, store_url) as database:
-        found = database.status()
+        found = _chosen(database.status(), tables or ())
     if as_json:
         print_json([asdict(entry) for entry in found])
         return
@@ -45,6 +51,15 @@ def status(
             )
 
 
+def _chosen(found: list[TableStatus], names: Sequence[str]) -> list[TableStatus]:
+    """The entries of these tables in the order asked for; all of them where none is named."""
+    by_name = {entry.table: entry for entry in found}
+    for name in names:
+        if name not in by_name:
+            raise UnknownNameError("watched table", name, by_name)
+    return [by_name[name] for name in dict.fromkeys(names)] or found
+
+
 def _lines(entry: TableStatus) -> Iterator[tuple[str, str]]:
     """Each field under its name in JSON; lists are drawn out, a line an entry."""
     for name, value in asdict(entry).items():
@@ -56,7 +71,7 @@ def _lines(entry: TableStatus) -> Iterator[tuple[str, str]]:
             yield "", f"run `db-dedup scan {entry.table}`: worker, check, explain and label wait for it"
         if name == "abridged_groups":
             for hot in entry.hot_blocks:
-                yield "hot_block", f"block {hot.block}, value {hot.value}: {hot.rows:,} rows"
+                yield "hot_block", f"block {hot.block}, value {hot.value}: {counted(hot.rows, 'row')}"
         if name == "triggers":
             for fault in entry.trigger_faults:
                 yield "", fault
@@ -86,5 +101,5 @@ def _sizes(sizes: dict[str, int]) -> str:
 def _scan(scan: PastScan) -> str:
     line = f"{scan.started_at:%Y-%m-%d %H:%M} UTC, {scan.state}, {scan.seconds:,.1f} s"
     if scan.rows is not None:
-        line += f", {scan.rows:,} rows; {changes_of(scan)}"
+        line += f", {counted(scan.rows, 'row')}; {changes_of(scan)}"
     return f"{line}: {scan.error}" if scan.error else line

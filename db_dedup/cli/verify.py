@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 import typer
 
+from db_dedup.amounts import counted
 from db_dedup.cli.differences import tell_differences
 from db_dedup.cli.interrupts import NOTHING_WRITTEN, told_when_stopped
 from db_dedup.cli.options import DEFAULT_CONFIG, AsJson, Config, StoreUrl, TableName, Url, open_table
@@ -42,9 +43,10 @@ def _tell(found: Verification) -> None:
         say(line)
     if found.waiting:
         handled = f"`db-dedup worker {found.table} --drain` handles them"
-        say(f"{found.waiting:,} changes wait in the queue: {handled}")
+        say(f"{counted(found.waiting, 'change waits', 'changes wait')} in the queue: {handled}")
     if found.rows.count:
-        say(f"{found.rows.count:,} rows are not stored as they are now, such as:")
+        one, many = "row is not stored as it is now", "rows are not stored as they are now"
+        say(f"{counted(found.rows.count, one, many)}, such as:")
         print_table(("row_key",), ((key,) for key in found.rows.samples))
     if found.answer.count:
         tell_differences(found.answer)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from db_dedup.amounts import counted
 from db_dedup.app import Database
 from db_dedup.cli.interrupts import stop_event
 from db_dedup.cli.options import DEFAULT_CONFIG, Config, OpenTable, Url, open_database, table_opener
 from db_dedup.cli.terminal import say
-from db_dedup.errors import DedupError
+from db_dedup.errors import ConfigError, DedupError
 from db_dedup.jobs.change_worker import BATCH_CHANGES, Batch, ChangeWorker, LateTable, OnFault, TableWorker
 
 if TYPE_CHECKING:
@@ -23,6 +24,15 @@ def worker(
     tables: Annotated[list[str], typer.Argument(metavar="TABLE...", help="The attached tables.")],
     config: Config = DEFAULT_CONFIG,
     url: Url = None,
+    store_url: Annotated[
+        str | None,
+        typer.Option(
+            "--store-url",
+            envvar="DB_DEDUP_STORE_URL",
+            help="Refused: triggers can queue changes only in the database of the table itself.",
+            show_default=False,
+        ),
+    ] = None,
     drain: Annotated[
         bool, typer.Option("--drain", envvar="DB_DEDUP_DRAIN", help="Stop when the queues are empty.")
     ] = False,
@@ -62,7 +72,11 @@ def worker(
             observe(done)
 
     def note_fault(name: str, fault: DedupError | None) -> None:
-        say(f"{name}: works again" if fault is None else f"{name}: {fault}; trying again")
+        if fault is None:
+            say(f"{name}: works again")
+        else:
+            # To drain, a table that only people can mend is left, and named once more at the end.
+            say(f"{name}: {fault}" + ("" if drain and not fault.is_transient else "; trying again"))
         for observe in observe_faults:
             observe(name, fault)
 
@@ -70,7 +84,8 @@ def worker(
     with ExitStack() as stack:
         stop = stack.enter_context(stop_event())
         # A URL that can never work is an error at once; a server may come later.
-        database = stack.enter_context(open_database(config, url))
+        database = stack.enter_context(open_database(config, url, store_url))
+        _refuse_store(database)
         opener = table_opener(config, url)
         workers = [LateTable(name, partial(_opened_worker, opener, name, batch)) for name in names]
         for worker in workers:
@@ -80,7 +95,19 @@ def worker(
             tell.append(metrics.observe)
             observe_faults.append(metrics.observe_fault)
         ChangeWorker(workers, poll, count, note_fault).run(stop, drain=drain)
-    say(f"{handled['changes']:,} changes handled, {handled['dead']:,} given up, {handled['scans']:,} scans")
+    say(
+        f"{counted(handled['changes'], 'change')} handled, {handled['dead']:,} given up, "
+        f"{counted(handled['scans'], 'scan')}"
+    )
+
+
+def _refuse_store(database: Database) -> None:
+    if database.is_apart:
+        raise ConfigError(
+            "a worker needs our tables in the database of its table, because the triggers write each change "
+            "into a queue there: leave store_url (--store-url, DB_DEDUP_STORE_URL) out and run upgrade, scan "
+            "and attach; or keep the store, and let `db-dedup schedule` scan again and again"
+        )
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.batches import Rows
+from db_dedup.dialects.grants import Grants
 from db_dedup.dialects.keys import refuse_unusable_key
 from db_dedup.dialects.triggers import FoundTrigger, QueueTrigger, TriggerPlan, TriggerTarget
 from db_dedup.errors import DedupError
@@ -337,10 +338,22 @@ class Dialect(ABC):
         """
 
     @abstractmethod
+    def grants(self, connection: Connection, wanted: Grants) -> str:
+        """The statements that give each account the least rights that its commands need, as a script.
+
+        Raises:
+            ConfigError: the database has no accounts.
+        """
+
+    @abstractmethod
     def short_lock_wait(self, connection: Connection) -> AbstractContextManager[None]:
         """Within it, a statement that waits for a busy table fails after some seconds."""
 
     # Errors
+
+    def full_folder(self, engine: Engine) -> str | None:  # noqa: ARG002
+        """The folder on whose disk a file of ours found no room; None where the server knows it alone."""
+        return None
 
     @abstractmethod
     def translate_error(self, error: SQLAlchemyError) -> DedupError:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from db_dedup.amounts import counted
 from db_dedup.errors import ConfigError, UnknownNameError
 
 
@@ -77,6 +78,7 @@ def _stripped(cell: Any) -> str:
 
 def _filled(record: Sequence[Any], width: int, number: int) -> tuple[Any, ...]:
     if any(cell not in (None, "") for cell in record[width:]):
-        raise ConfigError(f"row {number} has {len(record)} values, but the header names {width} columns")
+        there, named = counted(len(record), "value"), counted(width, "column")
+        raise ConfigError(f"row {number} has {there}, but the header names {named}")
     cells = [None if cell == "" else cell for cell in record[:width]]
     return (*cells, *[None] * (width - len(cells)))

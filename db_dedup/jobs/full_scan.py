@@ -162,7 +162,7 @@ class FullScan:
         """Write the answer and let the views show it. Gives the report with what it changed."""
         built = None if run.serves else self._build(run, changed, scanned)
         if built is None:
-            self._progress.start("writing the answer", None)
+            self._progress.start("writing the answer", len(changed))
         with self._dialect.write_transaction(self._engine) as connection:
             run.lease.fence(connection)
             move_verdicts(connection, self._context, verdicts)
@@ -201,13 +201,16 @@ class FullScan:
         scanned: ScannedTable,
     ) -> AnswerChanges:
         """Write what has changed under the recipe that serves, in the transaction of the switch."""
-        stored = run.store.find_rows(connection, [row.row_key for row in changed])
-        run.store.put_rows(connection, changed, stored)
+        writing = OneTransaction(connection, self._dialect, self._progress)
+        for _, part in writing.parts(changed):
+            stored = run.store.find_rows(connection, [row.row_key for row in part])
+            run.store.put_rows(connection, part, stored)
+        self._progress.finish()
         if self._afresh:
             drop_all_bands(connection, run.store)
         keys = {row.row_key for row in changed}
-        writing = OneTransaction(connection, self._progress)
         difference = AnswerDifference.of(writing.reader, run.store, scanned, keys, serves=True)
+        self._progress.start("writing pairs and groups", difference.count)
         difference.write(writing, run.store, utc_now())
         return difference.changes
 

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final
 
+from db_dedup.amounts import counted
 from db_dedup.errors import ConfigError
 from db_dedup.records import PairLabel
 
@@ -46,7 +47,8 @@ def _labels(lines: Iterator[list[str]], path: Path, duplicate_labels: Collection
         if not line:
             continue
         if len(line) <= max(places):
-            raise ConfigError(f"{path}, line {number}: it has {len(line)} columns, the header {len(header)}")
+            there = counted(len(line), "column")
+            raise ConfigError(f"{path}, line {number}: it has {there}, the header {len(header)}")
         key_a, key_b, label = (line[place] for place in places)
         said = label.strip().casefold()
         if said in UNDECIDED:

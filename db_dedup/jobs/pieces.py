@@ -83,8 +83,8 @@ class Writing(ABC):
 class OneTransaction(Writing):
     """Everything in the transaction of the caller."""
 
-    def __init__(self, connection: Connection, progress: Progress) -> None:
-        super().__init__(_MANY_WRITERS.rows, progress)
+    def __init__(self, connection: Connection, dialect: Dialect, progress: Progress) -> None:
+        super().__init__(pace_of(dialect).rows, progress)
         self._connection = connection
 
     @property

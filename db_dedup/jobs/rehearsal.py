@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from db_dedup.engines.embedded.matching import NO_ROW
 from db_dedup.engines.embedded.table_scan import ScannedTable
 from db_dedup.flow.candidates import BLOCK_SHIFTS
+from db_dedup.jobs.answer import wanted_bands
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.full_scan import report_of
 from db_dedup.jobs.reading import TableReading, nothing_stored
@@ -22,11 +23,16 @@ _BLOCK_MASK = np.uint64(0xFFFF)
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """The answer that a scan would give now, and what it cost."""
+    """The answer that a scan would give now, and what it cost.
+
+    Attributes:
+        sketch_entries: rows of the band table that the answer takes.
+    """
 
     scanned: ScannedTable
     report: ScanReport
     matching_seconds: float
+    sketch_entries: int
 
 
 def rehearse(
@@ -47,7 +53,9 @@ def rehearse(
         scanned = reading.match(rejected)
         end = time.monotonic()
         report = report_of(context, reading, scanned, end - started)
-    return Rehearsal(scanned, report, round(end - read, 3))
+        places = scanned.table.sketch_places[wanted_bands(scanned)]
+        entries = int(scanned.table.sketches.counts[places].sum())
+    return Rehearsal(scanned, report, round(end - read, 3), entries)
 
 
 def hottest_blocks(scanned: ScannedTable, count: int) -> tuple[HotBlock, ...]:

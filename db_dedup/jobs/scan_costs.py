@@ -1,6 +1,5 @@
 """What a scan would cost: measured where a dry run does the same work, estimated where only a scan writes."""
 
-from db_dedup.jobs.answer import wanted_bands
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.pieces import pace_of
 from db_dedup.jobs.rehearsal import Rehearsal
@@ -20,10 +19,8 @@ def scan_costs(
         in_pieces: it would build its answer beside the stored one, or where there is none; else it writes
             what differs in one transaction.
     """
-    scanned = rehearsal.scanned
-    places = scanned.table.sketch_places[wanted_bands(scanned)]
-    share = rows / max(1, len(scanned.row_keys))
-    entries = round(int(scanned.table.sketches.counts[places].sum()) * share)
+    share = rows / max(1, rehearsal.report.rows)
+    entries = round(rehearsal.sketch_entries * share)
     written = list(zip((rows, entries, pairs), context.dialect.write_costs, strict=True))
     seconds = sum(count * cost.microseconds for count, cost in written) / 1e6
     return ScanCosts(

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import Connection, func, select
 
+from db_dedup.amounts import counted
 from db_dedup.errors import SchemaMissingError
 from db_dedup.jobs.attachment import Attachment, plan_triggers
 from db_dedup.jobs.comparison import compare_answers, compare_rows
@@ -107,7 +108,8 @@ def _drift(context: JobContext, connection: Connection, stored: StoredTable) -> 
     entries, wanted = count_entries(connection, store), count_sketched(connection, store)
     if entries != wanted:
         again = f"`db-dedup scan --afresh {context.watched.name}`"
-        yield f"{entries:,} entries in the band table where {wanted:,} belong: {again} makes them anew"
+        there = counted(entries, "entry", "entries")
+        yield f"{there} in the band table where {wanted:,} belong: {again} makes them anew"
     if context.is_apart:
         return
     fault = TableView(context.dialect, context.tables, context.source).fault(connection, stored)

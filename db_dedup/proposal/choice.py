@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from db_dedup.amounts import counted
 from db_dedup.proposal.profile import ColumnProfile
 
 _WORDS_OF_A_TEXT: Final = 6
@@ -110,7 +111,7 @@ def _fault(profile: ColumnProfile) -> str | None:
         is_identifier = profile.form == "code" and profile.distinct_share > _REPEATED_BELOW
         return "an identifier" if is_identifier else f"a {profile.form}"
     if _is_repeated(profile):
-        return f"a category: {profile.distinct:,} different values"
+        return f"a category: {counted(profile.distinct, 'different value')}"
     if profile.filled_share < _RARE_BELOW:
         return f"filled in only {profile.filled_share:.0%} of the rows"
     return None

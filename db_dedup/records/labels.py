@@ -46,12 +46,14 @@ class GivenVerdicts:
         faults: a sentence for each that is not.
         changes_answer: a pair has become rejected, or is so no longer.
         is_queued: the worker makes the stored answer follow; else the next scan does.
+        withdrawn: whether the withdrawn answer called the rows duplicates; None where there was none.
     """
 
     kept: int
     faults: tuple[str, ...]
     changes_answer: bool
     is_queued: bool
+    withdrawn: bool | None = None
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def inspect_table(connection: Connection, name: str, schema: str | None = None) 
             primary_key = inspector.get_pk_constraint(name, schema)["constrained_columns"]
         except NoSuchTableError:
             known = [*inspector.get_table_names(schema), *_view_names(inspector, schema)]
-            raise UnknownNameError("table", name, known) from None
+            raise UnknownNameError("table", name, known, lists_others=False) from None
         dialect = dialect_for(connection)
         names = [str(column["name"]) for column in found]
         true_name = dict(zip(names, dialect.column_names(connection, name, schema, names), strict=True))
@@ -79,9 +79,15 @@ def resolve_key(table: SourceTable, configured: tuple[str, ...] | None) -> tuple
         UnknownNameError: a configured one is not there.
     """
     names = configured or table.primary_key
+    if not names and table.is_view:
+        raise ConfigError(
+            f"{table.name!r} is a view, which has no primary key: write its section [tables.{table.name}] by "
+            f"hand, with key = [...] naming the columns that identify a row, and its columns"
+        )
     if not names:
         raise ConfigError(
-            f"table {table.name!r} has no primary key: name the columns that identify a row, "
+            f"table {table.name!r} has no primary key, and no single unique index over columns that are "
+            f"never NULL: name the columns that identify a row, "
             f'e.g. key = ["{table.columns[0].name}"]'
         )
     check_names(names, table)

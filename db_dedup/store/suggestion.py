@@ -24,9 +24,12 @@ def propose(connection: Connection, dialect: Dialect, source: SourceTable) -> Ta
     """Look at the table's first rows and propose its settings.
 
     Raises:
-        ConfigError: Nothing identifies a row, or no column holds anything to compare.
+        ConfigError: Nothing identifies a row, or a column whose values have no exact text does; or no column
+            holds anything to compare.
     """
-    key = tuple(c.name for c in resolve_key(source, None))
+    identifying = resolve_key(source, None)
+    dialect.row_key(identifying, table(source.name, *(column(c.name) for c in identifying)))  # may refuse one
+    key = tuple(c.name for c in identifying)
     order = _order_column(source, key)
     columns = [c for c in source.columns if c.name not in key and c.name != order]
     proposal = TableProposal(source.name, key, order, _choices(connection, dialect, source, columns))

@@ -42,6 +42,12 @@ def add_petitions(database: Database, ids: range) -> None:
     fill(database, insert, [{"id": i, "body": SAME if i % 4 else f"{OTHER}{i}号"} for i in ids])
 
 
+def is_full(database: Database) -> str:
+    """The folder of the file is on no larger disk than that of temporary files, so that it is named."""
+    folder = Path(str(make_url(database.url).database)).resolve().parent
+    return f"the disk is full: there is no room in {folder}, the folder of the SQLite file"
+
+
 def limited(database: Database, free_pages: int) -> Engine:
     """An engine whose file may grow by so many pages alone."""
     size = Path(str(make_url(database.url).database)).stat().st_size // PAGE_BYTES
@@ -68,7 +74,7 @@ def test_the_database_is_full(sqlite_database: Database, free_pages: int, column
     small = limited(sqlite_database, free_pages)
     with unharmed(sqlite_database, Deduplicator(sqlite_database.engine, "petitions")):
         line = refusal(Deduplicator(small, "petitions", columns).scan, DatabaseError)
-        assert line == "the disk is full"
+        assert line == is_full(sqlite_database)
     small.dispose()
     dedup = Deduplicator(sqlite_database.engine, "petitions", columns)
     assert dedup.scan().rows == 400
@@ -83,7 +89,8 @@ def test_no_room_to_upgrade(sqlite_database: Database) -> None:
     make_petitions(sqlite_database)
     small = limited(sqlite_database, 3)
     with unharmed(sqlite_database):
-        assert refusal(Deduplicator(small, "petitions", {"body": 1}).upgrade) == "the disk is full"
+        line = refusal(Deduplicator(small, "petitions", {"body": 1}).upgrade)
+        assert line == is_full(sqlite_database)
     small.dispose()
     assert Deduplicator(sqlite_database.engine, "petitions", {"body": 1}).upgrade()
 

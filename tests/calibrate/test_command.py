@@ -167,4 +167,4 @@ def test_labels_of_rows_that_are_not_there_are_told(labels: str) -> None:
     with Path(labels).open("a", encoding="utf-8") as file:
         file.write("\n77777,1,yes\n")
     told = succeed("calibrate", "petitions", "--labels", labels).stderr
-    assert "1 labels speak of rows or texts that are not there" in told
+    assert "1 label names rows or texts that are not there" in told

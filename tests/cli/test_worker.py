@@ -27,11 +27,11 @@ def test_the_queue_is_drained(petitions: Database) -> None:
     succeed("upgrade")
     succeed("attach", "petitions")
     first = succeed("worker", "petitions", "--drain")
-    assert first.stderr.splitlines()[-1] == "0 changes handled, 0 given up, 1 scans"
+    assert first.stderr.splitlines()[-1] == "0 changes handled, 0 given up, 1 scan"
     insert_copy(petitions)
     before = signal.getsignal(signal.SIGTERM)
     result = succeed("worker", "petitions", "--drain")
-    assert (result.stdout, result.stderr) == ("", "1 changes handled, 0 given up, 0 scans\n")
+    assert (result.stdout, result.stderr) == ("", "1 change handled, 0 given up, 0 scans\n")
     assert signal.getsignal(signal.SIGTERM) is before
     assert ("1", "9999") in rows(
         petitions.engine, f"SELECT key_a, key_b FROM {view(petitions, 'duplicate_pairs')}"
@@ -69,10 +69,10 @@ def test_what_is_given_up_comes_back(petitions: Database) -> None:
             text(f"INSERT INTO {dead} VALUES (1, '1', 'U', 3, 'ValueError', '2026-01-01 00:00:00')")
         )
     result = succeed("retry", "petitions")
-    assert (result.stdout, result.stderr) == ("", "1 changes of petitions are queued again\n")
+    assert (result.stdout, result.stderr) == ("", "1 change of petitions queued again\n")
     assert rows(petitions.engine, f"SELECT row_key FROM {change}") == [("1",)]
     assert rows(petitions.engine, f"SELECT row_key FROM {dead}") == []
-    assert succeed("worker", "petitions", "--drain").stderr.startswith("1 changes handled, 0 given up")
+    assert succeed("worker", "petitions", "--drain").stderr.startswith("1 change handled, 0 given up")
 
 
 @pytest.mark.usefixtures("sqlite_petitions")

@@ -227,4 +227,4 @@ def test_disk_that_is_full(tmp_path: Path) -> None:
     limit, make = "PRAGMA max_page_count = 3", "CREATE TABLE t (a)"
     found = fault(engine, limit, make, "INSERT INTO t VALUES (zeroblob(100000))")
     engine.dispose()
-    assert str(found) == "the disk is full"
+    assert str(found) == "the disk of the SQLite file, or of SQLite's temporary folder, is full"

@@ -1,4 +1,4 @@
-"""The grants of docs/reference/grants.md: with them all commands work, without any of them some does not."""
+"""What `sql grants` prints: with these grants all commands work, without any of them some does not."""
 
 import json
 import re
@@ -18,12 +18,11 @@ from db_dedup.cli.application import app
 from db_dedup.errors import DedupError
 from db_dedup.sample import Sample
 from db_dedup.schema.views import FIXED_VIEWS
-from tests.cli.conftest import TABLE_SETTINGS, run, view
+from tests.cli.conftest import TABLE_SETTINGS, fail, run, succeed, view
 from tests.scan.conftest import COLUMNS, fill_database
 from tests.servers import Database
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "grants.md").read_text(encoding="utf-8")
-TITLES = {"postgresql": "PostgreSQL", "mariadb": "MariaDB and MySQL"}
 ACCOUNTS = ("owner", "scanner", "attacher", "clerk", "reader")
 GRANT = re.compile(r"GRANT (?P<rights>[A-Z, ]+(\(\w+\))?) ON (?P<object>.+) TO (?P<account>\w+)")
 VIEWS = (*FIXED_VIEWS, "duplicates_of_petitions")
@@ -43,7 +42,7 @@ ARGUMENTS: Mapping[str, list[list[str]]] = {
     "scan": [["scan", "petitions"]],
     "pairs": [["pairs", "petitions"], ["pairs", "petitions", "--expand"]],
     "explain": [["explain", "petitions", "76", "77"]],
-    "sql": [["sql", "upgrade"], ["sql", "view", "petitions"]],
+    "sql": [["sql", "upgrade"], ["sql", "view", "petitions"], ["sql", "grants", "petitions"]],
     "label": [
         ["label", "petitions", "--answers", "yes.csv"],
         ["label", "petitions", "--answers", "no.csv"],
@@ -56,28 +55,42 @@ ARGUMENTS: Mapping[str, list[list[str]]] = {
 }
 
 
-def blocks(kind: str) -> dict[str, list[str]]:
-    """account -> its statements, as the page has them."""
-    section = dict(part.split("\n", 1) for part in re.split(r"^## ", PAGE, flags=re.MULTILINE))[TITLES[kind]]
-    found = re.findall(r"^### The (\w+)$.*?^```sql\n(.*?)^```$", section, flags=re.MULTILINE | re.DOTALL)
-    return {account: [line.rstrip(";") for line in sql.splitlines()] for account, sql in found}
+def statements_of(database: Database) -> dict[str, list[str]]:
+    """account -> its statements, as the command prints them."""
+    Path("dedup.toml").write_text(
+        f"[database]\nurl = {json.dumps(database.url)}\n{TABLE_SETTINGS.format(settings='')}"
+    )
+    return {
+        account: statements_in(succeed("sql", "grants", "petitions", "--part", account).stdout)
+        for account in ACCOUNTS
+    }
+
+
+def statements_in(script: str) -> list[str]:
+    lines = [line for line in script.splitlines() if not line.startswith("--")]
+    assert all(line.endswith(";") for line in lines), script
+    return [line.removesuffix(";") for line in lines]
 
 
 @dataclass(frozen=True)
 class Office:
-    """A server's administrator, and the accounts of the page."""
+    """A server's administrator, and the accounts of the work."""
 
     database: Database
     statements: Mapping[str, list[str]]
+
+    def create_accounts(self) -> None:
+        is_postgresql = self.database.name == "postgresql"
+        create = "CREATE ROLE dedup_{} LOGIN" if is_postgresql else "CREATE USER dedup_{}"
+        self.do(*(create.format(account) for account in ACCOUNTS))
 
     def grant(self, account: str) -> None:
         self.do(*self.statements[account])
 
     def do(self, *statements: str) -> None:
-        name = make_url(self.database.url).database or ""
         with self.database.engine.begin() as connection:
             for statement in statements:
-                connection.execute(text(statement.replace("office", name)))
+                connection.execute(text(statement))
 
     def url(self, account: str) -> str:
         url = make_url(self.database.url).set(username=f"dedup_{account}", password=None)
@@ -177,10 +190,13 @@ def office(request: pytest.FixtureRequest, sample: Sample) -> Iterator[Office]:
     """Petitions and the owner's account; nothing of ours yet."""
     database: Database = request.getfixturevalue(f"{request.param}_database")
     fill_database(database.engine, sample)
-    office = Office(database, blocks(database.name))
-    office.drop_accounts()
+    Office(database, {}).drop_accounts()
     if request.param == "postgresql":
-        office.do("CREATE ROLE petitions_owner", "ALTER TABLE petitions OWNER TO petitions_owner")
+        Office(database, {}).do(
+            "CREATE ROLE petitions_owner", "ALTER TABLE petitions OWNER TO petitions_owner"
+        )
+    office = Office(database, statements_of(database))
+    office.create_accounts()
     office.grant("owner")
     yield office
     office.drop_accounts()
@@ -227,6 +243,23 @@ def test_the_reader_sees_nothing_but_the_views(scanned: Office) -> None:
         (fault,) = _read(scanned, view(scanned.database, table))
         assert table in fault
     assert _read(scanned, "petitions") != []
+
+
+def test_the_scanner_refreshes_the_statistics(scanned: Office, caplog: pytest.LogCaptureFixture) -> None:
+    """On PostgreSQL that is for the owner alone, and autovacuum does it."""
+    assert list(scanned.work("scanner", ["scan"])) == []
+    assert "statistics not refreshed" not in caplog.text
+    if scanned.database.name == "postgresql":
+        return
+    engine = create_engine(scanned.url("scanner"))
+    with engine.connect() as connection:
+        for table in ("fingerprint", "pair"):
+            found = connection.execute(text(f"ANALYZE LOCAL TABLE dedup_{table}")).all()
+            assert {row[2:] for row in found} <= {
+                ("status", "OK"),
+                ("status", "Engine-independent statistics collected"),
+            }
+    engine.dispose()
 
 
 def _read_views(office: Office) -> list[str]:
@@ -300,3 +333,65 @@ def test_without_any_one_of_them_a_command_names_it(scanned: Office, sample: Sam
             unclear.append((right, thing, fault))
     assert needless == []
     assert unclear == []
+
+
+def test_names_are_quoted_and_accounts_chosen(office: Office) -> None:
+    """Odd names in all places where a statement has one."""
+    is_postgresql = office.database.name == "postgresql"
+    quote = '"' if is_postgresql else "`"
+    table, account = f"{quote}odd {quote * 2}'-- table{quote}", f"{quote}an odd-{quote * 2}account{quote}"
+    plain = [name[1:-1].replace(quote * 2, quote) for name in (table, account)]
+    created = f"CREATE ROLE {account}" if is_postgresql else f"CREATE USER {account}"
+    with office.database.engine.begin() as connection:
+        connection.exec_driver_sql(f"CREATE TABLE {table} (id int PRIMARY KEY, body text)")
+        connection.exec_driver_sql(created)
+    try:
+        url = json.dumps(office.database.url)
+        settings = f"[tables.odd]\ntable = {json.dumps(plain[0])}\n[tables.odd.columns]\nbody = 1\n"
+        Path("dedup.toml").write_text(f"[database]\nurl = {url}\n{settings}", encoding="utf-8")
+        _upgrade(office)
+        script = succeed("sql", "grants", "odd", "--part", "clerk", "--account", f"clerk={plain[1]}").stdout
+        office.do(*(statement.replace(":", r"\:") for statement in statements_in(script)))
+        engine = create_engine(make_url(office.database.url).set(username=plain[1], password=None))
+        if not is_postgresql:  # there the role may not log in
+            with engine.connect() as connection:
+                assert connection.exec_driver_sql(f"SELECT * FROM {table}").all() == []
+        engine.dispose()
+    finally:
+        with office.database.engine.begin() as connection:
+            if is_postgresql:
+                connection.exec_driver_sql(f"DROP OWNED BY {account}")
+                connection.exec_driver_sql(f"DROP ROLE {account}")
+            else:
+                connection.exec_driver_sql(f"DROP USER {account}")
+
+
+def test_the_statements_name_host_schema_and_parts(office: Office) -> None:
+    if office.database.name == "postgresql":
+        office.do("CREATE SCHEMA records", "CREATE TABLE records.letters (id int PRIMARY KEY, body text)")
+        settings = 'schema = "records"\n'
+    else:
+        office.do("CREATE TABLE letters (id int PRIMARY KEY, body text)")
+        settings = ""
+    url = json.dumps(office.database.url)
+    Path("dedup.toml").write_text(
+        f"[database]\nurl = {url}\n[tables.letters]\n{settings}[tables.letters.columns]\nbody = 1\n"
+    )
+    arguments = ("--part", "scanner", "--account", "scanner=etl@10.0.0.%")
+    script = succeed("sql", "grants", "letters", *arguments).stdout
+    assert script.startswith("-- The scanner: scan, verify, worker")
+    assert "The clerk" not in script
+    if office.database.name == "postgresql":
+        assert 'GRANT USAGE ON SCHEMA records TO "etl@10.0.0.%";' in script
+        assert 'GRANT SELECT ON records.letters TO "etl@10.0.0.%";' in script
+    else:
+        assert "TO `etl`@`10.0.0.%`;" in script
+    assert "unknown table 'nothing'" in str(fail("sql", "grants", "nothing", "--config", str(_other(url))))
+    assert "unknown part" in str(fail("sql", "grants", "letters", "--account", "boss=x"))
+    assert "write PART=NAME" in str(fail("sql", "grants", "letters", "--account", "scanner"))
+
+
+def _other(url: str) -> Path:
+    path = Path("other.toml")
+    path.write_text(f"[database]\nurl = {url}\n[tables.nothing.columns]\nbody = 1\n", encoding="utf-8")
+    return path

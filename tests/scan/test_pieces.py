@@ -7,17 +7,36 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event, text
+from sqlalchemy import Engine, event, text, update
 
+from db_dedup.cli.demo import petitions
 from db_dedup.jobs import pieces
 from db_dedup.jobs.pieces import Pace
 from db_dedup.sample import Sample
-from tests.bad_input.conftest import Watcher
 from tests.scan.conftest import answer, fill_database, watch
 from tests.servers import Database
 
 ROWS = 50
 OTHER = {"term_frequency": "log"}
+
+
+class Noting:
+    """A progress that keeps the total of each step and how it advanced; only the matching has no total."""
+
+    def __init__(self) -> None:
+        self.steps: dict[str, tuple[int, list[int]]] = {}
+        self._at = ""
+
+    def start(self, step: str, total: int | None) -> None:
+        assert total is not None or step == "matching"
+        self._at = step
+        self.steps[step] = total or 0, []
+
+    def advance(self, amount: int) -> None:
+        self.steps[self._at][1].append(amount)
+
+    def finish(self) -> None:
+        """Nothing to keep."""
 
 
 @pytest.fixture
@@ -109,22 +128,33 @@ def test_the_progress_says_how_much_of_the_answer_is_written(
     sqlite_database: Database, sample: Sample
 ) -> None:
     fill_database(sqlite_database.engine, sample)
-    steps: dict[str, list[int]] = {}
-
-    class Noting(Watcher):
-        def start(self, step: str, total: int | None) -> None:
-            super().start(step, total)
-            assert total is not None or step == "matching"
-            steps[step] = [total or 0, 0]
-
-        def advance(self, amount: int) -> None:
-            super().advance(amount)
-            steps[self._at][1] += amount
-
     watch(sqlite_database.engine).scan()
-    dedup = watch(sqlite_database.engine, progress=Noting(lambda: None), **OTHER)
+    noted = Noting()
+    dedup = watch(sqlite_database.engine, progress=noted, **OTHER)
     dedup.scan()
     for step in ("writing the answer", "removing former sketches", "removing former pairs"):
-        total, done = steps[step]
-        assert total == done > 0, step
+        total, advances = noted.steps[step]
+        assert total == sum(advances) > 0, step
     assert answer(dedup)[0]
+
+
+def test_the_progress_of_a_second_scan_has_totals_too(
+    database: Database, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that have changed, then pairs and groups, each in pieces."""
+    pace = Pace(seconds=3600, gap_seconds=0, rows=ROWS)
+    for name in ("_ONE_WRITER", "_MANY_WRITERS"):
+        monkeypatch.setattr(pieces, name, pace)
+    fill_database(database.engine, sample)
+    noted = Noting()
+    dedup = watch(database.engine, progress=noted)
+    dedup.scan()
+    with database.engine.begin() as connection:
+        content = petitions.c.content + "另附照片。"
+        connection.execute(update(petitions).where(petitions.c.id % 4 > 0).values(content=content))
+    noted.steps.clear()
+    dedup.scan()
+    for step in ("writing the answer", "writing pairs and groups"):
+        total, advances = noted.steps[step]
+        assert total == sum(advances) > ROWS
+        assert max(advances) <= ROWS

@@ -127,26 +127,26 @@ def edit_the_users_row(connection: Connection, tables: Tables) -> None:  # noqa:
     )
 
 
-ROWS = "1 rows are not stored as they are now"
+ROWS = "1 row is not stored as it is now"
 DAMAGES = {
-    "a pair lost": Damage(lose_a_pair, "1 pairs gained"),
-    "a pair invented": Damage(invent_a_pair, "1 pairs lost"),
-    "a pair turned round": Damage(turn_a_pair, "1 pairs gained"),
+    "a pair lost": Damage(lose_a_pair, "1 pair gained"),
+    "a pair invented": Damage(invent_a_pair, "1 pair lost"),
+    "a pair turned round": Damage(turn_a_pair, "1 pair gained"),
     "a pair with nobody": Damage(pair_with_nobody, "no row has the id 999999"),
-    "another distance": Damage(change_pair(distance=9), "1 pairs with another distance or similarity"),
-    "another similarity": Damage(change_pair(similarity=0.99), "1 pairs with another distance or similarity"),
-    "no similarity": Damage(change_pair(similarity=None), "1 pairs with another distance or similarity"),
-    "a member in no group": Damage(change_row("member", group_id=None), "1 groups not the same in both"),
+    "another distance": Damage(change_pair(distance=9), "1 pair with another distance or similarity"),
+    "another similarity": Damage(change_pair(similarity=0.99), "1 pair with another distance or similarity"),
+    "no similarity": Damage(change_pair(similarity=None), "1 pair with another distance or similarity"),
+    "a member in no group": Damage(change_row("member", group_id=None), "1 group not the same in both"),
     "a group of nobody": Damage(change_row("member", group_id=999_999), "no row has the id 999999"),
     "a group not loose": Damage(
-        change_row("representative", is_loose=None, group_size=77), "1 groups not the same"
+        change_row("representative", is_loose=None, group_size=77), "1 group not the same"
     ),
     "a group abridged": Damage(
-        change_row("representative", is_abridged=True), "1 groups not the same in both"
+        change_row("representative", is_abridged=True), "1 group not the same in both"
     ),
-    "a group of another size": Damage(change_row("representative", group_size=77), "1 groups not the same"),
+    "a group of another size": Damage(change_row("representative", group_size=77), "1 group not the same"),
     "a copy of nobody": Damage(change_row("alone", copy_of=999_999), "no row has the id 999999"),
-    "a copy of none": Damage(change_row("copy", copy_of=None), "1 pairs gained"),
+    "a copy of none": Damage(change_row("copy", copy_of=None), "1 pair gained"),
     "another fingerprint": Damage(swap_fingerprints, "2 rows are not stored as they are now"),
     "no fingerprint": Damage(change_row("alone", fingerprint=None), ROWS),
     "another digest": Damage(change_row("alone", digest=b"0123456789abcdef"), ROWS),

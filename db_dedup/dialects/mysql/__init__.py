@@ -23,7 +23,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.base import Capabilities, Dialect, WriteCost, WriteCosts
 from db_dedup.dialects.batches import Rows
-from db_dedup.dialects.mysql import bulk, changes, errors, keys, sessions, triggers
+from db_dedup.dialects.grants import Grants
+from db_dedup.dialects.mysql import bulk, changes, errors, grants, keys, sessions, triggers
 from db_dedup.dialects.triggers import FoundTrigger, QueueTrigger, TriggerPlan, TriggerTarget
 from db_dedup.errors import DedupError
 from db_dedup.records import Family, SourceColumn
@@ -190,6 +191,10 @@ class MySQLDialect(Dialect):
     def turn(self, connection: Connection, lock: Executable, queue: Table) -> AbstractContextManager[None]:
         """By locking reads: the transaction may have a snapshot that is older than the lock."""
         return sessions.turn(connection, lock, queue)
+
+    def grants(self, connection: Connection, wanted: Grants) -> str:
+        """Those of a template."""
+        return grants.grants(connection, wanted)
 
     def short_lock_wait(self, connection: Connection) -> AbstractContextManager[None]:
         """lock_wait_timeout."""

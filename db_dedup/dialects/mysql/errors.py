@@ -12,6 +12,7 @@ from db_dedup.errors import (
     DatabaseError,
     DatabaseUnavailableError,
     DedupError,
+    DiskFullError,
     TooMuchAtOnceError,
 )
 
@@ -32,8 +33,6 @@ _TERMINAL: Final[Mapping[int, str]] = {
     1698: "the server does not take this user and password: {message}",
     1792: "the transaction is read-only",
     1836: "the server is read-only",
-    1021: "the server's disk is full",
-    1114: "the server's disk is full: {message}",
 }
 
 _DENIED: Final = re.compile(
@@ -70,6 +69,11 @@ _TOO_MUCH: Final[Mapping[int, str]] = {
     1153: "a statement is larger than the server's max_allowed_packet",
 }
 
+_NO_SPACE: Final = re.compile(r"Errcode: 28\b|No space left on device")
+_WRITE_FAULTS: Final = (3, 14, 20, 1021, 1026, 1030, 1114)
+"""Numbers with which the servers report a full disk; all but 1021 and 1114 report other faults as well."""
+_ALWAYS_FULL: Final = (1021, 1114)
+
 _FAMILIES: Final = (
     (DatabaseUnavailableError, _TRANSIENT),
     (DatabaseError, _TERMINAL),
@@ -97,10 +101,19 @@ def _translated(error: SQLAlchemyError, number: int, message: str) -> DedupError
         return ended(error, _ENDED[number])
     if (number, message) == _ON_A_CLOSED_CONNECTION:
         return DatabaseUnavailableError("the connection was lost")
+    if number in _ALWAYS_FULL or (number in _WRITE_FAULTS and _NO_SPACE.search(message)):
+        return _disk_full(message)
     for family, words in _FAMILIES:
         if number in words:
             return family(words[number].format(message=message, needed=_needed_grant(message)))
     return DatabaseError(f"MySQL refused (error {number}): {without_values(message)}")
+
+
+def _disk_full(message: str) -> DiskFullError:
+    """Say which disk: the servers name a file in their data folder without the folder's path."""
+    is_temporary = "'/" in message
+    disk = "temporary folder (SELECT @@tmpdir)" if is_temporary else "data folder (SELECT @@datadir)"
+    return DiskFullError(f"the disk of the server's {disk} is full: {message}")
 
 
 def _needed_grant(message: str) -> str:

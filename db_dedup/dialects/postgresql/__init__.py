@@ -27,7 +27,18 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.base import Capabilities, Dialect, WriteCost, WriteCosts
 from db_dedup.dialects.batches import Rows
-from db_dedup.dialects.postgresql import bulk, changes, errors, keys, partitions, sessions, triggers, values
+from db_dedup.dialects.grants import Grants
+from db_dedup.dialects.postgresql import (
+    bulk,
+    changes,
+    errors,
+    grants,
+    keys,
+    partitions,
+    sessions,
+    triggers,
+    values,
+)
 from db_dedup.dialects.postgresql.arrays import array_parameter
 from db_dedup.dialects.triggers import FoundTrigger, QueueTrigger, TriggerPlan, TriggerTarget
 from db_dedup.errors import DedupError
@@ -193,6 +204,10 @@ class PostgreSQLDialect(Dialect):
     ) -> AbstractContextManager[None]:
         """At READ COMMITTED, where each statement sees what is committed; any other level is refused."""
         return sessions.turn(connection, lock)
+
+    def grants(self, connection: Connection, wanted: Grants) -> str:
+        """Those of a template; the owner of the table is looked up."""
+        return grants.grants(connection, wanted)
 
     def short_lock_wait(self, connection: Connection) -> AbstractContextManager[None]:
         """lock_timeout."""

@@ -13,6 +13,7 @@ from db_dedup.errors import (
     DatabaseError,
     DatabaseUnavailableError,
     DedupError,
+    DiskFullError,
     TooMuchAtOnceError,
 )
 
@@ -25,7 +26,6 @@ _TERMINAL: Final[Mapping[str, str]] = {
     "42P01": "a table is missing: {message}",
     "42703": "a column is missing: {message}",
     "3F000": "a schema is missing: {message}",
-    "53100": "the server's disk is full",
 }
 
 _TRANSIENT: Final[Mapping[str, str]] = {
@@ -49,7 +49,12 @@ _TOO_MUCH: Final[Mapping[str, str]] = {
     "54000": "too much for one statement: {message}",
 }
 
+_DISK_FULL: Final[Mapping[str, str]] = {
+    "53100": "the disk of the server's data folder (SHOW data_directory) is full: {message}",
+}
+
 _FAMILIES: Final = (
+    (DiskFullError, _DISK_FULL),
     (DatabaseUnavailableError, _TRANSIENT),
     (DatabaseError, _TERMINAL),
     (TooMuchAtOnceError, _TOO_MUCH),

@@ -9,9 +9,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.base import Capabilities, Dialect, WriteCost, WriteCosts
 from db_dedup.dialects.batches import Rows
+from db_dedup.dialects.grants import Grants
 from db_dedup.dialects.sqlite import bulk, changes, errors, keys, sessions, triggers
 from db_dedup.dialects.triggers import FoundTrigger, QueueTrigger, TriggerPlan, TriggerTarget
-from db_dedup.errors import DedupError
+from db_dedup.errors import ConfigError, DedupError
 from db_dedup.records import SourceColumn
 from db_dedup.schema.names import Namespace
 
@@ -153,9 +154,20 @@ class SQLiteDialect(Dialect):
         """An UPDATE takes the one right to write, so that nobody else commits."""
         return sessions.turn(connection, lock)
 
+    def grants(self, connection: Connection, wanted: Grants) -> str:  # noqa: ARG002
+        """Refused."""
+        raise ConfigError(
+            "SQLite has no accounts, so there is nothing to grant: whoever may write to the file and its "
+            "folder can run every command, and whoever may read the file can read the views"
+        )
+
     def short_lock_wait(self, connection: Connection) -> AbstractContextManager[None]:
         """The busy timeout of the session is short enough."""
         return triggers.short_lock_wait(connection)
+
+    def full_folder(self, engine: Engine) -> str | None:
+        """The folder of the file, or that of SQLite's temporary files: whichever has less room."""
+        return sessions.fuller_folder(engine.url)
 
     def translate_error(self, error: SQLAlchemyError) -> DedupError:
         """By SQLite's result code."""

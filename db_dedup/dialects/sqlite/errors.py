@@ -7,11 +7,16 @@ from typing import Final
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.errors import first_line
-from db_dedup.errors import DatabaseError, DatabaseUnavailableError, DedupError, TooMuchAtOnceError
+from db_dedup.errors import (
+    DatabaseError,
+    DatabaseUnavailableError,
+    DedupError,
+    DiskFullError,
+    TooMuchAtOnceError,
+)
 
 _TERMINAL: Final[Mapping[int, str]] = {
     sqlite3.SQLITE_READONLY: "the SQLite file, or the folder it lies in, is read-only",
-    sqlite3.SQLITE_FULL: "the disk is full",
     sqlite3.SQLITE_NOTADB: "the file is no SQLite database",
     sqlite3.SQLITE_CORRUPT: "the SQLite file is damaged: `PRAGMA integrity_check` tells where",
     sqlite3.SQLITE_PERM: "no right to open the SQLite file",
@@ -36,6 +41,8 @@ def translate_error(error: SQLAlchemyError) -> DedupError:
     code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_TOOBIG:
         return TooMuchAtOnceError("a statement or a value is larger than SQLite takes")
+    if code == sqlite3.SQLITE_FULL:
+        return DiskFullError("the disk of the SQLite file, or of SQLite's temporary folder, is full")
     if code in _TRANSIENT:
         return DatabaseUnavailableError(_TRANSIENT[code])
     if code in _TERMINAL:

@@ -1,5 +1,8 @@
 """How we open an SQLite file, and when its transactions begin."""
 
+import os
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,6 +45,19 @@ def prepare_engine(engine: Engine) -> None:
 def is_in_memory(url: URL) -> bool:
     """Whether the database ends with its connection."""
     return ":memory:" in (url.database or ":memory:") or url.query.get("mode") == "memory"
+
+
+def fuller_folder(url: URL) -> str:
+    """The folder that has less room of the two that SQLite writes to, and what it is for."""
+    file = Path((url.database or "").removeprefix("file:")).resolve()
+    temporary = os.environ.get("SQLITE_TMPDIR") or tempfile.gettempdir()
+    folders = {
+        str(file.parent): "of the SQLite file",
+        temporary: "of SQLite's temporary files (SQLITE_TMPDIR)",
+    }
+    there = [folder for folder in folders if Path(folder).is_dir()]
+    fuller = min(there, key=lambda folder: shutil.disk_usage(folder).free, default=str(file.parent))
+    return f"{fuller}, the folder {folders[fuller]}"
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from db_dedup.amounts import counted
 from db_dedup.config import Rule
 from db_dedup.engines.embedded.wide_table import MEASURES, WideRows, WideTable
 from db_dedup.errors import ConfigError
@@ -55,8 +56,9 @@ def calibrate(
         labelled, not_there = _by_key(rows, labels) if labels is not None else _by_text(rows, verdicts)
         if not any(labelled.values()):
             raise ConfigError(
-                f"no labelled duplicate to judge by: {len(labelled):,} labels on rows that are there, "
-                f"{not_there:,} on rows that are not; `db-dedup label {context.watched.name}` asks for some"
+                f"no labelled duplicate to judge by: {counted(len(labelled), 'label')} on rows that "
+                f"are there, {not_there:,} on rows that are not; "
+                f"`db-dedup label {context.watched.name}` asks for some"
             )
         evidence = gather(rows, labelled, _AT_MOST_PAIRS)
     if unlabelled_are_wrong:

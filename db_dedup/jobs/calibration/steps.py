@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.amounts import counted
 from db_dedup.flow.candidates import MAX_RADIUS
 from db_dedup.jobs.calibration.counting import is_found, wilson
 from db_dedup.jobs.calibration.evidence import Evidence
@@ -19,9 +20,9 @@ def step(evidence: Evidence, before: PairSetting, after: PairSetting) -> Setting
     dropped, right = _about(evidence, old & ~new, 1)
     parts = []
     if added:
-        parts.append(f"adds {added:,} pairs, {_words(wrong, 'wrong')}")
+        parts.append(f"adds {counted(added, 'pair')}, {_words(wrong, 'wrong')}")
     if dropped:
-        parts.append(f"drops {dropped:,} pairs, {_words(right, 'right')}")
+        parts.append(f"drops {counted(dropped, 'pair')}, {_words(right, 'right')}")
     words = f"{change(before, after)} {' and '.join(parts) or 'changes nothing'}"
     return SettingStep(after, words, added, wrong, dropped, right)
 

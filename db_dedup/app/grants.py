@@ -1,0 +1,51 @@
+"""The statements with which an administrator gives each account of a table the least rights."""
+
+from collections.abc import Iterable, Mapping
+
+from db_dedup.app.database import Database
+from db_dedup.config import WatchedTable
+from db_dedup.dialects.grants import PARTS, TABLE_OWNER, Grants
+from db_dedup.errors import ConfigError, UnknownNameError
+from db_dedup.schema.names import view_name
+from db_dedup.store.inspection import inspect_table
+
+
+def grant_statements(
+    database: Database,
+    watched: WatchedTable,
+    accounts: Mapping[str, str] | None = None,
+    parts: Iterable[str] = PARTS,
+) -> str:
+    """Write the GRANT statements of the accounts that work on a table, as a script for the administrator.
+
+    Args:
+        database: with the table in it; our tables need not be there yet.
+        watched: the table's settings.
+        accounts: part -> account; on PostgreSQL also "table_owner" -> the role that owns the table, which is
+            looked up where it is left out.
+        parts: of `PARTS`, the accounts to write statements for.
+
+    Raises:
+        ConfigError: the database has no accounts, or our tables are in another one.
+        UnknownNameError: there is no such table, or no such part.
+    """
+    accounts, parts = dict(accounts or {}), list(parts)
+    for part in (*parts, *(name for name in accounts if name != TABLE_OWNER)):
+        if part not in PARTS:
+            raise UnknownNameError("part of the grants", part, PARTS)
+    if database.is_apart:
+        raise ConfigError(
+            "our tables are in another database, where the account of db-dedup owns all that it makes; "
+            f"on {watched.table_name!r} it needs SELECT and nothing else"
+        )
+    limits = database.dialect.capabilities
+    view = view_name(
+        database.namespace,
+        watched.name,
+        limits.max_name_length,
+        limit_counts_bytes=limits.name_limit_counts_bytes,
+    )
+    with database.errors_told(), database.engine.connect() as connection:
+        inspect_table(connection, watched.table_name, watched.schema_name)
+        wanted = Grants(database.namespace, watched.table_name, watched.schema_name, view, accounts, parts)
+        return database.dialect.grants(connection, wanted)

@@ -1,0 +1,63 @@
+"""In which settings two recipes of one table differ, in words for people."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from db_dedup.config import WatchedTable
+
+_LONGEST: Final = 60
+"""Characters of a value that are shown."""
+_NAME_IN_FILE: Final[Mapping[str, str]] = {
+    "user_words": "user_dictionary",
+    "stop_word_list": "stop_words_file",
+}
+"""Settings that the file gives as the name of a file of words."""
+_MISSING: Final = object()
+
+
+def setting_differences(stored: WatchedTable, given: WatchedTable) -> str:
+    """Each setting that differs by its name, with the stored and the given value; "" where none does.
+
+    Args:
+        stored: what the last scan was made with.
+        given: the same table's settings as the file or the caller has them now.
+    """
+    before, now = _settings(stored), _settings(given)
+    return ", ".join(_differences(before, now))
+
+
+def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    for name in sorted(before.keys() | now.keys()):
+        old, new = before.get(name, _MISSING), now.get(name, _MISSING)
+        if old != new:
+            yield f"{_NAME_IN_FILE.get(name, name)} (stored: {_shown(name, old)}, given: {_shown(name, new)})"
+
+
+def _settings(watched: WatchedTable) -> dict[str, Any]:
+    """Setting -> value, the settings of a column under `columns.<name>`."""
+    settings = watched.resolved().model_dump(mode="json", by_alias=True, exclude={"name", "preset"})
+    columns = settings.pop("columns")
+    for column, spec in columns.items():
+        settings |= {f"columns.{column}.{field}": value for field, value in spec.items()}
+    return settings
+
+
+def _shown(name: str, value: Any) -> str:
+    if value is _MISSING or value is None:
+        return "none"
+    if name in _NAME_IN_FILE:
+        return f"{len(value):,} words, not the same ones" if value else "none"
+    text = _plain(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _plain(value: Any) -> str:
+    """A value as the file writes it, in short."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case list() | tuple():
+            return ", ".join(map(_plain, value)) or "none"
+        case dict():
+            return " by ".join(str(part) for part in value.values() if part != "value")
+    return str(value)
