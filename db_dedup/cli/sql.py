@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, Url, open_database, open_table
+from db_dedup.cli.output import data_output
 from db_dedup.errors import ConfigError
 
 
@@ -34,13 +35,13 @@ def sql(
     """Print the SQL that a command would run."""
     if what is Statement.UPGRADE:
         with open_database(config, url, store_url) as database:
-            typer.echo(database.upgrade_sql(), nl=False)
+            data_output().write(database.upgrade_sql())
         return
     if table is None:
         raise ConfigError(f"say which table: `db-dedup sql {what} TABLE`")
     with open_table(config, url, table, store=store_url) as dedup:
         if what is Statement.TRIGGERS:
-            typer.echo(dedup.database.dialect.script(dedup.trigger_statements()), nl=False)
+            data_output().write(dedup.database.dialect.script(dedup.trigger_statements()))
             return
         for statement in dedup.view_statements():
-            typer.echo(statement)
+            data_output().write(f"{statement}\n")
