@@ -64,9 +64,11 @@ def settings_document(url: str, proposals: Proposals) -> TOMLDocument:
     without_password = _without_password(parsed)
     doc = document()
     database = table()
-    if without_password != parsed:
+    if without_password == parsed:
+        database.add("url", url)  # as it was given: SQLAlchemy would write the path of a file with escapes
+    else:
         database.add(comment("The password is not kept here: set DB_DEDUP_URL to the whole URL."))
-    database.add("url", without_password.render_as_string(hide_password=False))
+        database.add("url", without_password.render_as_string(hide_password=False))
     doc.add("database", database)
     for name, reason in proposals.left_out:
         doc.add(comment(_on_one_line(f"left out {name}: {reason}")))
