@@ -13,41 +13,68 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from db_dedup.encodings import read_utf8
 from db_dedup.errors import ConfigError, UnknownNameError
+from db_dedup.setting_faults import first_fault
 
 RECIPE_VERSION: Final = 2
 """Raised whenever the same settings would give other fingerprints, digests or sketches."""
 
+# The descriptions say what a setting takes; they end the error of one that has another value.
 Measure = Literal["none", "word_jaccard", "char_jaccard", "char_overlap", "overlap", "cosine"]
 TermFrequency = Literal["raw", "log", "capped", "set"]
 StopWords = Literal["drop", "keep"]
+Weight = Annotated[int, Field(ge=1, le=1000, description="a whole number from 1 to 1000")]
+Radius = Annotated[int, Field(ge=0, le=11, description="a whole number from 0 to 11")]
+Share = Annotated[float, Field(ge=0, le=1, description="a number from 0 to 1")]
+Count = Annotated[int, Field(ge=1, description="a whole number from 1 on")]
+Flag = Annotated[bool, Field(description="true or false")]
+Name = Annotated[str, Field(description="a text")]
+Words = Annotated[tuple[Name, ...], Field(description="a list of texts")]
+_COLUMN: Final = 'a whole number from 1 to 1000, or { kind = "text" or "value", weight = such a number }'
+_WITHIN: Final = 'a column, { column = ..., by = "value" or "day" or "month" or "year" }, or a list of these'
 
 
 class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    """Settings of exact types: neither `"3"` nor `true` is a number.
+
+    Raises:
+        ConfigError: with the setting, its value and what it takes.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    def __init__(self, /, **data: Any) -> None:
+        try:
+            super().__init__(**data)
+        except ValidationError as error:
+            raise ConfigError(f"{type(self).__name__}: {first_fault(error, type(self))}") from None
+
+    # pydantic then validates settings inside of others by itself, and the error names the whole place.
+    __init__.__dict__["__pydantic_base_init__"] = True
 
 
 class Text(_Frozen):
     """A column whose text is cut into words."""
 
     kind: Literal["text"] = "text"
-    weight: int = Field(default=1, ge=1, le=1000)
+    weight: Weight = 1
 
 
 class Value(_Frozen):
     """A column whose whole value is one feature; 2 is the paper's weight for it (P1)."""
 
     kind: Literal["value"] = "value"
-    weight: int = Field(default=2, ge=1, le=1000)
+    weight: Weight = 2
 
 
-ColumnWeight = Annotated[Text | Value, Field(discriminator="kind")]
+ColumnWeight = Annotated[Text | Value, Field(discriminator="kind", description=_COLUMN)]
 
 
 class Within(_Frozen):
     """A column that both rows of a pair must agree in; of a date, the given part."""
 
-    column: str
+    column: Name
     by: Literal["value", "day", "month", "year"] = "value"
 
 
@@ -58,13 +85,13 @@ class Rule(_Frozen):
         bands: propose pairs by MinHash bands as well, not by the fingerprints alone.
     """
 
-    radius: int = Field(ge=0, le=11)
+    radius: Radius
     similarity: Measure
-    threshold: float = Field(ge=0, le=1)
+    threshold: Share
     term_frequency: TermFrequency
     stop_words: StopWords
-    min_features: int = Field(default=3, ge=1)
-    bands: bool
+    min_features: Count = 3
+    bands: Flag
 
 
 PRESETS: Final[Mapping[str, Rule]] = {
@@ -92,29 +119,33 @@ class WatchedTable(_Frozen):
         preset: None where every field of the rule is given, as in a stored recipe.
     """
 
-    name: str
-    columns: dict[str, ColumnWeight] = Field(min_length=1)
-    table: str | None = None
-    schema_name: str | None = Field(default=None, alias="schema")
-    key: tuple[str, ...] | None = Field(default=None, min_length=1)
-    order: str | None = None
-    where: str | None = None
-    within: tuple[Within, ...] = ()
+    name: Name
+    columns: dict[str, ColumnWeight] = Field(
+        min_length=1, description="a section: each column with its weight"
+    )
+    table: Name | None = None
+    schema_name: Name | None = Field(default=None, alias="schema")
+    key: tuple[Name, ...] | None = Field(
+        default=None, min_length=1, description="a column, or a list of columns"
+    )
+    order: Name | None = None
+    where: Name | None = None
+    within: tuple[Within, ...] = Field(default=(), description=_WITHIN)
     preset: Literal["strict", "balanced"] | None = DEFAULT_PRESET
-    radius: int | None = Field(default=None, ge=0, le=11)
+    radius: Radius | None = None
     similarity: Measure | None = None
-    threshold: float | None = Field(default=None, ge=0, le=1)
+    threshold: Share | None = None
     term_frequency: TermFrequency | None = None
-    min_features: int | None = Field(default=None, ge=1)
-    bands: bool | None = None
-    segmenter: str = "jieba"
+    min_features: Count | None = None
+    bands: Flag | None = None
+    segmenter: Name = "jieba"
     normaliser: Literal["plain", "tweet"] = "plain"
-    user_words: tuple[str, ...] = ()
+    user_words: Words = ()
     stop_words: StopWords | None = None
-    stop_word_list: tuple[str, ...] | None = None
-    abridge_above: int = Field(default=1000, ge=2)
+    stop_word_list: Words | None = None
+    abridge_above: int = Field(default=1000, ge=2, description="a whole number from 2 on")
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -128,6 +159,9 @@ class WatchedTable(_Frozen):
             data["columns"] = {name: _column_from(spec) for name, spec in columns.items()}
         if isinstance(data.get("key"), str):
             data["key"] = (data["key"],)
+        for name in ("key", "user_words", "stop_word_list"):
+            if isinstance(data.get(name), list):
+                data[name] = tuple(data[name])
         within = data.get("within")
         if isinstance(within, str | Mapping):
             within = [within]
@@ -186,11 +220,13 @@ class WatchedTable(_Frozen):
 class Settings(_Frozen):
     """A whole `dedup.toml`."""
 
-    url: str | None = None
-    store_url: str | None = None
-    schema_name: str = "dedup"
-    prefix: str = "dedup_"
-    tables: dict[str, WatchedTable] = Field(default_factory=dict)
+    url: Name | None = None
+    store_url: Name | None = None
+    schema_name: Name = Field(default="dedup", alias="schema")
+    prefix: Name = "dedup_"
+    tables: dict[str, WatchedTable] = Field(default_factory=dict, description="a section for each table")
+
+    model_config = ConfigDict(populate_by_name=True)
 
     @classmethod
     def from_file(cls, path: Path) -> Self:
@@ -199,30 +235,29 @@ class Settings(_Frozen):
         Raises:
             ConfigError: it is not there, is no TOML, or says something we do not know.
         """
+        if not path.exists():
+            raise ConfigError(f"no settings file {path}: `db-dedup init` writes one")
+        text = read_utf8(path, "settings file")
         try:
-            document = tomllib.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise ConfigError(f"no settings file {path}: `db-dedup init` writes one") from None
-        except OSError as error:
-            raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+            document = tomllib.loads(text)
         except (ValueError, RecursionError) as error:  # also of a number, or a nesting, beyond all limits
-            raise ConfigError(f"{path} is no valid TOML: {error}") from None
+            raise ConfigError(f"{path} is no valid TOML: {error}{_path_hint(str(error))}") from None
         return cls._from_document(document, path)
 
     @classmethod
     def _from_document(cls, document: dict[str, Any], path: Path) -> Self:
         check_known("section", document, {"database", "tables"})
         database = _section(document, "database")
+        _refuse_read_escapes(database, path)
         check_known("setting in [database]", database, {"url", "store_url", "schema", "prefix"})
         tables = {
             name: watched_table(name, _resolve_files(name, _section(document["tables"], name), path.parent))
             for name in _section(document, "tables")
         }
-        renamed = {"schema": "schema_name"}
         try:
-            return cls(tables=tables, **{renamed.get(k, k): v for k, v in database.items()})
+            return cls.model_validate({"tables": tables, **database})
         except ValidationError as error:
-            raise ConfigError(f"{path}: {_first_fault(error)}") from None
+            raise ConfigError(f"{path}: {first_fault(error, cls)}") from None
 
     def watched(self, name: str) -> WatchedTable:
         """The settings of one table."""
@@ -253,7 +288,7 @@ def watched_table(name: str, settings: Mapping[str, Any]) -> WatchedTable:
     try:
         return WatchedTable.model_validate({"name": name, **settings})
     except ValidationError as error:
-        raise ConfigError(f"table {name!r}: {_first_fault(error)}") from None
+        raise ConfigError(f"table {name!r}: {first_fault(error, WatchedTable)}") from None
 
 
 def database_url(flag: str | None, settings: Settings | None) -> str:
@@ -288,6 +323,22 @@ def _column_from(spec: Any) -> Any:
     return spec
 
 
+def _path_hint(fault: str) -> str:
+    """What to do where the fault may be a Windows path in double quotes, in which TOML reads escapes."""
+    if "Unescaped" not in fault and "hex value" not in fault:
+        return ""
+    return "; write a Windows path in single quotes, or with / in place of each backslash"
+
+
+def _refuse_read_escapes(database: Mapping[str, Any], path: Path) -> None:
+    """Refuse a URL whose path had backslashes in double quotes, such as C:\\new: its \\n is a line feed."""
+    for name in ("url", "store_url"):
+        if any(character < " " for character in str(database.get(name, ""))):
+            raise ConfigError(
+                f"{path}: {name} has a control character in it: write a Windows path in single quotes"
+            )
+
+
 def _section(document: Mapping[str, Any], name: str) -> dict[str, Any]:
     section = document.get(name, {})
     if not isinstance(section, dict):
@@ -303,24 +354,13 @@ def _resolve_files(name: str, settings: dict[str, Any], folder: Path) -> dict[st
         if option in settings:
             if target in settings:
                 raise ConfigError(f"table {name!r}: {option} and {target} say the same thing: keep one")
-            settings[target] = _lines(folder / str(settings.pop(option)))
+            file = settings.pop(option)
+            if not isinstance(file, str):
+                raise ConfigError(f"table {name!r}: {option} = {file}: it takes the name of a file")
+            settings[target] = _lines(folder / file)
     return settings
 
 
 def _lines(path: Path) -> tuple[str, ...]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise ConfigError(f"cannot read word list {path}: {error.strerror}") from None
-    except ValueError as error:  # no UTF-8, or no file name
-        raise ConfigError(f"cannot read word list {str(path)!r}: {error}") from None
+    text = read_utf8(path, "word list")
     return tuple(line.strip() for line in text.splitlines() if line.strip())
-
-
-def _first_fault(error: ValidationError) -> str:
-    first = error.errors()[0]
-    place = list(first["loc"])
-    if place[:1] == ["columns"]:
-        del place[2:3]  # which kind of column it was taken for
-    fault = ": ".join(filter(None, (".".join(map(str, place)), first["msg"])))
-    return " ".join(fault.split())  # the names in it are the user's

@@ -36,6 +36,7 @@ NOT_TESTED = "NOT TESTED: "
 
 THOROUGH = (
     "bad_input/",
+    "cli/test_encodings.py::test_a_command_where",
     "cli/test_interrupts.py",
     "dialects/test_key_round_trips.py",
     "dialects/test_statement_sizes.py",

@@ -120,7 +120,7 @@ class Deduplicator:
         with self.database.engine.connect() as connection:
             context = self._access.context(connection, self._access.settings(connection))
             with self.database.reading(connection) as rows:
-                context.source.check_condition(rows)
+                context.source.check_settings(rows)
         return context
 
     def preview(self) -> ScanPreview:

@@ -25,7 +25,7 @@ from db_dedup.cli.scan import scan
 from db_dedup.cli.schedule import schedule
 from db_dedup.cli.sql import sql
 from db_dedup.cli.status import status
-from db_dedup.cli.terminal import say
+from db_dedup.cli.terminal import replace_what_cannot_be_shown, say
 from db_dedup.cli.uninstall import uninstall
 from db_dedup.cli.upgrade import upgrade
 from db_dedup.cli.verify import verify
@@ -78,6 +78,7 @@ def _refuse_stray_passwords(arguments: Sequence[str]) -> None:
 def run() -> None:
     """Run the command line; every error of ours is one line on stderr."""
     # What SQLAlchemy logs when a connection is lost comes with an exception, of which we make that line.
+    replace_what_cannot_be_shown()
     logging.getLogger("sqlalchemy").addHandler(logging.NullHandler())
     try:
         try:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, TableName, Url, open_table
 from db_dedup.cli.output import print_json
 from db_dedup.cli.terminal import say
+from db_dedup.encodings import decode_utf8
 from db_dedup.errors import ConfigError
 
 
@@ -26,8 +27,9 @@ def check(
 
 
 def _read_record() -> dict[str, object]:
+    text = decode_utf8(sys.stdin.buffer.read(), "stdin", "write it in UTF-8 (on Windows, after `chcp 65001`)")
     try:
-        record = json.loads(sys.stdin.buffer.read().decode("utf-8-sig"))
+        record = json.loads(text)
     except (ValueError, RecursionError) as error:  # also of a number, or a nesting, beyond all limits
         raise ConfigError(f"stdin is no JSON object: {error}") from None
     if not isinstance(record, dict):

@@ -12,6 +12,7 @@ from tomlkit.toml_document import TOMLDocument
 
 from db_dedup.app import Database, Proposals, propose_settings
 from db_dedup.cli.options import DEFAULT_CONFIG, Config, Url
+from db_dedup.cli.output import data_output
 from db_dedup.cli.terminal import say
 from db_dedup.config import DEFAULT_PRESET, database_url
 from db_dedup.errors import ConfigError
@@ -50,7 +51,7 @@ def init(
         raise ConfigError("no table with a key and a column of texts was found: write the settings by hand")
     text = dumps(settings_document(full_url, proposals))
     if dry_run:
-        typer.echo(text, nl=False)
+        data_output().write(text)
         return
     _write(config, text)
     names = ", ".join(proposal.table for proposal in proposals.tables)
@@ -63,9 +64,11 @@ def settings_document(url: str, proposals: Proposals) -> TOMLDocument:
     without_password = _without_password(parsed)
     doc = document()
     database = table()
-    if without_password != parsed:
+    if without_password == parsed:
+        database.add("url", url)  # as it was given: SQLAlchemy would write the path of a file with escapes
+    else:
         database.add(comment("The password is not kept here: set DB_DEDUP_URL to the whole URL."))
-    database.add("url", without_password.render_as_string(hide_password=False))
+        database.add("url", without_password.render_as_string(hide_password=False))
     doc.add("database", database)
     for name, reason in proposals.left_out:
         doc.add(comment(_on_one_line(f"left out {name}: {reason}")))

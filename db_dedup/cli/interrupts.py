@@ -114,6 +114,13 @@ def _interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
     more, as soon as this is over."""
     error = unraisable.exc_value
     if isinstance(error, Interrupted):
-        threading.Timer(_AGAIN_SECONDS, os.kill, [os.getpid(), error.number]).start()
+        threading.Timer(_AGAIN_SECONDS, _send_to_ourselves, [error.number]).start()
     else:
         sys.__unraisablehook__(unraisable)
+
+
+def _send_to_ourselves(number: int) -> None:
+    if sys.platform == "win32":  # there os.kill would end the process at once
+        signal.raise_signal(number)
+    else:
+        os.kill(os.getpid(), number)  # also interrupts a system call for which the main thread waits

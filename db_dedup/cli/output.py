@@ -1,13 +1,18 @@
-"""How data comes out: CSV and JSON for programs, tables and spreadsheets for people. All on stdout."""
+"""How data comes out: CSV and JSON for programs, tables and spreadsheets for people. All on stdout.
+
+A terminal, and what people read, has the encoding of the system, in which other characters are replaced. Data
+in a file or a pipe are UTF-8 everywhere.
+"""
 
 import csv
+import io
 import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from itertools import chain
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TextIO
 
 import typer
 from rich.console import Console
@@ -40,17 +45,30 @@ FormatOption = Annotated[
 ]
 
 
+def data_output() -> TextIO:
+    """Make stdout ready for data and return it.
+
+    In a file or a pipe they are UTF-8, line ends as they are written, whatever the system is set to; a lone
+    surrogate becomes its escape, which JSON reads back.
+    """
+    stdout = sys.stdout
+    if isinstance(stdout, io.TextIOWrapper) and not stdout.isatty():
+        stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
+    return stdout
+
+
 def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], form: Format) -> None:
     """Print rows as they come; only the table waits for all of them."""
     match form:
         case Format.CSV:
-            writer = csv.writer(_Lines())
+            writer = csv.writer(_Lines(data_output()))
             writer.writerow(columns)
             writer.writerows(rows)
         case Format.SPREADSHEET:
-            sys.stdout.write("\ufeff")
-            for row in chain([columns], rows):
-                csv.writer(sys.stdout).writerow(map(without_formula, row))
+            stdout = data_output()
+            stdout.write("\ufeff")
+            writer = csv.writer(stdout)
+            writer.writerows(map(without_formula, row) for row in chain([columns], rows))
         case Format.JSON:
             _print_json_rows(columns, rows)
         case Format.TABLE:
@@ -59,7 +77,7 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], form: Form
 
 def print_json(data: object) -> None:
     """One JSON document, readable and in the characters it is made of."""
-    print(json.dumps(data, ensure_ascii=False, indent=2, default=str))  # noqa: T201 - this is the output
+    data_output().write(json.dumps(data, ensure_ascii=False, indent=2, default=str) + "\n")
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -76,20 +94,24 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 
 class _Lines:
-    """stdout for a CSV writer, which quotes a lone carriage return only where its own lines end in one."""
+    """Lines that end in a line feed, by a CSV writer, which quotes a lone carriage return only where its own
+    lines end in one."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
 
     def write(self, line: str) -> None:
-        sys.stdout.write(line.removesuffix("\r\n") + "\n")
+        self._file.write(line.removesuffix("\r\n") + "\n")
 
 
 def _print_json_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """A JSON array, a row a line, without holding all rows."""
-    separator = "["
+    stdout, separator = data_output(), "["
     for row in rows:
         line = json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False, default=str)
-        sys.stdout.write(f"{separator}\n{line}")
+        stdout.write(f"{separator}\n{line}")
         separator = ","
-    sys.stdout.write("[]\n" if separator == "[" else "\n]\n")
+    stdout.write("[]\n" if separator == "[" else "\n]\n")
 
 
 def _cell(value: Any) -> str:

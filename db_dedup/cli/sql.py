@@ -16,6 +16,7 @@ from db_dedup.cli.options import (
     open_database,
     open_table,
 )
+from db_dedup.cli.output import data_output
 from db_dedup.config import WatchedTable, watched_table
 from db_dedup.dialects.grants import PARTS, Part
 from db_dedup.errors import ConfigError
@@ -70,7 +71,7 @@ def sql(
     """Print the SQL that a command would run."""
     if what is Statement.UPGRADE:
         with open_database(config, url, store_url) as database:
-            typer.echo(database.upgrade_sql(), nl=False)
+            data_output().write(database.upgrade_sql())
         return
     if table is None:
         raise ConfigError(f"say which table: `db-dedup sql {what} TABLE`")
@@ -78,14 +79,14 @@ def sql(
         with open_database(config, url, store_url) as database:
             watched = _watched(config, url, table)
             names = dict(map(_account, accounts or ()))
-            typer.echo(grant_statements(database, watched, names, parts or PARTS), nl=False)
+            data_output().write(grant_statements(database, watched, names, parts or PARTS))
         return
     with open_table(config, url, table, store=store_url) as dedup:
         if what is Statement.TRIGGERS:
-            typer.echo(dedup.database.dialect.script(dedup.trigger_statements()), nl=False)
+            data_output().write(dedup.database.dialect.script(dedup.trigger_statements()))
             return
         for statement in dedup.view_statements():
-            typer.echo(statement)
+            data_output().write(f"{statement}\n")
 
 
 def _watched(config: Path, url: str | None, table: str) -> WatchedTable:

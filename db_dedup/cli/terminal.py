@@ -1,6 +1,8 @@
 """What a person at the terminal sees: lines and progress bars, all on stderr."""
 
+import io
 import re
+import sys
 from types import TracebackType
 from typing import Final, Self
 
@@ -24,6 +26,16 @@ COMMANDING: Final = "\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2
 """Characters that move the cursor, command the terminal or change the direction of writing, as a regular
 expression names them in brackets."""
 _COMMANDING: Final = re.compile(f"[{COMMANDING}]")
+
+
+def replace_what_cannot_be_shown() -> None:
+    """Let stdout show "?" for a character that its encoding does not have.
+
+    stdin reads broken bytes as U+FFFD, and stderr shows an escape, such as `\\U0001f600`, as Python has it.
+    """
+    for stream in (sys.stdin, sys.stdout):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def visible(text: str) -> str:
@@ -50,7 +62,7 @@ class TerminalProgress:
     def __init__(self) -> None:
         """Lay out the bars; they show from `start` on."""
         self._bars = RichProgress(
-            SpinnerColumn(),
+            SpinnerColumn("dots" if stderr.encoding.startswith("utf") else "line"),
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),

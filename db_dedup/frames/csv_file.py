@@ -1,6 +1,5 @@
 """CSV files of any usual encoding and separator."""
 
-import codecs
 import csv
 import io
 import sys
@@ -8,23 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from charset_normalizer import from_bytes
-
+from db_dedup.encodings import detect_encoding
 from db_dedup.errors import ConfigError
 from db_dedup.formulas import without_formula
 from db_dedup.frames.sheet import Sheet, sheet_of
 
-_MARKS: Final = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-_NATIONAL: Final = ["gb18030", "big5", "cp1252", "shift_jis", "euc_kr"]
-"""What spreadsheets write where it is not Unicode: China, Taiwan, the West, Japan, Korea."""
 _SEPARATORS: Final = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
-_SAMPLE_BYTES: Final = 1_000_000
 
 
 def read_csv(path: Path, encoding: str | None = None) -> Sheet:
@@ -54,25 +42,6 @@ def read_csv(path: Path, encoding: str | None = None) -> Sheet:
         return sheet_of(filter(None, reader), 2, description)
     except csv.Error as error:
         raise ConfigError(f"{path}, line {reader.line_num}: {error}") from None
-
-
-def detect_encoding(content: bytes) -> str | None:
-    """Detect the encoding: by its byte order mark, UTF-8 where it is valid, else the likeliest national one.
-
-    Returns:
-        Python's name of it; None where nothing fits.
-    """
-    for mark, encoding in _MARKS:
-        if content.startswith(mark):
-            return encoding
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        # No character of these encodings has a line feed among its bytes.
-        end = content.rfind(b"\n", 0, _SAMPLE_BYTES) + 1 or None
-        found = from_bytes(content[:end], cp_isolation=_NATIONAL).best()
-        return None if found is None else str(found.encoding)
-    return "utf-8"
 
 
 def write_csv(path: Path, names: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:

@@ -1,11 +1,13 @@
 """Labelled pairs in a CSV file: from people who have judged them elsewhere."""
 
 import csv
+import io
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final
 
 from db_dedup.amounts import counted
+from db_dedup.encodings import read_utf8
 from db_dedup.errors import ConfigError
 from db_dedup.records import PairLabel
 
@@ -21,18 +23,16 @@ def read_labels(path: Path, duplicate_labels: Collection[str] = ()) -> list[Pair
     """The labels of a file with the columns key_a, key_b and label; other columns are ignored.
 
     Args:
-        path: of a CSV file in UTF-8 with a header.
+        path: of a CSV file in UTF-8, with or without a byte order mark, with a header.
         duplicate_labels: what a duplicate is called there; every other label then says no.
 
     Raises:
-        ConfigError: it cannot be read, a column is missing, or a label says neither yes nor no.
+        ConfigError: it cannot be read, is not UTF-8, a column is missing, or a label says neither yes nor no.
     """
+    lines = csv.reader(io.StringIO(read_utf8(path, "label file"), newline=""))
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return list(_labels(csv.reader(file), path, {label.casefold() for label in duplicate_labels}))
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
-    except (ValueError, csv.Error) as error:
+        return list(_labels(lines, path, {label.casefold() for label in duplicate_labels}))
+    except csv.Error as error:
         raise ConfigError(f"{path} is no CSV file: {error}") from None
 
 

@@ -50,6 +50,8 @@ def verify(context: JobContext, stored: StoredTable) -> Verification:
 
 def preview(context: JobContext, stored: StoredTable | None) -> ScanPreview:
     """What a scan by these settings would find and cost, and how that differs from the stored answer."""
+    with context.source_engine.connect() as connection:
+        context.source.check_settings(connection)
     rehearsal = rehearse(context, () if stored is None else verdicts_for(context).rejected)
     is_new = stored is None or stored.recipe_digest != context.watched.recipe_digest()
     report = rehearsal.report

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import (
@@ -30,22 +31,22 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.elements import quoted_name
 from sqlalchemy.types import NullType
 
-from db_dedup.config import WatchedTable, Within
+from db_dedup.config import WatchedTable
 from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.batches import batches
 from db_dedup.errors import ConfigError, DedupError, RowKeyError
-from db_dedup.records import Family, SourceRow, SourceTable
+from db_dedup.records import Family, SourceColumn, SourceRow, SourceTable
 from db_dedup.records.pages import cut_pages
 from db_dedup.schema.types import MAX_KEY_LENGTH
 from db_dedup.store.inspection import check_columns, check_names, resolve_key
 from db_dedup.store.ordering import order_text
 from db_dedup.store.read_size import ReadSize
-from db_dedup.store.values import canonical_text, far_date, holds_nul, is_encodable
+from db_dedup.store.values import canonical_text, holds_nul, is_encodable
+from db_dedup.store.within import check_dates, within_part
 
 PAGE_ROWS: Final = 10_000
 _KEYS_A_QUERY: Final = 1_000
-_CUTS: Final[Mapping[str, int]] = {"day": len("2019-02-14"), "month": len("2019-02"), "year": len("2019")}
-_PARTS: Final[Mapping[str, int]] = {"day": 3, "month": 2, "year": 1}
+_SAMPLE_ROWS: Final = 1_000
 
 _Item = TypeVar("_Item")
 
@@ -94,11 +95,11 @@ class Source:
             or any(dialect.depends_on_session(c, is_key=False) for c in others)
         )
 
-    def check_condition(self, connection: Connection) -> None:
-        """Let the database read the `where` once, before a job begins.
+    def check_settings(self, connection: Connection) -> None:
+        """Let the database read the `where` once, and look for dates in the columns that should hold them.
 
         Raises:
-            ConfigError: it does not understand it.
+            ConfigError: it does not understand it, or there are none.
         """
         query = select(literal(1)).select_from(self._table).limit(0)
         connection.execute(query)
@@ -107,9 +108,21 @@ class Source:
         except SQLAlchemyError as error:
             told = self._dialect.translate_error(error)
             raise told if told.is_transient else self._not_understood(told) from error
+        for part, within_column in self._within:
+            check_dates(part, within_column, partial(self._sample, connection, within_column))
 
     def _not_understood(self, told: DedupError) -> ConfigError:
         return ConfigError(f"the database does not understand the `where` of {self.table.name!r}: {told}")
+
+    def _sample(self, connection: Connection, column: SourceColumn) -> Sequence[Any]:
+        """Some values of a column, without NULL."""
+        value = self._table.c[column.name]
+        query = select(self._dialect.readable(column, value).label("dedup_value"))
+        return (
+            connection.execute(query.where(self._condition, value.is_not(None)).limit(_SAMPLE_ROWS))
+            .scalars()
+            .all()
+        )
 
     def count(self, connection: Connection) -> int:
         """How many rows there are to read."""
@@ -296,20 +309,8 @@ class Source:
         if not self._within:
             return None
         pairs = zip(self._within, values, strict=False)  # a page by key brings the key columns, too
-        parts = [_within_part(part, value, column.family) for (part, column), value in pairs]
+        parts = [within_part(part, value, column.family) for (part, column), value in pairs]
         return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
-
-
-def _within_part(part: Within, value: Any, family: Family) -> str:
-    if part.by == "value":
-        return canonical_text(value, family).strip()
-    # A column of text may hold dates, too.
-    text = canonical_text(canonical_text(value, family), Family.DATE).strip()
-    far = far_date(text)
-    if far is None:
-        return text[: _CUTS[part.by]]
-    kept = (str(far.year), far.month, far.day)[: _PARTS[part.by]]
-    return "-".join(kept) + (" BC" if far.is_before_christ else "")
 
 
 def storable_key(row_key: str) -> str:

@@ -127,7 +127,9 @@ def test_what_is_no_formula_stays(value: object) -> None:
     assert without_formula(value) is value
 
 
-@pytest.mark.parametrize("text", ["=1", "+a", "-1+1", "@x", "\t=1", "\r=1", "-", "+1-1", "－1", "-٣"])
+@pytest.mark.parametrize(
+    "text", ["=1", "+a", "-1+1", "@x", "\t=1", "\r=1", "-", "+1-1", "－1", "-٣", "\ta", "\ra", "\na"]
+)
 def test_what_might_be_a_formula_is_made_a_text(text: str) -> None:
     assert without_formula(text) == f"'{text}"
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from db_dedup.encodings import detect_encoding
 from db_dedup.errors import ConfigError
-from db_dedup.frames.csv_file import detect_encoding, read_csv, write_csv
+from db_dedup.frames.csv_file import read_csv, write_csv
 from db_dedup.frames.sheet import sheet_of, unique_names
 from db_dedup.sample import generate_petitions
 

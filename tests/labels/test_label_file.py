@@ -42,7 +42,7 @@ def test_other_labels_are_named_by_the_caller(tmp_path: Path) -> None:
         ("key_a,label\n1,yes\n", "needs the columns key_a, key_b and label"),
         ("", "needs the columns"),
         ("key_a,key_b,label\n1,2\n", "line 2: it has 2 columns, the header 3"),
-        (b"key_a,key_b,label\n\xff,2,yes\n", "no CSV file"),
+        (b"key_a,key_b,label\n\xff,2,yes\n", "is not UTF-8"),
     ],
 )
 def test_faults_are_told(tmp_path: Path, text: str | bytes, fault: str) -> None:

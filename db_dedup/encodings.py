@@ -1,0 +1,98 @@
+"""The encodings of the user's files: detected by their bytes, and named where only UTF-8 is read."""
+
+import codecs
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from charset_normalizer import from_bytes
+
+from db_dedup.errors import ConfigError
+
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_NATIONAL: Final = ("gb18030", "big5", "cp1252", "shift_jis", "euc_kr")
+"""What spreadsheets write where it is not Unicode: China, Taiwan, the West, Japan, Korea."""
+_WELL_KNOWN_NAMES: Final[Mapping[str, str]] = {
+    "gb18030": "GBK",
+    "big5": "Big5",
+    "cp1252": "Windows-1252",
+    "shift_jis": "Shift-JIS",
+    "euc_kr": "EUC-KR",
+    "utf-16-le": "UTF-16",
+    "utf-16-be": "UTF-16",
+}
+_SAMPLE_BYTES: Final = 1_000_000
+
+
+def detect_encoding(content: bytes) -> str | None:
+    """Detect the encoding: by its byte order mark, UTF-8 where it is valid, else the likeliest national one.
+
+    Returns:
+        Python's name of it; None where nothing fits.
+    """
+    for mark, encoding in _MARKS:
+        if content.startswith(mark):
+            return encoding
+    # UTF-16 without its mark: an ASCII character, with which nearly every file begins, is one byte and a NUL.
+    if len(content) >= 2 and (content[0] == 0) != (content[1] == 0):
+        return "utf-16-be" if content[0] == 0 else "utf-16-le"
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        # No character of these encodings has a line feed among its bytes.
+        end = content.rfind(b"\n", 0, _SAMPLE_BYTES) + 1 or None
+        found = from_bytes(content[:end], cp_isolation=list(_NATIONAL))
+        # Of a short text several may be as likely: Chinese comes first.
+        best = min(
+            found, key=lambda it: (it.chaos, -it.coherence, _NATIONAL.index(it.encoding)), default=None
+        )
+        return None if best is None else best.encoding
+    return "utf-8"
+
+
+def read_utf8(path: Path, what: str) -> str:
+    """Read a file that must be UTF-8; a byte order mark at its beginning is left out.
+
+    Args:
+        path: the file.
+        what: it is, for the error, such as "word list".
+
+    Raises:
+        ConfigError: It cannot be read, or is in another encoding.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"cannot read {what} {path}: {error.strerror}") from None
+    except ValueError as error:  # no file can have this name
+        raise ConfigError(f"cannot read {what} {str(path)!r}: {error}") from None
+    return decode_utf8(content, f"{what} {path}", "save it as UTF-8")
+
+
+def decode_utf8(content: bytes, name: str, remedy: str) -> str:
+    """Decode UTF-8; a byte order mark at its beginning is left out.
+
+    Args:
+        content: of a file.
+        name: of the file, for the error.
+        remedy: what mends another encoding.
+
+    Raises:
+        ConfigError: It is in another encoding, which is named as far as it can be guessed.
+    """
+    encoding = detect_encoding(content)
+    if encoding not in (None, "utf-8", "utf-8-sig"):
+        guess = _WELL_KNOWN_NAMES.get(encoding, encoding.upper())
+        raise ConfigError(f"{name} is not UTF-8, it seems to be {guess}: {remedy}")
+    content = content.removeprefix(codecs.BOM_UTF8)
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{name} is not valid UTF-8 in line {line}: {remedy}") from None

@@ -1,0 +1,76 @@
+"""What is wrong with a setting, in words of ours: which one it is, its value, and what it takes."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+_LONGEST_VALUE: Final = 60
+"""Characters of a value that are shown."""
+
+
+def first_fault(error: ValidationError, model: type[BaseModel]) -> str:
+    """Describe the first fault that validation found.
+
+    Args:
+        error: of the validation.
+        model: that was validated. The description of a field, or of its type, says what it takes.
+    """
+    found = error.errors()[0]
+    place, taken = _described(found["loc"], model)
+    match found["type"]:
+        case "value_error":
+            fault = str(found["ctx"]["error"])
+        case "missing":
+            fault = f"{place} is missing; it takes {taken}"
+        case "extra_forbidden":
+            fault = f"there is no setting {place}"
+        case _:
+            fault = f"{place} = {_shown(found['input'])}: it takes {taken}"
+    return " ".join(fault.split())  # the names in it are the user's
+
+
+def _described(loc: Sequence[str | int], model: type[BaseModel]) -> tuple[str, str]:
+    """Return the place of a setting as the user knows it, and what it takes."""
+    place: list[str] = []
+    models, descriptions, is_item = [model], ["other settings"], False
+    for number, step in enumerate(loc, 1):
+        field = None if is_item else _field(models, step)
+        if field is not None:
+            parts = [field, *_parts(field.annotation)]
+            models = [part for part in parts if isinstance(part, type) and issubclass(part, BaseModel)]
+            descriptions = [*filter(None, map(_description, parts))] or descriptions
+            is_item = any(get_origin(part) in (dict, tuple) for part in parts)
+        elif is_item:  # the innermost type of a list or of a section is that of its items
+            descriptions, is_item = descriptions[-1:], False
+        elif number < len(loc):
+            continue  # the kind for which a column was taken
+        place.append(str(step))
+    return ".".join(place), descriptions[0]
+
+
+def _field(models: Sequence[type[BaseModel]], name: str | int) -> FieldInfo | None:
+    fields = (pair for model in models for pair in model.model_fields.items())
+    return next((field for own, field in fields if name in (own, field.alias)), None)
+
+
+def _parts(annotation: Any) -> Iterator[Any]:
+    """A type and all that it is made of."""
+    yield annotation
+    for part in get_args(annotation):
+        yield from _parts(part)
+
+
+def _description(part: Any) -> str | None:
+    if isinstance(part, FieldInfo):
+        return part.description
+    values = [value for value in get_args(part) if isinstance(value, str)]
+    return " or ".join(map(_shown, values)) or None
+
+
+def _shown(value: Any) -> str:
+    """A value much as TOML writes it."""
+    text = json.dumps(value, ensure_ascii=False, skipkeys=True, default=str)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
