@@ -29,12 +29,16 @@ class ConfigError(DedupError):
     exit_code = 2
 
 
+class InvalidArgumentError(ConfigError, ValueError, TypeError):
+    """An argument of a call from Python has a wrong type or a wrong value."""
+
+
 class UnknownNameError(ConfigError):
     """A name that does not exist; the message lists the nearest good ones."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
         self.kind, self.name, self.known = kind, name, sorted(known)
-        near = get_close_matches(name, self.known, n=5, cutoff=0.4) or self.known[:10]
+        near = get_close_matches(str(name), self.known, n=5, cutoff=0.4) or self.known[:10]
         hint = f"did you mean {', '.join(near)}?" if near else "there is none"
         super().__init__(f"unknown {kind} {name!r}: {hint}")
 
