@@ -21,7 +21,7 @@ from db_dedup.flow.candidates import block_values
 from db_dedup.sample import Petition, generate_petitions
 from db_dedup.store import watched_tables
 from db_dedup.store.fingerprints import FingerprintStore, RowFingerprint
-from db_dedup.store.lookup import find_near
+from db_dedup.store.lookup import Asked, find_near
 
 RADII = (3, 7, 11)
 COLUMNS = ("title", "content")
@@ -138,7 +138,8 @@ def time_lookups(database: Database, store: FingerprintStore, radius: int, count
         asked = fingerprints_to_ask(connection, store, radius, count + count // 10)
 
         def look_up(fingerprint: int) -> bool:
-            return bool(find_near(connection, store, block_values(fingerprint, radius), fingerprint, radius))
+            asked = [Asked(fingerprint, block_values(fingerprint, radius))]
+            return bool(find_near(connection, store, asked, radius).ids.size)
 
         return time_beside_primary_key(connection, store, look_up, asked)
 

@@ -32,6 +32,10 @@ class ConfigError(DedupError):
     exit_code = 2
 
 
+class InvalidArgumentError(ConfigError, ValueError, TypeError):
+    """An argument of a call from Python has a wrong type or a wrong value."""
+
+
 class UnknownNameError(ConfigError):
     """A name that does not exist; the message lists names like it.
 
@@ -42,9 +46,9 @@ class UnknownNameError(ConfigError):
         lists_others: where no good name is like it, list the first good names.
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], *, lists_others: bool = True) -> None:
+    def __init__(self, kind: str, name: object, known: Iterable[str], *, lists_others: bool = True) -> None:
         self.kind, self.name, self.known = kind, name, sorted(known)
-        self.near = get_close_matches(name, self.known, n=5, cutoff=_ALIKE)
+        self.near = get_close_matches(str(name), self.known, n=5, cutoff=_ALIKE)
         if self.near:
             hint = f": did you mean {', '.join(self.near)}?"
         elif lists_others:

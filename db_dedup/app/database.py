@@ -5,7 +5,9 @@ from contextlib import AbstractContextManager, contextmanager
 
 from sqlalchemy import URL, Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine
 
+from db_dedup.app.arguments import require, require_text
 from db_dedup.app.health import read_health
 from db_dedup.dialects import Dialect, dialect_for, open_engine
 from db_dedup.errors import ConfigError, DedupError, DiskFullError, SchemaMissingError, TooMuchAtOnceError
@@ -29,17 +31,19 @@ class Database:
 
     def __init__(
         self,
-        engine: Engine | URL | str,
+        engine: Engine | AsyncEngine | URL | str,
         schema: str = "dedup",
         prefix: str = "dedup_",
         *,
         create: bool = False,
-        store: Engine | URL | str | None = None,
+        store: Engine | AsyncEngine | URL | str | None = None,
     ) -> None:
         """Prepare to work in a database; nothing is asked of it yet.
 
         Args:
-            engine: an Engine, or a URL to make one of; where there is a store, it is only read.
+            engine: an Engine, or a URL to make one of; where there is a store, it is only read. Scans and all
+                else but checks are synchronous: of an AsyncEngine the URL is taken, and an Engine with our
+                own driver made of it, without what `create_async_engine` was given besides.
             schema: of our tables, where the database has schemas.
             prefix: of their names, where it has none.
             create: let SQLite make a file that is not there.
@@ -47,7 +51,10 @@ class Database:
 
         Raises:
             ConfigError: the URL cannot be read, or its driver is missing.
+            InvalidArgumentError: an argument is not what it should be.
         """
+        require_text(schema, "schema")
+        require_text(prefix, "prefix")
         self._own_engines: list[Engine] = []
         self.source_engine = self._opened(engine, create)
         self.source_dialect = dialect_for(self.source_engine)
@@ -180,11 +187,17 @@ class Database:
         with self.errors_told(), self.engine.connect() as connection:
             return [stored.watched.name for stored in watched_tables.list_tables(connection, self.tables)]
 
-    def _opened(self, engine: Engine | URL | str, create: bool) -> Engine:
-        if isinstance(engine, Engine):
-            return engine
-        url = engine.render_as_string(hide_password=False) if isinstance(engine, URL) else engine
-        self._own_engines.append(open_engine(url, create=create))
+    def _opened(self, given: Engine | AsyncEngine | URL | str, create: bool) -> Engine:
+        if isinstance(given, Engine):
+            return given
+        require(given, AsyncEngine | URL | str, "engine", "an Engine of SQLAlchemy or a URL")
+        url = (
+            given.url.set(drivername=given.url.get_backend_name())
+            if isinstance(given, AsyncEngine)
+            else given
+        )
+        text = url.render_as_string(hide_password=False) if isinstance(url, URL) else url
+        self._own_engines.append(open_engine(text, create=create))
         return self._own_engines[-1]
 
     def _translated(self, error: SQLAlchemyError) -> DedupError:

@@ -1,25 +1,30 @@
 """The duplicates of one table: the Python API, which the command line calls."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine
-from sqlalchemy.orm import Session
+from sqlalchemy.ext.asyncio import AsyncEngine
 
-from db_dedup.app.blocking_check import BlockingCheck
+from db_dedup.app.arguments import (
+    iterable_of,
+    labels_of,
+    require,
+    require_count,
+    require_limit,
+    require_text,
+)
+from db_dedup.app.checks import Checks
 from db_dedup.app.database import Database
 from db_dedup.app.row_texts import RowTexts
 from db_dedup.app.scan_follow_up import follow_answer
 from db_dedup.app.table_access import TableAccess
+from db_dedup.app.table_answers import TableAnswers
+from db_dedup.app.table_checks import TableChecks
 from db_dedup.app.table_triggers import TableTriggers
 from db_dedup.app.table_verdicts import TableVerdicts
 from db_dedup.config import Settings, WatchedTable, watched_table
-from db_dedup.engines.embedded.expansion import Expansion
-from db_dedup.engines.embedded.explanation import Explainer
-from db_dedup.engines.embedded.lookup import CheckResult, Lookup
-from db_dedup.errors import ConfigError
+from db_dedup.errors import ConfigError, InvalidArgumentError
 from db_dedup.jobs.attachment import AttachmentReport
 from db_dedup.jobs.calibration import calibrate
 from db_dedup.jobs.change_worker import BATCH_CHANGES, TableWorker, WorkerTable
@@ -34,23 +39,23 @@ from db_dedup.records import (
     DuplicatePair,
     Explanation,
     GroupSummary,
-    Match,
     PairLabel,
+    RowKey,
     ScanPreview,
     ScanReport,
     SourceTable,
     Verification,
 )
 from db_dedup.schema.views import printable
-from db_dedup.store import answers, changes, watched_tables
+from db_dedup.store import changes, watched_tables
 from db_dedup.store.watched_tables import StoredTable
 
 
-class Deduplicator:
+class Deduplicator(Checks):
     """Finds the duplicates of one table.
 
     Args:
-        engine: an Engine, a URL, or a `Database`.
+        engine: an Engine, a URL, or a `Database`. Of an AsyncEngine only the URL is taken, see `Database`.
         table: the table's name; or its whole settings.
         columns: column name -> weight of its text, `Text()` or `Value()`; left out, the stored recipe counts.
         progress: told how far a scan has come.
@@ -60,33 +65,30 @@ class Deduplicator:
 
     def __init__(
         self,
-        engine: Engine | URL | str | Database,
+        engine: Engine | AsyncEngine | URL | str | Database,
         table: str | WatchedTable,
         columns: Mapping[str, object] | None = None,
         progress: Progress | None = None,
-        store: Engine | URL | str | None = None,
+        store: Engine | AsyncEngine | URL | str | None = None,
         **options: Any,
     ) -> None:
         """Settle what is looked for, and where.
 
         Raises:
             ConfigError: settings that cannot be used.
+            InvalidArgumentError: an argument is not what it should be.
         """
         if isinstance(engine, Database) and store is not None:
             raise ConfigError("a Database has its store already: write Database(engine, store=...)")
+        for member in ("start", "advance", "finish") if progress is not None else ():
+            require(getattr(progress, member, None), Callable, "progress", f"an object with {member}()")
         self.database = engine if isinstance(engine, Database) else Database(engine, store=store)
         self._progress = progress or NullProgress()
-        self._prepared: tuple[StoredTable, Lookup] | None = None
-        self._prepared_explainer: tuple[StoredTable, Explainer] | None = None
-        given: WatchedTable | None = None
-        if isinstance(table, WatchedTable):
-            given = table
-        elif columns is not None:
-            given = watched_table(table, {"columns": dict(columns), **options})
-        elif options:
-            raise ConfigError(f"{', '.join(options)}: settings of a table come with its columns")
+        given = _given_settings(table, columns, options)
         self.name = table.name if isinstance(table, WatchedTable) else table
         self._access = TableAccess(self.database, self.name, given, self._progress)
+        super().__init__(TableChecks(self.database, self._access, self.name))
+        self._answers = TableAnswers(self.database, self._access, self.name)
 
     def upgrade(self) -> str:
         """Make our tables in the database, or bring them up to date."""
@@ -153,6 +155,7 @@ class Deduplicator:
         Raises:
             RecipeDiffersError: the given settings are others.
         """
+        require_count(batch_changes, "batch_changes", 1)
         database = self.database
         with database.errors_told(), database.engine.connect() as connection:
             database.require_schema_on(connection)
@@ -181,98 +184,28 @@ class Deduplicator:
             table_id = self._access.find_stored(connection).id
             return changes.retry_dead(connection, database.dialect, database.tables, table_id)
 
-    def check(
-        self,
-        record: Mapping[str, object],
-        connection: Connection | Session | None = None,
-        *,
-        block: bool = False,
-        row_key: str | None = None,
-    ) -> list[Match]:
-        """Stored rows that this record duplicates, nearest first.
-
-        Args:
-            record: column name -> value; what is missing counts as NULL.
-            connection: read through this one, which is neither committed nor rolled back. It leads to the
-                user's rows; our tables, if they are apart, are read through one of our own.
-            block: until the caller's transaction ends, no other such check of the table begins; all that is
-                committed by then is judged as it is now. Needs a connection, triggers and a scan.
-            row_key: of the row that the record is or becomes, if known; only with `block`. It is no duplicate
-                of itself, and its fingerprint is stored where it has none.
-
-        Raises:
-            TableBusyError: with `block`, others have the table for too long: roll back and try again.
-        """
-        return self.check_in_full(record, connection, block=block, row_key=row_key).matches
-
-    def check_in_full(
-        self,
-        record: Mapping[str, object],
-        connection: Connection | Session | None = None,
-        *,
-        block: bool = False,
-        row_key: str | None = None,
-    ) -> CheckResult:
-        """As `check`, and whether there was too little text to judge."""
-        if block:
-            return self._check_blocking(record, connection, row_key)
-        if row_key is not None:
-            raise ConfigError("a row key is for a check that blocks: write block=True")
-        with self.database.errors_told(), self._connected(connection) as (ours, theirs):
-            return self._lookup(ours, theirs).check(ours, record, theirs)
-
-    def _check_blocking(
-        self, record: Mapping[str, object], given: Connection | Session | None, row_key: str | None
-    ) -> CheckResult:
-        if given is None:
-            raise ConfigError("a check that blocks works in a transaction of yours: hand over its connection")
-        if isinstance(given, Session):
-            given.flush()
-            given = given.connection()
-        connection = given
-        with self.database.errors_told():
-            checker = BlockingCheck(self.database, self.name, lambda c: self._lookup(c, c))
-            return checker.check(connection, record, row_key)
-
-    def explain(self, key_a: str, key_b: str) -> Explanation:
+    def explain(self, key_a: RowKey, key_b: RowKey) -> Explanation:
         """Why two rows are a duplicate pair by the stored recipe, or why not, as their texts are now."""
-        with self.database.errors_told(), self._connected(None) as (ours, theirs):
-            return self._explainer(ours).explain(ours, key_a, key_b, theirs)
+        return self._answers.explain(key_a, key_b)
 
     def pairs(self, expand: bool = False, limit: int | None = None) -> Iterator[DuplicatePair]:
         """The duplicate pairs; expanded, every pair of rows that the copies and abridged groups imply."""
-        with self.database.errors_told(), self.database.engine.connect() as connection:
-            stored = self._access.require_stored(connection)
-        return self._read_pairs(stored, expand, limit)
-
-    def _read_pairs(self, stored: StoredTable, expand: bool, limit: int | None) -> Iterator[DuplicatePair]:
-        with self.database.errors_told(), self.database.engine.connect() as connection:
-            if not expand:
-                yield from answers.read_pairs(connection, self.database.tables, self.name, limit)
-                return
-            watched, source = self._access.source(connection, stored.require_current().watched)
-            with self.database.reading(connection) as rows:
-                yield from islice(
-                    Expansion(watched, self._access.store(stored), source).pairs(connection, rows), limit
-                )
+        require_limit(limit)
+        return self._answers.pairs(expand, limit)
 
     def groups(self, limit: int | None = None) -> list[GroupSummary]:
         """The duplicate groups, the largest first."""
-        with self.database.errors_told(), self.database.engine.connect() as connection:
-            self._access.require_stored(connection)
-            return list(answers.read_groups(connection, self.database.tables, self.name, limit))
+        require_limit(limit)
+        return self._answers.groups(limit)
 
-    def members(self, group_id: str) -> list[str]:
-        """The row keys of a group, the representative first."""
-        with self.database.errors_told(), self.database.engine.connect() as connection:
-            self._access.require_stored(connection)
-            return answers.read_members(connection, self.database.tables, self.name, group_id)
+    def members(self, group_id: RowKey) -> list[str]:
+        """The row keys of a group, the representative first; none where there is no such group."""
+        return self._answers.members(group_id)
 
-    def members_of(self, group_ids: Sequence[str], each: int | None = None) -> dict[str, list[str]]:
+    def members_of(self, group_ids: Iterable[RowKey], each: int | None = None) -> dict[str, list[str]]:
         """As `members`, of several groups: group id -> row keys, of each group at most so many."""
-        with self.database.errors_told(), self.database.engine.connect() as connection:
-            self._access.require_stored(connection)
-            return answers.read_members_of(connection, self.database.tables, self.name, group_ids, each)
+        require_limit(each, "each")
+        return self._answers.members_of(iterable_of(group_ids, "group_ids", "group ids"), each)
 
     def texts(self) -> RowTexts:
         """A reader of the watched columns, for rows that pairs and groups name by their keys."""
@@ -296,14 +229,16 @@ class Deduplicator:
         Raises:
             ConfigError: no labelled duplicate is among the rows.
         """
+        given = None if labels is None else labels_of(labels)
         self.database.require_schema()
         with self.database.errors_told():
             with self.database.engine.connect() as connection:
                 if stored := watched_tables.find_table(connection, self.database.tables, self.name):
                     stored.require_current()
                 context = self._access.context(connection, self._access.settings(connection))
+                texts = None if given is None else self._access.labels(connection, given)
             verdicts = verdicts_for(context).all
-            return calibrate(context, labels, verdicts, unlabelled_are_wrong=unlabelled_are_wrong)
+            return calibrate(context, texts, verdicts, unlabelled_are_wrong=unlabelled_are_wrong)
 
     def attach(self, dry_run: bool = False) -> list[str]:
         """Make triggers on the table that queue its changes, or mend them.
@@ -338,30 +273,6 @@ class Deduplicator:
             view = TableView(self.database.dialect, self.database.tables, source)
             return [f"{printable(s, connection.dialect)};" for s in view.statements(stored)]
 
-    @contextmanager
-    def _connected(self, given: Connection | Session | None) -> Iterator[tuple[Connection, Connection]]:
-        """A connection to our tables and one to the user's rows: the given one, as far as it goes."""
-        if isinstance(given, Session):
-            given = given.connection()
-        if given is not None and not self.database.is_apart:
-            yield given, given
-            return
-        with self.database.engine.connect() as ours:
-            if given is not None:
-                yield ours, given
-                return
-            with self.database.reading(ours) as theirs:
-                yield ours, theirs
-
-    def _lookup(self, connection: Connection, source_connection: Connection) -> Lookup:
-        """Made once, and again when a scan has switched to another recipe."""
-        is_first = self._prepared is None
-        stored = self._access.require_scanned(connection, check_schema=is_first).require_current()
-        if self._prepared is None or not stored.is_alike(self._prepared[0]):
-            watched, source = self._access.inspected(connection, stored.watched, source_connection)
-            self._prepared = stored, Lookup(watched, self._access.store(stored), source)
-        return self._prepared[1]
-
     def _triggers(self) -> TableTriggers:
         return TableTriggers(self.database, self._to_attach)
 
@@ -375,13 +286,22 @@ class Deduplicator:
         watched, source = self._access.source(connection, watched)
         return stored, watched, source.table
 
-    def _explainer(self, connection: Connection) -> Explainer:
-        """Made once, and again when a scan has switched to another recipe."""
-        stored = self._access.require_scanned(connection).require_current()
-        if self._prepared_explainer is None or not stored.is_alike(self._prepared_explainer[0]):
-            watched, source = self._access.source(connection, stored.watched)
-            self._prepared_explainer = stored, Explainer(watched, self._access.store(stored), source)
-        return self._prepared_explainer[1]
+
+def _given_settings(
+    table: str | WatchedTable, columns: Mapping[str, object] | None, options: Mapping[str, object]
+) -> WatchedTable | None:
+    """The settings that a caller gives; None where the stored ones count."""
+    if isinstance(table, WatchedTable):
+        if columns is not None or options:
+            raise InvalidArgumentError("a WatchedTable has its settings already: give no columns and options")
+        return table
+    require_text(table, "table")
+    if columns is None:
+        if options:
+            raise ConfigError(f"{', '.join(options)}: settings of a table come with its columns")
+        return None
+    require(columns, Mapping, "columns", 'a dict of column name to its settings, as {"title": Text()}')
+    return watched_table(table, {"columns": dict(columns), **options})
 
 
 def open_deduplicator(

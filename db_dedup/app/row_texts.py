@@ -3,7 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
+from db_dedup.app.arguments import iterable_of
 from db_dedup.app.database import Database
+from db_dedup.records import RowKey
+from db_dedup.store.given_keys import read_given
 from db_dedup.store.source import Source
 
 _Item = TypeVar("_Item")
@@ -25,8 +28,14 @@ class RowTexts:
         """Items that each stand for a row or two, as many at a time as their texts may be in memory."""
         return self._source.batches(items, most)
 
-    def read(self, row_keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Row key -> texts of its columns as they are now, "" for NULL; a row that is gone is missing."""
-        database = self._database
-        with database.errors_told(), database.source_engine.connect() as connection:
-            return {row.row_key: row.values for row in self._source.read_rows(connection, row_keys)}
+    def read(self, row_keys: Iterable[RowKey]) -> dict[str, tuple[str, ...]]:
+        """Row key -> texts of its columns as they are now, "" for NULL; a row that is gone is missing.
+
+        Raises:
+            InvalidArgumentError: the table can have no such key.
+        """
+        given = iterable_of(row_keys, "row_keys", "row keys")
+        keys = [self._source.row_key_of(key) for key in given]
+        with self._database.errors_told():
+            rows = read_given(self._database.source_engine.connect, self._source, keys)
+        return {row.row_key: row.values for row in rows}

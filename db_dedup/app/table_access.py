@@ -1,5 +1,7 @@
 """One table in a database: its settings, given or stored, and the reader of its rows."""
 
+from collections.abc import Iterable, Sequence
+
 from sqlalchemy import Connection
 
 from db_dedup.app.database import Database
@@ -8,6 +10,7 @@ from db_dedup.config import WatchedTable
 from db_dedup.errors import NotScannedError, RecipeDiffersError, TableGoneError, UnknownNameError
 from db_dedup.jobs.context import JobContext
 from db_dedup.progress import Progress
+from db_dedup.records import PairLabel, RowKey
 from db_dedup.store import watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.inspection import check_columns, inspect_table, resolve_key
@@ -78,6 +81,25 @@ class TableAccess:
             return False
         old = stored.watched
         return (old.schema_name, old.table_name) == (watched.schema_name, watched.table_name)
+
+    def row_keys(self, connection: Connection, given: Iterable[RowKey]) -> list[str]:
+        """The row keys that a caller means; the table is looked at only where one is not given as text.
+
+        Raises:
+            InvalidArgumentError: the table can have no such key.
+        """
+        keys = list(given)
+        texts = [key for key in keys if isinstance(key, str)]
+        if len(texts) == len(keys):
+            return texts
+        _, source = self.source(connection, self.settings(connection))
+        return [source.row_key_of(key) for key in keys]
+
+    def labels(self, connection: Connection, given: Sequence[PairLabel]) -> list[PairLabel]:
+        """The same labels, their keys as text."""
+        keys = self.row_keys(connection, [key for label in given for key in (label.key_a, label.key_b)])
+        pairs = zip(keys[::2], keys[1::2], given, strict=True)
+        return [PairLabel(key_a, key_b, label.is_duplicate) for key_a, key_b, label in pairs]
 
     def find_stored(self, connection: Connection) -> StoredTable:
         """What is stored of the table; UnknownNameError where nothing is."""

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
+from db_dedup.app.arguments import labels_of, require_count
 from db_dedup.app.database import Database
 from db_dedup.app.table_access import TableAccess
 from db_dedup.dialects.batches import batches
@@ -12,7 +13,7 @@ from db_dedup.engines.row_texts import NOTHING_TO_SAY
 from db_dedup.errors import ScanRunningError
 from db_dedup.jobs.questions import choose_questions
 from db_dedup.jobs.verdicts import digests_of
-from db_dedup.records import GivenVerdicts, JudgedTexts, PairLabel, PairVerdict, Question
+from db_dedup.records import GivenVerdicts, JudgedTexts, PairLabel, PairVerdict, Question, RowKey
 from db_dedup.store import changes, scans, watched_tables
 from db_dedup.store.changes import Change
 from db_dedup.store.clock import utc_now
@@ -54,6 +55,7 @@ class TableVerdicts:
 
     def questions(self, limit: int) -> list[Question]:
         """Pairs that tell most about where the rule should draw its line, and that nobody has judged."""
+        require_count(limit, "limit")
         database = self._database
         with database.errors_told():
             with database.engine.connect() as connection:
@@ -73,7 +75,8 @@ class TableVerdicts:
         Raises:
             ScanRunningError: a scan by other settings is at work, and would not know of them.
         """
-        given = [self._give(some, shown) for some in batches(labels, _LABELS_A_TRANSACTION)]
+        texts = self._with_text_keys(labels_of(labels))
+        given = [self._give(some, shown) for some in batches(texts, _LABELS_A_TRANSACTION)]
         return GivenVerdicts(
             sum(part.kept for part in given),
             tuple(fault for part in given for fault in part.faults),
@@ -81,8 +84,17 @@ class TableVerdicts:
             any(part.is_queued for part in given),
         )
 
-    def withdraw(self, key_a: str, key_b: str) -> GivenVerdicts:
+    def withdraw(self, key_a: RowKey, key_b: RowKey) -> GivenVerdicts:
         """Forget what was said of two rows as they are now; a fault tells if that was nothing."""
+        (label,) = self._with_text_keys([PairLabel(key_a, key_b, is_duplicate=True)])
+        return self._withdraw(*_keys(label))
+
+    def _with_text_keys(self, labels: Sequence[PairLabel]) -> list[PairLabel]:
+        with self._database.errors_told(), self._database.engine.connect() as connection:
+            self._access.require_stored(connection)
+            return self._access.labels(connection, labels)
+
+    def _withdraw(self, key_a: str, key_b: str) -> GivenVerdicts:
         tables = self._database.tables
 
         def write(connection: Connection, stored: StoredTable, digests: Digests) -> GivenVerdicts:
@@ -181,7 +193,8 @@ class TableVerdicts:
 
 
 def _keys(label: PairLabel) -> tuple[str, str]:
-    return label.key_a, label.key_b
+    """The row keys of a label, which are text by now."""
+    return str(label.key_a), str(label.key_b)
 
 
 def _fault(label: PairLabel, digests: Digests) -> str | None:
@@ -191,7 +204,8 @@ def _fault(label: PairLabel, digests: Digests) -> str | None:
             return f"row {key[:40]!r} is not there"
         if digests[key] == NOTHING_TO_SAY:
             return f"row {key[:40]!r} has no text"
-    if digests[label.key_a] == digests[label.key_b]:
+    one, other = _keys(label)
+    if digests[one] == digests[other]:
         return "they agree in every weighted column, and are copies whatever is said of them"
     return None
 

@@ -23,10 +23,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.batches import Rows
 from db_dedup.dialects.grants import Grants
-from db_dedup.dialects.keys import refuse_unusable_key
+from db_dedup.dialects.keys import given_key, key_value_text, refuse_unusable_key
 from db_dedup.dialects.triggers import FoundTrigger, QueueTrigger, TriggerPlan, TriggerTarget
 from db_dedup.errors import DedupError
-from db_dedup.records import Family, SourceColumn
+from db_dedup.records import Family, RowKey, SourceColumn
 from db_dedup.schema.tables import Namespace
 
 
@@ -151,6 +151,18 @@ class Dialect(ABC):
             parts = [self.json_item(row_key, i) for i in range(len(columns))]
         pairs = zip(columns, parts, strict=True)
         return and_(*(self.key_equals(column, alias.c[column.name], part) for column, part in pairs))
+
+    def given_key(self, columns: Sequence[SourceColumn], given: RowKey) -> str:
+        """The row key that a caller means by its text, by a value of Python's, or by a tuple of values.
+
+        Raises:
+            InvalidArgumentError: the number of values, or the type of one, is not that of the columns.
+        """
+        return given_key(columns, given, self.key_value_text)
+
+    def key_value_text(self, column: SourceColumn, value: object) -> str | None:
+        """One key column for a value of Python's; None where the column takes none of its type."""
+        return key_value_text(column, value)
 
     @abstractmethod
     def key_text(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:

@@ -1,13 +1,25 @@
 """What the row keys of all databases have in common."""
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from numbers import Integral
+from typing import Final
+from uuid import UUID
 
 from sqlalchemy import ColumnElement, Text, literal_column
 
-from db_dedup.errors import ConfigError
-from db_dedup.records import SourceColumn
+from db_dedup.errors import ConfigError, InvalidArgumentError
+from db_dedup.records import Family, RowKey, SourceColumn
+
+KeyValueText = Callable[[SourceColumn, object], str | None]
+"""The text of one key column for a value of Python; None where the column takes none of its type."""
 
 _INEXACT = ("FLOAT", "REAL", "DOUBLE")
+_SCALED: Final = re.compile(r"(?:DECIMAL|NUMERIC)\((\d+)(?:, *(\d+))?\)", re.IGNORECASE)
+_UUID_DIGITS: Final = 32
 
 
 def refuse_unusable_key(column: SourceColumn, unusable: Sequence[str]) -> None:
@@ -37,3 +49,93 @@ def between_commas(parts: Sequence[ColumnElement[str]]) -> list[ColumnElement[st
     for i, part in enumerate(parts):
         pieces += [sql_text(","), part] if i else [part]
     return [*pieces, sql_text("]")]
+
+
+def given_key(columns: Sequence[SourceColumn], given: RowKey, text_of: KeyValueText) -> str:
+    """The row key that a caller means.
+
+    Args:
+        columns: of the key.
+        given: the row key as text; or the value of the one column; or a tuple with a value for each column.
+        text_of: how this database writes a value.
+
+    Raises:
+        InvalidArgumentError: the number of values, or the type of one, is not that of the columns.
+    """
+    if isinstance(given, str):
+        return str.__str__(given)
+    values = tuple(given) if isinstance(given, tuple | list) else (given,)
+    if len(values) != len(columns):
+        names = ", ".join(repr(column.name) for column in columns)
+        raise InvalidArgumentError(
+            f"the key has {len(columns)} column(s), {names}, and {_shown(given)} has {len(values)} value(s)"
+        )
+    texts = [_required(column, value, text_of) for column, value in zip(columns, values, strict=True)]
+    return texts[0] if len(texts) == 1 else json.dumps(texts, ensure_ascii=False, separators=(",", ":"))
+
+
+def key_value_text(column: SourceColumn, value: object) -> str | None:
+    """How PostgreSQL, MariaDB and MySQL write a value of Python's in a row key; None for a wrong type."""
+    text: str | None = None
+    match column.family, value:
+        case _, str():
+            text = str.__str__(value)
+        case Family.BOOLEAN, bool():
+            text = str(int(value))
+        case _, bool():
+            pass
+        case Family.NUMBER, Integral() | Decimal():
+            text = _number_text(column, value if isinstance(value, Decimal) else Decimal(int(value)))
+        case Family.DATE, datetime() if not is_day(column):
+            text = _moment_text(value)
+        case Family.DATE, date() if not isinstance(value, datetime):
+            text = value.isoformat() if is_day(column) else f"{value.isoformat()} 00:00:00"
+        case Family.BINARY, bytes():
+            text = value.hex()
+        case _, UUID():
+            text = uuid_text(column, value)
+    return text
+
+
+def uuid_text(column: SourceColumn, value: UUID) -> str | None:
+    """As its 32 digits where there is room for no more, which is what SQLAlchemy stores, or as bytes."""
+    if column.family is Family.BINARY or column.max_length == _UUID_DIGITS:
+        return value.hex
+    return None if column.family in (Family.DATE, Family.TIME, Family.BOOLEAN) else str(value)
+
+
+def is_day(column: SourceColumn) -> bool:
+    """Whether it is a date without a time."""
+    return column.type_name.upper() == "DATE"
+
+
+def _required(column: SourceColumn, value: object, text_of: KeyValueText) -> str:
+    text = text_of(column, value)
+    if text is None:
+        raise InvalidArgumentError(
+            f"key column {column.name!r} ({column.type_name or 'no type'}) takes no "
+            f"{type(value).__name__}: give a value of its type, or its text"
+        )
+    return text
+
+
+def _number_text(column: SourceColumn, value: Decimal) -> str | None:
+    """With as many decimal places as the column has."""
+    if not value.is_finite():
+        return None
+    scaled = _SCALED.match(column.type_name)
+    if scaled is None:
+        return format(value, "f")
+    text = format(value, f".{int(scaled[2] or 0)}f")
+    return text if Decimal(text) == value else format(value, "f")
+
+
+def _moment_text(value: datetime) -> str:
+    """In UTC, the fraction of its second without zeros at the end."""
+    moment = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
+    text = moment.isoformat(" ")
+    return text.rstrip("0") if moment.microsecond else text
+
+
+def _shown(given: object) -> str:
+    return repr(given)[:80]

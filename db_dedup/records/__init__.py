@@ -15,6 +15,7 @@ from db_dedup.records.health import DeadChange as DeadChange
 from db_dedup.records.health import HotBlock as HotBlock
 from db_dedup.records.health import PastScan as PastScan
 from db_dedup.records.health import TableStatus as TableStatus
+from db_dedup.records.keys import RowKey as RowKey
 from db_dedup.records.labels import GivenVerdicts as GivenVerdicts
 from db_dedup.records.labels import JudgedTexts as JudgedTexts
 from db_dedup.records.labels import PairLabel as PairLabel
@@ -95,6 +96,19 @@ class Match:
     distance: int
     similarity: float | None
     group_id: str | None
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What a check found of one record.
+
+    Attributes:
+        matches: the nearest first.
+        too_little_text: nothing could be judged.
+    """
+
+    matches: list[Match]
+    too_little_text: bool
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from db_dedup.records.keys import RowKey
+
 
 @dataclass(frozen=True)
 class PairLabel:
     """What somebody says of two rows, named by their keys."""
 
-    key_a: str
-    key_b: str
+    key_a: RowKey
+    key_b: RowKey
     is_duplicate: bool
 
 

@@ -1,10 +1,12 @@
-"""The one-row look-up: which stored fingerprints are near, which rows are copies. From the indexes alone."""
+"""The look-up: which stored fingerprints are near, which rows are copies. From the indexes alone."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import (
     BigInteger,
     CompoundSelect,
@@ -16,10 +18,39 @@ from sqlalchemy import (
     union_all,
 )
 
-from db_dedup.schema.types import to_signed, to_unsigned
+from db_dedup.schema.types import to_signed
 from db_dedup.store.fingerprints import FingerprintStore
 
 _IDS_A_QUERY = 1000
+_ASKED_A_QUERY: Final = 32
+_VALUES_A_QUERY: Final = 4000
+_ROWS_A_COMPARISON: Final = 65_536
+
+
+class Asked(NamedTuple):
+    """A fingerprint whose neighbours are wanted.
+
+    Attributes:
+        fingerprint: unsigned 64 bits.
+        block_values: for each of the four blocks the values to look up.
+    """
+
+    fingerprint: int
+    block_values: Sequence[Sequence[int]]
+
+
+class Near(NamedTuple):
+    """p pairs of an asked fingerprint and a stored row, each once.
+
+    Attributes:
+        which: int64[p], positions of the asked fingerprints.
+        ids: int64[p], of the rows.
+        distances: int64[p], bits.
+    """
+
+    which: NDArray[np.int64]
+    ids: NDArray[np.int64]
+    distances: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -38,36 +69,60 @@ class StoredRow:
     group_key: str | None
 
 
-def find_near(
-    connection: Connection,
-    store: FingerprintStore,
-    block_values: Sequence[Sequence[int]],
-    fingerprint: int,
-    radius: int,
-) -> dict[int, int]:
-    """id -> distance in bits of every row within the radius that is no copy.
+def find_near(connection: Connection, store: FingerprintStore, asked: Sequence[Asked], radius: int) -> Near:
+    """Find every row within the radius of each asked fingerprint that is no copy.
 
     Args:
         connection: leads to our tables.
         store: whose rows.
-        block_values: for each of the four blocks the values to look up.
-        fingerprint: unsigned 64 bits.
+        asked: up to 32 of them are looked up by one statement.
         radius: bits.
     """
-    signed = to_signed(fingerprint)
-    blocks = tuple(i for i, values in enumerate(block_values, 1) if values)
-    parameters: dict[str, Any] = {f"values_{i}": block_values[i - 1] for i in blocks}
-    parameters |= {"fingerprint": signed, "radius": radius}
-    near = {}
-    for row_id, stored in connection.execute(_near_query(store, blocks), parameters):
-        distance = to_unsigned(stored ^ signed).bit_count()
-        if distance <= radius:
-            near[row_id] = distance
-    return near
+    found = [Near(*(np.empty(0, np.int64) for _ in range(3)))]
+    for first, some in _statements(asked):
+        ids, values = _sharing_a_block(connection, store, some, radius)
+        fingerprints = np.array([one.fingerprint for one in some], np.uint64)
+        for start in range(0, ids.size, _ROWS_A_COMPARISON):
+            part = slice(start, start + _ROWS_A_COMPARISON)
+            distances = np.bitwise_count(fingerprints[:, None] ^ values[None, part]).astype(np.int64)
+            which, rows = np.nonzero(distances <= radius)
+            found.append(Near(which + first, ids[part][rows], distances[which, rows]))
+    return Near(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+
+def _statements(asked: Sequence[Asked]) -> Iterator[tuple[int, Sequence[Asked]]]:
+    """(position of the first, those that one statement looks up)."""
+    if not asked:
+        return
+    size = max(1, *map(len, asked[0].block_values))
+    count = max(1, min(_ASKED_A_QUERY, _VALUES_A_QUERY // size))
+    for first in range(0, len(asked), count):
+        yield first, asked[first : first + count]
+
+
+def _sharing_a_block(
+    connection: Connection, store: FingerprintStore, asked: Sequence[Asked], radius: int
+) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """(int64[n] ids, uint64[n] fingerprints) of rows that share a block value with some, each row once.
+
+    Where the database can count bits, only of those that are near one of them.
+    """
+    blocks = tuple(i for i, values in enumerate(asked[0].block_values, 1) if values)
+    parameters: dict[str, Any] = {"radius": radius}
+    for i in blocks:
+        parameters[f"values_{i}"] = sorted({value for one in asked for value in one.block_values[i - 1]})
+    # The database keeps two statements, for one fingerprint and for many: the last one fills up the others.
+    count = 1 if len(asked) == 1 else _ASKED_A_QUERY
+    for place in range(count):
+        parameters[f"fingerprint_{place}"] = to_signed(asked[min(place, len(asked) - 1)].fingerprint)
+    rows = connection.execute(_near_query(store, blocks, count), parameters).all()
+    ids, places = np.unique(np.fromiter((row[0] for row in rows), np.int64, len(rows)), return_index=True)
+    signed = np.fromiter((row[1] for row in rows), np.int64, len(rows))
+    return ids, signed[places].view(np.uint64)
 
 
 @lru_cache(maxsize=64)
-def _near_query(store: FingerprintStore, blocks: tuple[int, ...]) -> CompoundSelect[Any]:
+def _near_query(store: FingerprintStore, blocks: tuple[int, ...], count: int) -> CompoundSelect[Any]:
     """Query for (id, signed fingerprint) of every row that shares a block value, once for each it shares.
 
     Kept, since building it takes longer than the look-up. Where the database cannot count bits, nothing is
@@ -75,20 +130,17 @@ def _near_query(store: FingerprintStore, blocks: tuple[int, ...]) -> CompoundSel
     """
     table = store.tables.fingerprint
     stored = type_coerce(table.c.fingerprint, BigInteger)
-    hamming = store.dialect.hamming(stored, bindparam("fingerprint", type_=BigInteger))
+    distances = [
+        store.dialect.hamming(stored, bindparam(f"fingerprint_{place}", type_=BigInteger))
+        for place in range(count)
+    ]
+    is_near = [distance <= bindparam("radius") for distance in distances if distance is not None]
     queries = []
     for i in blocks:
         has_value = store.dialect.is_one_of(table.c[f"block_{i}"], f"values_{i}")
         query = store.dialect.in_one_process(select(table.c.id, stored).where(has_value, store.mine))
-        queries.append(query if hamming is None else query.where(hamming <= bindparam("radius")))
+        queries.append(query.where(or_(*is_near)) if is_near else query)
     return union_all(*queries)
-
-
-def find_by_digest(connection: Connection, store: FingerprintStore, digest: bytes) -> list[int]:
-    """ids of the rows with this digest that are no copies."""
-    table = store.tables.fingerprint
-    query = select(table.c.id).where(table.c.digest == digest, store.mine, table.c.copy_of.is_(None))
-    return list(connection.execute(query).scalars())
 
 
 def read_classes(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> list[StoredRow]:

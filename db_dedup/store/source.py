@@ -35,7 +35,7 @@ from db_dedup.config import WatchedTable
 from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.batches import batches
 from db_dedup.errors import ConfigError, DedupError, RowKeyError
-from db_dedup.records import Family, SourceColumn, SourceRow, SourceTable
+from db_dedup.records import Family, RowKey, SourceColumn, SourceRow, SourceTable
 from db_dedup.records.pages import cut_pages
 from db_dedup.schema.types import MAX_KEY_LENGTH
 from db_dedup.store.inspection import check_columns, check_names, resolve_key
@@ -216,25 +216,30 @@ class Source:
             if found is not None:
                 raise self._not_found_by_key(found)
 
-    def row_from(self, connection: Connection, record: Mapping[str, object]) -> SourceRow:
-        """A record that is not stored (yet), as a row without a key; what it leaves out is NULL.
+    def rows_from(self, connection: Connection, records: Sequence[Mapping[str, object]]) -> list[SourceRow]:
+        """Records that are not stored (yet), as rows without a key; what one leaves out is NULL.
 
         Args:
             connection: leads to the user's rows; only a type that the database alone knows is asked for.
-            record: column name -> value.
-
-        Raises:
-            UnknownNameError: it names a column that the table does not have.
+            records: column name -> value; UnknownNameError for a column that the table does not have.
         """
-        check_names(record, self.table)
+        for record in records:
+            check_names(record, self.table)
         columns = [*self._value_columns, *(c for _, c in self._within)]
-        given = [(c, record.get(c.name)) for c in columns]
         with self._settled(connection):
-            stored = self._dialect.as_stored(connection, given)
+            stored = self._dialect.as_stored(
+                connection, [(c, r.get(c.name)) for r in records for c in columns]
+            )
+        return [self._keyless(stored[i : i + len(columns)]) for i in range(0, len(stored), len(columns))]
+
+    def row_key_of(self, given: RowKey) -> str:
+        """The row key that a caller means; InvalidArgumentError where the table can have no such key."""
+        return self._dialect.given_key(self.key_columns, given)
+
+    def _keyless(self, values: Sequence[object]) -> SourceRow:
         count = len(self._value_columns)
-        texts = map(canonical_text, stored[:count], [c.family for c in self._value_columns])
-        within = self._within_text(stored[count:])
-        return SourceRow(row_key="", order_value=None, values=tuple(texts), within=within)
+        texts = map(canonical_text, values[:count], [c.family for c in self._value_columns])
+        return SourceRow("", None, tuple(texts), self._within_text(values[count:]))
 
     def _settled(self, connection: Connection) -> AbstractContextManager[None]:
         return self._dialect.settled(connection) if self._depends_on_session else nullcontext()

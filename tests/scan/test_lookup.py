@@ -1,7 +1,7 @@
 """The one-row look-up misses nothing, and answers from the block indexes alone."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -14,7 +14,7 @@ from db_dedup.app import Database as DedupDatabase
 from db_dedup.flow.candidates import block_values
 from db_dedup.sample import Sample
 from db_dedup.store.fingerprints import FingerprintStore, RowFingerprint
-from db_dedup.store.lookup import find_near
+from db_dedup.store.lookup import Asked, find_near
 from db_dedup.store.reader import Reader
 from tests.scan.conftest import fill_database, watch
 from tests.servers import Database
@@ -63,14 +63,29 @@ def test_the_look_up_equals_brute_force(database: Database, kind: str) -> None:
         *(int(v) ^ (1 << 63) ^ (1 << 5) for v in values[3:6]),
         int(rng.integers(2**62)),
     ]
+    many = [*asked, *values[-40:].tolist()]
     with database.engine.connect() as connection:
         number_of = {row_id: int(key) for key, row_id in store.read_ids(Reader.of(connection)).items()}
         for radius in RADII:
             for fingerprint in asked:
-                near = find_near(connection, store, block_values(fingerprint, radius), fingerprint, radius)
+                (near,) = near_each(connection, store, [fingerprint], radius)
                 distances = np.bitwise_count(values ^ np.uint64(fingerprint))
                 wanted = {int(i): int(distances[i]) for i in np.flatnonzero(distances <= radius)}
                 assert {number_of[i]: distance for i, distance in near.items()} == wanted
+            together = near_each(connection, store, many, radius)
+            assert together == [near_each(connection, store, [one], radius)[0] for one in many]
+
+
+def near_each(
+    connection: Connection, store: FingerprintStore, asked: Sequence[int], radius: int
+) -> list[dict[int, int]]:
+    """For each asked fingerprint id -> distance."""
+    near: list[dict[int, int]] = [{} for _ in asked]
+    found = find_near(connection, store, [Asked(one, block_values(one, radius)) for one in asked], radius)
+    for which, row_id, distance in zip(*(part.tolist() for part in found), strict=True):
+        assert row_id not in near[which]
+        near[which][row_id] = distance
+    return near
 
 
 def test_copies_are_no_candidates(database: Database) -> None:
@@ -82,23 +97,27 @@ def test_copies_are_no_candidates(database: Database) -> None:
             connection, store.tables.fingerprint, "id", ("copy_of",), [(i, ids[0]) for i in ids[1:]]
         )
     with database.engine.connect() as connection:
-        assert list(find_near(connection, store, block_values(1 << 63, 3), 1 << 63, 3)) == [ids[0]]
+        assert near_each(connection, store, [1 << 63], 3) == [{ids[0]: 0}]
 
 
-@pytest.mark.parametrize("radius", quick_first([3, 7, 11]))
-def test_the_look_up_uses_the_block_indexes_and_nothing_else(database: Database, radius: int) -> None:
+@pytest.mark.parametrize("radius_and_count", quick_first([(3, 30), (3, 1), (7, 1), (11, 1), (11, 7)]))
+def test_the_look_up_uses_the_block_indexes_and_nothing_else(
+    database: Database, radius_and_count: tuple[int, int]
+) -> None:
+    radius, count = radius_and_count
     values = np.random.default_rng(5).integers(0, 2**64, 20_000, dtype=np.uint64)
     store = store_fingerprints(database, values)
     store.dialect.refresh_statistics(database.engine, store.tables.fingerprint)
     if database.name == "postgresql":
         vacuum(database)
-    fingerprint = int(values[17])
+    asked = values[17 : 17 + count].tolist()
     with database.engine.connect() as connection, captured(connection) as statements:
         if database.name == "postgresql":  # a larger table, too, would make it start workers
             connection.execute(text("SET parallel_setup_cost = 0"))
             connection.execute(text("SET parallel_tuple_cost = 0"))
             statements.clear()
-        find_near(connection, store, block_values(fingerprint, radius), fingerprint, radius)
+        near_each(connection, store, asked, radius)
+        assert len(statements) == 1
         used, reads_table = PLANS[database.name](connection, *statements[0])
     assert used == {store.tables.namespace.name(f"fingerprint_block_{i}") for i in (1, 2, 3, 4)}
     # SQLite takes a generated column for all the columns it could be made of, so no index of ours covers it.

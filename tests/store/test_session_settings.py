@@ -91,7 +91,7 @@ def test_postgresql(
         if not autocommit:
             assert [row for page in source.read_pages(connection) for row in page] == [expected]
         for value in given:
-            assert source.row_from(connection, {"body": value}).values == expected.values, value
+            assert source.rows_from(connection, [{"body": value}])[0].values == expected.values, value
 
 
 def test_a_value_that_is_none_of_its_type(postgresql_database: Database) -> None:
@@ -100,10 +100,10 @@ def test_a_value_that_is_none_of_its_type(postgresql_database: Database) -> None
     for autocommit in (False, True):
         with odd_session(postgresql_database, autocommit=autocommit) as connection:
             for value in ("no range", {"a": 1}, object):
-                row = source.row_from(connection, {"body": value})
+                row = source.rows_from(connection, [{"body": value}])[0]
                 assert row.values != ("empty",)
                 assert connection.execute(text("SELECT 1")).scalar_one() == 1
-            assert source.row_from(connection, {"body": None}).values == ("",)
+            assert source.rows_from(connection, [{"body": None}])[0].values == ("",)
 
 
 def test_a_check_in_another_time_zone(postgresql_database: Database) -> None:

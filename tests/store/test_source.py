@@ -236,10 +236,10 @@ def test_a_record_that_is_not_stored(database: Database) -> None:
     [stored] = rows_of(database, source)
     record = petition(1, created_at="2019-02-14T20:00:00")
     with database.engine.connect() as connection:
-        assert source.row_from(connection, record) == SourceRow("", None, stored.values, stored.within)
-        assert source.row_from(connection, {}).values == ("", "", "")
+        assert source.rows_from(connection, [record])[0] == SourceRow("", None, stored.values, stored.within)
+        assert source.rows_from(connection, [{}])[0].values == ("", "", "")
         with pytest.raises(UnknownNameError, match="tittle"):
-            source.row_from(connection, {"tittle": "x"})
+            source.rows_from(connection, [{"tittle": "x"}])[0]
 
 
 def test_key_that_is_too_long(database: Database) -> None:

@@ -59,6 +59,10 @@ class SQLiteDialect(Dialect):
         """A database in memory is one connection's own."""
         return not sessions.is_in_memory(engine.url)
 
+    def key_value_text(self, column: SourceColumn, value: object) -> str | None:
+        """As SQLAlchemy and the driver store it."""
+        return keys.key_value_text(column, value)
+
     def key_text(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
         """Integers and texts as stored; what has another storage class than it seems to have says so."""
         return keys.key_text(column, value)

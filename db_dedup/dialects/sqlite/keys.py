@@ -16,8 +16,12 @@ that reads like hexadecimal digits is written as `n'10'`.
 import json
 import re
 from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Final
+from uuid import UUID
 
 from sqlalchemy import (
     REAL,
@@ -41,7 +45,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import LargeBinary
 
-from db_dedup.dialects.keys import between_commas, concatenate, sql_text
+from db_dedup.dialects.keys import between_commas, concatenate, is_day, sql_text, uuid_text
 from db_dedup.records import Family, SourceColumn
 
 _BLOB_OF_HEX: Final = (
@@ -95,6 +99,35 @@ def key_equals(
     return and_(
         value.bool_op("=")(_value_of(column, text)), collate(key_text(column, value), "BINARY") == text
     )
+
+
+def key_value_text(column: SourceColumn, value: object) -> str | None:
+    """How SQLAlchemy and the driver store a value of Python's, as a key; None for a wrong type.
+
+    A moment has six decimal places, as SQLAlchemy writes it, and no time zone.
+    """
+    text: str | None = None
+    match column.family, value:
+        case _, str():
+            text = str.__str__(value)
+        case Family.BOOLEAN, bool():
+            text = str(int(value))
+        case _, bool():
+            pass
+        case Family.NUMBER | Family.BINARY | Family.OTHER, Integral():
+            text = str(int(value))
+            text = f"n'{text}'" if _is_blob(column) and len(text) % 2 == 0 else text
+        case Family.NUMBER | Family.OTHER, Decimal() if value.is_finite():
+            text = f"{float(value):.15g}" if value % 1 else f"{value:.0f}"
+        case Family.DATE, datetime() if not is_day(column):
+            text = value.replace(tzinfo=None).isoformat(" ", "microseconds")
+        case Family.DATE, date() if not isinstance(value, datetime):
+            text = value.isoformat() if is_day(column) else f"{value.isoformat()} 00:00:00.000000"
+        case _, bytes():
+            text = value.hex() if _is_blob(column) else f"x'{value.hex()}'"
+        case _, UUID():
+            text = uuid_text(column, value)
+    return text
 
 
 def is_found_by_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[bool]:

@@ -1,33 +1,39 @@
-"""Is this text a duplicate? The one-row look-up, with the rule of the stored recipe."""
+"""Are these texts duplicates? The look-up of records, with the rule of the stored recipe."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from sqlalchemy import Connection
 
 from db_dedup.config import WatchedTable
+from db_dedup.dialects.batches import batches
 from db_dedup.engines.embedded.meeting import find_meeting
-from db_dedup.engines.embedded.queued import Queued, similarities_with
+from db_dedup.engines.embedded.queued import Queued, pair_similarities
 from db_dedup.engines.embedded.table_scan import MEASURE_OF
-from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter, row_fingerprints
+from db_dedup.engines.fingerprinter import Fingerprinter, row_fingerprints
 from db_dedup.engines.row_texts import NOTHING_TO_SAY
 from db_dedup.flow.candidates import block_values
-from db_dedup.flow.sketches import Sketches
-from db_dedup.records import Match, SourceRow
+from db_dedup.records import CheckResult, Match, RowKey, SourceRow
 from db_dedup.store.bands import put_bands
 from db_dedup.store.fingerprints import FingerprintStore
-from db_dedup.store.lookup import StoredRow, find_by_digest, find_near, read_classes
+from db_dedup.store.lookup import Asked, StoredRow, find_near, read_classes
+from db_dedup.store.neighbours import heads_of
 from db_dedup.store.source import Source
-from db_dedup.store.verdicts import digest_pair, rejected_among
+from db_dedup.store.verdicts import DigestPair, digest_pair, rejected_among
 
+_RECORDS_A_ROUND: Final = 256
 
-@dataclass(frozen=True)
-class CheckResult:
-    """What a check found, nearest first; `too_little_text` says that nothing could be judged."""
+Record = Mapping[str, object]
+"""Column name -> value; a column that is left out is NULL."""
 
-    matches: list[Match]
-    too_little_text: bool
+_Candidate = tuple[int, StoredRow]
+"""Place of a record, a row that it may duplicate."""
+
+_Scores = dict[tuple[int, int], float | None]
+"""(place of a record, id of a class that it duplicates) -> similarity, None where none is asked for."""
 
 
 class Lookup:
@@ -39,145 +45,216 @@ class Lookup:
         self._source = source
         self._fingerprinter = Fingerprinter(watched)
 
+    def row_key_of(self, given: RowKey) -> str:
+        """The row key that a caller means; InvalidArgumentError where the table can have no such key."""
+        return self._source.row_key_of(given)
+
     def check(
         self,
         connection: Connection,
-        record: Mapping[str, object],
+        records: Sequence[Record],
         source_connection: Connection | None = None,
         queued: Queued | None = None,
-    ) -> CheckResult:
-        """Stored rows that a full scan would pair with this record, if it were the latest row.
+        own_keys: Sequence[str | None] | None = None,
+    ) -> list[CheckResult]:
+        """For each record the stored rows that a full scan would pair with it, if it were the latest row.
+
+        The records are not compared with each other. So many statements are run for some hundred records as
+        for one, but for long lists of values, which are cut.
 
         Args:
             connection: leads to our tables.
-            record: column name -> value.
+            records: n records.
             source_connection: leads to the user's rows; left out, the first one does.
             queued: rows that are judged as they are now, and not as they are stored.
+            own_keys: for each record the row key under which it is stored or will be, None where it has none;
+                no row duplicates itself.
         """
-        row = self._source.row_from(source_connection or connection, record)
-        done = self._fingerprinter.fingerprint([row.values], [row.within])
-        matches = self._find_stored(connection, row, done, source_connection or connection, queued)
-        if queued is not None:
-            rejected = self._rejected_with(connection, done.digests[0], queued.done.digests)
-            matches += queued.matches(self._watched, row, done, rejected)
-        is_too_little = not done.has_fingerprint[0] and not matches
-        return CheckResult(sorted(matches, key=_nearest_first), is_too_little)
+        found: list[CheckResult] = []
+        theirs = source_connection or connection
+        own = own_keys or [None] * len(records)
+        for some in batches(zip(records, own, strict=True), _RECORDS_A_ROUND, lambda _: 0):
+            rows = self._source.rows_from(theirs, [record for record, _ in some])
+            round_ = _Round(self, connection, theirs, rows, [key for _, key in some], queued)
+            found += round_.run()
+        return found
 
-    def read_queued(
-        self, connection: Connection, row_keys: Sequence[str], own_key: str | None = None
-    ) -> Queued:
-        """Rows of the queue, as they are now; the row of the own key counts as gone."""
-        others = [row_key for row_key in row_keys if row_key != own_key]
-        rows = list(self._source.read_rows(connection, others))
+    def read_queued(self, connection: Connection, row_keys: Sequence[str]) -> Queued:
+        """Rows of the queue, as they are now."""
+        rows = list(self._source.read_rows(connection, row_keys))
         stored = self._store.find_rows(connection, row_keys)
         known = [stored[row.row_key].digest if row.row_key in stored else None for row in rows]
         done = self._fingerprinter.fingerprint([r.values for r in rows], [r.within for r in rows], known)
-        gone = frozenset() if own_key is None else frozenset([own_key])
-        return Queued(frozenset(row_keys) | gone, rows, done)
+        return Queued(frozenset(row_keys), rows, done)
 
-    def put(self, connection: Connection, row_key: str, record: Mapping[str, object]) -> None:
-        """Store the fingerprint of a record under a new row key, so that it is found from now on; which pairs
-        it makes is left to the worker."""
-        if self._store.find_rows(connection, [row_key]):
-            return
-        row = replace(self._source.row_from(connection, record), row_key=row_key)
-        done = self._fingerprinter.fingerprint([row.values], [row.within])
-        self._store.insert_rows(connection, row_fingerprints([row], done))
-        if self._watched.rule.bands and done.has_fingerprint[0]:
-            (stored,) = self._store.find_rows(connection, [row_key]).values()
-            put_bands(connection, self._store, {stored.id: done.sketches.bytes_of(0)})
+    def put(self, connection: Connection, records: Mapping[str, Record]) -> None:
+        """Store the fingerprints of records under new row keys, so that they are found from now on.
 
-    def _find_stored(
+        Which pairs they make is left to the worker. What is stored already stays as it is.
+        """
+        there = self._store.find_rows(connection, list(records))
+        new = [row_key for row_key in records if row_key not in there]
+        keyless = self._source.rows_from(connection, [records[row_key] for row_key in new])
+        rows = [replace(row, row_key=row_key) for row_key, row in zip(new, keyless, strict=True)]
+        done = self._fingerprinter.fingerprint([r.values for r in rows], [r.within for r in rows])
+        self._store.insert_rows(connection, row_fingerprints(rows, done))
+        if self._watched.rule.bands:
+            stored = self._store.find_rows(connection, new)
+            places = np.flatnonzero(done.has_fingerprint).tolist()
+            put_bands(connection, self._store, {stored[new[i]].id: done.sketches.bytes_of(i) for i in places})
+
+
+class _Round:
+    """Some records, on their way through."""
+
+    def __init__(
         self,
+        lookup: Lookup,
         connection: Connection,
-        row: SourceRow,
-        done: FingerprintedRows,
         source_connection: Connection,
+        rows: Sequence[SourceRow],
+        own_keys: Sequence[str | None],
         queued: Queued | None,
-    ) -> list[Match]:
-        passed_over = queued.passed_over if queued is not None else frozenset()
-        equal = self._find_equal(connection, done.digests[0])
-        if not done.has_fingerprint[0]:
-            copies = read_classes(connection, self._store, equal)
-            return [Match(c.row_key, 0, 1.0, c.group_key) for c in copies if c.row_key not in passed_over]
-        near = self._find_near(connection, int(done.fingerprints[0]), done.sketches)
-        near |= dict.fromkeys(equal, 0)
-        classes = read_classes(connection, self._store, list(near))
-        stored = [r for r in classes if r.row_key not in passed_over]
-        # Of each class the head speaks, or where that is passed over another row of the same text.
-        speakers = {r.class_id: r for r in sorted(stored, key=lambda r: r.id == r.class_id)}
-        candidates = [r for r in speakers.values() if r.class_id not in equal]
-        candidates = self._without_rejected(connection, done.digests[0], candidates)
-        confirmed = self._confirm(source_connection, row, done, candidates)
-        confirmed |= dict.fromkeys(equal, 1.0)
+    ) -> None:
+        self._watched, self._store, self._source = lookup._watched, lookup._store, lookup._source
+        self._fingerprinter = lookup._fingerprinter
+        self._connection, self._source_connection = connection, source_connection
+        self._rows, self._own_keys, self._queued = rows, own_keys, queued
+        self._done = self._fingerprinter.fingerprint([r.values for r in rows], [r.within for r in rows])
+
+    def run(self) -> list[CheckResult]:
+        """The results, in the order of the records."""
+        found = self._find_stored()
+        if self._queued is not None:
+            for matches, more, own in zip(found, self._find_queued(), self._own_keys, strict=True):
+                matches.extend(match for match in more if match.row_key != own)
         return [
-            Match(r.row_key, near[r.class_id], confirmed[r.class_id], r.group_key)
-            for r in stored
-            if r.class_id in confirmed
+            CheckResult(sorted(matches, key=_nearest_first), not has_fingerprint and not matches)
+            for matches, has_fingerprint in zip(found, self._done.has_fingerprint.tolist(), strict=True)
         ]
 
-    def _find_equal(self, connection: Connection, digest: bytes) -> list[int]:
-        return [] if digest == NOTHING_TO_SAY else find_by_digest(connection, self._store, digest)
+    def _find_queued(self) -> list[list[Match]]:
+        assert self._queued is not None  # noqa: S101 - the caller has looked
+        digests = {*self._done.digests, *self._queued.done.digests}
+        return self._queued.matches(self._watched, self._rows, self._done, self._rejected(digests))
 
-    def _without_rejected(
-        self, connection: Connection, digest: bytes, candidates: Sequence[StoredRow]
-    ) -> list[StoredRow]:
-        """Those that nobody has said to be no duplicate of this text."""
-        rejected = self._rejected_with(connection, digest, [candidate.digest for candidate in candidates])
-        return [candidate for candidate in candidates if candidate.digest not in rejected]
+    def _find_stored(self) -> list[list[Match]]:
+        equal = self._find_equal()
+        near = self._find_near()
+        for distances, ids in zip(near, equal, strict=True):
+            distances.update(dict.fromkeys(ids, 0))
+        candidates = self._candidates(near)
+        asked = [(one, row) for one, row in _speakers(candidates) if row.class_id not in equal[one]]
+        scores = self._confirm(self._without_rejected(asked))
+        scores |= {(one, class_id): 1.0 for one, ids in enumerate(equal) for class_id in ids}
+        found: list[list[Match]] = [[] for _ in self._rows]
+        for one, row in candidates:
+            if (one, row.class_id) in scores:
+                distance, score = near[one][row.class_id], scores[one, row.class_id]
+                found[one].append(Match(row.row_key, distance, score, row.group_key))
+        return found
 
-    def _rejected_with(self, connection: Connection, digest: bytes, others: Sequence[bytes]) -> set[bytes]:
-        """Those of the other texts that somebody has said to be no duplicate of this one."""
-        tables, table_id = self._store.tables, self._store.table_id
-        rejected = rejected_among(connection, tables, table_id, {digest, *others})
-        return {other for other in others if digest_pair(digest, other) in rejected}
+    def _find_equal(self) -> list[list[int]]:
+        """For each record the ids of the rows of the same text that are no copies."""
+        wanted = sorted({digest for digest in self._done.digests if digest != NOTHING_TO_SAY})
+        ids: dict[bytes, list[int]] = defaultdict(list)
+        for row in heads_of(self._connection, self._store, wanted):
+            ids[row.digest].append(row.id)
+        return [ids.get(digest, []) for digest in self._done.digests]
 
-    def _find_near(self, connection: Connection, fingerprint: int, sketch: Sketches) -> dict[int, int]:
-        """id -> distance in bits of the candidates, whichever way they were proposed."""
-        radius = self._watched.rule.radius
-        near = find_near(connection, self._store, block_values(fingerprint, radius), fingerprint, radius)
-        if self._watched.rule.bands:
-            for met in find_meeting(connection, self._store, sketch):
-                distances = np.bitwise_count(met.fingerprints ^ np.uint64(fingerprint))
-                near |= zip(met.ids.tolist(), distances.tolist(), strict=True)
+    def _find_near(self) -> list[dict[int, int]]:
+        """For each record id -> distance in bits of the candidates, whichever way they were proposed."""
+        near: list[dict[int, int]] = [{} for _ in self._rows]
+        records = np.flatnonzero(self._done.has_fingerprint)
+        fingerprints, radius = self._done.fingerprints[records], self._watched.rule.radius
+        asked = [Asked(value, block_values(value, radius)) for value in fingerprints.tolist()]
+        found = find_near(self._connection, self._store, asked, radius)
+        parts = [(found.which, found.ids, found.distances)]
+        if self._watched.rule.bands and records.size:
+            for met in find_meeting(self._connection, self._store, self._done.sketches.take(records)):
+                distances = np.bitwise_count(met.fingerprints ^ fingerprints[met.which])
+                parts.append((met.which, met.ids, distances.astype(np.int64)))
+        for which, ids, distances in parts:
+            triples = zip(records[which].tolist(), ids.tolist(), distances.tolist(), strict=True)
+            for one, row_id, distance in triples:
+                near[one][row_id] = distance
         return near
 
-    def _confirm(
-        self, connection: Connection, row: SourceRow, done: FingerprintedRows, candidates: Sequence[StoredRow]
-    ) -> dict[int, float | None]:
-        """id of the class -> similarity of the candidates that are duplicates, None where none is asked for.
+    def _candidates(self, near: Sequence[Mapping[int, int]]) -> list[_Candidate]:
+        """The rows of the classes that are near each record, but those that are judged in another way."""
+        passed_over = self._queued.passed_over if self._queued is not None else frozenset()
+        classes: dict[int, list[StoredRow]] = defaultdict(list)
+        for row in read_classes(self._connection, self._store, sorted({i for ids in near for i in ids})):
+            if row.row_key not in passed_over:
+                classes[row.class_id].append(row)
+        return [
+            (one, row)
+            for one, ids in enumerate(near)
+            for class_id in ids
+            for row in classes[class_id]
+            if row.row_key != self._own_keys[one]
+        ]
+
+    def _without_rejected(self, candidates: Sequence[_Candidate]) -> list[_Candidate]:
+        """Those that people have not labelled as no duplicates of the record's text."""
+        digests = self._done.digests
+        rejected = self._rejected(
+            {digest for one, row in candidates for digest in (digests[one], row.digest)}
+        )
+        return [
+            (one, row) for one, row in candidates if digest_pair(digests[one], row.digest) not in rejected
+        ]
+
+    def _rejected(self, digests: Collection[bytes]) -> set[DigestPair]:
+        return rejected_among(self._connection, self._store.tables, self._store.table_id, digests)
+
+    def _confirm(self, candidates: Sequence[_Candidate]) -> _Scores:
+        """The candidates that are duplicates.
 
         Their texts are read again; a row that has changed since it was stored is left to the next scan.
         """
-        measure = MEASURE_OF[self._watched.rule.similarity]
-        if not candidates:
-            return {}
-        if measure is None and not self._watched.within:
-            return {candidate.class_id: None for candidate in candidates}
-        confirmed: dict[int, float | None] = {}
-        for some in self._source.batches(candidates):
-            confirmed |= self._confirm_read(connection, row, done, some)
-        return confirmed
+        if MEASURE_OF[self._watched.rule.similarity] is None and not self._watched.within:
+            return {(one, row.class_id): None for one, row in candidates}
+        records_of: dict[str, list[int]] = defaultdict(list)
+        for one, row in candidates:
+            records_of[row.row_key].append(one)
+        rows = {row.row_key: row for _, row in candidates}
+        scores: _Scores = {}
+        for some in self._source.batches(rows.values()):
+            scores |= self._confirm_read(some, records_of)
+        return scores
 
     def _confirm_read(
-        self, connection: Connection, row: SourceRow, done: FingerprintedRows, candidates: Sequence[StoredRow]
-    ) -> dict[int, float | None]:
+        self, candidates: Sequence[StoredRow], records_of: Mapping[str, Sequence[int]]
+    ) -> _Scores:
         """The same by the texts of these candidates."""
-        ids = {candidate.row_key: candidate for candidate in candidates}
-        rows = list(self._source.read_rows(connection, list(ids)))
-        stored = [ids[r.row_key].digest for r in rows]
+        stored = {candidate.row_key: candidate for candidate in candidates}
+        rows = list(self._source.read_rows(self._source_connection, list(stored)))
+        known = [stored[row.row_key].digest for row in rows]
         others = self._fingerprinter.fingerprint(
-            [r.values for r in rows], [r.within for r in rows], stored, compares_known=True
+            [r.values for r in rows], [r.within for r in rows], known, compares_known=True
         )
-        is_fresh = [before == now for before, now in zip(stored, others.digests, strict=True)]
-        agrees = [r.within == row.within for r in rows]
-        scores = similarities_with(MEASURE_OF[self._watched.rule.similarity], done, others)
-        threshold = self._watched.rule.threshold
+        pairs = [
+            (one, place)
+            for place, row in enumerate(rows)
+            if known[place] == others.digests[place]
+            for one in records_of[row.row_key]
+            if row.within == self._rows[one].within
+        ]
+        left, right = np.array(pairs, np.int32).reshape(-1, 2).T
+        measure, threshold = MEASURE_OF[self._watched.rule.similarity], self._watched.rule.threshold
+        scores = pair_similarities(measure, self._done, others, left, right)
         return {
-            ids[r.row_key].class_id: score
-            for r, score, fresh, agree in zip(rows, scores, is_fresh, agrees, strict=True)
-            if fresh and agree and (score is None or score >= threshold)
+            (one, stored[rows[place].row_key].class_id): score
+            for (one, place), score in zip(pairs, scores, strict=True)
+            if score is None or score >= threshold
         }
+
+
+def _speakers(candidates: Sequence[_Candidate]) -> list[_Candidate]:
+    """For each record one row of each class: the head, or where it is passed over another row of its text."""
+    heads_last = sorted(candidates, key=lambda candidate: candidate[1].id == candidate[1].class_id)
+    return list({(one, row.class_id): (one, row) for one, row in heads_last}.values())
 
 
 def _nearest_first(match: Match) -> tuple[int, float, str]:

@@ -20,7 +20,7 @@ from db_dedup.flow.candidates import block_values
 from db_dedup.flow.fingerprint_index import FingerprintIndex
 from db_dedup.store import neighbours
 from db_dedup.store.fingerprints import FingerprintStore
-from db_dedup.store.lookup import find_near
+from db_dedup.store.lookup import Asked, find_near
 from db_dedup.store.neighbours import AnswerRow
 from db_dedup.store.ordering import Receipt
 from db_dedup.store.pairs import StoredPairs, concatenate_pairs
@@ -98,12 +98,13 @@ class PairSearch:
                 which.append(places + first)
                 ids.append(near)
         else:
-            for place, row in enumerate(asked):
-                value = row.fingerprint or 0
-                blocks = block_values(value, self._radius)
-                found = find_near(self._connection, self._store, blocks, value, self._radius)
-                which.append(np.full(len(found), place, np.int64))
-                ids.append(np.fromiter(found, np.int64, len(found)))
+            looked_up = [
+                Asked(value, block_values(value, self._radius))
+                for value in (row.fingerprint or 0 for row in asked)
+            ]
+            found = find_near(self._connection, self._store, looked_up, self._radius)
+            which.append(found.which)
+            ids.append(found.ids)
         return _Proposed(np.concatenate(which), np.concatenate(ids))
 
     def _met(self, asked: Sequence[AnswerRow], places: Places) -> Iterator[_Proposed]:

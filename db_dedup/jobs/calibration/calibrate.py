@@ -145,7 +145,7 @@ def _by_key(rows: WideRows, labels: Iterable[PairLabel]) -> tuple[dict[RowPair, 
     labelled: dict[RowPair, bool] = {}
     not_there = 0
     for label in labels:
-        a, b = number_of.get(label.key_a), number_of.get(label.key_b)
+        a, b = number_of.get(str(label.key_a)), number_of.get(str(label.key_b))
         if a is None or b is None or a == b:
             not_there += 1
         else:

@@ -1,0 +1,114 @@
+"""Are these records duplicates of stored rows? Checks on a connection of ours, or on one of the caller's."""
+
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.orm import Session
+
+from db_dedup.app.arguments import Record, SyncBind, iterable_of, records_of, sync_bind
+from db_dedup.app.asynchronous import AsyncBind, bridged, is_async
+from db_dedup.app.blocking_check import BlockingCheck
+from db_dedup.app.database import Database
+from db_dedup.app.table_access import TableAccess
+from db_dedup.engines.embedded.lookup import Lookup
+from db_dedup.errors import InvalidArgumentError
+from db_dedup.records import CheckResult, RowKey
+from db_dedup.store.watched_tables import StoredTable
+
+_T = TypeVar("_T")
+
+
+class TableChecks:
+    """Checks records against the stored rows of one table."""
+
+    def __init__(self, database: Database, access: TableAccess, name: str) -> None:
+        self._database, self._access, self._name = database, access, name
+        self._prepared: tuple[StoredTable, Lookup] | None = None
+
+    def run(
+        self,
+        given: SyncBind | AsyncBind | None,
+        records: Iterable[Record],
+        row_keys: Iterable[RowKey | None] | None,
+        block: bool,
+        result_of: Callable[[list[CheckResult]], _T],
+    ) -> _T | Coroutine[Any, Any, _T]:
+        """The results of n records; to be awaited where the connection is one of asyncio's.
+
+        Args:
+            given: the connection or session; None for one of ours.
+            records: n records.
+            row_keys: n keys, None for those that are not known; or None where none is.
+            block: keep others out until the caller's transaction ends.
+            result_of: what to make of the results.
+        """
+        checked = records_of(records)
+        keys = _keys_of(row_keys, len(checked))
+        if keys is not None and not block:
+            raise InvalidArgumentError("a row key is for a check that blocks: write block=True")
+        if block and (given is None or isinstance(given, AsyncEngine)):
+            raise InvalidArgumentError(
+                "a check that blocks works in a transaction of yours: hand over its connection or session"
+            )
+
+        def work(bind: SyncBind | None) -> _T:
+            with self._database.errors_told():
+                if block and bind is not None:
+                    return result_of(self._check_blocking(_flushed(bind), checked, keys))
+                with self.connected(bind) as (ours, theirs):
+                    return result_of(self._lookup(ours, theirs).check(ours, checked, theirs))
+
+        if is_async(given):
+            return bridged(self._database, given, work)
+        return work(sync_bind(given))
+
+    @contextmanager
+    def connected(self, given: SyncBind | None) -> Iterator[tuple[Connection, Connection]]:
+        """A connection to our tables and one to the user's rows: the given one, as far as it goes."""
+        if isinstance(given, Session):
+            given = given.connection()
+        if given is not None and not self._database.is_apart:
+            yield given, given
+            return
+        with self._database.engine.connect() as ours:
+            if given is not None:
+                yield ours, given
+                return
+            with self._database.reading(ours) as theirs:
+                yield ours, theirs
+
+    def _check_blocking(
+        self, connection: Connection, records: Sequence[Record], keys: Sequence[RowKey | None] | None
+    ) -> list[CheckResult]:
+        checker = BlockingCheck(self._database, self._name, lambda c: self._lookup(c, c))
+        return checker.check(connection, records, keys or [None] * len(records))
+
+    def _lookup(self, connection: Connection, source_connection: Connection) -> Lookup:
+        """Made once, and again when a scan has switched to another recipe."""
+        prepared = self._prepared
+        stored = self._access.require_scanned(connection, check_schema=prepared is None).require_current()
+        if prepared is None or not stored.is_alike(prepared[0]):
+            watched, source = self._access.inspected(connection, stored.watched, source_connection)
+            prepared = stored, Lookup(watched, self._access.store(stored), source)
+            self._prepared = prepared
+        return prepared[1]
+
+
+def _keys_of(given: Iterable[RowKey | None] | None, count: int) -> list[RowKey | None] | None:
+    if given is None:
+        return None
+    keys = list(iterable_of(given, "row_keys", "row keys"))
+    if len(keys) != count:
+        raise InvalidArgumentError(f"there are {count} records and {len(keys)} row keys: give one for each")
+    return keys
+
+
+def _flushed(bind: SyncBind) -> Connection:
+    """The connection; what a session has not written yet is written."""
+    if isinstance(bind, Session):
+        bind.flush()
+        return bind.connection()
+    return bind
