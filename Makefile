@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_USE_PEP517 := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak lint types floors bench docs
+.PHONY: help demo test soak lint types floors bench docs wheel
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 8
@@ -38,6 +38,9 @@ bench: $(VENV)/with-test $(VENV)/with-peers  ## Measure speed and quality (DATA=
 
 docs: $(VENV)/plain  ## Write the reference of the command line anew
 	$(BIN)/python docs/generate.py
+
+wheel: $(VENV)/with-build  ## Build the wheel and the sdist of this version into dist/
+	$(BIN)/python -m hatchling build --clean --directory dist
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }

@@ -25,6 +25,7 @@ Written by `make docs` from the commands themselves; each shows the same with `-
 
 Data goes to stdout; messages and progress bars go to stderr, and the bars only where stderr is a terminal.
 Every option can also be given by the environment variable that its help names; the option wins.
+`db-dedup --version` prints the version.
 What a command returns to the shell: [errors and exit codes](errors.md).
 """
 

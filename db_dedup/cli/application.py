@@ -6,9 +6,11 @@ import re
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Annotated
 
 import typer
 
+from db_dedup import __version__
 from db_dedup.cli.attach import attach
 from db_dedup.cli.calibrate import calibrate
 from db_dedup.cli.check import check
@@ -65,6 +67,23 @@ for command in (
     uninstall,
 ):
     app.command()(command)
+
+
+def _print_version(is_asked_for: bool) -> None:
+    """Print name and version on stdout, and end."""
+    if is_asked_for:
+        typer.echo(f"db-dedup {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options_of_all_commands(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """Take the options that come before a command."""
 
 
 def _refuse_stray_passwords(arguments: Sequence[str]) -> None:

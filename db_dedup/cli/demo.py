@@ -17,9 +17,11 @@ from db_dedup.cli.side_by_side import side_by_side
 from db_dedup.cli.terminal import TerminalProgress, say
 from db_dedup.config import Settings
 from db_dedup.errors import ConfigError
+from db_dedup.frames.csv_file import write_csv
 from db_dedup.sample import Sample, generate_petitions
 
 DATABASE_NAME: Final = "petitions.db"
+CSV_NAME: Final = "petitions.csv"
 SETTINGS_NAME: Final = "dedup.toml"
 SETTINGS: Final = f"""\
 [database]
@@ -67,6 +69,7 @@ def demo(
     _prepare_folder(folder)
     sample = generate_petitions(rows, seed)
     (folder / SETTINGS_NAME).write_text(SETTINGS, encoding="utf-8")
+    _write_csv(folder / CSV_NAME, sample)
     with closing(Database(f"sqlite:///{folder / DATABASE_NAME}", create=True)) as database:
         with database.engine.begin() as connection:
             fill(connection, sample)
@@ -93,10 +96,16 @@ def fill(connection: Connection, sample: Sample) -> None:
     connection.execute(insert(petitions), rows)
 
 
+def _write_csv(path: Path, sample: Sample) -> None:
+    """Write the same petitions as a file, for `db-dedup file`."""
+    names = petitions.columns.keys()
+    write_csv(path, names, ([getattr(petition, name) for name in names] for petition in sample.petitions))
+
+
 def _prepare_folder(folder: Path) -> None:
     """Only what an earlier demo left is replaced."""
     folder.mkdir(parents=True, exist_ok=True)
-    ours = {DATABASE_NAME, SETTINGS_NAME, f"{DATABASE_NAME}-journal"}
+    ours = {CSV_NAME, DATABASE_NAME, SETTINGS_NAME, f"{DATABASE_NAME}-journal"}
     strangers = [path.name for path in folder.iterdir() if path.name not in ours]
     if strangers:
         raise ConfigError(
@@ -149,12 +158,14 @@ def _show_score(dedup: Deduplicator, sample: Sample) -> None:
 
 
 def _say_next(folder: Path) -> None:
+    """Name the next commands, a line each, so that they can be pasted into a shell."""
     lines = f"""
 Next, in {folder}:
-  db-dedup groups petitions --limit 10      the largest groups
-  db-dedup pairs petitions --format csv     all pairs, for a spreadsheet
+  db-dedup groups petitions --limit 10   # the largest groups
+  db-dedup pairs petitions --format csv  # all pairs, for a spreadsheet
+  db-dedup file {CSV_NAME}            # the same petitions from a file, without a database
   echo '{{"title": "...", "content": "...", "region": "..."}}' | db-dedup check petitions
   sqlite3 {DATABASE_NAME} 'SELECT * FROM dedup_duplicates_of_petitions LIMIT 5'
-With your own database: db-dedup init --url sqlite:///your.db, then upgrade and scan."""  # noqa: S608 - to be read, not run
+With your own database: db-dedup init --url sqlite:///your.db, then scan --dry-run, upgrade and scan."""  # noqa: S608 - to be read, not run
     for line in lines.splitlines():
         say(line)

@@ -7,6 +7,7 @@ from typing import Any, Final
 from db_dedup.errors import ConfigError
 from db_dedup.frames.csv_file import read_csv, write_csv
 from db_dedup.frames.excel_file import read_excel, write_excel
+from db_dedup.frames.extras import load
 from db_dedup.frames.groups import RowGroups
 from db_dedup.frames.parquet_file import read_parquet, write_parquet
 from db_dedup.frames.sheet import Sheet
@@ -14,7 +15,8 @@ from db_dedup.frames.sheet import Sheet
 _CSV: Final = (".csv", ".tsv", ".txt")
 _WORKBOOKS: Final = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 _PARQUET: Final = (".parquet", ".pq")
-_WRITTEN: Final = (".csv", ".xlsx", ".parquet")
+_WRITTEN: Final = {".csv": None, ".xlsx": ("xlsxwriter", "excel"), ".parquet": ("pyarrow", "parquet")}
+"""What can be written, with the library that does it and the extra that brings it."""
 
 
 def read_file(path: Path, encoding: str | None = None, sheet: str | None = None) -> Sheet:
@@ -47,6 +49,7 @@ def check_output(path: Path, source: Path) -> None:
 
     Raises:
         ConfigError: Its ending is not known, its folder is not there, or it is the file that is read.
+        MissingExtraError: The library that writes it is not installed.
     """
     if path.suffix.lower() not in _WRITTEN:
         raise ConfigError(f"--out {path} should end in {', '.join(_WRITTEN)}")
@@ -54,6 +57,8 @@ def check_output(path: Path, source: Path) -> None:
         raise ConfigError(f"--out {path}: there is no folder {path.parent}")
     if path.exists() and path.samefile(source):
         raise ConfigError(f"--out {path} is the file that is read: name another one")
+    if needed := _WRITTEN[path.suffix.lower()]:
+        load(*needed)
 
 
 def write_file(path: Path, source: Path, sheet: Sheet, groups: RowGroups) -> None:

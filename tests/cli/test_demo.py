@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,21 @@ from tests.cli.conftest import fail, succeed
 
 def test_the_demo_runs_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = succeed("demo", "--rows", "300", "--folder", "twins")
-    assert {path.name for path in (folder / "twins").iterdir()} == {"petitions.db", "dedup.toml"}
+    assert {path.name for path in (folder / "twins").iterdir()} == {
+        "petitions.csv",
+        "petitions.db",
+        "dedup.toml",
+    }
     assert f"{len(generate_petitions(300, 1).pairs)} pairs" in first.stderr
     assert first.stdout.count("of 64 bits differ") == 3
     shown = [line for line in first.stdout.splitlines() if "petition " in line]
     assert len({line.split("┃")[2].strip() for line in shown}) == 3
+
+    title, *commands, advice = first.stderr.rpartition("\n\n")[2].splitlines()
+    assert title == "Next, in twins:"
+    programs = [shlex.split(command, comments=True)[0] for command in commands]
+    assert programs == ["db-dedup", "db-dedup", "db-dedup", "echo", "sqlite3"]
+    assert advice.startswith("With your own database: db-dedup init ")
 
     again = succeed("demo", DB_DEDUP_DEMO_ROWS="300", DB_DEDUP_DEMO_FOLDER="twins")
     assert again.stdout == first.stdout
@@ -24,7 +35,9 @@ def test_the_demo_runs_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir("twins")
     (status,) = succeed("status", "--json").json()
     assert status["rows"] == 300
-    assert succeed("groups", "petitions", "--format", "json").json()
+    groups = succeed("groups", "petitions", "--format", "json").json()
+    of_file = succeed("file", "petitions.csv", "--within", "region", "--json").json()["groups"]
+    assert [group["size"] for group in of_file] == [group["size"] for group in groups]
 
 
 def test_a_folder_with_other_files_is_left_alone(folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sqlite3
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from python_calamine import CalamineWorkbook
 from db_dedup.frames.excel_file import write_excel
 from db_dedup.frames.parquet_file import write_parquet
 from db_dedup.sample import Sample
-from tests.cli.conftest import fail, succeed
+from tests.cli.conftest import fail, run, succeed
 
 NAMES = ["编号", "title", "content", "upvotes"]
 
@@ -88,6 +89,19 @@ def test_answers_are_written_to_workbooks_and_parquet(letters: Path, rows: list[
     succeed("file", "letters.parquet", "--out", "typed.parquet", "--limit", "0")
     typed = pyarrow.parquet.read_table("typed.parquet")
     assert typed.schema.field("upvotes").type == pyarrow.int64()
+
+
+@pytest.mark.parametrize(
+    ("out", "module", "extra"),
+    [("found.xlsx", "xlsxwriter", "excel"), ("found.parquet", "pyarrow", "parquet")],
+)
+def test_a_missing_extra_is_named_before_the_work(
+    out: str, module: str, extra: str, letters: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)  # importing it fails
+    result = run("file", str(letters), "--out", out)
+    assert f'pip install "db-dedup[{extra}]"' in str(result.error)
+    assert result.stderr == ""  # nothing was read
 
 
 def test_a_database_may_be_kept(letters: Path, rows: list[list[Any]]) -> None:

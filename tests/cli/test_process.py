@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+from db_dedup import __version__
 from tests.servers import Database
 
 COMMAND = (sys.executable, "-m", "db_dedup.cli")
@@ -48,3 +49,8 @@ def test_a_reader_that_has_enough_ends_the_output_quietly(scanned: Database) -> 
 def test_json_nested_without_end_is_refused() -> None:
     done = start("check", "petitions", stdin=b"[" * 100_000)
     assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)
+
+
+def test_the_version_goes_to_stdout() -> None:
+    done = start("--version")
+    assert (done.returncode, done.stdout.decode(), done.stderr) == (0, f"db-dedup {__version__}\n", b"")
