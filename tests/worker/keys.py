@@ -51,7 +51,8 @@ class Key:
             Column(name, Declared(type_name), primary_key=self.is_constrained, nullable=False)
             for name, type_name in self.types.items()
         ]
-        return columns if self.is_constrained else [*columns, Column(NUMBER, Integer, unique=True)]
+        # Not unique: MySQL locks the gaps in which it looks for a second one, also at READ COMMITTED.
+        return columns if self.is_constrained else [*columns, Column(NUMBER, Integer, index=True)]
 
     def of_row(self, row: int) -> dict[str, Any]:
         """The values of a row."""
