@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from db_dedup.amounts import counted
 from db_dedup.app import Database
 from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, Url, open_database
 from db_dedup.cli.terminal import say, visible
@@ -32,10 +31,8 @@ def uninstall(
         if dry_run:
             return
         if not yes:
-            question = (
-                f"Drop {counted(len(names), 'table, view or trigger', 'tables, views and triggers')}? "
-                "The answer is lost, no row of yours is."
-            )
+            what = "this table" if len(names) == 1 else f"these {len(names):,} tables, views and triggers"
+            question = f"Drop {what}? The answer is lost, no row of yours is."
             typer.confirm(question, abort=True, err=True)
         database.uninstall()
         say("db_dedup is no longer in this database")

@@ -50,7 +50,7 @@ def test_attach_and_detach(petitions: Database) -> None:
     assert queue(petitions) == [("100000", "U")]
     gone = succeed("detach", "petitions")
     assert gone.stderr == (
-        "petitions is detached: it has no trigger of ours, 1 queued changes are forgotten\n"
+        "petitions is detached: it has no trigger of ours, 1 queued change is forgotten\n"
     )
     assert queue(petitions) == []
 
