@@ -42,6 +42,6 @@ def _tell_version_table(database: Database) -> None:
     """Say whose it is: a host application's Alembic has a table of nearly the same name."""
     version = version_table(database.namespace)
     say(
-        f"{version.fullname} is db-dedup's own: it holds the revision of the tables above. "
-        "No other table is touched, nor the alembic_version of another program"
+        f"{version.fullname} is db-dedup's own and holds the revision of its tables: "
+        "the alembic_version of another program is another table, which is never touched"
     )
