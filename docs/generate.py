@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy.dialects import mysql, postgresql
 from typer.main import get_command
 
 from db_dedup.cli.application import app
@@ -51,13 +50,13 @@ def _section(name: str, command: Any) -> str:
 
 def _postgresql_script(part: str) -> str:
     wanted = Grants(Namespace("dedup", ""), "petitions", None, "duplicates_of_petitions", {}, [part])
-    return postgresql_grants.script(postgresql.dialect().identifier_preparer, wanted, "petitions_owner")
+    return postgresql_grants.script(wanted, "petitions_owner")
 
 
 def _mysql_script(part: str) -> str:
     view = "dedup_duplicates_of_petitions"
     wanted = Grants(Namespace(None, "dedup_"), "petitions", None, view, {}, [part])
-    return mysql_grants.script(mysql.dialect().identifier_preparer, wanted, "office")
+    return mysql_grants.script(wanted, "office")
 
 
 _SCRIPTS: Final[Mapping[str, Callable[[str], str]]] = {

@@ -219,7 +219,7 @@ class Database:
 
     def _table_views(self) -> list[str]:
         with self.engine.connect() as connection:
-            if migrate.current_revision(connection, self.namespace) is None:
+            if not migrate.is_installed(connection, self.namespace) or not self.is_installed(connection):
                 return []
             stored = watched_tables.list_tables(connection, self.tables)
         return [s.view_name for s in stored if s.view_name]

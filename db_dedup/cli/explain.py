@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from db_dedup.amounts import counted
 from db_dedup.cli.marked_tokens import marked_tokens
 from db_dedup.cli.options import DEFAULT_CONFIG, AsJson, Config, StoreUrl, TableName, Url, open_table
 from db_dedup.cli.output import print_json
@@ -57,7 +58,7 @@ def _table_row(
 ) -> tuple[str, Text, Text]:
     name = f"{visible(column.name)}\nweight {column.weight}"
     if distance and column.differing_bits is not None:
-        name += f"\n{column.differing_bits:.1f} of\n{distance} bits"
+        name += f"\n{column.differing_bits:.1f} of\n{counted(distance, 'bit')}"
     left = marked_tokens(column.tokens_a, append_left, colour, full)
     return name, left, marked_tokens(column.tokens_b, append_right, colour, full)
 

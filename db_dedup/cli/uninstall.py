@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from db_dedup.amounts import counted
 from db_dedup.app import Database
 from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, Url, open_database
 from db_dedup.cli.terminal import say, visible
@@ -32,10 +31,8 @@ def uninstall(
         if dry_run:
             return
         if not yes:
-            question = (
-                f"Drop {counted(len(names), 'table, view or trigger', 'tables, views and triggers')}? "
-                "The answer is lost, no row of yours is."
-            )
+            what = "this table" if len(names) == 1 else f"these {len(names):,} tables, views and triggers"
+            question = f"Drop {what}? The answer is lost, no row of yours is."
             typer.confirm(question, abort=True, err=True)
         database.uninstall()
         say("db_dedup is no longer in this database")
@@ -45,6 +42,6 @@ def _tell_version_table(database: Database) -> None:
     """Say whose it is: a host application's Alembic has a table of nearly the same name."""
     version = version_table(database.namespace)
     say(
-        f"{version.fullname} is db-dedup's own: it holds the revision of the tables above. "
-        "No other table is touched, nor the alembic_version of another program"
+        f"{version.fullname} is db-dedup's own and holds the revision of its tables: "
+        "the alembic_version of another program is another table, which is never touched"
     )

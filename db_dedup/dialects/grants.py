@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Final, cast
+
+from sqlalchemy import make_url
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.sql.compiler import IdentifierPreparer
 
 from db_dedup.schema.names import Namespace
 
@@ -65,6 +69,12 @@ class QuotedNames(dict[str, str]):
     def __missing__(self, name: str) -> str:
         """Write it."""
         return self._write(name)
+
+
+def script_preparer(name: str) -> IdentifierPreparer:
+    """What quotes names for a script: the drivers want a percent sign twice, a script has it once."""
+    kind = cast(type[DefaultDialect], make_url(f"{name}://").get_dialect())
+    return kind(paramstyle="named").identifier_preparer
 
 
 def fill(template: Path, parts: Iterable[str], names: Mapping[str, object]) -> str:

@@ -24,6 +24,8 @@ from db_dedup.store.pairs import (
 from db_dedup.store.reader import Reader
 
 _NONE = -1
+_ROWS_WITH_SKETCHES = 1_000
+"""At a time: each has dozens of entries all over the band table, and more would show no progress for long."""
 _GROUP_COLUMNS = ("copy_of", "group_id", "is_loose", "is_abridged", "group_size")
 
 
@@ -126,7 +128,7 @@ class AnswerDifference:
             delete_pairs(connection, store, self.lost.only(part))
         for connection, part in writing.slices(self.gained.count):
             insert_pairs(connection, store, self.gained.only(part), now)
-        for connection, ids in writing.parts(self.gone):
+        for connection, ids in writing.parts(self.gone, _ROWS_WITH_SKETCHES):
             drop_bands(connection, store, ids)
             store.delete_rows(connection, ids)
         _write_groups(writing, store, self.before, self.after, now)
@@ -173,7 +175,7 @@ def _differing_bands(
 
 
 def _write_bands(writing: Writing, store: FingerprintStore, found: _Bands) -> None:
-    for connection, ids in writing.parts(found.dropped):
+    for connection, ids in writing.parts(found.dropped, _ROWS_WITH_SKETCHES):
         drop_bands(connection, store, ids)
     for connection, ids in writing.parts(found.emptied):
         write_sketches(connection, store, [(row_id, None) for row_id in ids])

@@ -66,9 +66,11 @@ class Writing(ABC):
         """Something else than writing comes next."""
         return
 
-    def parts(self, items: Iterable[_Item]) -> Iterator[tuple[Connection, list[_Item]]]:
-        """Items to write, some at a time, each with the transaction to write them in."""
-        for part in batches(items, self._rows):
+    def parts(
+        self, items: Iterable[_Item], at_most: int | None = None
+    ) -> Iterator[tuple[Connection, list[_Item]]]:
+        """Items to write, some at a time, `at_most` so many, with the transaction to write them in."""
+        for part in batches(items, min(self._rows, at_most or self._rows)):
             yield self.connection(), part
             self._progress.advance(len(part))
 

@@ -133,7 +133,7 @@ def uninstall(connection: Connection, namespace: Namespace, view_names: Iterable
         The names of the views and tables that were there and are gone.
     """
     with schema_lock(connection, namespace):
-        if not _is_installed(connection, namespace):
+        if not is_installed(connection, namespace):
             return []
         before = _relations(connection, namespace)
         for name in view_names:
@@ -148,6 +148,16 @@ def current_revision(connection: Connection, namespace: Namespace) -> str | None
     return MigrationContext.configure(connection, opts=_options(namespace)).get_current_revision()
 
 
+def is_installed(connection: Connection, namespace: Namespace) -> bool:
+    """Whether there is anything of ours. A version table that names a revision and has none of our tables
+    beside it is that of another program."""
+    there = _relations(connection, namespace)
+    if str(version_table(namespace).name) not in there:
+        return False
+    is_empty = not MigrationContext.configure(connection, opts=_options(namespace)).get_current_heads()
+    return is_empty or any(str(t.name) in there for t in our_tables(namespace).metadata.tables.values())
+
+
 def is_current(connection: Connection, namespace: Namespace) -> bool:
     """Our tables are there, of the revision that this version needs."""
     return current_revision(connection, namespace) == head_revision()
@@ -157,6 +167,8 @@ def installed_names(
     connection: Connection, namespace: Namespace, view_names: Iterable[str] = ()
 ) -> list[str]:
     """The names of what `uninstall` would drop."""
+    if not is_installed(connection, namespace):
+        return []
     tables = our_tables(namespace).metadata.tables.values()
     ours = {str(table.name) for table in tables} | {str(version_table(namespace).name), *view_names}
     ours |= {namespace.name(base) for base in FIXED_VIEWS}
@@ -239,10 +251,6 @@ def _dialect_name(database: str) -> str:
     if name not in _DIALECTS:
         raise UnknownNameError("database", name, _DIALECTS)
     return name
-
-
-def _is_installed(connection: Connection, namespace: Namespace) -> bool:
-    return inspect(connection).has_table(version_table(namespace).name, schema=namespace.schema)
 
 
 def _relations(connection: Connection, namespace: Namespace) -> set[str]:

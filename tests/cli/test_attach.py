@@ -49,9 +49,7 @@ def test_attach_and_detach(petitions: Database) -> None:
         connection.execute(text("UPDATE petitions SET title = 'z' WHERE id = 100000"))
     assert queue(petitions) == [("100000", "U")]
     gone = succeed("detach", "petitions")
-    assert gone.stderr == (
-        "petitions is detached: it has no trigger of ours, 1 queued changes are forgotten\n"
-    )
+    assert gone.stderr == ("petitions is detached: it has no trigger of ours, 1 queued change is forgotten\n")
     assert queue(petitions) == []
 
 

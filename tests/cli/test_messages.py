@@ -14,7 +14,7 @@ from db_dedup import Deduplicator
 from db_dedup.amounts import counted
 from db_dedup.config import watched_table
 from db_dedup.errors import ConfigError, RecipeDiffersError, TableGoneError, UnknownNameError
-from tests.cli.conftest import fail, run, succeed, view, write_settings
+from tests.cli.conftest import fail, rows, run, succeed, view, write_settings
 from tests.servers import Database
 
 _OPINION = '{"title": "停水", "content": "小区停水三天，没有人来处理。"}'
@@ -190,3 +190,15 @@ def test_sqlite_has_no_accounts(scanned: Database) -> None:
     assert isinstance(error, ConfigError)
     assert "SQLite has no accounts" in str(error)
     assert "`db-dedup sql grants TABLE`" in str(fail("sql", "grants", "--url", scanned.url))
+
+
+def test_the_version_table_of_another_program_is_not_ours(petitions: Database) -> None:
+    """Not even under our name."""
+    theirs = view(petitions, "alembic_version")
+    schema = ["CREATE SCHEMA dedup"] if petitions.name == "postgresql" else []
+    make = [f"CREATE TABLE {theirs} (version_num VARCHAR(32))", f"INSERT INTO {theirs} VALUES ('ae1027a6')"]
+    do(petitions, *schema, *make)
+    for arguments in (("--dry-run",), ("--yes",)):
+        result = succeed("uninstall", *arguments)
+        assert (result.stdout, result.stderr) == ("", "nothing of db_dedup is in this database\n")
+    assert rows(petitions.engine, f"SELECT * FROM {theirs}") == [("ae1027a6",)]

@@ -11,7 +11,13 @@ from sqlalchemy import Engine, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects import dialect_for, open_engine
-from db_dedup.errors import DatabaseError, DatabaseUnavailableError, DedupError, StatementEndedError
+from db_dedup.errors import (
+    DatabaseError,
+    DatabaseUnavailableError,
+    DedupError,
+    DiskFullError,
+    StatementEndedError,
+)
 from tests.dialects.tables import run
 from tests.servers import Database
 
@@ -228,3 +234,36 @@ def test_disk_that_is_full(tmp_path: Path) -> None:
     found = fault(engine, limit, make, "INSERT INTO t VALUES (zeroblob(100000))")
     engine.dispose()
     assert str(found) == "the disk of the SQLite file, or of SQLite's temporary folder, is full"
+
+
+@pytest.mark.parametrize(
+    ("number", "message", "folder"),
+    [
+        (1114, "The table 'dedup_band' is full", "@@datadir"),
+        (1114, "The table '/var/lib/office/#sql7_1_0' is full", "@@tmpdir"),
+        (1021, "Disk full (dedup_band); waiting for someone to free some space", "@@datadir"),
+        (3, "Error writing file '/var/lib/office/MLfd=71' (Errcode: 28 No space left on device)", "@@tmpdir"),
+        (1026, "Error writing file './office/dedup_band.ibd' (Errcode: 28)", "@@datadir"),
+        (1026, "Error writing file './office/dedup_band.ibd' (Errcode: 5)", None),
+    ],
+)
+def test_which_disk_of_mariadb_is_full(
+    mariadb_database: Database, number: int, message: str, folder: str | None
+) -> None:
+    """The server raises what it says when a disk is full, which ours is not."""
+    signal = f"SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = \"{message}\""
+    found = fault(mariadb_database.engine, signal.replace(":", r"\:"))
+    assert isinstance(found, DiskFullError) == (folder is not None)
+    assert folder is None or f"(SELECT {folder}) is full: {message}" in str(found)
+
+
+def test_the_disk_of_postgresql_is_full(postgresql_database: Database) -> None:
+    message = 'could not extend file "base/5/16397": No space left on device'
+    found = fault(
+        postgresql_database.engine,
+        f"DO 'BEGIN RAISE EXCEPTION USING ERRCODE = ''53100'', MESSAGE = ''{message}''; END'".replace(
+            ":", r"\:"
+        ),
+    )
+    assert isinstance(found, DiskFullError)
+    assert str(found) == f"the disk of the server's data folder (SHOW data_directory) is full: {message}"

@@ -21,14 +21,14 @@ OTHER = {"term_frequency": "log"}
 
 
 class Noting:
-    """A progress that keeps the total of each step and how it advanced; only the matching has no total."""
+    """A progress that keeps the total of each step and how it advanced; only the search has no total."""
 
     def __init__(self) -> None:
         self.steps: dict[str, tuple[int, list[int]]] = {}
         self._at = ""
 
     def start(self, step: str, total: int | None) -> None:
-        assert total is not None or step == "matching"
+        assert total is not None or step in ("candidates", "matching")
         self._at = step
         self.steps[step] = total or 0, []
 
