@@ -151,7 +151,7 @@ def _say_next(folder: Path) -> None:
     lines = f"""
 Next, in {folder}:
   db-dedup groups petitions --limit 10      the largest groups
-  db-dedup pairs petitions --format csv     all pairs, for a spreadsheet
+  db-dedup pairs petitions --format csv     all pairs, for a program
   echo '{{"title": "...", "content": "...", "region": "..."}}' | db-dedup check petitions
   sqlite3 {DATABASE_NAME} 'SELECT * FROM dedup_duplicates_of_petitions LIMIT 5'
 With your own database: db-dedup init --url sqlite:///your.db, then upgrade and scan."""  # noqa: S608 - to be read, not run
