@@ -63,6 +63,7 @@ THOROUGH = (
     "triggers/test_stale.py",
     "upgrades/",
     "verify/test_damage.py::test_damaged_answers_on_the_servers",
+    "windows/",
     "worker/",
 )
 """What takes minutes: processes that are killed, servers that fail, long random histories. CI runs it all, as

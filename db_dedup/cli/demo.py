@@ -162,7 +162,7 @@ def _say_next(folder: Path) -> None:
     lines = f"""
 Next, in {folder}:
   db-dedup groups petitions --limit 10   # the largest groups
-  db-dedup pairs petitions --format csv  # all pairs, for a spreadsheet
+  db-dedup pairs petitions --format csv  # all pairs, for a program
   db-dedup file {CSV_NAME}            # the same petitions from a file, without a database
   echo '{{"title": "...", "content": "...", "region": "..."}}' | db-dedup check petitions
   sqlite3 {DATABASE_NAME} 'SELECT * FROM dedup_duplicates_of_petitions LIMIT 5'

@@ -134,3 +134,30 @@ def test_the_users_tables_are_not_dropped_by_a_where(petitions: Database) -> Non
         fail("scan", "petitions")
     with petitions.engine.connect() as connection:
         assert connection.scalar(text("SELECT count(*) FROM petitions")) == 120
+
+
+def test_a_part_of_a_date_is_taken_of_dates_only(database: Database) -> None:
+    kind = "VARCHAR(50)" if database.name in ("mariadb", "mysql") else "TEXT"
+    make(
+        database,
+        f"CREATE TABLE petitions (id INTEGER PRIMARY KEY, body VARCHAR(200), region {kind}, received {kind}, "
+        f"empty {kind}, year INTEGER, day DATE)",
+    )
+    rows = [{"id": i, "body": body} for i, body in enumerate((SAME, NEAR, OTHER))]
+    insert = "INSERT INTO petitions VALUES (:id, :body, '城东区', '2024-01-31', NULL, 2024, '2024-01-31')"
+    fill(database, insert, rows)
+    write_settings(database)
+    succeed("upgrade")
+    for column, fault in (("region", "no date was found"), ("year", "a column of the type INT")):
+        within = {"column": column, "by": "month"}
+        dedup = Deduplicator(database.engine, "petitions", {"body": 1}, within=within)
+        for job in (dedup.scan, dedup.preview, dedup.require_scannable):
+            with pytest.raises(
+                ConfigError, match=f'column = "{column}", by = "month" .*dates, not .*{fault}'
+            ):
+                job()
+    for column in ("received", "empty", "day"):
+        within = {"column": column, "by": "month"}
+        assert (
+            Deduplicator(database.engine, "petitions", {"body": 1}, within=within).preview().report.rows == 3
+        )
