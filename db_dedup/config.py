@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from db_dedup.errors import ConfigError, UnknownNameError
+from db_dedup.errors import ConfigError, InvalidArgumentError, UnknownNameError
 
 RECIPE_VERSION: Final = 2
 """Raised whenever the same settings would give other fingerprints, digests or sketches."""
@@ -24,7 +24,26 @@ StopWords = Literal["drop", "keep"]
 
 
 class _Frozen(BaseModel):
+    """Settings that do not change.
+
+    Raises:
+        InvalidArgumentError: when it is called with what it cannot take.
+    """
+
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def __init__(self, *args: object, **data: Any) -> None:
+        name = type(self).__name__
+        if args:
+            raise InvalidArgumentError(f"{name} takes its settings by name, as in Text(weight=2)")
+        try:
+            super().__init__(**data)
+        except ValidationError as error:
+            raise InvalidArgumentError(f"{name}: {_first_fault(error)}") from None
+
+    # Without this mark, as RootModel has it, pydantic would call the method for each part of a document, and
+    # could not say any more where in it a fault is.
+    vars(__init__)["__pydantic_base_init__"] = True
 
 
 class Text(_Frozen):
@@ -193,12 +212,15 @@ class Settings(_Frozen):
     tables: dict[str, WatchedTable] = Field(default_factory=dict)
 
     @classmethod
-    def from_file(cls, path: Path) -> Self:
+    def from_file(cls, path: Path | str) -> Self:
         """Read `dedup.toml`.
 
         Raises:
             ConfigError: it is not there, is no TOML, or says something we do not know.
         """
+        if not isinstance(path, Path | str):
+            raise InvalidArgumentError(f"path should be a Path or its text, not a {type(path).__name__}")
+        path = Path(path)
         try:
             document = tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -226,6 +248,8 @@ class Settings(_Frozen):
 
     def watched(self, name: str) -> WatchedTable:
         """The settings of one table."""
+        if not isinstance(name, str):
+            raise InvalidArgumentError(f"name should be the name of a table, not a {type(name).__name__}")
         if name not in self.tables:
             raise UnknownNameError("watched table", name, self.tables)
         return self.tables[name]

@@ -1,11 +1,13 @@
 """A user's database with our tables in it, or with our tables in a database of their own."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
 
 from sqlalchemy import URL, Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from db_dedup.app.arguments import require, require_text
 from db_dedup.app.health import read_health
@@ -19,6 +21,9 @@ from db_dedup.schema.locks import schema_lock
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.views import DropView
 from db_dedup.store import watched_tables
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncEngine
 
 
 class Database:
@@ -113,6 +118,7 @@ class Database:
 
     def downgrade(self, revision: str) -> None:
         """Take our tables back to an older revision, "base" for none; a scan makes the tables' views anew."""
+        require_text(revision, "revision")
         with self.errors_told():
             views = self._table_views()
             with self.dialect.write_transaction(self.engine) as connection:
@@ -153,7 +159,12 @@ class Database:
 
     def is_installed(self, connection: Connection) -> bool:
         """Whether there are tables of ours, of whatever revision."""
-        return migrate.current_revision(connection, self.namespace) is not None
+        require(connection, Connection, "connection", "a Connection of SQLAlchemy")
+        with self.errors_told():
+            return self._revision(connection) is not None
+
+    def _revision(self, connection: Connection) -> str | None:
+        return migrate.current_revision(connection, self.namespace)
 
     def require_schema(self) -> None:
         """Raise SchemaMissingError unless our tables are there and up to date."""
@@ -162,7 +173,9 @@ class Database:
 
     def require_schema_on(self, connection: Connection) -> None:
         """As `require_schema`, through this connection."""
-        revision = migrate.current_revision(connection, self.namespace)
+        require(connection, Connection, "connection", "a Connection of SQLAlchemy")
+        with self.errors_told():
+            revision = self._revision(connection)
         if revision is None:
             raise SchemaMissingError(
                 "the tables of db_dedup are not in this database: run `db-dedup upgrade`"
