@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import URL, Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from db_dedup.app.arguments import require, require_text
+from db_dedup.app.arguments import is_async_engine, require, require_text
 from db_dedup.app.health import read_health
 from db_dedup.dialects import Dialect, dialect_for, open_engine
 from db_dedup.errors import ConfigError, SchemaMissingError, TooMuchAtOnceError
@@ -201,14 +201,12 @@ class Database:
     def _opened(self, given: Engine | AsyncEngine | URL | str, create: bool) -> Engine:
         if isinstance(given, Engine):
             return given
-        require(given, AsyncEngine | URL | str, "engine", "an Engine of SQLAlchemy or a URL")
-        url = (
-            given.url.set(drivername=given.url.get_backend_name())
-            if isinstance(given, AsyncEngine)
-            else given
-        )
-        text = url.render_as_string(hide_password=False) if isinstance(url, URL) else url
-        self._own_engines.append(open_engine(text, create=create))
+        if is_async_engine(given):
+            given = given.url.set(drivername=given.url.get_backend_name())
+        if isinstance(given, URL):
+            given = given.render_as_string(hide_password=False)
+        require(given, str, "engine", "an Engine of SQLAlchemy or a URL")
+        self._own_engines.append(open_engine(str(given), create=create))
         return self._own_engines[-1]
 
     def _dialect_of(self, error: SQLAlchemyError) -> Dialect:
