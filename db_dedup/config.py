@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from db_dedup.encodings import read_utf8
-from db_dedup.errors import ConfigError, UnknownNameError
+from db_dedup.errors import ConfigError, InvalidArgumentError, UnknownNameError
 from db_dedup.setting_faults import first_fault
 
 RECIPE_VERSION: Final = 2
@@ -39,19 +39,23 @@ class _Frozen(BaseModel):
     """Settings of exact types: neither `"3"` nor `true` is a number.
 
     Raises:
-        ConfigError: with the setting, its value and what it takes.
+        InvalidArgumentError: with the setting, its value and what it takes.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    def __init__(self, /, **data: Any) -> None:
+    def __init__(self, *args: object, **data: Any) -> None:
+        name = type(self).__name__
+        if args:
+            raise InvalidArgumentError(f"{name} takes its settings by name, as in Text(weight=2)")
         try:
             super().__init__(**data)
         except ValidationError as error:
-            raise ConfigError(f"{type(self).__name__}: {first_fault(error, type(self))}") from None
+            raise InvalidArgumentError(f"{name}: {first_fault(error, type(self))}") from None
 
-    # pydantic then validates settings inside of others by itself, and the error names the whole place.
-    __init__.__dict__["__pydantic_base_init__"] = True
+    # Without this mark, as RootModel has it, pydantic would call the method for each part of a document, and
+    # could not say any more where in it a fault is.
+    vars(__init__)["__pydantic_base_init__"] = True
 
 
 class Text(_Frozen):
@@ -229,12 +233,15 @@ class Settings(_Frozen):
     model_config = ConfigDict(populate_by_name=True)
 
     @classmethod
-    def from_file(cls, path: Path) -> Self:
+    def from_file(cls, path: Path | str) -> Self:
         """Read `dedup.toml`.
 
         Raises:
             ConfigError: it is not there, is no TOML, or says something we do not know.
         """
+        if not isinstance(path, Path | str):
+            raise InvalidArgumentError(f"path should be a Path or its text, not a {type(path).__name__}")
+        path = Path(path)
         if not path.exists():
             raise ConfigError(f"no settings file {path}: `db-dedup init` writes one")
         text = read_utf8(path, "settings file")
@@ -261,6 +268,8 @@ class Settings(_Frozen):
 
     def watched(self, name: str) -> WatchedTable:
         """The settings of one table."""
+        if not isinstance(name, str):
+            raise InvalidArgumentError(f"name should be the name of a table, not a {type(name).__name__}")
         if name not in self.tables:
             raise UnknownNameError("watched table", name, self.tables)
         return self.tables[name]

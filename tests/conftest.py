@@ -70,6 +70,7 @@ THOROUGH = (
 well as the cases that `quick_first` keeps for it."""
 
 SPARING = (
+    "api/",
     "calibrate/",
     "cli/",
     "guest/",

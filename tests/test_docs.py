@@ -49,6 +49,7 @@ RUN = {
     "docs/reference/python.md",
 }
 NOT_RUN = {
+    "docs/how-to/fastapi.md": "tests/test_fastapi_example.py runs the whole of the service",
     "docs/how-to/live-beside-alembic.md": "a piece of a host's env.py",
     "docs/how-to/read-only-source.md": "it takes a replica; tests/guest/test_store_apart.py does",
     "docs/reference/grants.md": "tests/guest/test_grants.py runs it",

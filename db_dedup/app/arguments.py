@@ -1,13 +1,21 @@
 """What a caller hands over, checked before it is used: one clear line instead of an error from the depths."""
 
+from __future__ import annotations
+
+import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session, scoped_session
 
 from db_dedup.errors import InvalidArgumentError
 from db_dedup.records import PairLabel
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+ASYNCIO: Final = "sqlalchemy.ext.asyncio"
 
 _T = TypeVar("_T")
 
@@ -77,6 +85,12 @@ def labels_of(given: Iterable[PairLabel]) -> list[PairLabel]:
     for label in labels:
         require(label, PairLabel, "a label", "a PairLabel")
     return labels
+
+
+def is_async_engine(given: object) -> TypeGuard[AsyncEngine]:
+    """Whether it is an AsyncEngine; nobody has one before its module was imported."""
+    module = sys.modules.get(ASYNCIO)
+    return module is not None and isinstance(given, module.AsyncEngine)
 
 
 def sync_bind(given: object) -> SyncBind | None:

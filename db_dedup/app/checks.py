@@ -1,12 +1,16 @@
 """The checks of the Python API, for callers with and without asyncio."""
 
+from __future__ import annotations
+
 from collections.abc import Coroutine, Iterable
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from db_dedup.app.arguments import Record, SyncBind
-from db_dedup.app.asynchronous import AsyncBind
 from db_dedup.app.table_checks import TableChecks
 from db_dedup.records import CheckResult, Match, RowKey
+
+if TYPE_CHECKING:
+    from db_dedup.app.asynchronous import AsyncBind
 
 
 class Checks:

@@ -1,13 +1,15 @@
 """A user's database with our tables in it, or with our tables in a database of their own."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
 
 from sqlalchemy import URL, Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncEngine
 
-from db_dedup.app.arguments import require, require_text
+from db_dedup.app.arguments import is_async_engine, require, require_text
 from db_dedup.app.health import read_health
 from db_dedup.dialects import Dialect, dialect_for, open_engine
 from db_dedup.errors import ConfigError, DedupError, DiskFullError, SchemaMissingError, TooMuchAtOnceError
@@ -19,6 +21,9 @@ from db_dedup.schema.locks import schema_lock
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.views import DropView
 from db_dedup.store import watched_tables
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncEngine
 
 
 class Database:
@@ -113,6 +118,7 @@ class Database:
 
     def downgrade(self, revision: str) -> None:
         """Take our tables back to an older revision, "base" for none; a scan makes the tables' views anew."""
+        require_text(revision, "revision")
         with self.errors_told():
             views = self._table_views()
             with self.dialect.write_transaction(self.engine) as connection:
@@ -155,7 +161,12 @@ class Database:
 
     def is_installed(self, connection: Connection) -> bool:
         """Whether there are tables of ours, of whatever revision."""
-        return migrate.current_revision(connection, self.namespace) is not None
+        require(connection, Connection, "connection", "a Connection of SQLAlchemy")
+        with self.errors_told():
+            return self._revision(connection) is not None
+
+    def _revision(self, connection: Connection) -> str | None:
+        return migrate.current_revision(connection, self.namespace)
 
     def require_schema(self) -> None:
         """Raise SchemaMissingError unless our tables are there and up to date."""
@@ -164,7 +175,9 @@ class Database:
 
     def require_schema_on(self, connection: Connection) -> None:
         """As `require_schema`, through this connection."""
-        revision = migrate.current_revision(connection, self.namespace)
+        require(connection, Connection, "connection", "a Connection of SQLAlchemy")
+        with self.errors_told():
+            revision = self._revision(connection)
         if revision is None:
             raise SchemaMissingError(
                 "the tables of db_dedup are not in this database: run `db-dedup upgrade`"
@@ -190,14 +203,12 @@ class Database:
     def _opened(self, given: Engine | AsyncEngine | URL | str, create: bool) -> Engine:
         if isinstance(given, Engine):
             return given
-        require(given, AsyncEngine | URL | str, "engine", "an Engine of SQLAlchemy or a URL")
-        url = (
-            given.url.set(drivername=given.url.get_backend_name())
-            if isinstance(given, AsyncEngine)
-            else given
-        )
-        text = url.render_as_string(hide_password=False) if isinstance(url, URL) else url
-        self._own_engines.append(open_engine(text, create=create))
+        if is_async_engine(given):
+            given = given.url.set(drivername=given.url.get_backend_name())
+        if isinstance(given, URL):
+            given = given.render_as_string(hide_password=False)
+        require(given, str, "engine", "an Engine of SQLAlchemy or a URL")
+        self._own_engines.append(open_engine(str(given), create=create))
         return self._own_engines[-1]
 
     def _translated(self, error: SQLAlchemyError) -> DedupError:

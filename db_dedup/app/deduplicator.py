@@ -1,10 +1,11 @@
 """The duplicates of one table: the Python API, which the command line calls."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import URL, Connection, Engine
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from db_dedup.app.arguments import (
     iterable_of,
@@ -49,6 +50,9 @@ from db_dedup.records import (
 from db_dedup.schema.views import printable
 from db_dedup.store import changes, watched_tables
 from db_dedup.store.watched_tables import StoredTable
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncEngine
 
 
 class Deduplicator(Checks):

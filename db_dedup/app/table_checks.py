@@ -1,15 +1,16 @@
 """Are these records duplicates of stored rows? Checks on a connection of ours, or on one of the caller's."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.orm import Session
 
-from db_dedup.app.arguments import Record, SyncBind, iterable_of, records_of, sync_bind
-from db_dedup.app.asynchronous import AsyncBind, bridged, is_async
+from db_dedup.app.arguments import Record, SyncBind, is_async_engine, iterable_of, records_of, sync_bind
+from db_dedup.app.asynchronous import bridged, is_async
 from db_dedup.app.blocking_check import BlockingCheck
 from db_dedup.app.database import Database
 from db_dedup.app.table_access import TableAccess
@@ -17,6 +18,9 @@ from db_dedup.engines.embedded.lookup import Lookup
 from db_dedup.errors import InvalidArgumentError
 from db_dedup.records import CheckResult, RowKey
 from db_dedup.store.watched_tables import StoredTable
+
+if TYPE_CHECKING:
+    from db_dedup.app.asynchronous import AsyncBind
 
 _T = TypeVar("_T")
 
@@ -49,7 +53,7 @@ class TableChecks:
         keys = _keys_of(row_keys, len(checked))
         if keys is not None and not block:
             raise InvalidArgumentError("a row key is for a check that blocks: write block=True")
-        if block and (given is None or isinstance(given, AsyncEngine)):
+        if block and (given is None or is_async_engine(given)):
             raise InvalidArgumentError(
                 "a check that blocks works in a transaction of yours: hand over its connection or session"
             )

@@ -2,11 +2,11 @@
 
 import warnings
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import SQLAlchemyError
 
+from db_dedup.app.arguments import require, require_text
 from db_dedup.app.database import Database
 from db_dedup.config import WatchedTable
 from db_dedup.errors import ConfigError, DedupError, UnknownNameError
@@ -45,7 +45,12 @@ def view_aside(
         table: its name in the database, or the one it is watched under.
         schema: of our tables, where the database has schemas.
         prefix: of their names, where it has none.
+
+    Raises:
+        DedupError: the view or the triggers cannot be dropped or made. What the block raises stays as it is.
     """
+    require_text(table, "table")
+    require(bind, Connection | Engine | None, "bind", "a Connection or Engine of SQLAlchemy")
     if bind is None:
         warnings.warn(f"without a connection the view of {table!r} stays as it is", stacklevel=3)
         yield
@@ -56,12 +61,13 @@ def view_aside(
             watched = _step_aside(database, connection, table)
         if isinstance(bind, Connection) and any(stored.attached_at for stored in watched):
             # A worker that finds the triggers missing waits for this lock before it makes them again.
-            stack.enter_context(schema_lock(bind, database.namespace))
+            with database.errors_told():
+                stack.enter_context(schema_lock(bind, database.namespace))
         try:
             yield
         except BaseException:
             # Where the transaction is broken its rollback brings the view back.
-            with suppress(SQLAlchemyError, DedupError), _transaction(database, bind) as connection:
+            with suppress(DedupError), _transaction(database, bind) as connection:
                 _step_back(database, connection, watched)
             raise
         with _transaction(database, bind) as connection:
@@ -70,11 +76,15 @@ def view_aside(
         warnings.warn(fault, stacklevel=3)
 
 
-def _transaction(database: Database, bind: Connection | Engine) -> AbstractContextManager[Connection]:
+@contextmanager
+def _transaction(database: Database, bind: Connection | Engine) -> Iterator[Connection]:
     """The caller's, if they handed a connection."""
-    if isinstance(bind, Connection):
-        return nullcontext(bind)
-    return database.dialect.write_transaction(bind)
+    with database.errors_told():
+        if isinstance(bind, Connection):
+            yield bind
+            return
+        with database.dialect.write_transaction(bind) as connection:
+            yield connection
 
 
 def _step_aside(database: Database, connection: Connection, table: str) -> list[StoredTable]:

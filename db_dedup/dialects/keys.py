@@ -101,7 +101,7 @@ def uuid_text(column: SourceColumn, value: UUID) -> str | None:
     """As its 32 digits where there is room for no more, which is what SQLAlchemy stores, or as bytes."""
     if column.family is Family.BINARY or column.max_length == _UUID_DIGITS:
         return value.hex
-    return None if column.family in (Family.DATE, Family.TIME, Family.BOOLEAN) else str(value)
+    return None if column.family in (Family.NUMBER, Family.DATE, Family.TIME, Family.BOOLEAN) else str(value)
 
 
 def is_day(column: SourceColumn) -> bool:

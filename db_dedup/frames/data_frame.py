@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from db_dedup.app.arguments import iterable_of
 from db_dedup.errors import ConfigError
 from db_dedup.frames.embedded import find_in_sheet, propose_columns
 from db_dedup.frames.extras import load
@@ -46,6 +47,8 @@ def find_duplicates(
     except TypeError:
         raise ConfigError(f"not a data frame in memory: {type(frame).__name__}") from None
     names = unique_names([str(name) for name in data.columns])
+    if columns is not None and not isinstance(columns, Mapping):
+        columns = list(iterable_of(columns, "columns", "column names"))
     rows = [tuple(map(_value, row)) for row in data.iter_rows()]
     sheet = Sheet(names, rows, 0, "data frame")
     chosen = columns or [column.name for column in propose_columns(sheet) if column.is_chosen]
@@ -64,4 +67,10 @@ def find_duplicates(
 
 def _value(value: Any) -> Any:
     """None for what a frame has in place of it: NaN and NaT equal nothing, not even themselves."""
-    return None if value is None or value != value else value  # noqa: PLR0124
+    try:
+        is_missing = bool(value is None or value != value)  # noqa: PLR0124
+    except TypeError:  # the missing value of pandas, which is neither true nor false
+        return None
+    except ValueError:  # an array, which compares item by item
+        return value
+    return None if is_missing else value

@@ -8,7 +8,8 @@ starts how many workers; the lock ends with the transaction, also if the process
 import logging
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Final
 
@@ -85,6 +86,10 @@ class TableWorker:
         Raises:
             DedupError: the database does not let us; a transient one may pass.
         """
+        with self._errors_told():
+            return self._step()
+
+    def _step(self) -> Batch | None:
         with self._engine.connect() as connection:
             stored = self._require(watched_tables.find_table(connection, self._tables, self.name))
             last = scans.last_finished(connection, self._tables, stored.id)
@@ -92,7 +97,7 @@ class TableWorker:
             waiting = 0 if must_scan else self._count_waiting(connection, stored, at_most=1)
             prefers_scan = bool(waiting) and self._prefers_scan(connection, stored, last)
         if self._guard.mends(stored):
-            return self.step()  # what changed before is found by a scan
+            return self._step()  # what changed before is found by a scan
         if must_scan:
             return self._scan()
         # Without a look first, an idle worker would lock and write all day.
@@ -104,8 +109,8 @@ class TableWorker:
         return self._handle_or_less()
 
     def is_drained(self) -> bool:
-        """Nothing waits in the queue."""
-        with self._engine.connect() as connection:
+        """Nothing waits in the queue; DedupError as of `step`."""
+        with self._errors_told(), self._engine.connect() as connection:
             stored = self._require(watched_tables.find_table(connection, self._tables, self.name))
             return self._count_waiting(connection, stored, at_most=1) == 0
 
@@ -116,6 +121,13 @@ class TableWorker:
     def translate_error(self, error: SQLAlchemyError) -> DedupError:
         """A driver's error in the database's own words."""
         return self._dialect.translate_error(error)
+
+    @contextmanager
+    def _errors_told(self) -> Iterator[None]:
+        try:
+            yield
+        except (SQLAlchemyError, MemoryError) as error:
+            raise self._told(error) from error
 
     # A batch
 

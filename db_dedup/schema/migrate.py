@@ -16,7 +16,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.schema import DropTable, SchemaItem
 
-from db_dedup.errors import ConfigError, SchemaMissingError, UnknownNameError
+from db_dedup.errors import ConfigError, InvalidArgumentError, SchemaMissingError, UnknownNameError
 from db_dedup.progress import NullProgress, Progress
 from db_dedup.schema.home import CreateOurSchema, DropOurSchema, version_table
 from db_dedup.schema.locks import COMMITS_DDL, schema_lock
@@ -189,6 +189,10 @@ def missing_views(connection: Connection, namespace: Namespace) -> list[str]:
 
 def include_name(namespace: Namespace) -> IncludeName:
     """A function for the `include_name` option of a host's Alembic, whose autogenerate then overlooks us."""
+    if not isinstance(namespace, Namespace):
+        raise InvalidArgumentError(
+            f"namespace should be the namespace of a Database, not a {type(namespace).__name__}"
+        )
     ours = {table.name for table in our_tables(namespace).metadata.tables.values()}
     ours |= {version_table(namespace).name, *(namespace.name(base) for base in FIXED_VIEWS)}
     own_views = view_name(namespace, "", None, limit_counts_bytes=False)

@@ -17,8 +17,8 @@ _BYTES_A_STATEMENT = 32 * 1024 * 1024
 
 
 def bulk_insert(connection: Connection, table: Table, columns: Sequence[str], rows: Rows) -> None:
-    """COPY, in the connection's own transaction; plain inserts with a driver other than psycopg."""
-    if connection.dialect.driver != "psycopg":
+    """COPY, in the connection's own transaction; plain inserts with another driver, or with asyncio."""
+    if connection.dialect.driver != "psycopg" or connection.dialect.is_async:
         statement = insert(table)
         for batch in row_batches(table, columns, rows, _ROWS_A_STATEMENT, _BYTES_A_STATEMENT):
             connection.execute(statement, [dict(zip(columns, row, strict=True)) for row in batch])

@@ -119,15 +119,23 @@ def key_value_text(column: SourceColumn, value: object) -> str | None:
             text = f"n'{text}'" if _is_blob(column) and len(text) % 2 == 0 else text
         case Family.NUMBER | Family.OTHER, Decimal() if value.is_finite():
             text = f"{float(value):.15g}" if value % 1 else f"{value:.0f}"
-        case Family.DATE, datetime() if not is_day(column):
-            text = value.replace(tzinfo=None).isoformat(" ", "microseconds")
-        case Family.DATE, date() if not isinstance(value, datetime):
-            text = value.isoformat() if is_day(column) else f"{value.isoformat()} 00:00:00.000000"
+        case Family.DATE, date():
+            text = _date_text(column, value)
         case _, bytes():
             text = value.hex() if _is_blob(column) else f"x'{value.hex()}'"
+        case Family.NUMBER, UUID() if (
+            column.type_name == "NUMERIC"
+        ):  # as SQLAlchemy reads what SQLite has not
+            text = str(value)
         case _, UUID():
             text = uuid_text(column, value)
     return text
+
+
+def _date_text(column: SourceColumn, value: date) -> str | None:
+    if isinstance(value, datetime):
+        return None if is_day(column) else value.replace(tzinfo=None).isoformat(" ", "microseconds")
+    return value.isoformat() if is_day(column) else f"{value.isoformat()} 00:00:00.000000"
 
 
 def is_found_by_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[bool]:

@@ -95,7 +95,8 @@ def turn(connection: Connection, lock: Executable) -> Iterator[None]:
 @contextmanager
 def broken_text_readable(connection: Connection) -> Iterator[None]:
     """Also where the engine is the user's own, whose sessions stay as they were."""
-    session: Any = connection.connection.dbapi_connection
+    # The driver's own connection: for asyncio SQLAlchemy puts another one before it, which knows no text.
+    session: Any = connection.connection.driver_connection
     before = session.text_factory
     session.text_factory = _readable_text
     try:
@@ -135,4 +136,4 @@ def _is_file(name: str) -> bool:
 
 
 def _is_in_transaction(connection: Connection) -> bool:
-    return bool(getattr(connection.connection.dbapi_connection, "in_transaction", False))
+    return bool(getattr(connection.connection.driver_connection, "in_transaction", False))
