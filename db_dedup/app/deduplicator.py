@@ -214,8 +214,9 @@ class Deduplicator(Checks):
     def texts(self) -> RowTexts:
         """A reader of the watched columns, for rows that pairs and groups name by their keys."""
         with self.database.errors_told(), self.database.engine.connect() as connection:
-            _, source = self._access.source(connection, self._access.require_stored(connection).watched)
-        return RowTexts(self.database, source)
+            stored = self._access.require_stored(connection)
+            _, source = self._access.source(connection, stored.watched)
+        return RowTexts(self.database, source, self._access.store(stored))
 
     def verdicts(self) -> TableVerdicts:
         """What people say of pairs; a rejected one stays rejected until either text changes."""

@@ -73,6 +73,7 @@ def _lines(explanation: Explanation) -> list[str]:
         f"Similarities: {shown}.",
         _groups(explanation),
         _stored(explanation),
+        *(_left_out(column) for column in explanation.columns if column.left_out_a or column.left_out_b),
         *(_state(row) for row in (explanation.row_a, explanation.row_b) if row.state != "unchanged"),
     ]
 
@@ -149,6 +150,15 @@ def _stored(explanation: Explanation) -> str:
         )
     agrees = "agrees" if explanation.agrees else "does not agree"
     return f"Stored answer: {said}. It {agrees} with the texts as they are now."
+
+
+def _left_out(column: ExplainedColumn) -> str:
+    """What is not shown of texts of megabytes, with --full neither."""
+    counts = f"{column.left_out_a:,} and {column.left_out_b:,}"
+    return (
+        f"Column {visible(column.name)} is long: {counts} tokens of the two texts are not shown, "
+        "far from the first differences. They were compared like the others."
+    )
 
 
 def _state(row: ExplainedRow) -> str:

@@ -13,7 +13,7 @@ from db_dedup.cli.output import print_json
 from db_dedup.cli.review import Review
 from db_dedup.cli.scan import tell_report
 from db_dedup.cli.terminal import TerminalProgress, say
-from db_dedup.cli.texts import Full, read_member_texts
+from db_dedup.cli.texts import Full, read_member_texts, read_neighbours
 from db_dedup.config import DEFAULT_PRESET
 from db_dedup.errors import ConfigError
 from db_dedup.frames.embedded import SheetDuplicates, find_in_sheet, propose_columns
@@ -124,7 +124,7 @@ def _show_groups(found: SheetDuplicates, limit: int, full: bool) -> None:
     groups = found.dedup.groups(limit)
     reader = found.dedup.texts()
     members = read_member_texts(found.dedup, reader, groups, 1 + _MEMBERS_SHOWN)
-    Review(reader.columns, full).print_groups(groups, members)
+    Review(reader.columns, full).print_groups(groups, read_neighbours(reader, groups, members))
 
 
 def _as_json(rows: Sheet, chosen: Sequence[str], found: SheetDuplicates) -> dict[str, Any]:

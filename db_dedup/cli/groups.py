@@ -8,7 +8,7 @@ from db_dedup.app import Deduplicator
 from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, TableName, Url, open_table
 from db_dedup.cli.output import Format, FormatOption, print_rows
 from db_dedup.cli.review import Review
-from db_dedup.cli.texts import Full, Texts, member_header, member_line, read_member_texts
+from db_dedup.cli.texts import Full, Texts, member_header, member_line, read_member_texts, read_neighbours
 from db_dedup.records import GroupSummary
 
 COLUMNS = ("group_id", "size", "representative_key", "is_loose", "is_abridged")
@@ -48,7 +48,7 @@ def _review(dedup: Deduplicator, found: list[GroupSummary], members: int, full: 
     """A block for each group."""
     reader = dedup.texts()
     rows = read_member_texts(dedup, reader, found, 1 + members)
-    Review(reader.columns, full).print_groups(found, rows)
+    Review(reader.columns, full).print_groups(found, read_neighbours(reader, found, rows))
 
 
 def _export(dedup: Deduplicator, found: list[GroupSummary], form: Format) -> None:

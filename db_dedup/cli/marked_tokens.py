@@ -43,7 +43,7 @@ def marked_tokens(
             differences += 1
             continue
         for token in stretch if full else _shortened(list(stretch)):
-            text.append(f"{token.text} ", "dim" if token.mark == "ignored" else None)
+            text.append(f"{token.text} ", None if token.mark == "shared" else "dim")
     text.rstrip()
     return text
 

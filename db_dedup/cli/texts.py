@@ -1,7 +1,8 @@
 """Pairs and groups with the texts of their rows, read some hundreds of rows at a time."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Annotated, Any, Final
 
 import typer
@@ -9,7 +10,7 @@ import typer
 from db_dedup.app import Deduplicator
 from db_dedup.app.row_texts import RowTexts
 from db_dedup.dialects.batches import batches
-from db_dedup.records import DuplicatePair, GroupSummary
+from db_dedup.records import DuplicatePair, GroupSummary, NearestRow
 
 PAIR_COLUMNS: Final = ("key_a", "key_b", "distance", "similarity")
 MEMBER_COLUMNS: Final = ("group_id", "row_key", "is_representative")
@@ -38,13 +39,22 @@ RowText = tuple[str, ...] | None
 
 
 @dataclass(frozen=True)
+class Neighbour:
+    """The row that another one of its group resembles most, and its text."""
+
+    row: NearestRow
+    text: RowText
+
+
+@dataclass(frozen=True)
 class Member:
-    """A row in a group."""
+    """A row in a group; `neighbour` is asked for in loose groups alone."""
 
     group_id: str
     row_key: str
     is_representative: bool
     text: RowText
+    neighbour: Neighbour | None = None
 
 
 def read_pair_texts(
@@ -68,6 +78,24 @@ def read_member_texts(
             texts = reader.read([key for _, key in batch])
             for group_id, key in batch:
                 yield Member(group_id, key, key == group_id, texts.get(key))
+
+
+def read_neighbours(
+    reader: RowTexts, groups: Iterable[GroupSummary], members: Iterable[Member]
+) -> Iterator[Member]:
+    """The members, those of loose groups with the rows that they resemble most."""
+    loose = {group.group_id for group in groups if group.is_loose}
+    for is_loose, some in groupby(members, key=lambda member: member.group_id in loose):
+        if not is_loose:
+            yield from some
+            continue
+        for batch in reader.batches(some, _ROWS_A_BATCH):
+            nearest = reader.nearest([member.row_key for member in batch])
+            texts = reader.read({row.row_key for row in nearest.values()})
+            for member in batch:
+                row = nearest.get(member.row_key)
+                neighbour = None if row is None else Neighbour(row, texts.get(row.row_key))
+                yield replace(member, neighbour=neighbour)
 
 
 def pair_header(columns: Sequence[str]) -> list[str]:

@@ -65,8 +65,12 @@ class FingerprintedRows:
 class Fingerprinter:
     """Computes what one recipe makes of rows."""
 
-    def __init__(self, watched: WatchedTable) -> None:
+    def __init__(self, watched: WatchedTable, hasher: TokenHasher | None = None) -> None:
         """Prepare the segmenter and the hashes, which takes a moment.
+
+        Args:
+            watched: the recipe.
+            hasher: takes the place of the hasher of the recipe; for those who look at the tokens too.
 
         Raises:
             ConfigError: no such segmenter, or user words that it cannot take.
@@ -79,7 +83,7 @@ class Fingerprinter:
             self._segmenter = make_segmenter(watched.segmenter, normalise_batch(watched.user_words))
         except ValueError as error:
             raise ConfigError(str(error)) from None
-        self._hasher = TokenHasher(normalise_batch(_stop_words(watched)))
+        self._hasher = hasher or TokenHasher(stop_words_of(watched))
         self._compares_grams = self._rule.similarity.startswith("char_")
 
     def fingerprint(
@@ -104,15 +108,34 @@ class Fingerprinter:
         items = zip(rows, within or [None] * count, known or [None] * count, strict=True)
         pages = cut_pages(items, lambda item: sum(map(len, item[0])), max(1, count))
         parts = [self._fingerprint_page(page, compares_known) for page in pages]
-        return _joined(parts) if parts else self._fingerprint_page((), compares_known)
+        return joined_rows(parts) if parts else self._fingerprint_page((), compares_known)
 
     def _fingerprint_page(self, page: Sequence[_Item], compares_known: bool) -> FingerprintedRows:
         columns = compared_columns(
             [column for _, column in self._columns], self._normaliser, [row for row, _, _ in page]
         )
-        digests = digest_columns(columns, [agree for _, agree, _ in page])
+        within, known = [agree for _, agree, _ in page], [digest for _, _, digest in page]
+        return self.fingerprint_compared(columns, within, known, compares_known=compares_known)
+
+    def fingerprint_compared(
+        self,
+        columns: list[list[str]],
+        within: Sequence[str | None],
+        known: Sequence[bytes | None],
+        *,
+        compares_known: bool = False,
+    ) -> FingerprintedRows:
+        """As `fingerprint`, of a page of rows whose texts are normalised already.
+
+        Args:
+            columns: column by column the texts of the rows, as `compared_columns` gives them.
+            within: as for `fingerprint`.
+            known: as for `fingerprint`.
+            compares_known: as for `fingerprint`.
+        """
+        digests = digest_columns(columns, within)
         is_known = np.array(
-            [digest == before for digest, (_, _, before) in zip(digests, page, strict=True)], np.bool_
+            [digest == before for digest, before in zip(digests, known, strict=True)], np.bool_
         )
         blanked = [_blanked(texts, is_known) for texts in columns]
         needs_words = compares_known and not self._compares_grams
@@ -160,7 +183,8 @@ class Fingerprinter:
         return np.concatenate(parts) if parts else np.empty(0, np.uint64)
 
 
-def _joined(parts: Sequence[FingerprintedRows]) -> FingerprintedRows:
+def joined_rows(parts: Sequence[FingerprintedRows]) -> FingerprintedRows:
+    """The rows of all parts, one part after the other."""
     if len(parts) == 1:
         return parts[0]
     return FingerprintedRows(
@@ -184,10 +208,11 @@ def row_fingerprints(page: Sequence[SourceRow], done: FingerprintedRows) -> list
     ]
 
 
-def _stop_words(watched: WatchedTable) -> Sequence[str]:
+def stop_words_of(watched: WatchedTable) -> list[str]:
+    """The words that a recipe drops, normalised."""
     if watched.stop_word_list is not None:
-        return watched.stop_word_list
-    return STOP_WORDS if watched.rule.stop_words == "drop" else ()
+        return normalise_batch(watched.stop_word_list)
+    return normalise_batch(STOP_WORDS if watched.rule.stop_words == "drop" else ())
 
 
 def _blanked(texts: list[str], is_known: NDArray[np.bool_]) -> list[str]:

@@ -89,6 +89,15 @@ class DuplicatePair:
 
 
 @dataclass(frozen=True)
+class NearestRow:
+    """The row that another one resembles most, by the stored pairs."""
+
+    row_key: str
+    distance: int
+    similarity: float | None
+
+
+@dataclass(frozen=True)
 class Match:
     """A stored row that a checked text duplicates."""
 
@@ -143,10 +152,13 @@ class RuleTest:
 
 @dataclass(frozen=True)
 class MarkedToken:
-    """A token and whether the other row has it; "ignored" are punctuation, blanks and stop words."""
+    """A token and whether the other row has it; "ignored" are punctuation, blanks and stop words.
+
+    One that is "left_out" says how many tokens of a long text are missing in its place.
+    """
 
     text: str
-    mark: Literal["shared", "differs", "ignored"]
+    mark: Literal["shared", "differs", "ignored", "left_out"]
 
 
 @dataclass(frozen=True)
@@ -156,7 +168,8 @@ class ExplainedColumn:
     Attributes:
         value_a: as it stands in the table, "" for NULL.
         text_a: as it is compared.
-        tokens_a: `text_a` as the segmenter cuts it.
+        tokens_a: `text_a` as the segmenter cuts it; of a long text those near the first differences.
+        left_out_a: how many of the tokens are not among `tokens_a`.
         differing_bits: the column's share in the bits that differ; those of all columns add up to the
             distance. None where a row has no fingerprint.
     """
@@ -170,6 +183,8 @@ class ExplainedColumn:
     text_b: str
     tokens_a: tuple[MarkedToken, ...]
     tokens_b: tuple[MarkedToken, ...]
+    left_out_a: int
+    left_out_b: int
     differing_bits: float | None
 
 

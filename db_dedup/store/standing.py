@@ -3,10 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, Final
 
-from sqlalchemy import Connection, and_, func, or_, select
+from sqlalchemy import Connection, Select, and_, func, literal, or_, select
 
+from db_dedup.dialects.batches import batches
+from db_dedup.records import NearestRow
 from db_dedup.store.fingerprints import FingerprintStore
+
+_KEYS_A_QUERY: Final = 500
 
 
 @dataclass(frozen=True)
@@ -69,3 +74,36 @@ def find_pair(
     )
     row = connection.execute(query).first()
     return None if row is None else (int(row[0]), row[1], row[2])
+
+
+def find_nearest(
+    connection: Connection, store: FingerprintStore, row_keys: Sequence[str]
+) -> dict[str, NearestRow]:
+    """Row key -> the row that it resembles most by the stored pairs; of equal ones the representative.
+
+    A copy resembles the row that it is a copy of. A row without a pair is missing.
+    """
+    found: dict[str, tuple[tuple[Any, ...], NearestRow]] = {}
+    for some in batches(row_keys, _KEYS_A_QUERY):
+        for query in _neighbours(store, some):
+            for key, other, distance, similarity, is_representative in connection.execute(query):
+                rank = (-(similarity or 0), distance, not is_representative, other)
+                if key not in found or rank < found[key][0]:
+                    found[key] = rank, NearestRow(other, int(distance), similarity)
+    return {key: nearest for key, (_, nearest) in found.items()}
+
+
+def _neighbours(store: FingerprintStore, row_keys: Sequence[str]) -> list[Select[Any]]:
+    """Queries for (row key, another's, distance, similarity, whether the other is the representative)."""
+    row, pair = store.tables.fingerprint, store.tables.pair
+    other = row.alias("other")
+    is_asked = and_(store.mine, row.c.row_key.in_(row_keys))
+    leads = (other.c.id == row.c.group_id).label("is_representative")
+    pairs = select(row.c.row_key, other.c.row_key, pair.c.distance, pair.c.similarity, leads).where(is_asked)
+    links = select(row.c.row_key, other.c.row_key, literal(0), literal(1.0), leads).where(is_asked)
+    a, b = (
+        row.join(pair, mine == row.c.id).join(other, other.c.id == theirs)
+        for mine, theirs in ((pair.c.id_a, pair.c.id_b), (pair.c.id_b, pair.c.id_a))
+    )
+    originals = row.join(other, other.c.id == row.c.copy_of)
+    return [pairs.select_from(a), pairs.select_from(b), links.select_from(originals)]

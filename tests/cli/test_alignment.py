@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 from hypothesis import given
@@ -17,12 +18,18 @@ words = st.lists(st.sampled_from(["路灯坏了请尽快修", "停水", "a", "b"
 )
 
 
+def cuts_a_word(text: str, place: int) -> bool:
+    return re.fullmatch("[a-z]{2}", text[max(0, place - 1) : place + 1]) is not None
+
+
 def check(left: str, right: str, reach: int | None = None) -> list[tuple[str, str]]:
     """What differs, after a look at all of it."""
     a = b = 0
     differing = []
     for stretch in align(left, right, reach):
         assert (stretch.left, stretch.right) == (a, b)
+        assert not cuts_a_word(left, a)
+        assert not cuts_a_word(right, b)
         a, b = stretch.left_end, stretch.right_end
         one, other = left[stretch.left : a], right[stretch.right : b]
         assert one or other
@@ -31,6 +38,44 @@ def check(left: str, right: str, reach: int | None = None) -> list[tuple[str, st
             differing.append((one, other))
     assert (a, b) == (len(left), len(right))
     return differing
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "marked_left", "marked_right"),
+    [
+        ("The cat sat on the mat.", "The dog sat on a mat.",
+         "The [-cat-] sat on [-the-] mat.", "The {+dog+} sat on {+a+} mat."),
+        ("We don't know yet", "We won't know yet", "We [-don't-] know yet", "We {+won't+} know yet"),
+        ("one two three", "four five six", "[-one two three-]", "{+four five six+}"),
+        ("Встреча в пятницу", "Встреча в пятницах", "Встреча в [-пятницу-]", "Встреча в {+пятницах+}"),
+        ("안녕하세요 세상", "안녕히 세상", "[-안녕하세요-] 세상", "{+안녕히+} 세상"),
+        ("cafe\u0301 au lait", "cafe au lait", "[-cafe\u0301-] au lait", "{+cafe+} au lait"),
+        ("路灯坏了三天请修", "路灯坏了五天请修", "路灯坏了[-三-]天请修", "路灯坏了{+五+}天请修"),
+        ("カメラを買う", "カメラを売る", "カメラを[-買う-]", "カメラを{+売る+}"),
+        ("我的iPhone手机坏了12天", "我的iPad手机换了13天",
+         "我的[-iPhone-]手机[-坏-]了[-12-]天", "我的{+iPad+}手机{+换+}了{+13+}天"),
+    ],
+)  # fmt: skip
+def test_words_are_marked_whole_and_ideographs_one_by_one(
+    left: str, right: str, marked_left: str, marked_right: str
+) -> None:
+    found = mark_differences(left, right, colour=False)
+    assert [text.plain for text in found] == [marked_left, marked_right]
+    around = long_text(2_000)  # as in a text of many pages
+    found = mark_differences(f"{around}。{left}。{around}", f"{around}。{right}。{around}", False, full=True)
+    assert [text.plain for text in found] == [
+        f"{around}。{marked}。{around}" for marked in (marked_left, marked_right)
+    ]
+
+
+def test_the_ends_of_long_stretches_cut_no_word() -> None:
+    common = " ".join(f"word{i}" for i in range(500))
+    assert check(f"{common} internationalisation", f"{common} internationalism") == [
+        ("internationalisation", "internationalism")
+    ]
+    endless = "x" * 5_000  # no word is as long
+    left, _ = mark_differences(f"{endless}a", f"{endless}b", colour=False, full=True)
+    assert left.plain == f"{endless}[-a-]"
 
 
 @given(words, words)
@@ -42,6 +87,8 @@ def test_stretches_are_the_texts(left: str, right: str) -> None:
         patch.setattr(alignment, "_BLOCK", 5)
         check(left, right)
         check(left, right, 16)
+        for cut in (left[3:], f"{left}b", f"a{left[:-2]}"):
+            check(left, cut)
 
 
 def long_text(length: int) -> str:

@@ -10,6 +10,7 @@ from sqlalchemy import update
 
 from db_dedup import Deduplicator
 from db_dedup.cli.demo import petitions as table
+from db_dedup.engines.embedded import explained_columns
 from db_dedup.errors import RecipeDiffersError, RowNotFoundError
 from db_dedup.records import DuplicatePair
 from tests.cli.conftest import fail, succeed, write_settings
@@ -73,7 +74,7 @@ def test_the_json_has_stable_names(pair: DuplicatePair) -> None:
     assert [column["name"] for column in found["columns"]] == ["title", "content"]
     assert found["columns"][0].keys() == {
         "name", "kind", "weight", "value_a", "value_b", "text_a", "text_b", "tokens_a", "tokens_b",
-        "differing_bits",
+        "left_out_a", "left_out_b", "differing_bits",
     }  # fmt: skip
     assert found["columns"][1]["tokens_a"][0].keys() == {"text", "mark"}
     simhash, bands, passages = found["proposers"]
@@ -116,6 +117,26 @@ def test_long_stretches_are_shortened_unless_asked_for(scanned: Database, pair: 
     assert re.search(r"… \d+ tokens …", succeed(*arguments, COLUMNS="4000").stdout)
     assert "tokens …" not in succeed(*arguments, "--full").stdout
     assert succeed(*arguments, DB_DEDUP_FULL="1") == succeed(*arguments, "--full")
+
+
+def test_of_texts_of_megabytes_the_places_that_differ_are_shown(
+    scanned: Database, pair: DuplicatePair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explained_columns, "MOST_TOKENS", 500)
+    common = "。".join(f"第{i}个居民反映电梯停运" for i in range(300))
+    with scanned.engine.begin() as connection:
+        for key, middle in ((pair.key_a, "甲"), (pair.key_b, "乙")):
+            content = f"{common}。{middle}。{common}"
+            connection.execute(update(table).where(table.c.id == int(key)).values(content=content))
+    arguments = ("explain", "petitions", pair.key_a, pair.key_b)
+    plain = succeed(*arguments, COLUMNS="4000").stdout
+    assert re.search(r"tokens … .{30,200}\[-甲-\].{30,200} … [\d,]+ tokens …", plain)
+    content = succeed(*arguments, "--json").json()["columns"][1]
+    left_out = content["left_out_a"]
+    assert f"Column content is long: {left_out:,} and {left_out:,} tokens of the two texts are not" in plain
+    counts = [int(re.sub(r"\D", "", t["text"])) for t in content["tokens_a"] if t["mark"] == "left_out"]
+    assert sum(counts) == left_out > 1_000
+    assert "tokens of the two texts are not shown" in succeed(*arguments, "--full").stdout
 
 
 def test_texts_cannot_steer_the_terminal(scanned: Database, pair: DuplicatePair) -> None:

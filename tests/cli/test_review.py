@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, insert, select, text, update
 
 from db_dedup import Deduplicator
 from db_dedup.cli import texts as reading
@@ -172,6 +172,53 @@ def test_groups_are_blocks(scanned: Database) -> None:
         assert (f"And {more} more." in block) == (more > 0)
     first = succeed("groups", "petitions", "--texts", "--limit", "1", "--members", "2", COLUMNS="4000")
     assert first.stdout.strip() == blocks[0]
+
+
+FIRST = "the street lamps in our lane have been dark for a month"
+SECOND = "nobody has answered the three letters that we wrote to the office"
+THIRD = "children come home from school in the dark and fall over the broken kerb"
+FOURTH = "please repair the lamps before the winter holidays begin"
+FIFTH = "the neighbours of the market square complain as well"
+CHAIN = {
+    "1": f"{FIRST}. {SECOND}.",
+    "2": f"{SECOND}. {THIRD}. {FOURTH}.",
+    "3": f"{THIRD}. {FOURTH}. {FIFTH}.",
+    "4": f"{THIRD}. {FOURTH}. {FIFTH}.",
+}
+
+
+def test_in_a_loose_group_each_member_is_beside_the_row_that_it_resembles(database: Database) -> None:
+    with database.engine.begin() as connection:
+        connection.execute(text("CREATE TABLE letters (id INT PRIMARY KEY, body TEXT)"))
+        for key, body in CHAIN.items():
+            connection.execute(text("INSERT INTO letters VALUES (:k, :b)"), {"k": int(key), "b": body})
+    dedup = Deduplicator(database.engine, "letters", {"body": 1}, threshold=0.5)
+    dedup.upgrade()
+    dedup.scan()
+    [group] = dedup.groups()
+    assert (group.size, group.is_loose) == (4, True)
+    reader = dedup.texts()
+    nearest = reader.nearest([*CHAIN])
+    assert {key: row.row_key for key, row in nearest.items()} == {"1": "2", "2": "3", "3": "2", "4": "3"}
+    assert reader.nearest(["9", ""]) == {}
+    said = succeed("groups", "letters", "--url", database.url, "--texts", "--full", COLUMNS="500").stdout
+    lines = [line.strip("┃│ ") for line in said.splitlines() if not line.startswith(("┏", "┡", "└"))]
+    assert [re.split(r" *[┃│] *", line) for line in lines] == [
+        ["Group 1: 4 rows, loose"],
+        ["row 3", "row 2"],
+        [
+            "body",
+            f"{THIRD}. {FOURTH}.[- {FIFTH}.-]",
+            f"{{+{SECOND}. +}}{THIRD}. {FOURTH}.",
+        ],
+        ["Row 2 resembles row 3 most: 6 of 64 bits differ, similarity 0.714."],
+        ["Row 3 resembles row 2 most: 6 of 64 bits differ, similarity 0.714."],
+        ["Row 4 has the same text as row 3."],
+        ["row 2", "row 1 (representative)"],
+        ["body", f"{SECOND}.[- {THIRD}. {FOURTH}.-]", f"{{+{FIRST}. +}}{SECOND}."],
+        ["Row 1 resembles row 2 most: 5 of 64 bits differ, similarity 0.621."],
+        [""],
+    ]
 
 
 def test_equal_members_are_named_once(scanned: Database) -> None:

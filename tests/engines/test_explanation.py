@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 import pytest
 from sqlalchemy import Engine, delete, insert, text, update
 
 from db_dedup import Deduplicator, Text, Value
 from db_dedup.cli.demo import petitions
+from db_dedup.engines import fingerprinter
+from db_dedup.engines.embedded import explained_columns
 from db_dedup.errors import ConfigError, RowNotFoundError
+from db_dedup.flow.segment import Segmenter, cut_in_batches
 from db_dedup.records import Explanation, Verdict
 from db_dedup.sample import Sample, generate_petitions
 from tests.scan.conftest import fill_database, watch
@@ -132,6 +138,48 @@ def test_tokens_are_marked_as_the_similarity_counts_them(sqlite_database: Databa
     assert [token.mark for token in (*region.tokens_a, *region.tokens_b)] == ["differs", "differs"]
     shared, all_words = words(explained, "shared"), words(explained, "shared", "differs")
     assert explained.similarities["word_jaccard"] == len(shared) / len(all_words)
+
+
+def test_a_text_is_cut_once_and_the_tokens_near_its_differences_are_given(
+    sqlite_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill_database(sqlite_database.engine, generate_petitions(10))
+    texts = [f"{LONG}。" * 300 + middle + f"。{LONG}" * 300 for middle in ("丙", "丁")]
+    for i in (0, 1):
+        add(sqlite_database.engine, 901 + i, texts[i])
+    dedup = watch(sqlite_database.engine)
+    dedup.scan()
+    whole = dedup.explain("901", "902")
+    cut: list[str] = []
+
+    def spy(segmenter: Segmenter, texts: list[str]) -> Iterator[list[str]]:
+        cut.extend(filter(None, texts))
+        return cut_in_batches(segmenter, texts)
+
+    monkeypatch.setattr(fingerprinter, "cut_in_batches", spy)
+    monkeypatch.setattr(explained_columns, "MOST_TOKENS", 100)
+    found = dedup.explain("901", "902")
+    content = found.columns[1]
+    assert cut == [content.text_a, content.text_b]
+    tokens = [token.text for token in content.tokens_a if token.mark != "left_out"]
+    assert len(tokens) == 20 + 20 + 1 + 20 + 20
+    all_tokens = [token.text for token in whole.columns[1].tokens_a]
+    place = all_tokens.index("丙")
+    assert tokens == all_tokens[:20] + all_tokens[place - 20 : place + 21] + all_tokens[-20:]
+    assert content.left_out_a == len(all_tokens) - len(tokens)
+    assert (whole.columns[1].left_out_a, "".join(all_tokens)) == (0, content.text_a)
+    assert replace(found, columns=()) == replace(whole, columns=())
+
+
+@pytest.mark.parametrize("most", [60, 100, 1_000])
+def test_no_more_tokens_than_the_limit_are_given(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explained_columns, "MOST_TOKENS", most)
+    for differs in (np.ones(5_000, np.bool_), np.arange(5_000) % 50 == 0, np.zeros(5_000, np.bool_)):
+        is_given = explained_columns.near_differences(differs)
+        assert is_given[:20].all()
+        assert is_given[-20:].all()
+        assert 40 <= np.count_nonzero(is_given) <= most
+    assert explained_columns.near_differences(np.ones(most, np.bool_)).all()
 
 
 def words(explained: Explanation, *marks: str) -> set[tuple[str, str]]:

@@ -3,13 +3,15 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.table_scan import MEASURE_OF
-from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter
-from db_dedup.engines.row_texts import NOTHING_TO_SAY
+from db_dedup.engines.embedded.token_record import RecordedTokens, TokenRecorder
+from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter, joined_rows, stop_words_of
+from db_dedup.engines.row_texts import NOTHING_TO_SAY, compared_columns
 from db_dedup.flow.similarity import similarities
 from db_dedup.flow.sketches import least_passages
 from db_dedup.records import RuleTest, SourceRow, StoredLink, Verdict
@@ -29,6 +31,8 @@ class AppliedRule:
 
     Attributes:
         words: the two rows after steps 2 to 4, with the features of their fingerprints.
+        columns: column by column the two texts as they are compared.
+        tokens: of the columns of texts, those of the first row before those of the second.
         distance: in bits; None where a row has no fingerprint.
         similarities: every measure by its name.
         proposers: what can bring two rows together; one that passes is enough.
@@ -36,6 +40,8 @@ class AppliedRule:
     """
 
     words: FingerprintedRows
+    columns: list[list[str]]
+    tokens: RecordedTokens
     verdict: Verdict
     distance: int | None
     similarities: dict[str, float]
@@ -69,7 +75,8 @@ class RuleApplier:
         """
         self._watched = watched
         words = watched.model_copy(update={"similarity": "word_jaccard", "bands": False})
-        self._words = Fingerprinter(words)
+        self._recorder = TokenRecorder(stop_words_of(watched))
+        self._words = Fingerprinter(words, self._recorder)
         self._grams = Fingerprinter(watched.model_copy(update={"similarity": "char_overlap", "bands": True}))
 
     def apply(self, row_a: SourceRow, row_b: SourceRow, is_rejected: IsRejected) -> AppliedRule:
@@ -80,10 +87,19 @@ class RuleApplier:
             row_b: the other.
             is_rejected: whether people have said that texts of these digests are no duplicates.
         """
-        values, within = [row_a.values, row_b.values], [row_a.within, row_b.within]
-        words = self._words.fingerprint(values, within)
+        columns = compared_columns(
+            self._watched.columns.values(), self._watched.normaliser, [row_a.values, row_b.values]
+        )
+        rows = [[[texts[i]] for texts in columns] for i in (0, 1)]
+        within = [[row_a.within], [row_b.within]]
+        # One row at a time: a text of megabytes takes many times its size while it is cut.
+        self._recorder.clear()
+        words = joined_rows([*map(self._words.fingerprint_compared, rows, within, [[None], [None]])])
+        tokens = self._recorder.take()
         # Known rows are not cut into words a second time.
-        grams = self._grams.fingerprint(values, within, words.digests, compares_known=True)
+        known = [[digest] for digest in words.digests]
+        by_grams = partial(self._grams.fingerprint_compared, compares_known=True)
+        grams = joined_rows([*map(by_grams, rows, within, known)])
         scores = {
             name: _similarity(measure, grams if name.startswith("char_") else words)
             for name, measure in MEASURE_OF.items()
@@ -100,7 +116,7 @@ class RuleApplier:
         if not are_copies and is_rejected(*words.digests):
             tests = (*tests, RuleTest(REJECTED, passed=False))
         verdict = _verdict(are_copies, distance, proposers, tests)
-        return AppliedRule(words, verdict, distance, scores, tuple(proposers), tests)
+        return AppliedRule(words, columns, tokens, verdict, distance, scores, tuple(proposers), tests)
 
     def _tests(self, row_a: SourceRow, row_b: SourceRow, scores: dict[str, float]) -> list[RuleTest]:
         rule = self._watched.rule

@@ -1,25 +1,28 @@
 """Two rows column by column: which tokens they share, and which columns turned which bits."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.config import ColumnWeight, WatchedTable
-from db_dedup.engines.fingerprinter import FingerprintedRows
-from db_dedup.engines.row_texts import compared_texts
+from db_dedup.config import WatchedTable
+from db_dedup.engines.embedded.applied_rule import AppliedRule
+from db_dedup.engines.embedded.token_record import RecordedTokens
 from db_dedup.flow.explanation import bit_sums, share_differing_bits
-from db_dedup.flow.features import (
-    Features,
-    TokenHasher,
-    concatenate_features,
-    count_features,
-    hash_values,
-)
-from db_dedup.flow.normalise import normalise_batch
-from db_dedup.flow.segment import cut_in_batches, make_segmenter
+from db_dedup.flow.features import Features, concatenate_features, count_features, hash_values
 from db_dedup.records import ExplainedColumn, MarkedToken, SourceRow
+
+MOST_TOKENS: Final = 20_000
+"""Of a text with more tokens those near the first differences are given, and no more than so many."""
+MOST_DIFFERENCES: Final = 50
+"""Runs of differing tokens, of such a text."""
+AROUND: Final = 20
+"""Tokens on either side of a difference, and at either end of the text."""
+
+_MARKS: Final[tuple[Literal["ignored", "differs", "shared"], ...]] = ("ignored", "differs", "shared")
+_DIFFERS: Final = _MARKS.index("differs")
 
 
 @dataclass(frozen=True)
@@ -27,13 +30,13 @@ class _Cut:
     """One column of one row.
 
     Attributes:
-        text: as it is compared.
-        tokens: what the segmenter cuts it into.
+        tokens: what the segmenter cuts it into, as far as they are given.
+        left_out: how many of them are not.
         features: what the column by itself gives to the row's fingerprint.
     """
 
-    text: str
     tokens: tuple[MarkedToken, ...]
+    left_out: int
     features: Features
 
 
@@ -41,17 +44,15 @@ class ColumnExplainer:
     """Explains the columns of one recipe."""
 
     def __init__(self, watched: WatchedTable) -> None:
-        """Prepare the segmenter."""
         self._columns = list(watched.columns.items())
-        self._normaliser = watched.normaliser
         self._term_frequency = watched.rule.term_frequency
-        self._segmenter = make_segmenter(watched.segmenter, normalise_batch(watched.user_words))
 
-    def explain(self, row_a: SourceRow, row_b: SourceRow, done: FingerprintedRows) -> list[ExplainedColumn]:
-        """Every column of two rows; `done` is what the fingerprinter gave for them, with their words."""
-        own_a, own_b = (_features_of(done.features, i) for i in (0, 1))
-        cuts_a, cuts_b = self._cuts(row_a, own_a, own_b), self._cuts(row_b, own_b, own_a)
-        bits = _differing_bits(cuts_a, cuts_b) if done.has_fingerprint.all() else None
+    def explain(self, row_a: SourceRow, row_b: SourceRow, applied: AppliedRule) -> list[ExplainedColumn]:
+        """Every column of two rows; `applied` is what the rule says of them."""
+        own_a, own_b = (_features_of(applied.words.features, i) for i in (0, 1))
+        tokens = self._tokens_by_column(applied)
+        cuts_a, cuts_b = self._cuts(tokens[0], own_a, own_b), self._cuts(tokens[1], own_b, own_a)
+        bits = _differing_bits(cuts_a, cuts_b) if applied.has_fingerprints else None
         return [
             ExplainedColumn(
                 name=name,
@@ -59,55 +60,94 @@ class ColumnExplainer:
                 weight=column.weight,
                 value_a=row_a.values[i],
                 value_b=row_b.values[i],
-                text_a=cuts_a[i].text,
-                text_b=cuts_b[i].text,
+                text_a=applied.columns[i][0],
+                text_b=applied.columns[i][1],
                 tokens_a=cuts_a[i].tokens,
                 tokens_b=cuts_b[i].tokens,
+                left_out_a=cuts_a[i].left_out,
+                left_out_b=cuts_b[i].left_out,
                 differing_bits=None if bits is None else bits[i],
             )
             for i, (name, column) in enumerate(self._columns)
         ]
 
-    def _cuts(self, row: SourceRow, own: NDArray[np.uint64], other: NDArray[np.uint64]) -> list[_Cut]:
+    def _tokens_by_column(self, applied: AppliedRule) -> list[list[RecordedTokens]]:
+        """For each row, for each column, its tokens; a value is one token."""
+        recorded = applied.tokens
+        of_texts = iter(recorded.texts)
         return [
-            self._cut(name, column, value, own, other)
-            for (name, column), value in zip(self._columns, row.values, strict=True)
+            [
+                _value_token(name, applied.columns[i][row])
+                if column.kind == "value"
+                else RecordedTokens(recorded.words, recorded.hashes, [next(of_texts)])
+                for i, (name, column) in enumerate(self._columns)
+            ]
+            for row in (0, 1)
+        ]
+
+    def _cuts(
+        self, columns: Sequence[RecordedTokens], own: NDArray[np.uint64], other: NDArray[np.uint64]
+    ) -> list[_Cut]:
+        return [
+            self._cut(tokens, column.weight, own, other)
+            for tokens, (_, column) in zip(columns, self._columns, strict=True)
         ]
 
     def _cut(
-        self,
-        name: str,
-        column: ColumnWeight,
-        value: str,
-        own: NDArray[np.uint64],
-        other: NDArray[np.uint64],
+        self, tokens: RecordedTokens, weight: int, own: NDArray[np.uint64], other: NDArray[np.uint64]
     ) -> _Cut:
         """The tokens of a text; what is no feature of the row was ignored, whatever the reason."""
-        [text] = compared_texts(column, [value], self._normaliser)
-        found: dict[str, MarkedToken] = {}
-        tokens: list[MarkedToken] = []
-        hashes: list[NDArray[np.uint64]] = []
-        for batch, hashed in self._hashed(name, column, text):
-            is_own = _is_among(own, hashed)
-            # A long text repeats its tokens by the thousand.
-            found |= _marks(batch, is_own, _is_among(other, hashed), found)
-            tokens += map(found.__getitem__, batch)
-            hashes.append(hashed[is_own])
-        stream = np.concatenate([*hashes, hash_values(name, [""])[1:]])
-        return _Cut(text, tuple(tokens), count_features([stream], [column.weight], self._term_frequency))
+        [text] = tokens.texts
+        is_own = _is_among(own, tokens.hashes)
+        # Equal tokens have equal marks, and a long text repeats them by the thousand.
+        marks = np.where(is_own, 1 + _is_among(other, tokens.hashes), 0).astype(np.int8)
+        is_given = near_differences(marks[text] == _DIFFERS)
+        stream = np.concatenate([tokens.hashes[text[is_own[text]]], hash_values("", [""])[1:]])
+        return _Cut(
+            tuple(_given(tokens.words, text, marks, is_given)),
+            int(text.size - np.count_nonzero(is_given)),
+            count_features([stream], [weight], self._term_frequency),
+        )
 
-    def _hashed(
-        self, name: str, column: ColumnWeight, text: str
-    ) -> Iterator[tuple[list[str], NDArray[np.uint64]]]:
-        """Tokens, batch by batch, with their hashes."""
-        if column.kind == "value":
-            if text:
-                yield [text], hash_values(name, [text])[:1]
-            return
-        hasher = TokenHasher()
-        for batch in cut_in_batches(self._segmenter, [text]):
-            tokens = batch[:-1] if batch[-1:] == ["\n"] else batch
-            yield tokens, hasher.hash_tokens(tokens)
+
+def near_differences(differs: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """bool[n]: which tokens of a text are given.
+
+    Args:
+        differs: bool[n], the tokens that the other row does not have.
+    """
+    if differs.size <= MOST_TOKENS:
+        return np.ones(differs.size, np.bool_)
+    begins = differs & ~np.concatenate([[False], differs[:-1]])
+    is_early = differs & (np.cumsum(begins) <= MOST_DIFFERENCES)
+    counts = np.concatenate([[0], np.cumsum(is_early)])
+    places = np.arange(differs.size)
+    is_near: NDArray[np.bool_] = (
+        counts[np.minimum(places + AROUND + 1, differs.size)] > counts[np.maximum(places - AROUND, 0)]
+    )
+    is_near[:AROUND] = True
+    is_near &= np.cumsum(is_near) <= MOST_TOKENS - AROUND
+    is_near[-AROUND:] = True
+    return is_near
+
+
+def _given(
+    words: Sequence[str], text: NDArray[np.int32], marks: NDArray[np.int8], is_given: NDArray[np.bool_]
+) -> Iterator[MarkedToken]:
+    """The tokens that are given, and one in the place of each run of those that are not."""
+    places = np.flatnonzero(is_given)
+    numbers = text[places].tolist()
+    known = {number: MarkedToken(words[number], _MARKS[marks[number]]) for number in set(numbers)}
+    gaps = (np.diff(places, prepend=-1) - 1).tolist()
+    for number, gap in zip(numbers, gaps, strict=True):
+        if gap:
+            yield MarkedToken(f"… {gap:,} tokens …", "left_out")
+        yield known[number]
+
+
+def _value_token(name: str, text: str) -> RecordedTokens:
+    words = [text] if text else []
+    return RecordedTokens(words, hash_values(name, words)[::2], [np.arange(len(words), dtype=np.int32)])
 
 
 def _differing_bits(cuts_a: Sequence[_Cut], cuts_b: Sequence[_Cut]) -> list[float]:
@@ -119,23 +159,6 @@ def _bit_sums(cuts: Sequence[_Cut]) -> NDArray[np.int64]:
     """int64[columns, 64]: a row's columns one at a time, which add up to the row."""
     features = concatenate_features([cut.features for cut in cuts])
     return bit_sums(features.starts, features.hashes, features.weights)
-
-
-def _marks(
-    tokens: Sequence[str],
-    is_own: NDArray[np.bool_],
-    is_shared: NDArray[np.bool_],
-    known: Mapping[str, MarkedToken],
-) -> dict[str, MarkedToken]:
-    """What those of the tokens are that are not known yet; equal tokens have equal marks."""
-    places = dict(zip(tokens, range(len(tokens)), strict=True))
-    return {
-        token: MarkedToken(
-            token,
-            ("shared" if is_shared[places[token]] else "differs") if is_own[places[token]] else "ignored",
-        )
-        for token in places.keys() - known.keys()
-    }
 
 
 def _is_among(features: NDArray[np.uint64], hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:

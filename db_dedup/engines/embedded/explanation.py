@@ -59,7 +59,7 @@ class Explainer:
             verdict=applied.verdict,
             row_a=_explained_row(row_a, a, applied, 0),
             row_b=_explained_row(row_b, b, applied, 1),
-            columns=tuple(self._columns.explain(row_a, row_b, applied.words)),
+            columns=tuple(self._columns.explain(row_a, row_b, applied)),
             distance=applied.distance,
             similarities=applied.similarities,
             proposers=applied.proposers,
