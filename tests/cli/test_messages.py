@@ -56,7 +56,7 @@ def test_init_of_a_view_says_what_to_write(sqlite_petitions: Database) -> None:
     assert isinstance(error, ConfigError)
     assert "'recent' is a view" in str(error)
     assert "[tables.recent]" in str(error)
-    assert "key = [...]" in str(error)
+    assert 'key = ["id"]' in str(error)
 
 
 @pytest.mark.usefixtures("scanned")
