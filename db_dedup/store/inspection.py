@@ -81,8 +81,8 @@ def resolve_key(table: SourceTable, configured: tuple[str, ...] | None) -> tuple
     names = configured or table.primary_key
     if not names and table.is_view:
         raise ConfigError(
-            f"{table.name!r} is a view, which has no primary key: write its section [tables.{table.name}] by "
-            f"hand, with key = [...] naming the columns that identify a row, and its columns"
+            f"{table.name!r} is a view, which has no primary key: name the columns that identify a row, "
+            f'e.g. key = ["{table.columns[0].name}"] under [tables.{table.name}], and its columns below'
         )
     if not names:
         raise ConfigError(

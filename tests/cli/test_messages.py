@@ -13,7 +13,13 @@ from db_dedup import Database as OurDatabase
 from db_dedup import Deduplicator
 from db_dedup.amounts import counted
 from db_dedup.config import watched_table
-from db_dedup.errors import ConfigError, RecipeDiffersError, TableGoneError, UnknownNameError
+from db_dedup.errors import (
+    ConfigError,
+    FaultyTablesError,
+    RecipeDiffersError,
+    TableGoneError,
+    UnknownNameError,
+)
 from tests.cli.conftest import fail, rows, run, succeed, view, write_settings
 from tests.servers import Database
 
@@ -56,7 +62,7 @@ def test_init_of_a_view_says_what_to_write(sqlite_petitions: Database) -> None:
     assert isinstance(error, ConfigError)
     assert "'recent' is a view" in str(error)
     assert "[tables.recent]" in str(error)
-    assert "key = [...]" in str(error)
+    assert 'key = ["id"]' in str(error)
 
 
 @pytest.mark.usefixtures("scanned")
@@ -202,3 +208,15 @@ def test_the_version_table_of_another_program_is_not_ours(petitions: Database) -
         result = succeed("uninstall", *arguments)
         assert (result.stdout, result.stderr) == ("", "nothing of db_dedup is in this database\n")
     assert rows(petitions.engine, f"SELECT * FROM {theirs}") == [("ae1027a6",)]
+
+
+def test_a_drained_worker_promises_no_retry_of_a_table_that_it_leaves(scanned: Database) -> None:
+    with closing(OurDatabase(scanned.url)) as database:
+        other = watched_table("others", {"table": "petitions", "columns": {"title": 1}})
+        Deduplicator(database, other).scan()
+    succeed("attach", "petitions")
+    Path("dedup.toml").unlink()
+    result = run("worker", "petitions", "others", "--drain", "--url", scanned.url)
+    assert "others: 'others' has no triggers" in result.stderr
+    assert "trying again" not in result.stderr
+    assert isinstance(result.error, FaultyTablesError)
