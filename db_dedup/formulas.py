@@ -3,8 +3,8 @@
 import re
 from typing import Any, Final
 
-_FORMULA: Final = re.compile(r"[\t\r\n]|\s*[=+\-@＝＋－＠]")
-"""Some programs drop a tab or a line break at the beginning of a cell, and read on."""
+_FORMULA: Final = re.compile(r"[\t\r]|\s*[=+\-@＝＋－＠]")
+"""Some programs drop a tab or a carriage return at the beginning of a cell, and read on."""
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
 
 

@@ -158,6 +158,5 @@ def test_a_part_of_a_date_is_taken_of_dates_only(database: Database) -> None:
                 job()
     for column in ("received", "empty", "day"):
         within = {"column": column, "by": "month"}
-        assert (
-            Deduplicator(database.engine, "petitions", {"body": 1}, within=within).preview().report.rows == 3
-        )
+        dedup = Deduplicator(database.engine, "petitions", {"body": 1}, within=within)
+        assert dedup.preview().report.rows == 3
