@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from db_dedup.app import Database, Deduplicator, view_aside
-    from db_dedup.app.arguments import Record, SyncBind
+    from db_dedup.app.arguments import SyncBind
     from db_dedup.app.asynchronous import AsyncBind
     from db_dedup.app.row_texts import RowTexts
     from db_dedup.app.table_verdicts import TableVerdicts
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         PairVerdict,
         PastScan,
         Question,
+        Record,
         RowKey,
         RuleTest,
         ScanPreview,
@@ -85,10 +86,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "Deduplicator",
         "view_aside",
     ),
-    "db_dedup.app.arguments": (
-        "Record",
-        "SyncBind",
-    ),
+    "db_dedup.app.arguments": ("SyncBind",),
     "db_dedup.app.asynchronous": ("AsyncBind",),
     "db_dedup.app.row_texts": ("RowTexts",),
     "db_dedup.app.table_verdicts": ("TableVerdicts",),
@@ -156,6 +154,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "PairVerdict",
         "PastScan",
         "Question",
+        "Record",
         "RowKey",
         "RuleTest",
         "ScanPreview",

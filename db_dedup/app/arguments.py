@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from sqlalchemy.orm import Session, scoped_session
 
 from db_dedup.errors import InvalidArgumentError
-from db_dedup.records import PairLabel
+from db_dedup.records import PairLabel, Record
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
@@ -20,9 +20,6 @@ ASYNCIO: Final = "sqlalchemy.ext.asyncio"
 _T = TypeVar("_T")
 
 SyncBind = Connection | Session
-
-Record = Mapping[str, object]
-"""Column name -> value; what is left out is NULL."""
 
 
 def require(value: object, kind: Any, name: str, expected: str) -> None:

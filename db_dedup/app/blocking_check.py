@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.app.database import Database
-from db_dedup.engines.embedded.lookup import Lookup, Record
+from db_dedup.engines.embedded.lookup import Lookup
 from db_dedup.engines.embedded.queued import Queued
 from db_dedup.errors import (
     ConfigError,
@@ -18,7 +18,7 @@ from db_dedup.errors import (
     TriggerError,
 )
 from db_dedup.jobs.attachment import AttachmentState, catalogue_differences, trigger_target
-from db_dedup.records import CheckResult, RowKey
+from db_dedup.records import CheckResult, Record, RowKey
 from db_dedup.store import changes, scans, watched_tables
 from db_dedup.store.changes import SEARCH_AGAIN, TRUNCATED, Change
 from db_dedup.store.source import storable_key

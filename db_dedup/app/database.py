@@ -58,8 +58,8 @@ class Database:
             ConfigError: the URL cannot be read, or its driver is missing.
             InvalidArgumentError: an argument is not what it should be.
         """
-        require_text(schema, "schema")
-        require_text(prefix, "prefix")
+        require(schema, str, "schema", "a name")
+        require(prefix, str, "prefix", "the beginning of a name")
         self._own_engines: list[Engine] = []
         self.source_engine = self._opened(engine, create)
         self.source_dialect = dialect_for(self.source_engine)

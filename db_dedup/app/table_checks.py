@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from db_dedup.app.arguments import Record, SyncBind, is_async_engine, iterable_of, records_of, sync_bind
+from db_dedup.app.arguments import SyncBind, is_async_engine, iterable_of, records_of, sync_bind
 from db_dedup.app.asynchronous import bridged, is_async
 from db_dedup.app.blocking_check import BlockingCheck
 from db_dedup.app.database import Database
 from db_dedup.app.table_access import TableAccess
 from db_dedup.engines.embedded.lookup import Lookup
 from db_dedup.errors import InvalidArgumentError
-from db_dedup.records import CheckResult, RowKey
+from db_dedup.records import CheckResult, Record, RowKey
 from db_dedup.store.watched_tables import StoredTable
 
 if TYPE_CHECKING:

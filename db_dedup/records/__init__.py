@@ -15,6 +15,7 @@ from db_dedup.records.health import DeadChange as DeadChange
 from db_dedup.records.health import HotBlock as HotBlock
 from db_dedup.records.health import PastScan as PastScan
 from db_dedup.records.health import TableStatus as TableStatus
+from db_dedup.records.keys import Record as Record
 from db_dedup.records.keys import RowKey as RowKey
 from db_dedup.records.labels import GivenVerdicts as GivenVerdicts
 from db_dedup.records.labels import JudgedTexts as JudgedTexts

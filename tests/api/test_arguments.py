@@ -60,7 +60,7 @@ WITHOUT_A_DATABASE: dict[str, Callable[[], object]] = {
     "an unknown driver": lambda: Database("postgresql+nothing://x"),
     "no such file": lambda: Database("sqlite:///nowhere/petitions.db"),
     "a schema that is no name": lambda: Database("sqlite:///x.db", schema=ANY, create=True),
-    "an empty prefix": lambda: Database("sqlite:///x.db", prefix="", create=True),
+    "a prefix that is no text": lambda: Database("sqlite:///x.db", prefix=ANY, create=True),
     "a store that is none": lambda: Database("sqlite:///x.db", create=True, store=ANY),
     "a frame that is none": lambda: find_duplicates(ANY),
     "a frame and one name": lambda: find_duplicates(FRAME, "title"),

@@ -16,7 +16,7 @@ from db_dedup.engines.embedded.table_scan import MEASURE_OF
 from db_dedup.engines.fingerprinter import Fingerprinter, row_fingerprints
 from db_dedup.engines.row_texts import NOTHING_TO_SAY
 from db_dedup.flow.candidates import block_values
-from db_dedup.records import CheckResult, Match, RowKey, SourceRow
+from db_dedup.records import CheckResult, Match, Record, RowKey, SourceRow
 from db_dedup.store.bands import put_bands
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.lookup import Asked, StoredRow, find_near, read_classes
@@ -25,9 +25,6 @@ from db_dedup.store.source import Source
 from db_dedup.store.verdicts import DigestPair, digest_pair, rejected_among
 
 _RECORDS_A_ROUND: Final = 256
-
-Record = Mapping[str, object]
-"""Column name -> value; a column that is left out is NULL."""
 
 _Candidate = tuple[int, StoredRow]
 """Place of a record, a row that it may duplicate."""
