@@ -44,7 +44,7 @@ def test_the_readme_from_the_sdist(
         f"db-dedup upgrade --url {shlex.quote(database.url)}"
         for database in (postgresql_database, mariadb_database)
     ]
-    *_, version, demo, first, second, show = run_in_shell(
+    *_, version, demo, _, first, second, show = run_in_shell(
         [
             *readme_blocks("Install"),
             *extras,
