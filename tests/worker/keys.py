@@ -51,7 +51,7 @@ class Key:
             Column(name, Declared(type_name), primary_key=self.is_constrained, nullable=False)
             for name, type_name in self.types.items()
         ]
-        # Not unique: MySQL locks the gaps in which it looks for a second one, also at READ COMMITTED.
+        # Not unique: looking for a second one, MariaDB and MySQL lock gaps, also at READ COMMITTED.
         return columns if self.is_constrained else [*columns, Column(NUMBER, Integer, index=True)]
 
     def of_row(self, row: int) -> dict[str, Any]:
