@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from datetime import date, time
 from typing import Any, Final, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -72,5 +73,9 @@ def _description(part: Any) -> str | None:
 
 def _shown(value: Any) -> str:
     """A value much as TOML writes it."""
-    text = json.dumps(value, ensure_ascii=False, skipkeys=True, default=str)
+
+    def named(other: object) -> str:
+        return str(other) if isinstance(other, date | time) else f"a {type(other).__name__}"
+
+    text = json.dumps(value, ensure_ascii=False, skipkeys=True, default=named)
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"

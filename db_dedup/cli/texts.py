@@ -62,7 +62,7 @@ def read_pair_texts(
 ) -> Iterator[tuple[DuplicatePair, RowText, RowText]]:
     """Each pair with the texts of its rows."""
     for batch in reader.batches(pairs, _PAIRS_A_BATCH):
-        texts = reader.read(dict.fromkeys(key for pair in batch for key in (pair.key_a, pair.key_b)))
+        texts = reader.read(list(dict.fromkeys(key for pair in batch for key in (pair.key_a, pair.key_b))))
         for pair in batch:
             yield pair, texts.get(pair.key_a), texts.get(pair.key_b)
 
@@ -91,7 +91,7 @@ def read_neighbours(
             continue
         for batch in reader.batches(some, _ROWS_A_BATCH):
             nearest = reader.nearest([member.row_key for member in batch])
-            texts = reader.read({row.row_key for row in nearest.values()})
+            texts = reader.read(list({row.row_key for row in nearest.values()}))
             for member in batch:
                 row = nearest.get(member.row_key)
                 neighbour = None if row is None else Neighbour(row, texts.get(row.row_key))

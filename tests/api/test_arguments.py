@@ -134,6 +134,7 @@ OF_A_TABLE: dict[str, Callable[[Deduplicator], object]] = {
     "a text with a lone surrogate": lambda d: d.members("\ud800"),
     "texts of no keys": lambda d: d.texts().read(ANY),
     "texts of a key that is none": lambda d: d.texts().read([ANY]),
+    "the nearest of no keys": lambda d: d.texts().nearest(ANY),
     "labels that are none": lambda d: d.verdicts().give(ANY),
     "a label that is a tuple": lambda d: d.verdicts().give(wrong([("1", "2", True)])),
     "a label of a key that is none": lambda d: d.verdicts().give([PairLabel(ANY, 2, True)]),

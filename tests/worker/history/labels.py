@@ -42,6 +42,8 @@ class Labels:
             return
         verdicts = Deduplicator(self._watched.dedup.database, self._watched.letters.name).verdicts()
         self._last = None
+        # Also a transaction that ends meanwhile, by what interrupts this.
+        was_being_written = self._writers.is_being_written(row, other)
         try:
             if is_duplicate is None:
                 given = verdicts.withdraw(a, b)
@@ -52,7 +54,7 @@ class Labels:
                 raise
             return
         is_kept = is_duplicate is None or given.kept
-        if is_kept and not self._writers.is_being_written(row, other):
+        if is_kept and not (was_being_written or self._writers.is_being_written(row, other)):
             self._last = _Said({row, other}, (a, b), is_rejected=is_duplicate is False)
             self._writers.touched.clear()
 
