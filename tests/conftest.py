@@ -40,6 +40,7 @@ THOROUGH = (
     "cli/test_interrupts.py",
     "dialects/test_key_round_trips.py",
     "dialects/test_statement_sizes.py",
+    "flow/test_long_texts.py",
     "frames/test_data_frame.py",
     "guest/test_grants.py",
     "guest/test_names.py::test_an_odd_schema",
