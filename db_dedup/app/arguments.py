@@ -85,7 +85,7 @@ def labels_of(given: Iterable[PairLabel]) -> list[PairLabel]:
 
 
 def is_async_engine(given: object) -> TypeGuard[AsyncEngine]:
-    """Whether it is an AsyncEngine; nobody has one before its module was imported."""
+    """Whether it is an AsyncEngine; whoever has one has imported its module."""
     module = sys.modules.get(ASYNCIO)
     return module is not None and isinstance(given, module.AsyncEngine)
 

@@ -28,7 +28,7 @@ class RowTexts:
         self._store = store
 
     def batches(self, items: Iterable[_Item], most: int) -> Iterator[list[_Item]]:
-        """Items that each stand for a row or two, as many at a time as their texts may be in memory."""
+        """Items that each name a row or two, as many at a time as their texts may be in memory."""
         return self._source.batches(items, most)
 
     def read(self, row_keys: Iterable[RowKey]) -> dict[str, tuple[str, ...]]:

@@ -83,7 +83,7 @@ def fill(template: Path, parts: Iterable[str], names: Mapping[str, object]) -> s
     Args:
         template: the dialect's file.
         parts: which ones, in any order.
-        names: what stands in the braces of the template, quoted; without `table_schema` the lines that
+        names: what goes into the braces of the template, quoted; without `table_schema` the lines that
             need it are left out.
     """
     wanted = set(parts)
