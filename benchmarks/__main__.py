@@ -18,6 +18,7 @@ WITHOUT_DATA = (
     "indexes",
     "scan_times",
     "scan_costs",
+    "first_hour",
     "trigger_cost",
     "committing_clients",
     "worker_speed",

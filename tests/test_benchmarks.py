@@ -11,7 +11,16 @@ from xml.etree import ElementTree as ET
 import pytest
 from sqlalchemy import func, select
 
-from benchmarks import indexes, latency, lookups, scan_costs, scan_times, trigger_cost, worker_speed
+from benchmarks import (
+    first_hour,
+    indexes,
+    latency,
+    lookups,
+    scan_costs,
+    scan_times,
+    trigger_cost,
+    worker_speed,
+)
 from benchmarks.__main__ import WITH_DATA, WITHOUT_DATA
 from benchmarks.plot import log_log_svg
 from db_dedup.app import Database
@@ -68,6 +77,13 @@ def test_what_a_dry_run_expects_is_near_what_a_scan_takes(capsys: pytest.Capture
     assert expected > 1
     assert ratio == pytest.approx(expected / needed, abs=0.05)
     assert 0.7 < ratio < 1.3
+
+
+def test_each_step_of_the_first_hour_is_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    first_hour.run(None, 200, SQLITE)
+    _, *lines = capsys.readouterr().out.splitlines()
+    found = [re.fullmatch(r"(a file|SQLite) +\w.+ \d+\.\d s +\d+\.\d min", line) for line in lines]
+    assert [match and match[1] for match in found] == ["a file"] * 3 + ["SQLite"] * 11
 
 
 def test_a_sample_of_several_parts_has_one_row_to_a_key() -> None:
