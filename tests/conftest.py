@@ -32,6 +32,9 @@ from tests.thorough import MYSQL
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
+# Of whoever runs the tests: printed tables would be as wide as that terminal.
+os.environ.pop("COLUMNS", None)
+
 NOT_TESTED = "NOT TESTED: "
 
 THOROUGH = (

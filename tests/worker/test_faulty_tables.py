@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import pairwise
 
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup import Deduplicator
-from db_dedup.errors import DedupError, FaultyTablesError, NotScannedError, UnknownNameError
+from db_dedup.errors import (
+    DatabaseUnavailableError,
+    DedupError,
+    FaultyTablesError,
+    NotScannedError,
+    UnknownNameError,
+)
 from db_dedup.jobs.change_worker import Batch, ChangeWorker, LateTable, TableWorker
 from tests.servers import Database
 from tests.worker.conftest import write
@@ -106,3 +114,48 @@ def test_where_no_table_can_be_worked_on_the_worker_ends(
         ChangeWorker(late(database, "letters_0", "letters_2")).run(threading.Event())
     with pytest.raises(NotScannedError):
         ChangeWorker(late(database, "letters_0")).run(threading.Event())
+
+
+class Away:
+    """A table whose database never answers, and when it was asked."""
+
+    name, gap_seconds = "letters", 0.0
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self.asked: list[float] = []
+
+    def step(self) -> Batch | None:
+        self.asked.append(self._now())
+        raise DatabaseUnavailableError("the server is away")
+
+    def is_drained(self) -> bool:
+        return False
+
+    def translate_error(self, error: SQLAlchemyError) -> DedupError:
+        raise error
+
+    def forget(self) -> None: ...
+
+
+class Clock(threading.Event):
+    """Waits without waiting, and stops after an hour by its own clock."""
+
+    now = 0.0
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.now += max(timeout or 0.0, 0.001)
+        if self.now > 3600:
+            self.set()
+        return self.is_set()
+
+
+def test_a_table_that_is_away_is_asked_less_and_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr("db_dedup.jobs.change_worker.time.monotonic", lambda: clock.now)
+    table = Away(lambda: clock.now)
+    ChangeWorker([table], on_fault=lambda *_: None).run(clock)
+    pauses = [later - earlier for earlier, later in pairwise(table.asked)]
+    assert pauses[:4] == pytest.approx([0.1, 0.2, 0.4, 0.8])
+    assert max(pauses) == pytest.approx(30.0)
+    assert pauses == pytest.approx(sorted(pauses))
