@@ -141,7 +141,7 @@ def test_a_part_of_a_date_is_taken_of_dates_only(database: Database) -> None:
     make(
         database,
         f"CREATE TABLE petitions (id INTEGER PRIMARY KEY, body VARCHAR(200), region {kind}, received {kind}, "
-        f"empty {kind}, year INTEGER, day DATE)",
+        f"answered {kind}, year INTEGER, day DATE)",
     )
     rows = [{"id": i, "body": body} for i, body in enumerate((SAME, NEAR, OTHER))]
     insert = "INSERT INTO petitions VALUES (:id, :body, '城东区', '2024-01-31', NULL, 2024, '2024-01-31')"
@@ -156,7 +156,7 @@ def test_a_part_of_a_date_is_taken_of_dates_only(database: Database) -> None:
                 ConfigError, match=f'column = "{column}", by = "month" .*dates, not .*{fault}'
             ):
                 job()
-    for column in ("received", "empty", "day"):
+    for column in ("received", "answered", "day"):
         within = {"column": column, "by": "month"}
         dedup = Deduplicator(database.engine, "petitions", {"body": 1}, within=within)
         assert dedup.preview().report.rows == 3
