@@ -89,7 +89,7 @@ def test_a_url_of_the_settings_file(folder: Path) -> None:
         escaped = url.replace("\0", r"\u0000").replace("\n", r"\n")
         (folder / "dedup.toml").write_text(f'[database]\nurl = "{escaped}"\n', encoding="utf-8")
         error = fail("status")
-        assert words in str(error)
+        assert (words if url.isprintable() else "url has a control character in it") in str(error)
         assert PASSWORD not in str(error)
 
 
