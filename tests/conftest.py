@@ -38,9 +38,11 @@ os.environ.pop("COLUMNS", None)
 NOT_TESTED = "NOT TESTED: "
 
 THOROUGH = (
+    "api/test_public_types.py::test_nothing_of_asyncio",
     "bad_input/",
     "cli/test_encodings.py::test_a_command_where",
     "cli/test_interrupts.py",
+    "cli/test_process.py",
     "dialects/test_key_round_trips.py",
     "dialects/test_statement_sizes.py",
     "flow/test_long_texts.py",
@@ -61,6 +63,8 @@ THOROUGH = (
     "test_first_hour.py::test_a_",
     "test_first_hour.py::test_the_commands",
     "test_first_hour.py::test_what_the_page",
+    "test_examples.py::test_sqlite_file",
+    "test_sample.py::test_independent_petitions",
     "test_servers.py",
     "triggers/test_property.py",
     "triggers/test_removal.py",
