@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
@@ -132,7 +132,7 @@ class Database:
                     migrate.downgrade(connection, self.namespace, revision)
 
     def uninstall(self) -> list[str]:
-        """Drop everything of ours, triggers first. Gives the names of what is gone.
+        """Drop everything of ours, triggers first. Gives the `installed_names` that are gone.
 
         Raises:
             DatabaseError: a trigger would be left that writes into our queue; nothing has been dropped then.
@@ -143,7 +143,8 @@ class Database:
                 targets = watched_targets(connection, self.tables)
                 triggers = remove_triggers(connection, self.dialect, self.namespace, targets)
                 with self._short_wait(connection):
-                    return sorted([*triggers, *migrate.uninstall(connection, self.namespace, views)])
+                    relations = migrate.uninstall(connection, self.namespace, views)
+                return sorted([*triggers, *self._with_schema(relations)])
 
     def installed_names(self) -> list[str]:
         """The names of our tables, views and triggers in the database: what `uninstall` drops; of tables and
@@ -156,8 +157,11 @@ class Database:
             relations = migrate.installed_names(connection, self.namespace, self._table_views())
             targets = watched_targets(connection, self.tables)
             triggers = removable_triggers(connection, self.dialect, self.namespace, targets)
-            schema = f"{self.namespace.schema}." if self.namespace.schema else ""
-            return sorted([*triggers, *(f"{schema}{name}" for name in relations)])
+            return sorted([*triggers, *self._with_schema(relations)])
+
+    def _with_schema(self, relations: Iterable[str]) -> list[str]:
+        schema = f"{self.namespace.schema}." if self.namespace.schema else ""
+        return [f"{schema}{name}" for name in relations]
 
     def is_installed(self, connection: Connection) -> bool:
         """Whether there are tables of ours, of whatever revision."""
