@@ -90,9 +90,9 @@ def test_the_readme_begins_with_a_file() -> None:
         assert text.index("db-dedup file petitions.csv") == text.index("```") + len("```sh\n"), readme
 
 
-@pytest.mark.usefixtures("folder")
-def test_what_the_page_says_of_the_demo() -> None:
+def test_what_the_page_says_of_the_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The settings that it shows are those that `init` writes, and the counts those of the scan."""
+    monkeypatch.chdir(tmp_path)
     succeed("demo", "--folder", ".")
     with closing(OurDatabase("sqlite:///petitions.db")) as database:
         written = settings_document("sqlite:///petitions.db", propose_settings(database, ["petitions"]))
