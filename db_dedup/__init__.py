@@ -1,271 +1,32 @@
 """Finds near-duplicate rows in relational tables and keeps the answer as SQL views.
 
 >>> from db_dedup import Deduplicator, Text, Value  # doctest: +SKIP
+
+The public names are listed once, in `__init__.pyi`, as imports: type checkers follow them. Here they are read
+from that file, and each is imported when it is first asked for, so that `import db_dedup` itself stays light.
 """
 
+import ast
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pkgutil import get_data
+from typing import Any
 
 __version__ = "0.1.0"
 
-if TYPE_CHECKING:
-    from db_dedup.app import Database, Deduplicator, view_aside
-    from db_dedup.app.arguments import SyncBind
-    from db_dedup.app.asynchronous import AsyncBind
-    from db_dedup.app.row_texts import RowTexts
-    from db_dedup.app.table_verdicts import TableVerdicts
-    from db_dedup.config import ColumnWeight, Rule, Settings, Text, Value, WatchedTable, Within
-    from db_dedup.errors import (
-        ConfigError,
-        DatabaseError,
-        DatabaseUnavailableError,
-        DedupError,
-        DiskFullError,
-        FaultyTablesError,
-        InvalidArgumentError,
-        MissingExtraError,
-        NotScannedError,
-        OutdatedRecipeError,
-        RecipeDiffersError,
-        RowKeyError,
-        RowNotFoundError,
-        ScanRunningError,
-        SchemaMissingError,
-        StatementEndedError,
-        TableBusyError,
-        TableGoneError,
-        TemporaryFolderError,
-        TooMuchAtOnceError,
-        TriggerError,
-        UnknownNameError,
-    )
-    from db_dedup.frames.data_frame import find_duplicates
-    from db_dedup.jobs.attachment import AttachmentReport, AttachmentState
-    from db_dedup.jobs.table_worker import TableWorker
-    from db_dedup.jobs.worker_table import Batch
-    from db_dedup.progress import LogProgress, Progress
-    from db_dedup.records import (
-        AnswerDifferences,
-        Calibration,
-        CheckResult,
-        DeadChange,
-        Difference,
-        DuplicatePair,
-        ExplainedColumn,
-        ExplainedRow,
-        Explanation,
-        GivenVerdicts,
-        GroupSummary,
-        HotBlock,
-        JudgedTexts,
-        LengthScore,
-        MarkedToken,
-        Match,
-        NearestRow,
-        PairLabel,
-        PairSetting,
-        PairVerdict,
-        PastScan,
-        Question,
-        Record,
-        RowKey,
-        RuleTest,
-        ScanCosts,
-        ScanPreview,
-        ScanReport,
-        SettingScore,
-        SettingStep,
-        Share,
-        StoredLink,
-        TableStatus,
-        Verdict,
-        Verification,
-    )
-    from db_dedup.schema.migrate import include_name
-    from db_dedup.schema.names import Namespace
 
-_NAMES: dict[str, tuple[str, ...]] = {
-    "db_dedup.app": (
-        "Database",
-        "Deduplicator",
-        "view_aside",
-    ),
-    "db_dedup.app.arguments": ("SyncBind",),
-    "db_dedup.app.asynchronous": ("AsyncBind",),
-    "db_dedup.app.row_texts": ("RowTexts",),
-    "db_dedup.app.table_verdicts": ("TableVerdicts",),
-    "db_dedup.config": (
-        "ColumnWeight",
-        "Rule",
-        "Settings",
-        "Text",
-        "Value",
-        "WatchedTable",
-        "Within",
-    ),
-    "db_dedup.errors": (
-        "ConfigError",
-        "DatabaseError",
-        "DatabaseUnavailableError",
-        "DedupError",
-        "DiskFullError",
-        "FaultyTablesError",
-        "InvalidArgumentError",
-        "MissingExtraError",
-        "NotScannedError",
-        "OutdatedRecipeError",
-        "RecipeDiffersError",
-        "RowKeyError",
-        "RowNotFoundError",
-        "ScanRunningError",
-        "SchemaMissingError",
-        "StatementEndedError",
-        "TableBusyError",
-        "TableGoneError",
-        "TemporaryFolderError",
-        "TooMuchAtOnceError",
-        "TriggerError",
-        "UnknownNameError",
-    ),
-    "db_dedup.frames.data_frame": ("find_duplicates",),
-    "db_dedup.jobs.attachment": (
-        "AttachmentReport",
-        "AttachmentState",
-    ),
-    "db_dedup.jobs.table_worker": ("TableWorker",),
-    "db_dedup.jobs.worker_table": ("Batch",),
-    "db_dedup.progress": (
-        "LogProgress",
-        "Progress",
-    ),
-    "db_dedup.records": (
-        "AnswerDifferences",
-        "Calibration",
-        "CheckResult",
-        "DeadChange",
-        "Difference",
-        "DuplicatePair",
-        "ExplainedColumn",
-        "ExplainedRow",
-        "Explanation",
-        "GivenVerdicts",
-        "GroupSummary",
-        "HotBlock",
-        "JudgedTexts",
-        "LengthScore",
-        "MarkedToken",
-        "Match",
-        "NearestRow",
-        "PairLabel",
-        "PairSetting",
-        "PairVerdict",
-        "PastScan",
-        "Question",
-        "Record",
-        "RowKey",
-        "RuleTest",
-        "ScanCosts",
-        "ScanPreview",
-        "ScanReport",
-        "SettingScore",
-        "SettingStep",
-        "Share",
-        "StoredLink",
-        "TableStatus",
-        "Verdict",
-        "Verification",
-    ),
-    "db_dedup.schema.migrate": ("include_name",),
-    "db_dedup.schema.names": ("Namespace",),
-}
-_HOMES = {name: module for module, names in _NAMES.items() for name in names}
+def _public_names() -> dict[str, str]:
+    """Return name -> the module that defines it, from the imports of the stub."""
+    stub = ast.parse(get_data(__name__, "__init__.pyi") or b"")
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: node.module or "" for node in imports for alias in node.names}
 
-__all__ = [
-    "AnswerDifferences",
-    "AsyncBind",
-    "AttachmentReport",
-    "AttachmentState",
-    "Batch",
-    "Calibration",
-    "CheckResult",
-    "ColumnWeight",
-    "ConfigError",
-    "Database",
-    "DatabaseError",
-    "DatabaseUnavailableError",
-    "DeadChange",
-    "DedupError",
-    "Deduplicator",
-    "Difference",
-    "DiskFullError",
-    "DuplicatePair",
-    "ExplainedColumn",
-    "ExplainedRow",
-    "Explanation",
-    "FaultyTablesError",
-    "GivenVerdicts",
-    "GroupSummary",
-    "HotBlock",
-    "InvalidArgumentError",
-    "JudgedTexts",
-    "LengthScore",
-    "LogProgress",
-    "MarkedToken",
-    "Match",
-    "MissingExtraError",
-    "Namespace",
-    "NearestRow",
-    "NotScannedError",
-    "OutdatedRecipeError",
-    "PairLabel",
-    "PairSetting",
-    "PairVerdict",
-    "PastScan",
-    "Progress",
-    "Question",
-    "RecipeDiffersError",
-    "Record",
-    "RowKey",
-    "RowKeyError",
-    "RowNotFoundError",
-    "RowTexts",
-    "Rule",
-    "RuleTest",
-    "ScanCosts",
-    "ScanPreview",
-    "ScanReport",
-    "ScanRunningError",
-    "SchemaMissingError",
-    "SettingScore",
-    "SettingStep",
-    "Settings",
-    "Share",
-    "StatementEndedError",
-    "StoredLink",
-    "SyncBind",
-    "TableBusyError",
-    "TableGoneError",
-    "TableStatus",
-    "TableVerdicts",
-    "TableWorker",
-    "TemporaryFolderError",
-    "Text",
-    "TooMuchAtOnceError",
-    "TriggerError",
-    "UnknownNameError",
-    "Value",
-    "Verdict",
-    "Verification",
-    "WatchedTable",
-    "Within",
-    "find_duplicates",
-    "include_name",
-    "view_aside",
-]
+
+_HOMES = _public_names()
+__all__ = sorted(_HOMES)  # noqa: PLE0605 - type checkers read the stub
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for: `import db_dedup` itself stays light."""
+    """Import a public name."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

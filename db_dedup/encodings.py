@@ -69,9 +69,13 @@ def read_utf8(path: Path, what: str) -> str:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise ConfigError(f"cannot read {what} {path}: {error.strerror}") from None
+        raise ConfigError(
+            "cannot read {what} {path}: {reason}", what=what, path=path, reason=error.strerror
+        ) from None
     except ValueError as error:  # no file can have this name
-        raise ConfigError(f"cannot read {what} {str(path)!r}: {error}") from None
+        raise ConfigError(
+            "cannot read {what} {path!r}: {error}", what=what, path=str(path), error=error
+        ) from None
     return decode_utf8(content, f"{what} {path}", "save it as UTF-8")
 
 
@@ -89,10 +93,14 @@ def decode_utf8(content: bytes, name: str, remedy: str) -> str:
     encoding = detect_encoding(content)
     if encoding not in (None, "utf-8", "utf-8-sig"):
         guess = _WELL_KNOWN_NAMES.get(encoding, encoding.upper())
-        raise ConfigError(f"{name} is not UTF-8, it seems to be {guess}: {remedy}")
+        raise ConfigError(
+            "{name} is not UTF-8, it seems to be {guess}: {remedy}", name=name, guess=guess, remedy=remedy
+        )
     content = content.removeprefix(codecs.BOM_UTF8)
     try:
         return content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise ConfigError(f"{name} is not valid UTF-8 in line {line}: {remedy}") from None
+        raise ConfigError(
+            "{name} is not valid UTF-8 in line {line}: {remedy}", name=name, line=line, remedy=remedy
+        ) from None

@@ -6,24 +6,54 @@ sense; `exit_code` is what the command line returns (1 failed, 2 wrong usage).
 
 import re
 from collections.abc import Iterable, Mapping
+from datetime import date, time
 from difflib import get_close_matches
 
 _ALIKE = 0.6
 """The share of its characters that a name has in common with one that is suggested, by `difflib`."""
 _LISTED = 10
+_PLAIN = (str, int, float, bytes, date, time, type(None))
+"""Types of fields that every process can unpickle."""
 _PASSWORD = re.compile(r"(://[^:/@\s]*:)[^\s'\"]*(?=@)|(\b(?:password|passwd)=)[^&\s'\"]*")
 
 
 class DedupError(Exception):
-    """Something went wrong that the message explains."""
+    """Something went wrong that the message explains.
+
+    Attributes:
+        template: the message without its values, the same text for every error of its place in the code:
+            what a translation is looked up by.
+        fields: the values by their names in the template, as they were given: `str` of the error, and not
+            its fields, escapes what cannot be printed and hides a URL's password.
+    """
 
     is_transient = False
     exit_code = 1
+
+    def __init__(self, template: str = "", /, **fields: object) -> None:
+        """Fill in the message.
+
+        Args:
+            template: the message, for `str.format`. Without fields it is taken as it is, braces included.
+            fields: the values by their names in the template.
+        """
+        self.template, self.fields = template, fields
+        super().__init__(template.format(**fields) if fields else template)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle and copy the finished message; a field that is no plain value becomes its text."""
+        plain = {name: v if isinstance(v, _PLAIN) else str(v) for name, v in self.fields.items()}
+        return _restored, (type(self), self.args), {**self.__dict__, "fields": plain}
 
     def __str__(self) -> str:
         """One line: what cannot be printed stands as its escape, and a URL's password as asterisks."""
         line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in super().__str__())
         return _PASSWORD.sub(r"\1\2***", line)
+
+
+def _restored(kind: type[DedupError], args: tuple[object, ...]) -> DedupError:
+    """Make an error of a finished message, without its class's own `__init__`."""
+    return kind.__new__(kind, *args)
 
 
 class ConfigError(DedupError):
@@ -50,12 +80,13 @@ class UnknownNameError(ConfigError):
         self.kind, self.name, self.known = kind, name, sorted(known)
         self.near = get_close_matches(str(name), self.known, n=5, cutoff=_ALIKE)
         if self.near:
-            hint = f": did you mean {', '.join(self.near)}?"
+            near = ", ".join(self.near)
+            super().__init__("unknown {kind} {name!r}: did you mean {near}?", kind=kind, name=name, near=near)
         elif lists_others:
-            hint = f": there is {', '.join(self.known[:_LISTED]) or 'none'}"
+            known = ", ".join(self.known[:_LISTED]) or "none"
+            super().__init__("unknown {kind} {name!r}: there is {known}", kind=kind, name=name, known=known)
         else:
-            hint = ""
-        super().__init__(f"unknown {kind} {name!r}{hint}")
+            super().__init__("unknown {kind} {name!r}", kind=kind, name=name)
 
 
 class MissingExtraError(ConfigError):
@@ -63,7 +94,9 @@ class MissingExtraError(ConfigError):
 
     def __init__(self, module: str, extra: str) -> None:
         self.module, self.extra = module, extra
-        super().__init__(f'{module} is not installed: pip install "db-dedup[{extra}]"')
+        super().__init__(
+            '{module} is not installed: pip install "db-dedup[{extra}]"', module=module, extra=extra
+        )
 
 
 class DatabaseError(DedupError):
@@ -97,7 +130,8 @@ class FaultyTablesError(DedupError):
 
     def __init__(self, faults: Mapping[str, DedupError]) -> None:
         self.faults = dict(faults)
-        super().__init__("; ".join(f"{name}: {fault}" for name, fault in faults.items()))
+        listed = "; ".join(f"{name}: {fault}" for name, fault in faults.items())
+        super().__init__("{faults}", faults=listed)
 
 
 class TemporaryFolderError(DedupError):
@@ -116,6 +150,16 @@ class TriggerError(DedupError):
     """The triggers of a table are missing, disabled, changed, or made for other settings."""
 
 
+_TO_DO = (
+    'with another name now, set table = "..." under [tables.{name}] and scan; dropped for good, '
+    "`db-dedup detach {name}` ends its queue, `db-dedup uninstall` drops the answers of all tables"
+)
+_GONE = "the table {table!r} was scanned and is no longer in the database: " + _TO_DO
+_GONE_OR_RENAMED = (
+    "the table {table!r} was scanned and is no longer in the database (renamed? there is {near}): " + _TO_DO
+)
+
+
 class TableGoneError(DedupError):
     """A table of the user's that was scanned is no longer in the database."""
 
@@ -128,16 +172,23 @@ class TableGoneError(DedupError):
             near: tables that are there and have a name like it.
         """
         self.name, self.table = name, table
-        renamed = f" (renamed? there is {', '.join(near)})" if near else ""
-        super().__init__(
-            f"the table {table!r} was scanned and is no longer in the database{renamed}: with another name "
-            f'now, set table = "..." under [tables.{name}] and scan; dropped for good, '
-            f"`db-dedup detach {name}` ends its queue, `db-dedup uninstall` drops the answers of all tables"
-        )
+        tables = ", ".join(near)
+        template = _GONE_OR_RENAMED if tables else _GONE
+        super().__init__(template, name=name, table=table, near=tables)
 
 
 class RecipeDiffersError(DedupError):
     """The settings file and the stored recipe say different things."""
+
+
+_MADE_BY_NEWER = (
+    "the stored answer of {table!r} was made by a newer version of db-dedup "
+    "(recipe version {made_by}, this one computes {computed}): upgrade db-dedup here"
+)
+_MADE_BY_OLDER = (
+    "the stored answer of {table!r} was made by an older version of db-dedup "
+    "(recipe version {made_by}, this one computes {computed}): run `db-dedup scan {table}`"
+)
 
 
 class OutdatedRecipeError(DedupError):
@@ -145,14 +196,29 @@ class OutdatedRecipeError(DedupError):
 
     def __init__(self, table: str, made_by: int, computed: int) -> None:
         self.table, self.made_by, self.computed = table, made_by, computed
-        age, remedy = (
-            ("a newer", "upgrade db-dedup here")
-            if made_by > computed
-            else ("an older", f"run `db-dedup scan {table}`")
-        )
         super().__init__(
-            f"the stored answer of {table!r} was made by {age} version of db-dedup "
-            f"(recipe version {made_by}, this one computes {computed}): {remedy}"
+            _MADE_BY_NEWER if made_by > computed else _MADE_BY_OLDER,
+            table=table,
+            made_by=made_by,
+            computed=computed,
+        )
+
+
+class FrameListError(DedupError):
+    """The frozen list of frames of the recipe that serves cannot be used."""
+
+    def __init__(self, table: str, state: str) -> None:
+        """Say what to do.
+
+        Args:
+            table: the watched table.
+            state: "damaged" or "missing".
+        """
+        self.table, self.state = table, state
+        super().__init__(
+            "the stored list of frames of {table!r} is {state}: run `db-dedup scan {table} --rebuild`",
+            table=table,
+            state=state,
         )
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a setting, in words of ours: which one it is, its value, and what it takes."""
+"""Error messages for settings: which setting, its value, and what it takes."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -25,11 +25,13 @@ def first_fault(error: ValidationError, model: type[BaseModel]) -> str:
         case "value_error":
             fault = str(found["ctx"]["error"])
         case "missing":
-            fault = f"{place} is missing; it takes {taken}"
+            fault = "{place} is missing; it takes {taken}".format(place=place, taken=taken)
         case "extra_forbidden":
-            fault = f"there is no setting {place}"
+            fault = "there is no setting {place}".format(place=place)
         case _:
-            fault = f"{place} = {_shown(found['input'])}: it takes {taken}"
+            fault = "{place} = {value}: it takes {taken}".format(
+                place=place, value=_shown(found["input"]), taken=taken
+            )
     return " ".join(fault.split())  # the names in it are the user's
 
 

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import tomlkit
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from db_dedup.config import PRESETS, Settings, Text, Value, WatchedTable, Within, database_url, watched_table
+from db_dedup.config import (
+    PRESETS,
+    Measure,
+    Settings,
+    Text,
+    Value,
+    WatchedTable,
+    Within,
+    database_url,
+    watched_table,
+)
 from db_dedup.errors import ConfigError, UnknownNameError
+from db_dedup.flow.compare.measures import MEASURES, NO_SIMILARITY
 
 TABLE_SETTINGS = [f.alias or name for name, f in WatchedTable.model_fields.items() if name != "name"]
 AWKWARD_NAMES = [
@@ -242,6 +253,28 @@ def test_presets_fill_what_is_left_out() -> None:
     assert (own.radius, own.threshold, own.min_features, own.stop_words) == (0, 0.0, 1, strict.stop_words)
 
 
+def test_a_preset_of_text_settings_gives_way_to_the_table_s_own() -> None:
+    tweet = table(preset="tweet")
+    assert (tweet.rule.normaliser, tweet.recipe.normaliser) == ("tweet", "tweet")
+    assert tweet.rule.model_copy(update={"normaliser": "plain"}) == PRESETS["balanced"]
+    assert tweet.recipe_digest() == table(normaliser="tweet").recipe_digest()
+    own = table(preset="tweet", normaliser="plain", segmenter="words")
+    assert (own.recipe.normaliser, own.recipe.segmenter) == ("plain", "words")
+    stored = own.resolved()
+    assert (stored.preset, stored.normaliser, stored.segmenter) == (None, "plain", "words")
+    assert stored.recipe_digest() == own.recipe_digest()
+
+
+def test_every_preset_is_a_value_of_the_setting() -> None:
+    assert [table(preset=name).rule for name in PRESETS] == list(PRESETS.values())
+    with pytest.raises(ConfigError, match=" or ".join(f'"{name}"' for name in PRESETS)):
+        table(preset="lax")
+
+
+def test_the_measures_are_those_of_the_flow() -> None:
+    assert get_args(Measure) == (NO_SIMILARITY, *MEASURES)
+
+
 def table(**options: Any) -> WatchedTable:
     return watched_table("petitions", {"columns": {"title": 2, "content": 1}, **options})
 
@@ -270,6 +303,7 @@ def table(**options: Any) -> WatchedTable:
         {"stop_words": "drop"},
         {"stop_word_list": ["的"]},
         {"stop_word_list": []},
+        {"frames": False},
     ],
     ids=str,
 )
@@ -284,9 +318,10 @@ def test_what_decides_a_fingerprint_makes_another_recipe(change: dict[str, Any])
         {"columns": {"title": Text(weight=2), "content": {"kind": "text"}}},
         {"table": "petitions"},
         {"radius": 3},
-        {"similarity": "none"},
         {"threshold": 0.9},
         {"abridge_above": 5},
+        {"exclude_kinds": ["contained", "partial"]},
+        {"frame_drift": "wait"},
         {"preset": "balanced"},
         {"min_features": 3},
         {"term_frequency": "raw"},
@@ -298,12 +333,34 @@ def test_what_decides_no_fingerprint_keeps_the_recipe(change: dict[str, Any]) ->
     assert table(**change).recipe_digest() == table().recipe_digest()
 
 
+@pytest.mark.parametrize(
+    ("settings", "digest"),
+    [
+        (
+            {"columns": {"title": 2, "content": 1}},
+            "c3acb0e74913bf01d5c1450999207c31bd59e468a99311ebbfb5cb1dcfe7115a",
+        ),
+        (
+            {"columns": {"title": {"kind": "value"}}, "preset": "strict", "normaliser": "tweet"},
+            "8da23cf4b2c2004b8b13e811a591ece2626e52159d961d33a817e7a0e2a31700",
+        ),
+    ],
+)
+def test_the_digest_of_a_recipe_stays(settings: dict[str, Any], digest: str) -> None:
+    """Else every stored answer would belong to another recipe; RECIPE_VERSION is for that."""
+    assert watched_table("petitions", settings).recipe_digest() == digest
+
+
 def test_every_setting_is_sorted_into_one_of_the_two() -> None:
     """A setting that is new has to be put into `recipe_digest`, or beside it."""
-    decides_nothing = {"name", "preset", "radius", "similarity", "threshold", "abridge_above"}
+    decides_nothing = {
+        "name", "preset", "radius", "similarity", "threshold", "abridge_above", "exclude_kinds",
+        "frame_drift", "long_grams",
+    }  # fmt: skip
     decides = {
-        "columns", "table", "schema_name", "key", "order", "where", "within", "term_frequency",
-        "min_features", "bands", "segmenter", "normaliser", "user_words", "stop_words", "stop_word_list",
+        "columns", "frames", "table", "schema_name", "key", "order", "where", "within", "term_frequency",
+        "min_features", "sketches", "segmenter", "normaliser", "user_words", "stop_words", "stop_word_list",
+        "short_threshold",
     }  # fmt: skip
     assert set(WatchedTable.model_fields) == decides | decides_nothing
 

@@ -20,9 +20,12 @@ from db_dedup import errors
 from db_dedup.app import Database, Deduplicator
 from db_dedup.cli.application import app
 from db_dedup.cli.demo import SETTINGS, fill
-from db_dedup.config import PRESETS, Settings, Text, Value, WatchedTable
+from db_dedup.config import DEFAULT_PRESET, PRESETS, Settings, Text, Value, WatchedTable
+from db_dedup.flow.candidates.generators import HASH_GENERATORS, SIMHASH
+from db_dedup.flow.compare.measures import MEASURES, NO_SIMILARITY
+from db_dedup.jobs.explain.applied_rule import EDIT_SIMILARITY, LONG_GRAMS
+from db_dedup.records.names import Namespace
 from db_dedup.sample import generate_petitions
-from db_dedup.schema.names import Namespace
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.views import FIXED_VIEWS
 
@@ -42,7 +45,7 @@ RUN = {
     "docs/quickstart.zh-CN.md",
     "docs/how-to/check-a-text.md",
     "docs/how-to/files-and-data-frames.md",
-    "docs/how-to/read-the-answer.md",
+    "docs/how-to/query-the-views.md",
     "docs/how-to/refuse-a-duplicate.md",
     "docs/how-to/review-duplicates.md",
     "docs/how-to/use-from-python.md",
@@ -50,8 +53,8 @@ RUN = {
 }
 NOT_RUN = {
     "docs/how-to/fastapi.md": "tests/test_fastapi_example.py runs the whole of the service",
-    "docs/how-to/live-beside-alembic.md": "a piece of a host's env.py",
-    "docs/how-to/read-only-source.md": "it takes a replica; tests/guest/test_store_apart.py does",
+    "docs/how-to/alembic.md": "a piece of a host's env.py",
+    "docs/how-to/separate-store.md": "it takes a replica; tests/guest/test_store_apart.py does",
     "docs/reference/grants.md": "tests/guest/test_grants.py runs it",
     "docs/how-to/mariadb-and-mysql.md": "an administrator's grants",
     "docs/how-to/postgresql.md": "an administrator's grants",
@@ -130,13 +133,33 @@ def test_every_setting_is_documented_with_its_default() -> None:
 
 def test_presets_are_those_of_the_page() -> None:
     rows = re.findall(
-        r"^\| `(\w+)` \| (.+) \| (.+) \|$", section(reference("settings"), "Presets"), re.MULTILINE
+        r"^\| `(\w+)` " + r"\| (.+) " * len(PRESETS) + r"\|$",
+        section(reference("settings"), "Presets"),
+        re.MULTILINE,
     )
     documented = {
         preset: {name: json.loads(cells[i].strip("`")) for name, *cells in rows}
         for i, preset in enumerate(PRESETS)
     }
     assert documented == {name: rule.model_dump() for name, rule in PRESETS.items()}
+    names = ", ".join(f'`"{name}"`' for name in PRESETS)
+    assert f"| `preset` | `{json.dumps(DEFAULT_PRESET)}` | {names} |" in reference("settings")
+
+
+def test_every_measure_is_documented() -> None:
+    names = ", ".join(f'`"{name}"`' for name in (NO_SIMILARITY, *MEASURES))
+    assert f"| `similarity` | from the preset | {names} |" in reference("settings")
+    row = re.search(r"^\| `similarities` \|(.+)\|$", reference("python"), re.MULTILINE)
+    assert row
+    assert re.findall(r"`(\w+)`", row[1]) == [*MEASURES, EDIT_SIMILARITY, LONG_GRAMS]
+
+
+def test_every_candidate_generator_is_documented() -> None:
+    row = re.search(r"^\| `generators` \|(.+)\|$", reference("python"), re.MULTILINE)
+    assert row
+    assert {SIMHASH, *(generator.name for generator in HASH_GENERATORS)} <= set(
+        re.findall(r"`([^`]+)`", row[1])
+    )
 
 
 def test_every_public_name_is_documented() -> None:

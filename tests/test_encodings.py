@@ -11,7 +11,7 @@ from db_dedup.config import Settings
 from db_dedup.encodings import decode_utf8, detect_encoding
 from db_dedup.errors import ConfigError
 from db_dedup.frames.csv_file import read_csv
-from db_dedup.jobs.label_file import read_labels
+from db_dedup.jobs.review.label_file import read_labels
 
 SETTINGS = "[tables.'信访件']\r\nkey = '编号'\r\n[tables.'信访件'.columns]\r\n'内容' = 1\r\n"
 WORDS = "红星小区\r\n城东区\r\n"

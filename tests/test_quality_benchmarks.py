@@ -13,10 +13,10 @@ from benchmarks import peers
 from benchmarks.exact_pairs import rows_of, similar_pairs
 from benchmarks.materials import edited, planted_edits
 from benchmarks.peer_packages import PEERS
-from benchmarks.recall import WATCHED, distinct_texts, scan
+from benchmarks.recall import WATCHED, confirmed_pairs, distinct_texts, of_distinct, scan
 from benchmarks.scores import score
-from db_dedup.engines.fingerprinter import Fingerprinter
-from db_dedup.flow.similarity import similarities
+from db_dedup.flow.compare.kernels import similarities
+from db_dedup.flow.pipeline import Fingerprinter
 from db_dedup.sample import generate_petitions
 
 
@@ -24,9 +24,9 @@ def contents(count: int) -> list[str]:
     return [petition.content for petition in generate_petitions(count).petitions]
 
 
-@pytest.mark.parametrize(("measure", "threshold"), [("jaccard", 0.2), ("guarded_overlap", 0.57)])
+@pytest.mark.parametrize(("measure", "threshold"), [("word_jaccard", 0.2), ("char_overlap", 0.57)])
 def test_every_similar_pair_is_counted(measure: str, threshold: float) -> None:
-    features = Fingerprinter(WATCHED).fingerprint([(text,) for text in contents(300)]).features
+    features = Fingerprinter(WATCHED.recipe).fingerprint([(text,) for text in contents(300)]).features
     left, right = (side.astype(np.int32) for side in np.triu_indices(300, 1))
     every = similarities(measure, features.starts, features.hashes, features.weights, left, right)
     wanted = set(zip(left[every >= threshold].tolist(), right[every >= threshold].tolist(), strict=True))
@@ -37,7 +37,7 @@ def test_every_similar_pair_is_counted(measure: str, threshold: float) -> None:
 
 
 def test_some_rows_keep_their_features() -> None:
-    features = Fingerprinter(WATCHED).fingerprint([(text,) for text in contents(20)]).features
+    features = Fingerprinter(WATCHED.recipe).fingerprint([(text,) for text in contents(20)]).features
     some = rows_of(features, np.array([3, 7, 19]))
     for place, row in enumerate((3, 7, 19)):
         kept = some.hashes[some.starts[place] : some.starts[place + 1]]
@@ -45,15 +45,17 @@ def test_some_rows_keep_their_features() -> None:
 
 
 def test_a_scan_is_held_against_distinct_texts() -> None:
-    texts = contents(200)
-    distinct = distinct_texts(texts, WATCHED)
-    assert distinct.lengths.size == distinct.features.counts.size == distinct.class_of.max() + 1
+    texts = [*contents(200), "路灯不亮三个月了", "路灯不亮三个月", "三月以来路灯不亮"]
+    keys, frames = scan(texts)
+    distinct = distinct_texts(texts, WATCHED, frames)
+    assert distinct.lengths.size == distinct.has_fingerprint.size == distinct.class_of.max() + 1
     assert distinct.lengths.size < len(texts)
-    pairs = similar_pairs(distinct.features, "guarded_overlap", WATCHED.rule.threshold)
-    packed = (pairs.left.astype(np.int64) << 32) | pairs.right
-    found = scan(texts, distinct.class_of)
-    assert found.size > 10
-    assert set(found.tolist()) <= set(packed.tolist())
+    pairs = confirmed_pairs(distinct, WATCHED)
+    wanted = set(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
+    assert tuple(distinct.class_of[[200, 201]].tolist()) in wanted, "few edits"
+    found = {(pair >> 32, pair & 0xFFFFFFFF) for pair in of_distinct(keys, distinct.class_of).tolist()}
+    assert len(found) > 10
+    assert found <= wanted
 
 
 def test_edits_are_at_most_as_many_as_asked_for() -> None:
@@ -71,7 +73,7 @@ def test_planted_pairs_are_unlike_all_others() -> None:
     assert material.edits.keys() <= material.wanted
     assert sorted(set(material.edits.values())) == [1, 2, 3, 4, 5]
     texts = [row["text"] for row in material.rows]
-    features = Fingerprinter(WATCHED).fingerprint([(text,) for text in texts]).features
+    features = Fingerprinter(WATCHED.recipe).fingerprint([(text,) for text in texts]).features
     alike = similar_pairs(features, "overlap", 0.6)
     assert set(zip(alike.left.tolist(), alike.right.tolist(), strict=True)) <= material.wanted
 

@@ -1,4 +1,4 @@
-"""The one place that picks dialect, engine and settings; and the Python API."""
+"""The Python API, and the only package that chooses dialect, engine and settings."""
 
 from db_dedup.app.database import Database
 from db_dedup.app.deduplicator import Deduplicator, open_deduplicator

@@ -1,4 +1,4 @@
-"""What a caller hands over, checked before it is used: one clear line instead of an error from the depths."""
+"""Check the arguments of a caller before they are used, so that a wrong one gives a clear error."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session, scoped_session
 
 from db_dedup.errors import InvalidArgumentError
 from db_dedup.records import PairLabel, Record
+from db_dedup.records.kinds import KINDS, Kind
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
@@ -29,39 +30,46 @@ def require(value: object, kind: Any, name: str, expected: str) -> None:
         value: what was given.
         kind: the class, or classes, that it should be an instance of.
         name: of the argument.
-        expected: the same in words.
+        expected: the same in words, for the message.
 
     Raises:
-        InvalidArgumentError: it is none.
+        InvalidArgumentError: the value is no instance of it.
     """
     if not isinstance(value, kind):
-        raise InvalidArgumentError(f"{name} should be {expected}, not {_shown(value)}")
+        raise InvalidArgumentError(
+            "{name} should be {expected}, not {value}", name=name, expected=expected, value=_shown(value)
+        )
 
 
 def require_text(value: object, name: str) -> None:
-    """Raise InvalidArgumentError unless it is a str that says something."""
+    """Raise InvalidArgumentError unless the value is a str that is not empty."""
     require(value, str, name, "a name")
     if not value:
-        raise InvalidArgumentError(f"{name} should be a name, and is empty")
+        raise InvalidArgumentError("{name} should be a name, and is empty", name=name)
 
 
 def require_count(value: object, name: str, least: int = 0) -> None:
-    """Raise InvalidArgumentError unless it is a whole number, and not below `least`."""
+    """Raise InvalidArgumentError unless the value is a whole number, and not below `least`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InvalidArgumentError(f"{name} should be a whole number from {least} on, not {_shown(value)}")
+        raise InvalidArgumentError(
+            "{name} should be a whole number from {least} on, not {value}",
+            name=name,
+            least=least,
+            value=_shown(value),
+        )
 
 
 def require_limit(value: object, name: str = "limit") -> None:
-    """As `require_count`; None is no limit."""
+    """Raise InvalidArgumentError unless the value is a whole number from 0 on, or None for no limit."""
     if value is not None:
         require_count(value, name)
 
 
 def records_of(given: Iterable[Record], name: str = "records") -> Sequence[Record]:
-    """The records of an iterable.
+    """Return the records of an iterable.
 
     Raises:
-        InvalidArgumentError: it is none, or one of them is no mapping of column names.
+        InvalidArgumentError: it is no iterable, or an item is no mapping of column names.
     """
     records = list(iterable_of(given, name, "dicts of column name to value"))
     for record in records:
@@ -70,14 +78,24 @@ def records_of(given: Iterable[Record], name: str = "records") -> Sequence[Recor
 
 
 def iterable_of(given: Iterable[_T], name: str, items: str) -> Iterable[_T]:
-    """The same iterable; a text, a bytes object and a mapping are none."""
+    """Return the same iterable.
+
+    Raises:
+        InvalidArgumentError: it is no iterable, or it is a text, a bytes object or a mapping.
+    """
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise InvalidArgumentError(f"{name} should be a list of {items}, not {_shown(given)}")
+        raise InvalidArgumentError(
+            "{name} should be a list of {items}, not {given}", name=name, items=items, given=_shown(given)
+        )
     return given
 
 
 def labels_of(given: Iterable[PairLabel]) -> list[PairLabel]:
-    """Labels; InvalidArgumentError for what is none."""
+    """Return the labels of an iterable.
+
+    Raises:
+        InvalidArgumentError: it is no iterable, or an item is no label.
+    """
     labels = list(iterable_of(given, "labels", "PairLabel"))
     for label in labels:
         require(label, PairLabel, "a label", "a PairLabel")
@@ -85,22 +103,44 @@ def labels_of(given: Iterable[PairLabel]) -> list[PairLabel]:
 
 
 def is_async_engine(given: object) -> TypeGuard[AsyncEngine]:
-    """Whether it is an AsyncEngine; whoever has one has imported its module."""
+    """Return whether it is an AsyncEngine; this never imports its module, which the caller has imported."""
     module = sys.modules.get(ASYNCIO)
     return module is not None and isinstance(given, module.AsyncEngine)
 
 
 def sync_bind(given: object) -> SyncBind | None:
-    """The connection or session; that of this thread, where a registry of sessions was given."""
+    """Return the connection or session; of a registry of sessions, the session of this thread.
+
+    Raises:
+        InvalidArgumentError: it is none of these.
+    """
     bind = given() if isinstance(given, scoped_session) else given
     if bind is None or isinstance(bind, Connection | Session):
         return bind
     raise InvalidArgumentError(
-        f"connection should be a Connection or Session of SQLAlchemy, or an AsyncEngine, AsyncConnection or "
-        f"AsyncSession, not {_shown(given)}"
+        "connection should be a Connection or Session of SQLAlchemy, or an AsyncEngine, AsyncConnection or "
+        "AsyncSession, not {given}",
+        given=_shown(given),
     )
 
 
 def _shown(value: object) -> str:
-    """A number as it is, of all else the type: it may hold the text of a row."""
+    """Return a number as it is; of any other value its type, since the value may be the text of a row."""
     return repr(value) if isinstance(value, bool | int | float | None) else f"a {type(value).__name__}"
+
+
+def kinds_of(given: Iterable[Kind] | None) -> tuple[Kind, ...] | None:
+    """Return the names of kinds of pairs as a tuple; None for all.
+
+    Raises:
+        InvalidArgumentError: there is no such kind.
+    """
+    if given is None:
+        return None
+    kinds = tuple(iterable_of(given, "kinds", "kinds of pairs"))
+    for kind in kinds:
+        if kind not in KINDS:
+            raise InvalidArgumentError(
+                "there is no kind of pair {kind!r}: choose from {kinds}", kind=kind, kinds=", ".join(KINDS)
+            )
+    return kinds

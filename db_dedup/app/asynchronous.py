@@ -1,11 +1,11 @@
-"""Engines, connections and sessions of asyncio, over SQLAlchemy's own bridge.
+"""Engines, connections and sessions of asyncio, by SQLAlchemy's `run_sync`.
 
-A connection belongs to its event loop, so a check on one cannot move to another thread. `run_sync` runs it
-in a greenlet on the loop: each statement is awaited and lets other tasks go on; only the computing between
-two statements, some milliseconds a record, keeps the loop.
+A connection belongs to its event loop, so a check on it cannot run in another thread. `run_sync` runs the
+check in a greenlet on the loop: other tasks run while a statement waits for the database. Only the computing
+between two statements, some milliseconds a record, blocks the loop.
 
-SQLAlchemy's own asyncio module needs greenlet, which not everybody has: it is never imported from here, since
-whoever hands over one of its objects has imported it.
+SQLAlchemy's asyncio module needs greenlet, which may not be installed. So this module never imports it: a
+caller who passes one of its objects has imported it already.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Any:
-        """`AsyncBind`, when it is first asked for."""
+        """Return `AsyncBind`, which is made only when it is used."""
         if name != "AsyncBind":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         module = import_module(ASYNCIO)
@@ -41,7 +41,7 @@ _T = TypeVar("_T")
 
 
 def is_async(given: object) -> TypeGuard[AsyncBind]:
-    """Whether it is one of asyncio's."""
+    """Return whether it is an engine, connection or session of asyncio."""
     module = sys.modules.get(ASYNCIO)
     return module is not None and isinstance(given, tuple(getattr(module, name) for name in _CLASSES))
 
@@ -49,14 +49,14 @@ def is_async(given: object) -> TypeGuard[AsyncBind]:
 async def bridged(
     database: Database, given: AsyncBind, work: Callable[[Connection | Session | None], _T]
 ) -> _T:
-    """Run synchronous work on the connection or session; of an engine, on a connection that it lends.
+    """Run synchronous work on a connection or session of asyncio; an engine lends a connection for it.
 
     Args:
-        database: whose errors are translated.
-        given: never committed nor rolled back, but for the connection of an engine.
-        work: gets the synchronous side of what was given.
+        database: translates the errors of the driver.
+        given: the engine, connection or session. A connection or session is never committed or rolled back.
+        work: gets the synchronous connection or session.
     """
-    with database.errors_told():
+    with database.translate_driver_errors():
         if is_async_engine(given):
             async with given.connect() as connection:
                 return await connection.run_sync(work)

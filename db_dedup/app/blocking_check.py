@@ -1,4 +1,4 @@
-"""A check that is exact whoever else checks at the same moment: one at a time, until the caller's commit."""
+"""A check that is exact under concurrency: it keeps a lock on the table until the caller's commit."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -8,8 +8,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.app.database import Database
-from db_dedup.engines.embedded.lookup import Lookup
-from db_dedup.engines.embedded.queued import Queued
+from db_dedup.engines.base import Lookup, QueuedRows
 from db_dedup.errors import (
     ConfigError,
     InvalidArgumentError,
@@ -17,19 +16,19 @@ from db_dedup.errors import (
     TableBusyError,
     TriggerError,
 )
-from db_dedup.jobs.attachment import AttachmentState, catalogue_differences, trigger_target
+from db_dedup.flow.rows.keys import storable_key
+from db_dedup.jobs.objects.attachment import AttachmentState, catalogue_differences, trigger_target
 from db_dedup.records import CheckResult, Record, RowKey
 from db_dedup.store import changes, scans, watched_tables
 from db_dedup.store.changes import SEARCH_AGAIN, TRUNCATED, Change
-from db_dedup.store.source import storable_key
 from db_dedup.store.watched_tables import StoredTable
 
 MOST_QUEUED: Final = 10_000
-"""Changes: more of them would be read for longer than others should wait."""
+"""The most queued changes: to read more of them would keep the lock for too long."""
 
 
 class BlockingCheck:
-    """Checks records of one table in the caller's transaction, and keeps all others out until its end."""
+    """Checks records of one table in the caller's transaction, and locks the table until its end."""
 
     def __init__(self, database: Database, name: str, find_lookup: Callable[[Connection], Lookup]) -> None:
         self._database, self._name, self._find_lookup = database, name, find_lookup
@@ -37,30 +36,30 @@ class BlockingCheck:
     def check(
         self, connection: Connection, records: Sequence[Record], row_keys: Sequence[RowKey | None]
     ) -> list[CheckResult]:
-        """What each record duplicates among all that is committed, and among the caller's own rows.
+        """Return for each record its duplicates among all committed rows and the caller's own rows.
 
         Args:
             connection: in a transaction of the caller's.
             records: n records; they are not compared with each other.
-            row_keys: for each record the key under which its row is going to be stored, or is already, None
-                where it is not known; no row is a duplicate of itself.
+            row_keys: for each record its own row key, stored or not yet, or None. A row is never a duplicate
+                of itself.
 
         Raises:
-            TableBusyError: others have the table for longer than one should wait.
-            NotScannedError: the table has no triggers, or rows that no scan has seen.
+            TableBusyError: another transaction has held the lock of the table for too long.
+            NotScannedError: the table has no triggers, or has not been scanned since it was attached.
             TriggerError: its triggers miss changes.
-            ConfigError: the connection keeps no transaction, or one that does not see later commits.
+            ConfigError: the connection is in no transaction, or in one that does not see later commits.
             RowKeyError: no row can be stored under one of the keys.
-            InvalidArgumentError: one is no key of the table, or two records have the same.
+            InvalidArgumentError: one is no key of the table, or two records have the same key.
         """
-        with self._turn(connection):
+        with self._locked(connection):
             stored, scanner = watched_tables.lock_table(connection, self._database.tables, self._name)
             lookup = self._find_lookup(connection)
             own_keys = _own_keys(lookup, row_keys)
             stored = self._require_followed(connection, stored)
             queued = self._read_queued(connection, stored, lookup)
             found = lookup.check(connection, records, queued=queued, own_keys=own_keys)
-            # A scan writes the answer of the rows that it has read: these would be taken for gone.
+            # A running scan would delete fingerprints of rows that it has not read.
             if scanner is None:
                 checked = zip(own_keys, records, found, strict=True)
                 new = {
@@ -70,56 +69,66 @@ class BlockingCheck:
         return found
 
     @contextmanager
-    def _turn(self, connection: Connection) -> Iterator[None]:
+    def _locked(self, connection: Connection) -> Iterator[None]:
+        """Lock the table's row; it stays locked until the caller's transaction ends."""
         database = self._database
         if database.is_apart:
             raise ConfigError("a check that blocks needs our tables in the database of the rows")
-        lock = watched_tables.take_turn(database.tables, self._name)
+        lock = watched_tables.lock_table_statement(database.tables, self._name)
         with ExitStack() as stack:
             try:
-                stack.enter_context(database.dialect.turn(connection, lock, database.tables.change))
+                stack.enter_context(database.dialect.lock_row(connection, lock, database.tables.change))
             except SQLAlchemyError as error:
-                told = database.dialect.translate_error(error)
-                if not told.is_transient:
+                translated = database.dialect.translate_error(error)
+                if not translated.is_transient:
                     raise
                 raise TableBusyError(
-                    f"{self._name!r} is not free for this check ({told}): roll back and try again"
+                    "{name!r} is not free for this check ({reason}): roll back and try again",
+                    name=self._name,
+                    reason=translated,
                 ) from error
             yield
 
     def _require_followed(self, connection: Connection, stored: StoredTable | None) -> StoredTable:
-        """Give the stored table; whatever of its rows is not stored is in the queue."""
+        """Return the stored table if every row is stored or has its change in the queue."""
         if stored is None or stored.attached_at is None:
             raise NotScannedError(
-                f"{self._name!r} has no triggers, and a check that blocks needs them: "
-                f"run `db-dedup attach {self._name}`"
+                "{name!r} has no triggers, and a check that blocks needs them: run `db-dedup attach {name}`",
+                name=self._name,
             )
         self._require_triggers(connection, stored)
         last = scans.last_finished(connection, self._database.tables, stored.id)
         if last is None or last.started_at < stored.attached_at:
             raise NotScannedError(
-                f"{self._name!r} has not been scanned since it was attached: run `db-dedup scan {self._name}`"
+                "{name!r} has not been scanned since it was attached: run `db-dedup scan {name}`",
+                name=self._name,
             )
         return stored
 
     def _require_triggers(self, connection: Connection, stored: StoredTable) -> None:
-        """Look on each check: it takes some milliseconds, and a disabled trigger would hide duplicates."""
+        """Raise TriggerError if the triggers miss changes.
+
+        Each check reads this from the catalogue, in some milliseconds, since a trigger may have been
+        disabled.
+        """
         database = self._database
         target = trigger_target(database.namespace, stored.id, stored.watched)
         found = catalogue_differences(connection, database.dialect, target, stored.trigger_digest)
-        # Triggers that this account may not see are there.
+        # If this account may not see the triggers, they count as present.
         faults = [sentence for state, sentence in found if state is not AttachmentState.UNKNOWN]
         if faults:
             raise TriggerError(
-                f"the triggers of {self._name!r} miss changes ({'; '.join(faults)}): "
-                f"run `db-dedup attach {self._name}`"
+                "the triggers of {name!r} miss changes ({faults}): run `db-dedup attach {name}`",
+                name=self._name,
+                faults="; ".join(faults),
             )
 
-    def _read_queued(self, connection: Connection, stored: StoredTable, lookup: Lookup) -> Queued:
+    def _read_queued(self, connection: Connection, stored: StoredTable, lookup: Lookup) -> QueuedRows:
         waiting = changes.read_waiting(connection, self._database.tables, stored.id, MOST_QUEUED + 1)
         if len(waiting) > MOST_QUEUED or any(change.operation == TRUNCATED for change in waiting):
             raise TableBusyError(
-                f"the worker of {self._name!r} is far behind: roll back and try again when it has caught up"
+                "the worker of {name!r} is far behind: roll back and try again when it has caught up",
+                name=self._name,
             )
         keys = {change.row_key for change in waiting if not change.fault}
         return lookup.read_queued(connection, sorted(keys))
@@ -131,7 +140,7 @@ class BlockingCheck:
         if not records:
             return
         lookup.put(connection, records)
-        # The trigger's own change would find the row as it is stored, and search nothing.
+        # For the trigger's own change the worker would find an unchanged row, and not search its pairs.
         again = [Change(row_key, SEARCH_AGAIN) for row_key in records]
         changes.append_changes(connection, database.dialect, database.tables, stored.id, again)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Checks:
-    """What `Deduplicator` says of records that may be duplicates of stored rows."""
+    """The methods of `Deduplicator` that find the stored rows which a record duplicates."""
 
     def __init__(self, checks: TableChecks) -> None:
         self._checks = checks
@@ -46,16 +46,16 @@ class Checks:
 
         Args:
             record: column name -> value; what is missing counts as NULL.
-            connection: read through this one, which is neither committed nor rolled back. It leads to the
-                user's rows; our tables, if they are apart, are read through one of our own. With an
-                AsyncEngine, AsyncConnection or AsyncSession the result is to be awaited.
-            block: until the caller's transaction ends, no other such check of the table begins; all that is
-                committed by then is judged as it is now. Needs a connection, triggers and a scan.
-            row_key: of the row that the record is or becomes, if known; only with `block`. It is no duplicate
-                of itself, and its fingerprint is stored where it has none.
+            connection: a connection or session to the user's rows, which is neither committed nor rolled
+                back. If our tables are in another database, they are read through a connection of our own.
+                With an AsyncEngine, AsyncConnection or AsyncSession, await the result.
+            block: let no other such check of the table begin until the caller's transaction ends, and compare
+                with all rows that are committed by then. Needs a connection, triggers and a scan.
+            row_key: the key of the record's own row, stored or not yet; only with `block`. The row is no
+                duplicate of itself. Its fingerprint is stored if it has none.
 
         Raises:
-            TableBusyError: with `block`, others have the table for too long: roll back and try again.
+            TableBusyError: with `block`, the table has been locked for too long: roll back and try again.
             InvalidArgumentError: an argument is not what it should be.
         """
         keys = None if row_key is None else [row_key]
@@ -84,7 +84,7 @@ class Checks:
         block: bool = False,
         row_key: RowKey | None = None,
     ) -> CheckResult | Coroutine[Any, Any, CheckResult]:
-        """As `check`, and whether there was too little text to judge."""
+        """Find the duplicates as `check` does, and whether the record has too little text to judge."""
         keys = None if row_key is None else [row_key]
         return self._checks.run(connection, [record], keys, block, lambda results: results[0])
 
@@ -116,16 +116,15 @@ class Checks:
         block: bool = False,
         row_keys: Iterable[RowKey | None] | None = None,
     ) -> list[CheckResult] | Coroutine[Any, Any, list[CheckResult]]:
-        """Check n records as `check_in_full` would one by one, by a few statements for some hundred records.
+        """Check n records as `check_in_full` does one, with a few statements for some hundred records.
 
-        A method of its own: `check` gives a list of matches, this one a list of results, and a caller should
-        see from the name which it is. The records are not compared with each other.
+        The records are not compared with each other.
 
         Args:
             records: n records.
             connection: as for `check`.
-            block: as for `check`. The whole batch takes its turn once, and all records are judged by the same
-                state of the table; so two of them that are new and equal are both called new.
+            block: as for `check`. All records are compared with the same state of the table: two new records
+                that are equal have no match.
             row_keys: n row keys, each as for `check`; None for one that is not known.
 
         Returns:

@@ -13,11 +13,10 @@ from db_dedup.app.arguments import is_async_engine, require, require_text
 from db_dedup.app.health import read_health
 from db_dedup.dialects import Dialect, dialect_for, open_engine
 from db_dedup.errors import ConfigError, DedupError, DiskFullError, SchemaMissingError, TooMuchAtOnceError
-from db_dedup.jobs.lock_waits import short_wait
-from db_dedup.jobs.trigger_removal import detach, removable_triggers, remove_triggers, watched_targets
+from db_dedup.jobs.objects.lock_waits import short_wait
+from db_dedup.jobs.objects.trigger_removal import detach, removable_triggers, remove_triggers, watched_targets
 from db_dedup.records import TableStatus
 from db_dedup.schema import migrate
-from db_dedup.schema.locks import schema_lock
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.views import DropView
 from db_dedup.store import watched_tables
@@ -30,8 +29,8 @@ class Database:
     """A user's database, and where our tables are: in it, or in a database of their own (the store).
 
     Attributes:
-        engine: leads to our tables.
-        source_engine: leads to the user's rows; the same object unless the store is apart.
+        engine: of our tables.
+        source_engine: of the user's rows; the same object unless our tables have a database of their own.
     """
 
     def __init__(
@@ -43,16 +42,16 @@ class Database:
         create: bool = False,
         store: Engine | AsyncEngine | URL | str | None = None,
     ) -> None:
-        """Prepare to work in a database; nothing is asked of it yet.
+        """Prepare to work in a database, without a query.
 
         Args:
-            engine: an Engine, or a URL to make one of; where there is a store, it is only read. Scans and all
-                else but checks are synchronous: of an AsyncEngine the URL is taken, and an Engine with our
-                own driver made of it, without what `create_async_engine` was given besides.
-            schema: of our tables, where the database has schemas.
-            prefix: of their names, where it has none.
-            create: let SQLite make a file that is not there.
-            store: the database of our tables, if not the user's; SQLite makes its file.
+            engine: an Engine, or a URL to make one of; with a store this database is only read. Of an
+                AsyncEngine only the URL is used, to make an Engine with our own driver: all work except
+                checks is synchronous. Other arguments of `create_async_engine` are lost.
+            schema: of our tables, if the database has schemas.
+            prefix: of the names of our tables, if it has none.
+            create: let SQLite create a file that does not exist.
+            store: the database of our tables, if it is not the user's; SQLite creates its file.
 
         Raises:
             ConfigError: the URL cannot be read, or its driver is missing.
@@ -70,18 +69,21 @@ class Database:
         self.tables = our_tables(self.namespace)
 
     def close(self) -> None:
-        """Give back the connections of the engines that are ours."""
+        """Close the connections of the engines that were made from a URL."""
         for engine in self._own_engines:
             engine.dispose()
 
     @property
     def is_apart(self) -> bool:
-        """Our tables are in another database than the user's rows."""
+        """Whether our tables are in another database than the user's rows."""
         return self.engine is not self.source_engine
 
     @contextmanager
     def reading(self, connection: Connection) -> Iterator[Connection]:
-        """A connection to the user's rows: this one, which leads to our tables, unless they are apart."""
+        """Yield a connection to the user's rows, for a connection to our tables.
+
+        It is the same connection, unless our tables are in another database.
+        """
         if self.is_apart:
             with self.source_dialect.read_snapshot(self.source_engine) as other:
                 yield other
@@ -89,8 +91,8 @@ class Database:
             yield connection
 
     @contextmanager
-    def errors_told(self) -> Iterator[None]:
-        """Whatever the driver says becomes one clear line of ours."""
+    def translate_driver_errors(self) -> Iterator[None]:
+        """Re-raise driver errors as DedupError."""
         try:
             yield
         except SQLAlchemyError as error:
@@ -101,25 +103,25 @@ class Database:
             raise ConfigError("a name or a row key has characters that no database can take") from None
 
     def upgrade(self) -> str:
-        """Make our tables, or bring them up to date. Gives their revision."""
+        """Make our tables, or update them; return their revision."""
         with (
-            self.errors_told(),
+            self.translate_driver_errors(),
             self.dialect.write_transaction(self.engine) as connection,
-            # Another upgrade is waited for as long as it takes, the users of our tables are not.
-            schema_lock(connection, self.namespace),
+            # This waits for another upgrade as long as it takes, but only shortly for users of our tables.
+            self.dialect.schema_lock(connection, self.namespace),
             self._short_wait(connection),
         ):
             migrate.upgrade(connection, self.namespace)
         return migrate.head_revision()
 
     def upgrade_sql(self) -> str:
-        """The SQL that `upgrade` runs on an empty database."""
+        """Return the SQL that `upgrade` runs on an empty database."""
         return migrate.upgrade_sql(self.engine.dialect.name, self.namespace)
 
     def downgrade(self, revision: str) -> None:
-        """Take our tables back to an older revision, "base" for none; a scan makes the tables' views anew."""
+        """Change our tables back to an older revision, "base" for none; a scan makes the views again."""
         require_text(revision, "revision")
-        with self.errors_told():
+        with self.translate_driver_errors():
             views = self._table_views()
             with self.dialect.write_transaction(self.engine) as connection:
                 targets = watched_targets(connection, self.tables)
@@ -132,12 +134,12 @@ class Database:
                     migrate.downgrade(connection, self.namespace, revision)
 
     def uninstall(self) -> list[str]:
-        """Drop everything of ours, triggers first. Gives the `installed_names` that are gone.
+        """Drop all our objects, triggers first; return the names of `installed_names` that were dropped.
 
         Raises:
-            DatabaseError: a trigger would be left that writes into our queue; nothing has been dropped then.
+            DatabaseError: a trigger that writes into our queue would remain; nothing has been dropped then.
         """
-        with self.errors_told():
+        with self.translate_driver_errors():
             views = self._table_views()
             with self.dialect.write_transaction(self.engine) as connection:
                 targets = watched_targets(connection, self.tables)
@@ -147,13 +149,15 @@ class Database:
                 return sorted([*triggers, *self._with_schema(relations)])
 
     def installed_names(self) -> list[str]:
-        """The names of our tables, views and triggers in the database: what `uninstall` drops; of tables and
-        views with their schema, where the database has schemas.
+        """Return the names of all objects that `uninstall` drops: our tables, views and triggers.
+
+        The names of tables and views include their schema, if the database has schemas.
 
         Raises:
-            DatabaseError: a trigger would be left that writes into our queue, so that it would drop nothing.
+            DatabaseError: a trigger that writes into our queue would remain, so `uninstall` would drop
+                nothing.
         """
-        with self.errors_told(), self.engine.connect() as connection:
+        with self.translate_driver_errors(), self.engine.connect() as connection:
             relations = migrate.installed_names(connection, self.namespace, self._table_views())
             targets = watched_targets(connection, self.tables)
             triggers = removable_triggers(connection, self.dialect, self.namespace, targets)
@@ -164,23 +168,23 @@ class Database:
         return [f"{schema}{name}" for name in relations]
 
     def is_installed(self, connection: Connection) -> bool:
-        """Whether there are tables of ours, of whatever revision."""
+        """Return whether the database has our tables, of any revision."""
         require(connection, Connection, "connection", "a Connection of SQLAlchemy")
-        with self.errors_told():
+        with self.translate_driver_errors():
             return self._revision(connection) is not None
 
     def _revision(self, connection: Connection) -> str | None:
         return migrate.current_revision(connection, self.namespace)
 
     def require_schema(self) -> None:
-        """Raise SchemaMissingError unless our tables are there and up to date."""
-        with self.errors_told(), self.engine.connect() as connection:
+        """Raise SchemaMissingError unless our tables exist and have the newest revision."""
+        with self.translate_driver_errors(), self.engine.connect() as connection:
             self.require_schema_on(connection)
 
     def require_schema_on(self, connection: Connection) -> None:
-        """As `require_schema`, through this connection."""
+        """Do the same as `require_schema` through this connection."""
         require(connection, Connection, "connection", "a Connection of SQLAlchemy")
-        with self.errors_told():
+        with self.translate_driver_errors():
             revision = self._revision(connection)
         if revision is None:
             raise SchemaMissingError(
@@ -188,20 +192,22 @@ class Database:
             )
         if revision != migrate.head_revision():
             raise SchemaMissingError(
-                f"the tables of db_dedup are of revision {revision}, this program needs "
-                f"{migrate.head_revision()}: run `db-dedup upgrade`"
+                "the tables of db_dedup are of revision {revision}, this program needs {needed}: "
+                "run `db-dedup upgrade`",
+                revision=revision,
+                needed=migrate.head_revision(),
             )
 
     def status(self) -> list[TableStatus]:
-        """Where each watched table stands."""
+        """Return the state of each watched table."""
         self.require_schema()
-        with self.errors_told(), self.engine.connect() as connection:
+        with self.translate_driver_errors(), self.engine.connect() as connection:
             return read_health(connection, self.dialect, self.tables)
 
     def watched_names(self) -> list[str]:
-        """The tables watched so far."""
+        """Return the names of the watched tables."""
         self.require_schema()
-        with self.errors_told(), self.engine.connect() as connection:
+        with self.translate_driver_errors(), self.engine.connect() as connection:
             return [stored.watched.name for stored in watched_tables.list_tables(connection, self.tables)]
 
     def _opened(self, given: Engine | AsyncEngine | URL | str, create: bool) -> Engine:
@@ -216,15 +222,18 @@ class Database:
         return self._own_engines[-1]
 
     def _translated(self, error: SQLAlchemyError) -> DedupError:
-        told = self._dialect_of(error).translate_error(error)
-        folder = self.dialect.full_folder(self.engine) if isinstance(told, DiskFullError) else None
+        translated = self._dialect_of(error).translate_error(error)
+        folder = self.dialect.full_folder(self.engine) if isinstance(translated, DiskFullError) else None
         if folder is None:
-            return told
-        whose = " (our tables are in the store)" if self.is_apart else ""
-        return DiskFullError(f"the disk is full: there is no room in {folder}{whose}")
+            return translated
+        if self.is_apart:
+            return DiskFullError(
+                "the disk is full: there is no room in {folder} (our tables are in the store)", folder=folder
+            )
+        return DiskFullError("the disk is full: there is no room in {folder}", folder=folder)
 
     def _dialect_of(self, error: SQLAlchemyError) -> Dialect:
-        """Whose words these are: the driver that raised them tells."""
+        """Return the dialect of the driver that raised the error."""
         cause = getattr(error, "orig", None)
         is_of_source = isinstance(cause, self.source_engine.dialect.loaded_dbapi.Error)
         return self.source_dialect if is_of_source else self.dialect

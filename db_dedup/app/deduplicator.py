@@ -9,6 +9,7 @@ from sqlalchemy import URL, Connection, Engine
 
 from db_dedup.app.arguments import (
     iterable_of,
+    kinds_of,
     labels_of,
     require,
     require_count,
@@ -22,23 +23,25 @@ from db_dedup.app.scan_follow_up import follow_answer
 from db_dedup.app.table_access import TableAccess
 from db_dedup.app.table_answers import TableAnswers
 from db_dedup.app.table_checks import TableChecks
+from db_dedup.app.table_labels import TableLabels
 from db_dedup.app.table_triggers import TableTriggers
-from db_dedup.app.table_verdicts import TableVerdicts
 from db_dedup.config import Settings, WatchedTable, watched_table
 from db_dedup.errors import ConfigError, InvalidArgumentError
-from db_dedup.jobs.attachment import AttachmentReport
-from db_dedup.jobs.calibration import calibrate
-from db_dedup.jobs.change_worker import BATCH_CHANGES, TableWorker, WorkerTable
 from db_dedup.jobs.context import JobContext
-from db_dedup.jobs.full_scan import FullScan
-from db_dedup.jobs.table_view import TableView
-from db_dedup.jobs.verdicts import verdicts_for
-from db_dedup.jobs.verification import preview, verify
+from db_dedup.jobs.objects.attachment import AttachmentReport
+from db_dedup.jobs.objects.table_view import TableView
+from db_dedup.jobs.review.calibration import calibrate
+from db_dedup.jobs.review.labels import labels_for
+from db_dedup.jobs.scan.frames import with_frames
+from db_dedup.jobs.scan.full_scan import FullScan
+from db_dedup.jobs.verify.verification import preview, verify
+from db_dedup.jobs.worker.change_worker import BATCH_CHANGES, TableWorker, WorkerTable
 from db_dedup.progress import NullProgress, Progress
 from db_dedup.records import (
     Calibration,
     DuplicatePair,
     Explanation,
+    FrameExample,
     GroupSummary,
     PairLabel,
     RowKey,
@@ -47,6 +50,7 @@ from db_dedup.records import (
     SourceTable,
     Verification,
 )
+from db_dedup.records.kinds import Kind, PairFilter
 from db_dedup.schema.views import printable
 from db_dedup.store import changes, watched_tables
 from db_dedup.store.watched_tables import StoredTable
@@ -59,11 +63,12 @@ class Deduplicator(Checks):
     """Finds the duplicates of one table.
 
     Args:
-        engine: an Engine, a URL, or a `Database`. Of an AsyncEngine only the URL is taken, see `Database`.
+        engine: an Engine, a URL, or a `Database`. Of an AsyncEngine only the URL is used, see `Database`.
         table: the table's name; or its whole settings.
-        columns: column name -> weight of its text, `Text()` or `Value()`; left out, the stored recipe counts.
-        progress: told how far a scan has come.
-        store: an Engine or URL of another database for our tables; the first one is then only read.
+        columns: column name -> weight of its text, `Text()` or `Value()`; if left out, the stored recipe is
+            used.
+        progress: is called at each step of a scan.
+        store: an Engine or URL of another database for our tables; the user's database is then only read.
         options: any other setting of a table in `dedup.toml`, such as `preset`, `key`, `order`, `where`.
     """
 
@@ -76,7 +81,7 @@ class Deduplicator(Checks):
         store: Engine | AsyncEngine | URL | str | None = None,
         **options: Any,
     ) -> None:
-        """Settle what is looked for, and where.
+        """Check the arguments; no query is run.
 
         Raises:
             ConfigError: settings that cannot be used.
@@ -95,30 +100,30 @@ class Deduplicator(Checks):
         self._answers = TableAnswers(self.database, self._access, self.name)
 
     def upgrade(self) -> str:
-        """Make our tables in the database, or bring them up to date."""
+        """Make our tables in the database, or update them; return their revision."""
         return self.database.upgrade()
 
-    def scan(self, afresh: bool = False) -> ScanReport:
+    def scan(self, rebuild: bool = False) -> ScanReport:
         """Find every duplicate of the table and switch the views to the new answer.
 
         Args:
-            afresh: segment every text anew, also where the row has not changed since it was stored.
+            rebuild: reuse nothing that is stored: segment every text, also of rows that have not changed.
 
         Raises:
-            DatabaseError: the scan has failed; or it has finished and switched the answer, but the table's
-                triggers or view could not be made again, as the message then says.
+            DatabaseError: the scan has failed. Or it has finished and switched the answer, but the triggers
+                or the view of the table could not be made again: then the message says so.
         """
         database = self.database
-        with database.errors_told():
+        with database.translate_driver_errors():
             context = self._context_to_scan()
-            report = FullScan(context, afresh=afresh).run()
+            report = FullScan(context, rebuild=rebuild).run()
             if not database.is_apart:
                 follow_answer(database, context, self._triggers().follow_settings)
         return report
 
     def require_scannable(self) -> None:
         """Raise the error with which a scan would end before it reads a row."""
-        with self.database.errors_told():
+        with self.database.translate_driver_errors():
             self._context_to_scan()
 
     def _context_to_scan(self) -> JobContext:
@@ -130,10 +135,12 @@ class Deduplicator(Checks):
         return context
 
     def preview(self) -> ScanPreview:
-        """What a scan by the given settings would find, and how it would change the stored answer; nothing is
-        written, and our tables need not be there."""
+        """Return what a scan by the given settings would find, and how it would change the stored answer.
+
+        Nothing is written, and our tables need not exist.
+        """
         database = self.database
-        with database.errors_told():
+        with database.translate_driver_errors():
             with database.engine.connect() as connection:
                 if self._access.given is not None and not database.is_installed(connection):
                     stored, watched = None, self._access.given
@@ -145,26 +152,28 @@ class Deduplicator(Checks):
             return preview(context, stored)
 
     def verify(self) -> Verification:
-        """How the stored answer differs from a fresh full scan by the stored recipe, and what of ours is not
-        as it was made; nothing is written."""
-        with self.database.errors_told():
+        """Return how the stored answer differs from a new full scan by the stored recipe.
+
+        The result also names our triggers and views that are not as they were made. Nothing is written.
+        """
+        with self.database.translate_driver_errors():
             with self.database.engine.connect() as connection:
                 stored = self._access.require_stored(connection).require_current()
-                context = self._access.context(connection, stored.watched)
+                context = self._access.stored_context(connection, stored)
             return verify(context, stored)
 
     def worker(self, batch_changes: int = BATCH_CHANGES) -> TableWorker:
-        """What handles the changes that the triggers queue, by the stored recipe.
+        """Return the worker, which handles the changes that the triggers queue, by the stored recipe.
 
         Raises:
-            RecipeDiffersError: the given settings are others.
+            RecipeDiffersError: the given settings are not the stored ones.
         """
         require_count(batch_changes, "batch_changes", 1)
         database = self.database
-        with database.errors_told(), database.engine.connect() as connection:
+        with database.translate_driver_errors(), database.engine.connect() as connection:
             database.require_schema_on(connection)
             self._access.source(connection, self._access.find_same(connection).watched)
-        # Whoever scans by other settings while the worker runs must not have them undone by it.
+        # The worker scans by the stored settings, so that it never undoes a later scan by other settings.
         as_stored = Deduplicator(database, self.name, progress=self._progress)
         return TableWorker(
             WorkerTable(
@@ -172,7 +181,7 @@ class Deduplicator(Checks):
                 database.engine,
                 database.dialect,
                 database.tables,
-                lambda connection, stored: self._access.context(connection, stored.watched),
+                self._access.stored_context,
                 as_stored.scan,
                 as_stored.trigger_state,
                 as_stored._triggers().mend,
@@ -181,98 +190,126 @@ class Deduplicator(Checks):
         )
 
     def retry(self) -> int:
-        """Queue the changes that were given up once more. Gives how many they were."""
+        """Queue the changes that were given up again; return their number."""
         database = self.database
-        with database.errors_told(), database.dialect.write_transaction(database.engine) as connection:
+        with (
+            database.translate_driver_errors(),
+            database.dialect.write_transaction(database.engine) as connection,
+        ):
             database.require_schema_on(connection)
             table_id = self._access.find_stored(connection).id
             return changes.retry_dead(connection, database.dialect, database.tables, table_id)
 
     def explain(self, key_a: RowKey, key_b: RowKey) -> Explanation:
-        """Why two rows are a duplicate pair by the stored recipe, or why not, as their texts are now."""
+        """Explain by the stored recipe why the present texts of two rows are duplicates, or why not."""
         return self._answers.explain(key_a, key_b)
 
-    def pairs(self, expand: bool = False, limit: int | None = None) -> Iterator[DuplicatePair]:
-        """The duplicate pairs; expanded, every pair of rows that the copies and abridged groups imply."""
+    def frame_examples(self) -> tuple[FrameExample, ...]:
+        """Return rows as they are now in which the stored frames are seen; no text of them is stored."""
+        return self._answers.frame_examples()
+
+    def pairs(
+        self,
+        expand: bool = False,
+        limit: int | None = None,
+        kinds: Iterable[Kind] | None = None,
+        other_place: bool | None = None,
+    ) -> Iterator[DuplicatePair]:
+        """Yield the duplicate pairs, exact duplicates among them.
+
+        Args:
+            expand: also those that exact duplicates and abridged groups imply.
+            limit: the most pairs.
+            kinds: only pairs of these kinds; pairs whose kind is not known are of none.
+            other_place: only pairs with the flag, or only those without it.
+        """
         require_limit(limit)
-        return self._answers.pairs(expand, limit)
+        return self._answers.pairs(expand, limit, PairFilter(kinds_of(kinds), other_place))
 
     def groups(self, limit: int | None = None) -> list[GroupSummary]:
-        """The duplicate groups, the largest first."""
+        """Return the duplicate groups, the largest first."""
         require_limit(limit)
         return self._answers.groups(limit)
 
     def members(self, group_id: RowKey) -> list[str]:
-        """The row keys of a group, the representative first; none where there is no such group."""
+        """Return the row keys of a group, the representative first; an empty list if there is none."""
         return self._answers.members(group_id)
 
     def members_of(self, group_ids: Iterable[RowKey], each: int | None = None) -> dict[str, list[str]]:
-        """As `members`, of several groups: group id -> row keys, of each group at most so many."""
+        """Return group id -> row keys for several groups, as `members` does for one.
+
+        Args:
+            group_ids: the groups.
+            each: the most row keys of a group; None for all.
+        """
         require_limit(each, "each")
         return self._answers.members_of(iterable_of(group_ids, "group_ids", "group ids"), each)
 
     def texts(self) -> RowTexts:
-        """A reader of the watched columns, for rows that pairs and groups name by their keys."""
-        with self.database.errors_told(), self.database.engine.connect() as connection:
+        """Return a reader of the watched columns, for rows that are known by their keys."""
+        with self.database.translate_driver_errors(), self.database.engine.connect() as connection:
             stored = self._access.require_stored(connection)
             _, source = self._access.source(connection, stored.watched)
         return RowTexts(self.database, source, self._access.store(stored))
 
-    def verdicts(self) -> TableVerdicts:
-        """What people say of pairs; a rejected one stays rejected until either text changes."""
-        return TableVerdicts(self.database, self._access, self.name)
+    def labels(self) -> TableLabels:
+        """Return the labels of the table's pairs, to read and to change."""
+        return TableLabels(self.database, self._access, self.name)
 
     def calibrate(
         self, labels: Iterable[PairLabel] | None = None, *, unlabelled_are_wrong: bool = False
     ) -> Calibration:
-        """What labelled pairs say of the settings, and which others they speak for; nothing is written.
+        """Return how good the settings are by labelled pairs, and which settings are better.
+
+        Nothing is written.
 
         Args:
-            labels: left out, the verdicts that were given count.
-            unlabelled_are_wrong: the labels name every duplicate that there is.
+            labels: the labelled pairs; if left out, the stored labels are used.
+            unlabelled_are_wrong: True if every pair without a label is no duplicate.
 
         Raises:
             ConfigError: no labelled duplicate is among the rows.
         """
         given = None if labels is None else labels_of(labels)
         self.database.require_schema()
-        with self.database.errors_told():
+        with self.database.translate_driver_errors():
             with self.database.engine.connect() as connection:
                 if stored := watched_tables.find_table(connection, self.database.tables, self.name):
                     stored.require_current()
                 context = self._access.context(connection, self._access.settings(connection))
                 texts = None if given is None else self._access.labels(connection, given)
-            verdicts = verdicts_for(context).all
-            return calibrate(context, texts, verdicts, unlabelled_are_wrong=unlabelled_are_wrong)
+            context = with_frames(context, stored)
+            stored_labels = labels_for(context).all
+            return calibrate(context, texts, stored_labels, unlabelled_are_wrong=unlabelled_are_wrong)
 
     def attach(self, dry_run: bool = False) -> list[str]:
-        """Make triggers on the table that queue its changes, or mend them.
+        """Make the triggers on the table that queue its changes, or repair them.
 
         Args:
-            dry_run: do nothing.
+            dry_run: change nothing.
 
         Returns:
-            The statements that were run, or would be; none where the triggers stand as they should.
+            The statements that were run, or would be; none if the triggers are as they should be.
         """
         return self._triggers().attach(dry_run)
 
     def detach(self) -> int:
-        """Drop the triggers, also if the table is gone, and forget its queue. Gives how many were queued."""
+        """Drop the triggers, even if the table is gone, and the queued changes; return their number."""
         return self._triggers().detach(self._access.find_stored)
 
     def trigger_state(self) -> AttachmentReport:
-        """Whether the triggers stand as they were made, and as the settings want them."""
+        """Return whether the triggers are as they were made and fit the settings."""
         return self._triggers().state()
 
     def trigger_statements(self) -> list[str]:
-        """The DDL of this table's triggers, as `attach` would run it on a table that has none."""
+        """Return the DDL of this table's triggers, as `attach` would run it on a table without them."""
         return self._triggers().statements()
 
     def view_statements(self) -> list[str]:
-        """The DDL of this table's view, as a scan would run it."""
+        """Return the DDL of this table's view, as a scan would run it."""
         if self.database.is_apart:
             raise ConfigError("the table has no view: our tables are in another database")
-        with self.database.errors_told(), self.database.engine.connect() as connection:
+        with self.database.translate_driver_errors(), self.database.engine.connect() as connection:
             stored = self._access.require_stored(connection)
             _, source = self._access.source(connection, self._access.given or stored.watched)
             view = TableView(self.database.dialect, self.database.tables, source)
@@ -282,7 +319,7 @@ class Deduplicator(Checks):
         return TableTriggers(self.database, self._to_attach)
 
     def _to_attach(self, connection: Connection) -> tuple[StoredTable | None, WatchedTable, SourceTable]:
-        """The recipe that serves decides; before the first scan, the given settings."""
+        """Return what the triggers are made from: the stored settings, before the first scan the given."""
         stored = watched_tables.find_table(connection, self.database.tables, self.name)
         if stored is not None and stored.recipe is not None:
             watched = self._access.require_scanned(connection).watched
@@ -295,7 +332,7 @@ class Deduplicator(Checks):
 def _given_settings(
     table: str | WatchedTable, columns: Mapping[str, object] | None, options: Mapping[str, object]
 ) -> WatchedTable | None:
-    """The settings that a caller gives; None where the stored ones count."""
+    """Return the settings that a caller gives; None if the stored ones are to be used."""
     if isinstance(table, WatchedTable):
         if columns is not None or options:
             raise InvalidArgumentError("a WatchedTable has its settings already: give no columns and options")
@@ -303,7 +340,9 @@ def _given_settings(
     require_text(table, "table")
     if columns is None:
         if options:
-            raise ConfigError(f"{', '.join(options)}: settings of a table come with its columns")
+            raise ConfigError(
+                "{settings}: settings of a table come with its columns", settings=", ".join(options)
+            )
         return None
     require(columns, Mapping, "columns", 'a dict of column name to its settings, as {"title": Text()}')
     return watched_table(table, {"columns": dict(columns), **options})
@@ -316,7 +355,7 @@ def open_deduplicator(
     progress: Progress | None = None,
     store: str | None = None,
 ) -> Deduplicator:
-    """The table as the settings file says, or as it is stored where there is no file."""
+    """Return the deduplicator of a table: by the settings file, or without a file by the stored settings."""
     if settings is None:
         return Deduplicator(Database(url, store=store), table, progress=progress)
     database = Database(url, settings.schema_name, settings.prefix, store=store)

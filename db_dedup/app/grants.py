@@ -1,4 +1,4 @@
-"""The statements with which an administrator gives each account of a table the least rights."""
+"""The statements that give each account of a table the rights it needs, and no others."""
 
 from collections.abc import Iterable, Mapping
 
@@ -6,7 +6,7 @@ from db_dedup.app.database import Database
 from db_dedup.config import WatchedTable
 from db_dedup.dialects.grants import PARTS, TABLE_OWNER, Grants
 from db_dedup.errors import ConfigError, UnknownNameError
-from db_dedup.schema.names import view_name
+from db_dedup.records.names import view_name
 from db_dedup.store.inspection import inspect_table
 
 
@@ -19,11 +19,11 @@ def grant_statements(
     """Write the GRANT statements of the accounts that work on a table, as a script for the administrator.
 
     Args:
-        database: with the table in it; our tables need not be there yet.
+        database: the database of the table; our tables need not exist yet.
         watched: the table's settings.
         accounts: part -> account; on PostgreSQL also "table_owner" -> the role that owns the table, which is
-            looked up where it is left out.
-        parts: of `PARTS`, the accounts to write statements for.
+            looked up if it is left out.
+        parts: the parts (of `PARTS`) to write statements for.
 
     Raises:
         ConfigError: the database has no accounts, or our tables are in another one.
@@ -36,7 +36,8 @@ def grant_statements(
     if database.is_apart:
         raise ConfigError(
             "our tables are in another database, where the account of db-dedup owns all that it makes; "
-            f"on {watched.table_name!r} it needs SELECT and nothing else"
+            "on {table!r} it needs SELECT and nothing else",
+            table=watched.table_name,
         )
     limits = database.dialect.capabilities
     view = view_name(
@@ -45,7 +46,7 @@ def grant_statements(
         limits.max_name_length,
         limit_counts_bytes=limits.name_limit_counts_bytes,
     )
-    with database.errors_told(), database.engine.connect() as connection:
+    with database.translate_driver_errors(), database.engine.connect() as connection:
         inspect_table(connection, watched.table_name, watched.schema_name)
         wanted = Grants(database.namespace, watched.table_name, watched.schema_name, view, accounts, parts)
         return database.dialect.grants(connection, wanted)

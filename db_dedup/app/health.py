@@ -1,4 +1,4 @@
-"""Where the watched tables stand, their triggers included: what `status` shows."""
+"""The state of the watched tables and their triggers: what `status` shows."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.base import Dialect
 from db_dedup.errors import DedupError, TableGoneError, UnknownNameError
-from db_dedup.jobs.attachment import Attachment, AttachmentReport, AttachmentState, plan_triggers
+from db_dedup.jobs.objects.attachment import Attachment, AttachmentReport, AttachmentState, plan_triggers
 from db_dedup.records import TableStatus
 from db_dedup.schema.tables import Tables
 from db_dedup.store.inspection import inspect_table
@@ -16,7 +16,7 @@ from db_dedup.store.watched_tables import StoredTable, list_tables
 
 
 def read_health(connection: Connection, dialect: Dialect, tables: Tables) -> list[TableStatus]:
-    """One entry for each watched table, by name."""
+    """Return the state of each watched table, sorted by name."""
     found = read_status(connection, dialect, tables)
     stored = {table.watched.name: table for table in list_tables(connection, tables)}
     return [_with_triggers(connection, dialect, tables, entry, stored[entry.table]) for entry in found]
@@ -25,7 +25,7 @@ def read_health(connection: Connection, dialect: Dialect, tables: Tables) -> lis
 def _with_triggers(
     connection: Connection, dialect: Dialect, tables: Tables, entry: TableStatus, stored: StoredTable
 ) -> TableStatus:
-    """The entry, with how the triggers stand; unknown, and why, where they cannot be looked at."""
+    """Return the entry with the state of the triggers; "unknown" and the reason if they cannot be read."""
     try:
         report = _triggers(connection, dialect, tables, stored)
     except DedupError as error:

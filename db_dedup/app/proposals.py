@@ -12,10 +12,10 @@ from db_dedup.store.suggestion import propose
 
 @dataclass(frozen=True)
 class Proposals:
-    """What a look at a database found.
+    """The proposed settings for the tables of a database.
 
     Attributes:
-        tables: the settings proposed, by table name.
+        tables: the proposed settings, sorted by table name.
         left_out: (table or view, why it has no proposal).
     """
 
@@ -27,17 +27,17 @@ def propose_settings(database: Database, names: Sequence[str] = ()) -> Proposals
     """Look at the tables of a database and propose their settings; nothing is written.
 
     Args:
-        database: the user's.
-        names: only these tables and views; empty: every table. What is wrong with one that is named is an
-            error; any other is left out.
+        database: the user's database.
+        names: the tables and views; if empty, every table. A fault of a named table is an error. Without
+            names a table with a fault is left out.
 
     Raises:
-        UnknownNameError: There is no table of one of the names.
-        ConfigError: One of the named tables has nothing to identify or to compare its rows by.
+        UnknownNameError: there is no table of one of the names.
+        ConfigError: a named table has no columns to identify its rows by, or none to compare them by.
     """
     if names:
         return Proposals(tuple(_propose(database, name) for name in names), ())
-    with database.errors_told(), database.source_engine.connect() as connection:
+    with database.translate_driver_errors(), database.source_engine.connect() as connection:
         relations = list_relations(connection, database.source_dialect, database.namespace)
     tables, left_out = (
         [],
@@ -54,7 +54,11 @@ def propose_settings(database: Database, names: Sequence[str] = ()) -> Proposals
 
 
 def _propose(database: Database, name: str) -> TableProposal:
-    """On a connection of its own: PostgreSQL ends a transaction with the first refused statement."""
+    """Propose the settings of one table.
+
+    Each table has a connection of its own, since PostgreSQL ends a transaction at the first refused
+    statement.
+    """
     dialect = database.source_dialect
-    with database.errors_told(), database.source_engine.connect() as connection:
+    with database.translate_driver_errors(), database.source_engine.connect() as connection:
         return propose(connection, dialect, inspect_table(connection, name))

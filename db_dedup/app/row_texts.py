@@ -1,4 +1,4 @@
-"""The texts of rows that an answer names only by their keys, and which of them resemble each other."""
+"""The texts of rows that are known by their keys, and the rows that are most similar to them."""
 
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
@@ -8,8 +8,8 @@ from db_dedup.app.database import Database
 from db_dedup.records import NearestRow, RowKey
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.given_keys import read_given
+from db_dedup.store.row_answers import find_nearest
 from db_dedup.store.source import Source
-from db_dedup.store.standing import find_nearest
 
 _Item = TypeVar("_Item")
 
@@ -28,28 +28,28 @@ class RowTexts:
         self._store = store
 
     def batches(self, items: Iterable[_Item], most: int) -> Iterator[list[_Item]]:
-        """Items that each name a row or two, as many at a time as their texts may be in memory."""
+        """Yield batches of items that each name a row or two; the texts of a batch fit into memory."""
         return self._source.batches(items, most)
 
     def read(self, row_keys: Iterable[RowKey]) -> dict[str, tuple[str, ...]]:
-        """Row key -> texts of its columns as they are now, "" for NULL; a row that is gone is missing.
+        """Return row key -> the present texts of its columns, "" for NULL, without rows that are gone.
 
         Raises:
             InvalidArgumentError: the table can have no such key.
         """
         keys = self._keys(row_keys)
-        with self._database.errors_told():
+        with self._database.translate_driver_errors():
             rows = read_given(self._database.source_engine.connect, self._source, keys)
         return {row.row_key: row.values for row in rows}
 
     def nearest(self, row_keys: Iterable[RowKey]) -> dict[str, NearestRow]:
-        """Row key -> the row that it resembles most by the stored pairs; a row without a pair is missing.
+        """Return row key -> the most similar row by the stored pairs, without rows that are in no pair.
 
         Raises:
             InvalidArgumentError: the table can have no such key.
         """
         keys = self._keys(row_keys)
-        with self._database.errors_told(), self._database.engine.connect() as connection:
+        with self._database.translate_driver_errors(), self._database.engine.connect() as connection:
             return find_nearest(connection, self._store, keys)
 
     def _keys(self, given: Iterable[RowKey]) -> list[str]:

@@ -1,44 +1,50 @@
-"""After a scan has switched the answer: the table's triggers and view, as the new settings need them."""
+"""Make the triggers and the view of a table again, after a scan by new settings has switched the answer."""
 
 from collections.abc import Callable
+from typing import Final
 
 from db_dedup.app.database import Database
 from db_dedup.errors import DatabaseError, DatabaseUnavailableError, DedupError
 from db_dedup.jobs.context import JobContext
-from db_dedup.jobs.table_view import TableView
+from db_dedup.jobs.objects.table_view import TableView
 from db_dedup.store import watched_tables
+
+_TRIGGERS_FAILED: Final = (
+    "the scan of {name!r} has finished and its answer is shown, but the table's triggers could not be made "
+    "again ({error}): run `db-dedup attach {name}`"
+)
+_VIEW_FAILED: Final = (
+    "the scan of {name!r} has finished and its answer is shown, but the table's view could not be made "
+    "again ({error}): run `db-dedup scan {name}` again"
+)
 
 
 def follow_answer(database: Database, context: JobContext, follow_settings: Callable[[], object]) -> None:
-    """Make triggers and view again where they must be: each, even if the other fails.
+    """Make the triggers and the view again if it is needed: each of them, even if the other fails.
 
     Args:
-        database: whose tables.
-        context: what the scan worked with.
+        database: the database of our tables.
+        context: the context of the scan.
         follow_settings: makes the triggers.
 
     Raises:
-        DatabaseError: the message says that the scan has finished all the same, and what mends the rest. A
-            transient one where somebody uses the table or the view.
+        DatabaseError: the triggers or the view could not be made. The message says that the scan has
+            finished, and which command repairs the rest. The error is transient if the table or the view is
+            in use.
     """
     name = context.watched.name
-    steps: tuple[tuple[str, Callable[[], object], str], ...] = (
-        ("triggers", follow_settings, f"run `db-dedup attach {name}`"),
-        ("view", lambda: _refresh_view(database, context), f"run `db-dedup scan {name}` again"),
+    steps: tuple[tuple[str, Callable[[], object]], ...] = (
+        (_TRIGGERS_FAILED, follow_settings),
+        (_VIEW_FAILED, lambda: _refresh_view(database, context)),
     )
     failed: list[DedupError] = []
-    for what, make, advice in steps:
+    for template, make in steps:
         try:
-            with database.errors_told():
+            with database.translate_driver_errors():
                 make()
         except DedupError as error:
             kind = DatabaseUnavailableError if error.is_transient else DatabaseError
-            failed.append(
-                kind(
-                    f"the scan of {name!r} has finished and its answer is shown, but the table's {what} "
-                    f"could not be made again ({error}): {advice}"
-                )
-            )
+            failed.append(kind(template, name=name, error=error))
     if failed:
         raise failed[0]
 

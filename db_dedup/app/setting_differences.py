@@ -1,4 +1,4 @@
-"""In which settings two recipes of one table differ, in words for people."""
+"""The differences between two settings of one table, in words for people."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -6,21 +6,21 @@ from typing import Any, Final
 from db_dedup.config import WatchedTable
 
 _LONGEST: Final = 60
-"""Characters of a value that are shown."""
+"""The most characters of a value that are shown."""
 _NAME_IN_FILE: Final[Mapping[str, str]] = {
     "user_words": "user_dictionary",
     "stop_word_list": "stop_words_file",
 }
-"""Settings that the file gives as the name of a file of words."""
+"""Settings for which `dedup.toml` names a file of words."""
 _MISSING: Final = object()
 
 
 def setting_differences(stored: WatchedTable, given: WatchedTable) -> str:
-    """Each setting that differs by its name, with the stored and the given value; "" where none does.
+    """Return the names of the settings that differ, with the stored and the given value; "" if none differs.
 
     Args:
-        stored: what the last scan was made with.
-        given: the same table's settings as the file or the caller has them now.
+        stored: the settings of the last scan.
+        given: the settings of the same table by the file or the caller.
     """
     before, now = _settings(stored), _settings(given)
     return ", ".join(_differences(before, now))
@@ -34,7 +34,7 @@ def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[
 
 
 def _settings(watched: WatchedTable) -> dict[str, Any]:
-    """Setting -> value, the settings of a column under `columns.<name>`."""
+    """Return setting -> value; the settings of a column have names that begin with `columns.<name>`."""
     settings = watched.resolved().model_dump(mode="json", by_alias=True, exclude={"name", "preset"})
     columns = settings.pop("columns")
     for column, spec in columns.items():
@@ -52,7 +52,7 @@ def _shown(name: str, value: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    """A value as the file writes it, in short."""
+    """Return a value in a short form of its spelling in `dedup.toml`."""
     match value:
         case bool():
             return "true" if value else "false"

@@ -1,18 +1,22 @@
 """One table in a database: its settings, given or stored, and the reader of its rows."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from sqlalchemy import Connection
 
 from db_dedup.app.database import Database
+from db_dedup.app.engines import find_engine
 from db_dedup.app.setting_differences import setting_differences
 from db_dedup.config import WatchedTable
 from db_dedup.errors import NotScannedError, RecipeDiffersError, TableGoneError, UnknownNameError
 from db_dedup.jobs.context import JobContext
 from db_dedup.progress import Progress
 from db_dedup.records import PairLabel, RowKey
+from db_dedup.records.recipe import Recipe
 from db_dedup.store import watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.frames import serving_frames
 from db_dedup.store.inspection import check_columns, inspect_table, resolve_key
 from db_dedup.store.source import Source
 from db_dedup.store.watched_tables import StoredTable
@@ -22,7 +26,7 @@ class TableAccess:
     """Finds what is stored of a table, and what a job on it needs.
 
     Attributes:
-        given: the settings that the caller gave; None where the stored ones count.
+        given: the settings that the caller gave; None if the stored ones are used.
     """
 
     def __init__(self, database: Database, name: str, given: WatchedTable | None, progress: Progress) -> None:
@@ -30,11 +34,11 @@ class TableAccess:
         self.given = given
 
     def settings(self, connection: Connection) -> WatchedTable:
-        """The given settings, or else those that are stored."""
+        """Return the given settings, or else the stored ones."""
         return self.given or self.find_stored(connection).watched
 
     def context(self, connection: Connection, watched: WatchedTable) -> JobContext:
-        """What a job by these settings works with."""
+        """Return the context of a job by these settings, without a list of frames."""
         watched, source = self.source(connection, watched)
         database = self._database
         return JobContext(
@@ -46,21 +50,36 @@ class TableAccess:
             database.source_engine,
             database.source_dialect,
             self._progress,
+            find_engine(),
         )
 
+    def stored_context(self, connection: Connection, stored: StoredTable) -> JobContext:
+        """Return the context of a job by the recipe that serves, with its list of frames.
+
+        Raises:
+            FrameListError: the stored list cannot be used.
+        """
+        frames = serving_frames(connection, self._database.tables, stored)
+        return replace(self.context(connection, stored.watched), frames=frames)
+
+    def recipe(self, connection: Connection, stored: StoredTable) -> Recipe:
+        """Return the recipe that serves; raises what `stored_context` raises."""
+        frames = serving_frames(connection, self._database.tables, stored)
+        return replace(stored.watched.recipe, frames=frames)
+
     def store(self, stored: StoredTable) -> FingerprintStore:
-        """The fingerprints of the recipe that serves."""
+        """Return the stored fingerprints of the recipe in use."""
         return FingerprintStore(self._database.dialect, self._database.tables, stored.id, stored.recipe or 0)
 
     def source(self, connection: Connection, watched: WatchedTable) -> tuple[WatchedTable, Source]:
-        """The settings with what inspection found filled in, and the reader of the user's table."""
+        """Return (the settings, completed by inspection of the table; the reader of the user's table)."""
         with self._database.reading(connection) as rows:
             return self.inspected(connection, watched, rows)
 
     def inspected(
         self, connection: Connection, watched: WatchedTable, rows: Connection
     ) -> tuple[WatchedTable, Source]:
-        """As `source`, where `rows` leads to the user's rows."""
+        """Return the same as `source`, for a connection `rows` to the user's rows."""
         try:
             table = inspect_table(rows, watched.table_name, watched.schema_name)
         except UnknownNameError as error:
@@ -73,7 +92,7 @@ class TableAccess:
         return watched, Source(self._database.source_dialect, table, watched)
 
     def _was_scanned(self, connection: Connection, watched: WatchedTable) -> bool:
-        """Whether an answer is stored for this very table of the user's."""
+        """Return whether an answer is stored for a table of this schema and name."""
         if not self._database.is_installed(connection):
             return False
         stored = watched_tables.find_table(connection, self._database.tables, watched.name)
@@ -83,7 +102,7 @@ class TableAccess:
         return (old.schema_name, old.table_name) == (watched.schema_name, watched.table_name)
 
     def row_keys(self, connection: Connection, given: Iterable[RowKey]) -> list[str]:
-        """The row keys that a caller means; the table is looked at only where one is not given as text.
+        """Return a caller's keys as row keys; the table is inspected only if a key is not given as text.
 
         Raises:
             InvalidArgumentError: the table can have no such key.
@@ -96,13 +115,17 @@ class TableAccess:
         return [source.row_key_of(key) for key in keys]
 
     def labels(self, connection: Connection, given: Sequence[PairLabel]) -> list[PairLabel]:
-        """The same labels, their keys as text."""
+        """Return the same labels with their keys as text."""
         keys = self.row_keys(connection, [key for label in given for key in (label.key_a, label.key_b)])
         pairs = zip(keys[::2], keys[1::2], given, strict=True)
         return [PairLabel(key_a, key_b, label.is_duplicate) for key_a, key_b, label in pairs]
 
     def find_stored(self, connection: Connection) -> StoredTable:
-        """What is stored of the table; UnknownNameError where nothing is."""
+        """Return what is stored of the table.
+
+        Raises:
+            UnknownNameError: nothing is stored.
+        """
         stored = watched_tables.find_table(connection, self._database.tables, self._name)
         if stored is None:
             known = [s.watched.name for s in watched_tables.list_tables(connection, self._database.tables)]
@@ -110,11 +133,15 @@ class TableAccess:
         return stored
 
     def find_same(self, connection: Connection) -> StoredTable:
-        """As `find_stored`, and the given settings are those that are stored."""
+        """Return the same as `find_stored`; raise RecipeDiffersError if the given settings differ."""
         return self._refuse_others(self.find_stored(connection))
 
     def require_stored(self, connection: Connection, *, check_schema: bool = True) -> StoredTable:
-        """The stored table, once a scan has finished."""
+        """Return what is stored of the table.
+
+        Raises:
+            NotScannedError: no scan has finished.
+        """
         if check_schema:
             self._database.require_schema_on(connection)
         stored = watched_tables.find_table(connection, self._database.tables, self._name)
@@ -122,24 +149,25 @@ class TableAccess:
             stored = self.find_stored(connection)
         if stored is None or stored.recipe is None:
             raise NotScannedError(
-                f"{self._name!r} has not been scanned yet: run `db-dedup scan {self._name}`"
+                "{name!r} has not been scanned yet: run `db-dedup scan {name}`", name=self._name
             )
         return stored
 
     def require_scanned(self, connection: Connection, *, check_schema: bool = True) -> StoredTable:
-        """As `require_stored`, and the given settings are those that the scan was made with."""
+        """Return the same as `require_stored`; raise RecipeDiffersError if the given settings differ."""
         return self._refuse_others(self.require_stored(connection, check_schema=check_schema))
 
     def _refuse_others(self, stored: StoredTable) -> StoredTable:
         if self.given is None:
             return stored
-        # A key left out says what inspection found.
+        # Without a key in the settings, the key is the one that inspection found for the scan.
         given = self.given
         given = given if given.key else given.model_copy(update={"key": stored.watched.key})
         if given.resolved() != stored.watched:
             raise RecipeDiffersError(
-                f"the settings of {self._name!r} differ from those it was scanned with: "
-                f"{setting_differences(stored.watched, given)}; run `db-dedup scan {self._name}`, "
-                f"or put the stored values back"
+                "the settings of {name!r} differ from those it was scanned with: "
+                "{differences}; run `db-dedup scan {name}`, or put the stored values back",
+                name=self._name,
+                differences=setting_differences(stored.watched, given),
             )
         return stored

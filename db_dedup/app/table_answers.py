@@ -1,4 +1,4 @@
-"""The stored answer of one table, and what it says of rows that a caller names."""
+"""Read the stored pairs and groups of one table, and explain its pairs."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -6,10 +6,13 @@ from itertools import islice
 from sqlalchemy import Connection
 
 from db_dedup.app.database import Database
+from db_dedup.app.engines import find_engine
 from db_dedup.app.table_access import TableAccess
-from db_dedup.engines.embedded.expansion import Expansion
-from db_dedup.engines.embedded.explanation import Explainer
-from db_dedup.records import DuplicatePair, Explanation, GroupSummary, RowKey
+from db_dedup.jobs.explain.explanation import Explainer
+from db_dedup.jobs.scan.frame_examples import frame_examples
+from db_dedup.jobs.scan.frames import take_sample
+from db_dedup.records import DuplicatePair, Explanation, FrameExample, GroupSummary, RowKey
+from db_dedup.records.kinds import PairFilter
 from db_dedup.store import answers
 from db_dedup.store.watched_tables import StoredTable
 
@@ -22,53 +25,68 @@ class TableAnswers:
         self._prepared: tuple[StoredTable, Explainer] | None = None
 
     def explain(self, key_a: RowKey, key_b: RowKey) -> Explanation:
-        """Why two rows are a duplicate pair, or why not."""
-        with self._database.errors_told(), self._database.engine.connect() as ours:
+        """Explain why two rows are a duplicate pair, or why not."""
+        with self._database.translate_driver_errors(), self._database.engine.connect() as ours:
             a, b = self._access.row_keys(ours, [key_a, key_b])
             with self._database.reading(ours) as theirs:
                 return self._explainer(ours).explain(ours, a, b, theirs)
 
-    def pairs(self, expand: bool, limit: int | None) -> Iterator[DuplicatePair]:
-        """The duplicate pairs; expanded, all that they imply."""
-        with self._database.errors_told(), self._database.engine.connect() as connection:
-            stored = self._access.require_stored(connection)
-        return self._read_pairs(stored, expand, limit)
+    def frame_examples(self) -> tuple[FrameExample, ...]:
+        """Return rows as they are now in which the stored frames are seen."""
+        with self._database.translate_driver_errors():
+            with self._database.engine.connect() as connection:
+                stored = self._access.require_stored(connection).require_current()
+                context = self._access.stored_context(connection, stored)
+            if context.frames.is_empty:
+                return ()
+            return frame_examples(context, take_sample(context), context.frames)
 
-    def _read_pairs(self, stored: StoredTable, expand: bool, limit: int | None) -> Iterator[DuplicatePair]:
-        with self._database.errors_told(), self._database.engine.connect() as connection:
+    def pairs(self, expand: bool, limit: int | None, wanted: PairFilter) -> Iterator[DuplicatePair]:
+        """Yield the wanted pairs; expanded, also those that exact duplicates and abridged groups imply."""
+        with self._database.translate_driver_errors(), self._database.engine.connect() as connection:
+            stored = self._access.require_stored(connection)
+        return self._read_pairs(stored, expand, limit, wanted)
+
+    def _read_pairs(
+        self, stored: StoredTable, expand: bool, limit: int | None, wanted: PairFilter
+    ) -> Iterator[DuplicatePair]:
+        with self._database.translate_driver_errors(), self._database.engine.connect() as connection:
             if not expand:
-                yield from answers.read_pairs(connection, self._database.tables, self._name, limit)
+                yield from answers.read_pairs(connection, self._database.tables, self._name, limit, wanted)
                 return
             watched, source = self._access.source(connection, stored.require_current().watched)
+            recipe = self._access.recipe(connection, stored)
             with self._database.reading(connection) as rows:
-                yield from islice(
-                    Expansion(watched, self._access.store(stored), source).pairs(connection, rows), limit
-                )
+                store = self._access.store(stored)
+                found = find_engine().expanded_pairs(watched, recipe, store, source, connection, rows)
+                chosen = (pair for pair in found if wanted.wants(pair.kind, pair.other_place))
+                yield from islice(chosen, limit)
 
     def groups(self, limit: int | None) -> list[GroupSummary]:
-        """The duplicate groups, the largest first."""
-        with self._database.errors_told(), self._database.engine.connect() as connection:
+        """Return the duplicate groups, the largest first."""
+        with self._database.translate_driver_errors(), self._database.engine.connect() as connection:
             self._access.require_stored(connection)
             return list(answers.read_groups(connection, self._database.tables, self._name, limit))
 
     def members(self, group_id: RowKey) -> list[str]:
-        """The row keys of a group, the representative first."""
-        with self._database.errors_told(), self._database.engine.connect() as connection:
+        """Return the row keys of a group, the representative first."""
+        with self._database.translate_driver_errors(), self._database.engine.connect() as connection:
             self._access.require_stored(connection)
             (group,) = self._access.row_keys(connection, [group_id])
             return answers.read_members(connection, self._database.tables, self._name, group)
 
     def members_of(self, group_ids: Iterable[RowKey], each: int | None) -> dict[str, list[str]]:
-        """As `members`, of several groups."""
-        with self._database.errors_told(), self._database.engine.connect() as connection:
+        """Return group id -> row keys for several groups, of each group at most `each`."""
+        with self._database.translate_driver_errors(), self._database.engine.connect() as connection:
             self._access.require_stored(connection)
             groups = self._access.row_keys(connection, group_ids)
             return answers.read_members_of(connection, self._database.tables, self._name, groups, each)
 
     def _explainer(self, connection: Connection) -> Explainer:
-        """Made once, and again when a scan has switched to another recipe."""
+        """Return the explainer; it is kept until a scan switches to another recipe."""
         stored = self._access.require_scanned(connection).require_current()
         if self._prepared is None or not stored.is_alike(self._prepared[0]):
             watched, source = self._access.source(connection, stored.watched)
-            self._prepared = stored, Explainer(watched, self._access.store(stored), source)
+            recipe = self._access.recipe(connection, stored)
+            self._prepared = stored, Explainer(watched, recipe, self._access.store(stored), source)
         return self._prepared[1]

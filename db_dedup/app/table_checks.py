@@ -1,4 +1,4 @@
-"""Are these records duplicates of stored rows? Checks on a connection of ours, or on one of the caller's."""
+"""Check whether records are duplicates of stored rows, on our own connection or on the caller's."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from db_dedup.app.arguments import SyncBind, is_async_engine, iterable_of, recor
 from db_dedup.app.asynchronous import bridged, is_async
 from db_dedup.app.blocking_check import BlockingCheck
 from db_dedup.app.database import Database
+from db_dedup.app.engines import find_engine
 from db_dedup.app.table_access import TableAccess
-from db_dedup.engines.embedded.lookup import Lookup
+from db_dedup.engines.base import Lookup
 from db_dedup.errors import InvalidArgumentError
 from db_dedup.records import CheckResult, Record, RowKey
 from db_dedup.store.watched_tables import StoredTable
@@ -40,14 +41,14 @@ class TableChecks:
         block: bool,
         result_of: Callable[[list[CheckResult]], _T],
     ) -> _T | Coroutine[Any, Any, _T]:
-        """The results of n records; to be awaited where the connection is one of asyncio's.
+        """Return the results of n records, or an awaitable if the connection is one of asyncio.
 
         Args:
             given: the connection or session; None for one of ours.
             records: n records.
-            row_keys: n keys, None for those that are not known; or None where none is.
-            block: keep others out until the caller's transaction ends.
-            result_of: what to make of the results.
+            row_keys: n keys, None for a key that is not known; or None instead of the list.
+            block: lock the table until the caller's transaction ends.
+            result_of: turns the n results into the value to return.
         """
         checked = records_of(records)
         keys = _keys_of(row_keys, len(checked))
@@ -59,7 +60,7 @@ class TableChecks:
             )
 
         def work(bind: SyncBind | None) -> _T:
-            with self._database.errors_told():
+            with self._database.translate_driver_errors():
                 if block and bind is not None:
                     return result_of(self._check_blocking(_flushed(bind), checked, keys))
                 with self.connected(bind) as (ours, theirs):
@@ -71,7 +72,7 @@ class TableChecks:
 
     @contextmanager
     def connected(self, given: SyncBind | None) -> Iterator[tuple[Connection, Connection]]:
-        """A connection to our tables and one to the user's rows: the given one, as far as it goes."""
+        """Yield (connection to our tables, connection to the user's rows), the given one if possible."""
         if isinstance(given, Session):
             given = given.connection()
         if given is not None and not self._database.is_apart:
@@ -91,12 +92,14 @@ class TableChecks:
         return checker.check(connection, records, keys or [None] * len(records))
 
     def _lookup(self, connection: Connection, source_connection: Connection) -> Lookup:
-        """Made once, and again when a scan has switched to another recipe."""
+        """Return the look-up; it is kept until a scan switches to another recipe."""
         prepared = self._prepared
         stored = self._access.require_scanned(connection, check_schema=prepared is None).require_current()
         if prepared is None or not stored.is_alike(prepared[0]):
             watched, source = self._access.inspected(connection, stored.watched, source_connection)
-            prepared = stored, Lookup(watched, self._access.store(stored), source)
+            recipe = self._access.recipe(connection, stored)
+            lookup = find_engine().lookup(watched, recipe, self._access.store(stored), source)
+            prepared = stored, lookup
             self._prepared = prepared
         return prepared[1]
 
@@ -106,12 +109,16 @@ def _keys_of(given: Iterable[RowKey | None] | None, count: int) -> list[RowKey |
         return None
     keys = list(iterable_of(given, "row_keys", "row keys"))
     if len(keys) != count:
-        raise InvalidArgumentError(f"there are {count} records and {len(keys)} row keys: give one for each")
+        raise InvalidArgumentError(
+            "there are {records} records and {keys} row keys: give one for each",
+            records=count,
+            keys=len(keys),
+        )
     return keys
 
 
 def _flushed(bind: SyncBind) -> Connection:
-    """The connection; what a session has not written yet is written."""
+    """Return the connection; a session is flushed first."""
     if isinstance(bind, Session):
         bind.flush()
         return bind.connection()

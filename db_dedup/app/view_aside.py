@@ -1,8 +1,9 @@
-"""Our view and triggers of a table out of the way, while the host application changes that table."""
+"""Drop our view and triggers of a table while the host application changes the table, and make them again."""
 
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from typing import Final
 
 from sqlalchemy import Connection, Engine
 
@@ -10,76 +11,87 @@ from db_dedup.app.arguments import require, require_text
 from db_dedup.app.database import Database
 from db_dedup.config import WatchedTable
 from db_dedup.errors import ConfigError, DedupError, UnknownNameError
-from db_dedup.jobs.attachment import Attachment, plan_triggers, trigger_target
-from db_dedup.jobs.lock_waits import short_wait
-from db_dedup.jobs.table_view import TableView
-from db_dedup.jobs.trigger_removal import detach, put_aside
+from db_dedup.jobs.objects.attachment import Attachment, plan_triggers, trigger_target
+from db_dedup.jobs.objects.lock_waits import short_wait
+from db_dedup.jobs.objects.table_view import TableView
+from db_dedup.jobs.objects.trigger_removal import detach, put_aside
 from db_dedup.records import SourceTable
 from db_dedup.schema import migrate
-from db_dedup.schema.locks import schema_lock
 from db_dedup.schema.views import DropView
 from db_dedup.store import watched_tables
 from db_dedup.store.inspection import check_columns, inspect_table
 from db_dedup.store.source import Source
 from db_dedup.store.watched_tables import StoredTable
 
+_OTHER_COLUMNS: Final = (
+    "{name!r} is watched with an {error}: change its settings, then run `db-dedup scan {name}`, "
+    "which fails until then"
+)
+_NO_VIEW: Final = (
+    "{name!r} has no view any more, {error}: change its settings, then run `db-dedup scan {name}`, "
+    "which fails until then"
+)
+
 
 @contextmanager
 def view_aside(
     bind: Connection | Engine | None, table: str, *, schema: str = "dedup", prefix: str = "dedup_"
 ) -> Iterator[None]:
-    """Drop `duplicates_of_<table>`, let the block change the table, make the view anew from what it is then.
+    """Drop the view `duplicates_of_<table>`, let the block change the table, and make the view again.
 
-    So with our triggers, where the table is attached: they name its columns. What the block itself writes is
-    found when the worker next starts, as after `attach`.
+    If the table is attached, its triggers are dropped and made again, too: they name its columns. The worker
+    finds the rows that the block writes when it starts the next time, as after `attach`.
 
-    On a connection all of it is part of the caller's transaction, which stays theirs to commit or roll back;
-    MySQL and MariaDB commit each such statement by themselves. Nothing happens where the database has no
-    tables of ours, or the table no view. A warning tells of a column that our settings still name.
+    On a connection everything is part of the caller's transaction, which is neither committed nor rolled
+    back; but MySQL and MariaDB commit each such statement by themselves. Nothing happens if the database has
+    no tables of ours, or the table has no view. A warning names each column that is gone but still in our
+    settings.
 
-    With an engine, stop the worker of the table before: it may find that the triggers are missing, and make
+    With an engine, stop the worker of the table first: it could find that the triggers are missing, and make
     them again in the middle of the block.
 
     Args:
         bind: `op.get_bind()` in a migration of Alembic; or an engine; None (offline) only warns.
-        table: its name in the database, or the one it is watched under.
-        schema: of our tables, where the database has schemas.
-        prefix: of their names, where it has none.
+        table: its name in the database, or its name in the settings.
+        schema: of our tables, if the database has schemas.
+        prefix: of the names of our tables, if it has none.
 
     Raises:
-        DedupError: the view or the triggers cannot be dropped or made. What the block raises stays as it is.
+        DedupError: the view or the triggers cannot be dropped or made. Errors of the block are not changed.
     """
     require_text(table, "table")
     require(bind, Connection | Engine | None, "bind", "a Connection or Engine of SQLAlchemy")
     if bind is None:
-        warnings.warn(f"without a connection the view of {table!r} stays as it is", stacklevel=3)
+        warnings.warn(
+            "without a connection the view of {table!r} stays as it is".format(table=table), stacklevel=3
+        )
         yield
         return
     database = Database(bind.engine, schema, prefix)
     with ExitStack() as stack:
         with _transaction(database, bind) as connection:
-            watched = _step_aside(database, connection, table)
+            watched = _drop_objects(database, connection, table)
         if isinstance(bind, Connection) and any(stored.attached_at for stored in watched):
-            # A worker that finds the triggers missing waits for this lock before it makes them again.
-            with database.errors_told():
-                stack.enter_context(schema_lock(bind, database.namespace))
+            # A worker that finds no triggers waits for this lock before it makes them again.
+            with database.translate_driver_errors():
+                stack.enter_context(database.dialect.schema_lock(bind, database.namespace))
         try:
             yield
         except BaseException:
-            # Where the transaction is broken its rollback brings the view back.
+            # If the transaction has failed, its rollback restores the view.
             with suppress(DedupError), _transaction(database, bind) as connection:
-                _step_back(database, connection, watched)
+                _make_objects(database, connection, watched)
             raise
         with _transaction(database, bind) as connection:
-            faults = _step_back(database, connection, watched)
+            faults = _make_objects(database, connection, watched)
     for fault in faults:
         warnings.warn(fault, stacklevel=3)
 
 
 @contextmanager
 def _transaction(database: Database, bind: Connection | Engine) -> Iterator[Connection]:
-    """The caller's, if they handed a connection."""
-    with database.errors_told():
+    """Yield the caller's connection, or for an engine a connection in a transaction of its own."""
+    with database.translate_driver_errors():
         if isinstance(bind, Connection):
             yield bind
             return
@@ -87,8 +99,8 @@ def _transaction(database: Database, bind: Connection | Engine) -> Iterator[Conn
             yield connection
 
 
-def _step_aside(database: Database, connection: Connection, table: str) -> list[StoredTable]:
-    """Drop the views and triggers of a table; one can be watched under several names."""
+def _drop_objects(database: Database, connection: Connection, table: str) -> list[StoredTable]:
+    """Drop the views and triggers of a table, which can be watched under several names; return these."""
     if migrate.current_revision(connection, database.namespace) is None:
         return []
     database.require_schema_on(connection)
@@ -96,7 +108,8 @@ def _step_aside(database: Database, connection: Connection, table: str) -> list[
     watched = [stored for stored in found if table in (stored.watched.table_name, stored.watched.name)]
     for stored in watched:
         if stored.view_name:
-            with short_wait(connection, database.dialect, f"the view {stored.view_name}"):
+            view = "the view {name}".format(name=stored.view_name)
+            with short_wait(connection, database.dialect, view):
                 connection.execute(DropView(stored.view_name, database.namespace.schema))
         if stored.attached_at is not None:
             target = trigger_target(database.namespace, stored.id, stored.watched)
@@ -104,8 +117,8 @@ def _step_aside(database: Database, connection: Connection, table: str) -> list[
     return watched
 
 
-def _step_back(database: Database, connection: Connection, watched: list[StoredTable]) -> list[str]:
-    """Make the views and triggers; gives what does not fit any more, a line each."""
+def _make_objects(database: Database, connection: Connection, watched: list[StoredTable]) -> list[str]:
+    """Make the views and triggers; return a line for each one that does not fit the table any more."""
     faults = []
     for stored in watched:
         if stored.view_name:
@@ -124,29 +137,28 @@ def _make_triggers(database: Database, connection: Connection, stored: StoredTab
     except (UnknownNameError, ConfigError) as error:
         target = trigger_target(database.namespace, stored.id, watched)
         detach(connection, database.dialect, database.tables, target)
-        return f"{watched.name!r} is no longer attached, {error}"
+        return "{name!r} is no longer attached, {error}".format(name=watched.name, error=error)
     return None
 
 
 def _make_view(database: Database, connection: Connection, stored: StoredTable) -> str | None:
     watched, fault = stored.watched, None
-    advice = f"change its settings, then run `db-dedup scan {watched.name}`, which fails until then"
     try:
         table = inspect_table(connection, watched.table_name, watched.schema_name)
         try:
             check_columns(watched, table)
         except UnknownNameError as error:
-            fault = f"{watched.name!r} is watched with an {error}: {advice}"
+            fault = _OTHER_COLUMNS.format(name=watched.name, error=error)
         source = Source(database.dialect, table, _remaining(watched, table))
     except UnknownNameError as error:
         watched_tables.set_view(connection, database.tables, stored.id, None, None)
-        return f"{watched.name!r} has no view any more, {error}: {advice}"
+        return _NO_VIEW.format(name=watched.name, error=error)
     TableView(database.dialect, database.tables, source).refresh(connection, stored)
     return fault
 
 
 def _remaining(watched: WatchedTable, table: SourceTable) -> WatchedTable:
-    """The settings as far as the table still has their columns; without its key there is no view."""
+    """Return the settings without columns that the table no longer has; without its key it gets no view."""
     left = {column.name for column in table.columns}
     return watched.model_copy(
         update={

@@ -6,7 +6,7 @@ Importing this package loads next to nothing: signals must be answered before th
 SQLAlchemy and jieba take to load.
 """
 
-from db_dedup.cli import interrupts
+from db_dedup.cli.shared import interrupts
 
 
 def main() -> None:

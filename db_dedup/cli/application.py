@@ -1,4 +1,4 @@
-"""All commands put together, and what becomes of their errors."""
+"""All commands together, and how their errors are reported."""
 
 import logging
 import os
@@ -25,9 +25,9 @@ from db_dedup.cli.pairs import pairs
 from db_dedup.cli.retry import retry
 from db_dedup.cli.scan import scan
 from db_dedup.cli.schedule import schedule
+from db_dedup.cli.shared.terminal import replace_what_cannot_be_shown, say
 from db_dedup.cli.sql import sql
 from db_dedup.cli.status import status
-from db_dedup.cli.terminal import replace_what_cannot_be_shown, say
 from db_dedup.cli.uninstall import uninstall
 from db_dedup.cli.upgrade import upgrade
 from db_dedup.cli.verify import verify
@@ -90,13 +90,13 @@ def _refuse_stray_passwords(arguments: Sequence[str]) -> None:
     """Refuse a URL that is not the value of a URL option: other errors would print its password."""
     for before, argument in pairwise(["", *arguments]):
         if _URL_WITH_PASSWORD.match(argument) and before not in _URL_OPTIONS:
-            say(f"error: a database URL goes after {' or '.join(_URL_OPTIONS)}")
+            say("error: a database URL goes after {options}", options=" or ".join(_URL_OPTIONS))
             sys.exit(2)
 
 
 def run() -> None:
     """Run the command line; every error of ours is one line on stderr."""
-    # What SQLAlchemy logs when a connection is lost comes with an exception, of which we make that line.
+    # SQLAlchemy logs a lost connection and raises, too: the exception becomes our line, the log is dropped.
     replace_what_cannot_be_shown()
     logging.getLogger("sqlalchemy").addHandler(logging.NullHandler())
     try:
@@ -106,12 +106,14 @@ def run() -> None:
         finally:
             sys.stdout.flush()
     except DedupError as error:
-        say(f"error: {error}")
+        say("error: {error}", error=error)
         sys.exit(error.exit_code)
     except OSError as error:
-        if not isinstance(error, BrokenPipeError):  # whoever read our output has enough (as `| head` does)
-            fault = DedupError(f"cannot use {error.filename or 'the output'}: {error.strerror}")
-            say(f"error: {fault}")
+        if not isinstance(error, BrokenPipeError):  # the reader of our output closed it, as `| head` does
+            fault = DedupError(
+                "cannot use {file}: {reason}", file=error.filename or "the output", reason=error.strerror
+            )
+            say("error: {fault}", fault=fault)
         # Python would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -7,12 +7,23 @@ from typing import Annotated, Final
 
 import typer
 
-from db_dedup.cli.calibration_page import calibration_page
-from db_dedup.cli.interrupts import NOTHING_WRITTEN, told_when_stopped
-from db_dedup.cli.label import DuplicateLabel
-from db_dedup.cli.options import DEFAULT_CONFIG, AsJson, Config, StoreUrl, TableName, Url, open_table
-from db_dedup.cli.output import print_json, print_table
-from db_dedup.cli.setting_words import (
+from db_dedup.cli.shared.interrupts import NOTHING_WRITTEN, report_when_stopped
+from db_dedup.cli.shared.options import (
+    DEFAULT_CONFIG,
+    AsJson,
+    Config,
+    DuplicateLabel,
+    StoreUrl,
+    TableName,
+    Url,
+    open_table,
+)
+from db_dedup.cli.shared.output import print_json, print_table
+from db_dedup.cli.shared.terminal import TerminalProgress, say
+from db_dedup.errors import ConfigError
+from db_dedup.jobs.review.label_file import read_labels
+from db_dedup.present.calibration_page import calibration_page
+from db_dedup.present.setting_words import (
     length_words,
     proposal_lines,
     setting_words,
@@ -20,9 +31,6 @@ from db_dedup.cli.setting_words import (
     summary_lines,
     toml_lines,
 )
-from db_dedup.cli.terminal import TerminalProgress, say
-from db_dedup.errors import ConfigError
-from db_dedup.jobs.label_file import read_labels
 from db_dedup.records import Calibration, LengthScore, SettingScore
 
 _COLUMNS: Final = ("", "right", "wrong", "missed", "not labelled", "precision", "recall", "F1")
@@ -62,7 +70,7 @@ def calibrate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Judge the settings of TABLE by labelled pairs, and propose others where the labels speak for them.
+    """Judge the settings of TABLE by labelled pairs, and propose others where the labels support them.
 
     Writes nothing into the database.
     """
@@ -70,7 +78,7 @@ def calibrate(
     with (
         TerminalProgress() as progress,
         open_table(config, url, table, progress, store_url) as dedup,
-        told_when_stopped(NOTHING_WRITTEN),
+        report_when_stopped(NOTHING_WRITTEN),
     ):
         found = dedup.calibrate(given, unlabelled_are_wrong=unlabelled_are_wrong)
     if html is not None:
@@ -85,8 +93,8 @@ def _write(file: Path, page: str) -> None:
     try:
         file.write_text(page, encoding="utf-8")
     except OSError as error:
-        raise ConfigError(f"cannot write {file}: {error.strerror}") from None
-    say(f"written: {file}")
+        raise ConfigError("cannot write {file}: {reason}", file=file, reason=error.strerror) from None
+    say("written: {file}", file=file)
 
 
 def _tell(found: Calibration) -> None:
@@ -99,9 +107,9 @@ def _tell(found: Calibration) -> None:
             *([("proposed", *_cells(found.proposed))] if found.proposed != found.now else []),
         ],
     )
-    say(f"now: {setting_words(found.now.setting)}")
+    say("now: {setting}", setting=setting_words(found.now.setting))
     if found.proposed != found.now:
-        say(f"proposed: {setting_words(found.proposed.setting)}")
+        say("proposed: {setting}", setting=setting_words(found.proposed.setting))
     print_table(("characters", *_COLUMNS[1:]), _length_rows(found.by_length[0]))
     for line in proposal_lines(found):
         say(line)

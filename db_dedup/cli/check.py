@@ -2,17 +2,32 @@
 
 import json
 import sys
-from dataclasses import asdict
+from typing import Final
 
-from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, TableName, Url, open_table
-from db_dedup.cli.output import print_json
-from db_dedup.cli.terminal import say
+from db_dedup.cli.shared.options import (
+    DEFAULT_CONFIG,
+    Config,
+    Kinds,
+    StoreUrl,
+    TableName,
+    Url,
+    open_table,
+)
+from db_dedup.cli.shared.output import print_json
+from db_dedup.cli.shared.terminal import say
 from db_dedup.encodings import decode_utf8
 from db_dedup.errors import ConfigError
 
+_COLUMNS: Final = ("row_key", "distance", "similarity", "group_id")
+_OF_KIND: Final = ("kind", "contained_key", "other_place")
+
 
 def check(
-    table: TableName, config: Config = DEFAULT_CONFIG, url: Url = None, store_url: StoreUrl = None
+    table: TableName,
+    config: Config = DEFAULT_CONFIG,
+    url: Url = None,
+    store_url: StoreUrl = None,
+    kinds: Kinds = False,
 ) -> None:
     """Print the stored rows of TABLE that a record duplicates, nearest first.
 
@@ -21,7 +36,8 @@ def check(
     record = _read_record()
     with open_table(config, url, table, store=store_url) as dedup:
         result = dedup.check_in_full(record)
-    print_json([asdict(match) for match in result.matches])
+    columns = (*_COLUMNS, *_OF_KIND) if kinds else _COLUMNS
+    print_json([{name: getattr(match, name) for name in columns} for match in result.matches])
     if result.too_little_text:
         say("too little text to judge")
 
@@ -31,7 +47,7 @@ def _read_record() -> dict[str, object]:
     try:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:  # also of a number, or a nesting, beyond all limits
-        raise ConfigError(f"stdin is no JSON object: {error}") from None
+        raise ConfigError("stdin is no JSON object: {error}", error=error) from None
     if not isinstance(record, dict):
         raise ConfigError('stdin is no JSON object: write {"column": "text", ...}')
     return record

@@ -12,12 +12,12 @@ from sqlalchemy.engine import Connection, Engine
 
 from db_dedup.amounts import counted
 from db_dedup.app import Database, Deduplicator
-from db_dedup.cli.scan import tell_report
-from db_dedup.cli.side_by_side import side_by_side
-from db_dedup.cli.terminal import TerminalProgress, say
+from db_dedup.cli.shared.terminal import TerminalProgress, say
 from db_dedup.config import Settings
 from db_dedup.errors import ConfigError
 from db_dedup.frames.csv_file import write_csv
+from db_dedup.present.scan_words import report_lines
+from db_dedup.present.side_by_side import side_by_side
 from db_dedup.sample import Sample, generate_petitions
 
 DATABASE_NAME: Final = "petitions.db"
@@ -38,6 +38,14 @@ within = "region"
 title = {{ kind = "text" }}
 content = {{ kind = "text" }}
 """
+_NEXT: Final = """
+Next, in {folder}:
+  db-dedup groups petitions --limit 10   # the largest groups
+  db-dedup pairs petitions --format csv  # all pairs, for a program
+  db-dedup file {csv}            # the same petitions from a file, without a database
+  echo '{{"title": "...", "content": "...", "region": "..."}}' | db-dedup check petitions
+  sqlite3 {database} 'SELECT * FROM dedup_duplicates_of_petitions LIMIT 5'
+With your own database: db-dedup init --url sqlite:///your.db, then scan --dry-run, upgrade and scan."""
 _SHOWN_GROUPS = 3
 
 petitions = Table(
@@ -74,15 +82,18 @@ def demo(
         with database.engine.begin() as connection:
             fill(connection, sample)
         say(
-            f"made {counted(rows, 'petition')} in {folder / DATABASE_NAME}, "
-            f"{counted(len(sample.pairs), 'pair')} of them duplicates"
+            "made {petitions} in {file}, {pairs} of them duplicates",
+            petitions=counted(rows, "petition"),
+            file=folder / DATABASE_NAME,
+            pairs=counted(len(sample.pairs), "pair"),
         )
         watched = Settings.from_file(folder / SETTINGS_NAME).watched("petitions")
         with TerminalProgress() as progress:
             dedup = Deduplicator(database, watched, progress=progress)
             dedup.upgrade()
             report = dedup.scan()
-        tell_report(report)
+        for line in report_lines(report):
+            say(line)
         _show_groups(database.engine, dedup)
         _show_score(dedup, sample)
     _say_next(folder)
@@ -109,14 +120,16 @@ def _prepare_folder(folder: Path) -> None:
     strangers = [path.name for path in folder.iterdir() if path.name not in ours]
     if strangers:
         raise ConfigError(
-            f"{folder} holds files that are not the demo's ({strangers[0]}): choose another --folder"
+            "{folder} holds files that are not the demo's ({stranger}): choose another --folder",
+            folder=folder,
+            stranger=strangers[0],
         )
     for name in ours:
         (folder / name).unlink(missing_ok=True)
 
 
 def _show_groups(engine: Engine, dedup: Deduplicator) -> None:
-    """Some groups that are not mere copies, the representative beside a member."""
+    """Some groups whose members are not all exact duplicates, the representative beside a member."""
     console = Console(highlight=False)
     not_shown = {group.representative_key for group in dedup.groups()}
     rest = len(not_shown) - _SHOWN_GROUPS
@@ -149,23 +162,23 @@ def _show_score(dedup: Deduplicator, sample: Sample) -> None:
     hit = Counter(p.kind for p in sample.pairs if frozenset((str(p.id_a), str(p.id_b))) in found)
     right = sum(hit.values())
     say(
-        f"found {counted(len(found), 'pair')} of petitions, "
-        f"{right / max(1, len(found)):.1%} of them planted as duplicates"
+        "found {pairs} of petitions, {share:.1%} of them planted as duplicates",
+        pairs=counted(len(found), "pair"),
+        share=right / max(1, len(found)),
     )
     say("planted pairs found, by kind of duplicate:")
     for kind, count in sorted(planted.items()):
-        say(f"  {kind:<12} {hit[kind]:>6,} of {count:>6,}  {hit[kind] / count:>6.1%}")
+        say(
+            "  {kind:<12} {found:>6,} of {count:>6,}  {share:>6.1%}",
+            kind=kind,
+            found=hit[kind],
+            count=count,
+            share=hit[kind] / count,
+        )
 
 
 def _say_next(folder: Path) -> None:
     """Name the next commands, a line each, so that they can be pasted into a shell."""
-    lines = f"""
-Next, in {folder}:
-  db-dedup groups petitions --limit 10   # the largest groups
-  db-dedup pairs petitions --format csv  # all pairs, for a program
-  db-dedup file {CSV_NAME}            # the same petitions from a file, without a database
-  echo '{{"title": "...", "content": "...", "region": "..."}}' | db-dedup check petitions
-  sqlite3 {DATABASE_NAME} 'SELECT * FROM dedup_duplicates_of_petitions LIMIT 5'
-With your own database: db-dedup init --url sqlite:///your.db, then scan --dry-run, upgrade and scan."""  # noqa: S608 - to be read, not run
+    lines = _NEXT.format(folder=folder, csv=CSV_NAME, database=DATABASE_NAME)
     for line in lines.splitlines():
         say(line)

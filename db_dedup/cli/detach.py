@@ -1,8 +1,8 @@
 """`db-dedup detach`: no trigger of ours on a table any more."""
 
 from db_dedup.amounts import counted
-from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, TableName, Url, open_table
-from db_dedup.cli.terminal import say
+from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, StoreUrl, TableName, Url, open_table
+from db_dedup.cli.shared.terminal import say
 
 
 def detach(
@@ -12,4 +12,4 @@ def detach(
     with open_table(config, url, table, store=store_url) as dedup:
         forgotten = dedup.detach()
     lost = counted(forgotten, "queued change is", "queued changes are")
-    say(f"{table} is detached: it has no trigger of ours, {lost} forgotten")
+    say("{table} is detached: it has no trigger of ours, {lost} forgotten", table=table, lost=lost)

@@ -9,16 +9,17 @@ from typing import Annotated, Any
 import typer
 
 from db_dedup.amounts import counted
-from db_dedup.cli.output import print_json
-from db_dedup.cli.review import Review
-from db_dedup.cli.scan import tell_report
-from db_dedup.cli.terminal import TerminalProgress, say
-from db_dedup.cli.texts import Full, read_member_texts, read_neighbours
-from db_dedup.config import DEFAULT_PRESET
+from db_dedup.cli.shared.options import Full
+from db_dedup.cli.shared.output import print_json
+from db_dedup.cli.shared.review import Review
+from db_dedup.cli.shared.terminal import TerminalProgress, say
+from db_dedup.config import DEFAULT_PRESET, PRESETS
 from db_dedup.errors import ConfigError
 from db_dedup.frames.embedded import SheetDuplicates, find_in_sheet, propose_columns
 from db_dedup.frames.files import check_output, read_file, write_file
 from db_dedup.frames.sheet import Sheet
+from db_dedup.present.scan_words import report_lines
+from db_dedup.present.texts import read_member_texts, read_neighbours
 
 _MEMBERS_SHOWN = 5
 
@@ -51,7 +52,9 @@ def file(
             show_default=False,
         ),
     ] = None,
-    preset: Annotated[str, typer.Option(envvar="DB_DEDUP_PRESET", help="The rule.")] = DEFAULT_PRESET,
+    preset: Annotated[
+        str, typer.Option(envvar="DB_DEDUP_PRESET", help=f"The rule: {' or '.join(PRESETS)}.")
+    ] = DEFAULT_PRESET,
     encoding: Annotated[
         str | None,
         typer.Option(
@@ -87,9 +90,9 @@ def file(
     if out is not None:
         check_output(out, path)
     rows = read_file(path, encoding, sheet)
-    say(f"{rows.description}, {counted(len(rows.rows), 'row')}")
+    say("{source}, {rows}", source=rows.description, rows=counted(len(rows.rows), "row"))
     chosen = columns or _proposed(rows)
-    say(f"compared: {', '.join(chosen)}")
+    say("compared: {columns}", columns=", ".join(chosen))
     settings = {"preset": preset, "within": within or ()}
     with (
         TerminalProgress() as progress,
@@ -102,9 +105,10 @@ def file(
         elif limit:
             _show_groups(found, limit, full)
         seconds = round(time.monotonic() - started, 3)  # with the reading of the file
-        tell_report(replace(found.report, table=path.name, seconds=seconds))
+        for line in report_lines(replace(found.report, table=path.name, seconds=seconds)):
+            say(line)
     if out is not None:
-        say(f"wrote {out}")
+        say("wrote {path}", path=out)
 
 
 def _proposed(rows: Sheet) -> list[str]:
@@ -113,10 +117,12 @@ def _proposed(rows: Sheet) -> list[str]:
     chosen = [choice.name for choice in choices if choice.is_chosen]
     for choice in choices:
         if not choice.is_chosen:
-            say(f"left out: {choice.name} ({choice.reason})")
+            say("left out: {name} ({reason})", name=choice.name, reason=choice.reason)
     if not chosen:
         known = ", ".join(rows.names)
-        raise ConfigError(f"no column holds texts to compare: name one with --column; there are {known}")
+        raise ConfigError(
+            "no column holds texts to compare: name one with --column; there are {known}", known=known
+        )
     return chosen
 
 

@@ -5,10 +5,19 @@ from typing import Annotated
 import typer
 
 from db_dedup.app import Deduplicator
-from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, TableName, Url, open_table
-from db_dedup.cli.output import Format, FormatOption, print_rows
-from db_dedup.cli.review import Review
-from db_dedup.cli.texts import Full, Texts, member_header, member_line, read_member_texts, read_neighbours
+from db_dedup.cli.shared.options import (
+    DEFAULT_CONFIG,
+    Config,
+    Full,
+    StoreUrl,
+    TableName,
+    Texts,
+    Url,
+    open_table,
+)
+from db_dedup.cli.shared.output import Format, FormatOption, print_rows
+from db_dedup.cli.shared.review import Review
+from db_dedup.present.texts import member_header, member_lines, read_member_texts, read_neighbours
 from db_dedup.records import GroupSummary
 
 COLUMNS = ("group_id", "size", "representative_key", "is_loose", "is_abridged")
@@ -56,4 +65,6 @@ def _export(dedup: Deduplicator, found: list[GroupSummary], form: Format) -> Non
     reader = dedup.texts()
     rows = read_member_texts(dedup, reader, found)
     width = len(reader.columns)
-    print_rows(member_header(reader.columns), (member_line(row, width) for row in rows), form)
+    with_differences = form is Format.JSON
+    lines = member_lines(rows, width, with_differences)
+    print_rows(member_header(reader.columns, with_differences), lines, form)

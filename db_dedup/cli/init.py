@@ -11,9 +11,9 @@ from tomlkit.items import Table
 from tomlkit.toml_document import TOMLDocument
 
 from db_dedup.app import Database, Proposals, propose_settings
-from db_dedup.cli.options import DEFAULT_CONFIG, Config, Url
-from db_dedup.cli.output import data_output
-from db_dedup.cli.terminal import say
+from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, Url
+from db_dedup.cli.shared.output import data_output
+from db_dedup.cli.shared.terminal import say
 from db_dedup.config import DEFAULT_PRESET, database_url
 from db_dedup.errors import ConfigError
 from db_dedup.proposal import TableProposal
@@ -41,21 +41,26 @@ def init(
 ) -> None:
     """Inspect a database and write a settings file: key, order column and the columns of texts."""
     if config.exists() and not force and not dry_run:
-        raise ConfigError(f"{config} is there already: --force replaces it, --dry-run only prints")
+        raise ConfigError(
+            "{config} is there already: --force replaces it, --dry-run only prints", config=config
+        )
     full_url = database_url(url, None)
     with closing(Database(full_url)) as database:
         proposals = propose_settings(database, tables or ())
     for name, reason in proposals.left_out:
-        say(f"left out {name}: {reason}")
+        say("left out {name}: {reason}", name=name, reason=reason)
     if not proposals.tables:
         raise ConfigError("no table with a key and a column of texts was found: write the settings by hand")
+    for proposal in proposals.tables:
+        for risk in proposal.risks:
+            say("warning: {table}: {risk}", table=proposal.table, risk=risk)
     text = dumps(settings_document(full_url, proposals))
     if dry_run:
         data_output().write(text)
         return
     _write(config, text)
     names = ", ".join(proposal.table for proposal in proposals.tables)
-    say(f"wrote {config} for {names}: read it, then run `db-dedup upgrade`")
+    say("wrote {config} for {names}: read it, then run `db-dedup upgrade`", config=config, names=names)
 
 
 def settings_document(url: str, proposals: Proposals) -> TOMLDocument:
@@ -106,6 +111,8 @@ def _table_section(proposal: TableProposal) -> Table:
         columns.add(comment("Left out; add what tells whether two rows are the same matter:"))
     for column in left_out:
         columns.add(comment(_on_one_line(f"  {column.name}: {column.reason}")))
+    for risk in proposal.risks:
+        columns.add(comment(_on_one_line(f"Warning: {risk}.")))
     section.add("columns", columns)
     return section
 
@@ -119,4 +126,4 @@ def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
+        raise ConfigError("cannot write {path}: {reason}", path=path, reason=error.strerror) from None

@@ -11,26 +11,34 @@ from rich.text import Text
 
 from db_dedup.amounts import counted
 from db_dedup.app import Deduplicator
-from db_dedup.app.table_verdicts import TableVerdicts
-from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, TableName, Url, open_table
-from db_dedup.cli.output import Format, FormatOption, print_rows
-from db_dedup.cli.side_by_side import beside, has_colour, mark_differences, one_line
-from db_dedup.cli.terminal import TerminalProgress, say, visible
-from db_dedup.cli.texts import Full
-from db_dedup.jobs.label_file import read_labels
-from db_dedup.records import GivenVerdicts, PairLabel, Question
+from db_dedup.app.table_labels import TableLabels
+from db_dedup.cli.shared.options import (
+    DEFAULT_CONFIG,
+    Config,
+    DuplicateLabel,
+    Full,
+    StoreUrl,
+    TableName,
+    Url,
+    open_table,
+)
+from db_dedup.cli.shared.output import Format, FormatOption, print_rows
+from db_dedup.cli.shared.terminal import TerminalProgress, has_colour, say
+from db_dedup.jobs.review.label_file import read_labels
+from db_dedup.present.side_by_side import beside, mark_differences
+from db_dedup.present.visible import one_line, visible
+from db_dedup.records import LabelOutcome, PairLabel, Question
 
 LABEL_COLUMNS: Final = ("key_a", "key_b", "label", "decided_at")
+_FOUND: Final = (
+    "{place}: {distance} of 64 bits differ, similarity {similarity:.3f}; the rule finds it; {reason}"
+)
+_NOT_FOUND: Final = (
+    "{place}: {distance} of 64 bits differ, similarity {similarity:.3f}; the rule does not find it; {reason}"
+)
+_UNDONE_DUPLICATES: Final = "undone: the answer that rows {key_a!r} and {key_b!r} are duplicates"
+_UNDONE_NO_DUPLICATES: Final = "undone: the answer that rows {key_a!r} and {key_b!r} are no duplicates"
 _PROMPT: Final = "duplicates? y yes, n no, s skip, u undo, q quit: "
-
-DuplicateLabel = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--duplicate-label",
-        envvar="DB_DEDUP_DUPLICATE_LABEL",
-        help="What a duplicate is called in the file; every other label then means that two rows are none.",
-    ),
-]
 
 
 def label(
@@ -74,35 +82,35 @@ def label(
     if not (listed or undo or answers):
         # The bars are gone before the first question.
         with TerminalProgress() as progress, open_table(config, url, table, progress, store_url) as dedup:
-            questions, columns = dedup.verdicts().questions(limit), dedup.texts().columns
+            questions, columns = dedup.labels().questions(limit), dedup.texts().columns
     with open_table(config, url, table, store=store_url) as dedup:
-        verdicts = dedup.verdicts()
+        labels = dedup.labels()
         if listed:
-            _print(verdicts, form)
+            _print(labels, form)
         elif undo:
-            _tell_undone(dedup, undo, verdicts.withdraw(*undo), len(verdicts.standing()))
+            _tell_undone(dedup, undo, labels.withdraw(*undo), len(labels.stored()))
         elif answers:
-            _tell(dedup, [verdicts.give(read_labels(answers, duplicate_label or ()))])
+            _tell(dedup, [labels.give(read_labels(answers, duplicate_label or ()))])
         else:
-            _tell(dedup, _Session(verdicts, columns, full).ask(questions))
+            _tell(dedup, _Session(labels, columns, full).ask(questions))
 
 
-def _print(verdicts: TableVerdicts, form: Format) -> None:
-    rows = ((v.key_a, v.key_b, "yes" if v.is_duplicate else "no", v.decided_at) for v in verdicts.standing())
+def _print(labels: TableLabels, form: Format) -> None:
+    rows = ((v.key_a, v.key_b, "yes" if v.is_duplicate else "no", v.decided_at) for v in labels.stored())
     print_rows(LABEL_COLUMNS, rows, form)
 
 
 class _Session:
-    """Questions and answers at the terminal."""
+    """Asks questions at the terminal and stores the answers."""
 
-    def __init__(self, verdicts: TableVerdicts, columns: Sequence[str], full: bool) -> None:
-        self._verdicts, self._columns = verdicts, [visible(name) for name in columns]
+    def __init__(self, labels: TableLabels, columns: Sequence[str], full: bool) -> None:
+        self._labels, self._columns = labels, [visible(name) for name in columns]
         self._full = full
         self._console = Console(highlight=False)
 
-    def ask(self, questions: Sequence[Question]) -> list[GivenVerdicts]:
-        """Ask until all are answered or somebody has had enough; each answer is kept at once."""
-        given: list[GivenVerdicts | None] = []
+    def ask(self, questions: Sequence[Question]) -> list[LabelOutcome]:
+        """Ask until all are answered or the user quits; each answer is stored at once."""
+        given: list[LabelOutcome | None] = []
         while len(given) < len(questions):
             self._show(questions[len(given)], f"{len(given) + 1} of {len(questions)}")
             match _answer():
@@ -112,15 +120,15 @@ class _Session:
                     given.append(None)
                 case "u" if given:
                     if given.pop() is not None:
-                        self._verdicts.withdraw(questions[len(given)].key_a, questions[len(given)].key_b)
+                        self._labels.withdraw(questions[len(given)].key_a, questions[len(given)].key_b)
                 case "u":
                     say("nothing to undo")
                 case "q":
                     break
         return [one for one in given if one is not None]
 
-    def _give(self, question: Question, is_duplicate: bool) -> GivenVerdicts:
-        return self._verdicts.give([PairLabel(question.key_a, question.key_b, is_duplicate)], question.judged)
+    def _give(self, question: Question, is_duplicate: bool) -> LabelOutcome:
+        return self._labels.give([PairLabel(question.key_a, question.key_b, is_duplicate)], question.judged)
 
     def _show(self, question: Question, place: str) -> None:
         colour = has_colour(self._console)
@@ -129,16 +137,17 @@ class _Session:
             (name, *mark_differences(one_line(a), one_line(b), colour, self._full)) for name, a, b in texts
         ]
         self._console.print(beside(f"row {question.key_a}", f"row {question.key_b}", rows))
-        found = "the rule finds it" if question.is_found else "the rule does not find it"
-        line = (
-            f"{place}: {question.distance} of 64 bits differ, similarity {question.similarity:.3f}; "
-            f"{found}; {question.reason}"
+        line = (_FOUND if question.is_found else _NOT_FOUND).format(
+            place=place,
+            distance=question.distance,
+            similarity=question.similarity,
+            reason=question.reason,
         )
         self._console.print(Text(visible(line)), soft_wrap=True)
 
 
 def _answer() -> str:
-    """One key where stdin is a terminal, else the first letter of a line; its end is the end of all."""
+    """Return one key if stdin is a terminal, else the first letter of a line; the end of the input is q."""
     while True:
         say(_PROMPT)
         said = typer.getchar() if sys.stdin.isatty() else sys.stdin.readline() or "q"
@@ -149,28 +158,28 @@ def _answer() -> str:
             return "q"
 
 
-def _tell(dedup: Deduplicator, given: Sequence[GivenVerdicts]) -> None:
+def _tell(dedup: Deduplicator, given: Sequence[LabelOutcome]) -> None:
     for fault in (fault for one in given for fault in one.faults):
         say(fault)
-    say(f"{counted(sum(one.kept for one in given), 'answer')} kept")
+    say("{answers} kept", answers=counted(sum(one.kept for one in given), "answer"))
     _tell_what_follows(dedup, given)
 
 
-def _tell_undone(dedup: Deduplicator, keys: tuple[str, str], given: GivenVerdicts, kept: int) -> None:
-    """Say what the withdrawn answer was, and how many hold now."""
+def _tell_undone(dedup: Deduplicator, keys: tuple[str, str], given: LabelOutcome, kept: int) -> None:
+    """Report the withdrawn answer, and how many labels there are now."""
     for fault in given.faults:
         say(fault)
     if given.withdrawn is not None:
-        was = "are duplicates" if given.withdrawn else "are no duplicates"
-        say(f"undone: the answer that rows {keys[0]!r} and {keys[1]!r} {was}")
-    say(f"{counted(kept, 'answer is', 'answers are')} kept now")
+        template = _UNDONE_DUPLICATES if given.withdrawn else _UNDONE_NO_DUPLICATES
+        say(template, key_a=keys[0], key_b=keys[1])
+    say("{answers} kept now", answers=counted(kept, "answer is", "answers are"))
     _tell_what_follows(dedup, [given])
 
 
-def _tell_what_follows(dedup: Deduplicator, given: Sequence[GivenVerdicts]) -> None:
+def _tell_what_follows(dedup: Deduplicator, given: Sequence[LabelOutcome]) -> None:
     if not any(one.changes_answer for one in given):
         return
     if any(one.is_queued for one in given):
-        say(f"the worker makes the groups follow: `db-dedup worker {dedup.name}`")
+        say("the worker makes the groups follow: `db-dedup worker {name}`", name=dedup.name)
     else:
-        say(f"the next scan makes the groups follow: `db-dedup scan {dedup.name}`")
+        say("the next scan makes the groups follow: `db-dedup scan {name}`", name=dedup.name)

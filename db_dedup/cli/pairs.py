@@ -1,13 +1,31 @@
 """`db-dedup pairs`: the duplicate pairs of a table."""
 
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
-from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, TableName, Url, open_table
-from db_dedup.cli.output import Format, FormatOption, print_rows
-from db_dedup.cli.review import Review
-from db_dedup.cli.texts import PAIR_COLUMNS, Full, Texts, pair_header, pair_line, read_pair_texts
+from db_dedup.cli.shared.options import (
+    DEFAULT_CONFIG,
+    Config,
+    Full,
+    Kinds,
+    StoreUrl,
+    TableName,
+    Texts,
+    Url,
+    open_table,
+)
+from db_dedup.cli.shared.output import Format, FormatOption, print_rows
+from db_dedup.cli.shared.review import Review
+from db_dedup.present.texts import (
+    PairExtras,
+    pair_columns,
+    pair_header,
+    pair_line,
+    pair_values,
+    read_pair_texts,
+)
+from db_dedup.records.kinds import Kind
 
 
 def pairs(
@@ -20,11 +38,27 @@ def pairs(
         typer.Option(
             "--expand",
             envvar="DB_DEDUP_EXPAND",
-            help="Every pair of rows: copies written out, abridged groups searched again.",
+            help="Every pair of rows: exact duplicates written out, abridged groups searched again.",
         ),
     ] = False,
     limit: Annotated[
         int | None, typer.Option(envvar="DB_DEDUP_LIMIT", min=1, help="Only the first so many.")
+    ] = None,
+    kinds: Kinds = False,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            envvar="DB_DEDUP_KIND",
+            help="Only pairs of these kinds, divided by commas: copy, edited, contained, partial.",
+        ),
+    ] = None,
+    other_place: Annotated[
+        bool | None,
+        typer.Option(
+            "--other-place/--no-other-place",
+            envvar="DB_DEDUP_OTHER_PLACE",
+            help="Only pairs that each name a place which the other does not, or only the others.",
+        ),
     ] = None,
     texts: Texts = False,
     full: Full = False,
@@ -32,14 +66,19 @@ def pairs(
 ) -> None:
     """Print the duplicate pairs of TABLE, the earlier-received row first."""
     with open_table(config, url, table, store=store_url) as dedup:
-        found = dedup.pairs(expand, limit)
+        wanted = None if kind is None else [cast("Kind", name.strip()) for name in kind.split(",")]
+        found = dedup.pairs(expand, limit, wanted, other_place)
+        # JSON names its values, so more of them cannot shift those that a script reads.
+        shows_kinds = kinds or form is Format.JSON
         if not texts:
-            print_rows(PAIR_COLUMNS, ((p.key_a, p.key_b, p.distance, p.similarity) for p in found), form)
+            columns = pair_columns(shows_kinds)
+            print_rows(columns, (pair_values(pair, columns) for pair in found), form)
             return
         reader = dedup.texts()
         with_texts = read_pair_texts(reader, found)
         if form is Format.TABLE:
             Review(reader.columns, full).print_pairs(with_texts)
         else:
-            lines = (pair_line(*pair, len(reader.columns)) for pair in with_texts)
-            print_rows(pair_header(reader.columns), lines, form)
+            shown = PairExtras(kinds=shows_kinds, differences=form is Format.JSON)
+            lines = (pair_line(*pair, len(reader.columns), shown) for pair in with_texts)
+            print_rows(pair_header(reader.columns, shown), lines, form)

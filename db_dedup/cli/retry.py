@@ -1,12 +1,12 @@
 """`db-dedup retry`: changes that were given up come back into the queue."""
 
 from db_dedup.amounts import counted
-from db_dedup.cli.options import DEFAULT_CONFIG, Config, TableName, Url, open_table
-from db_dedup.cli.terminal import say
+from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, TableName, Url, open_table
+from db_dedup.cli.shared.terminal import say
 
 
 def retry(table: TableName, config: Config = DEFAULT_CONFIG, url: Url = None) -> None:
     """Queue the dead changes of TABLE once more, after their cause was mended."""
     with open_table(config, url, table) as dedup:
         count = dedup.retry()
-    say(f"{counted(count, 'change')} of {table} queued again")
+    say("{changes} of {table} queued again", changes=counted(count, "change"), table=table)

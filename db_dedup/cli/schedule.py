@@ -7,19 +7,27 @@ from typing import Annotated
 import typer
 
 from db_dedup.amounts import counted
-from db_dedup.cli.differences import changes_of
-from db_dedup.cli.interrupts import stop_event
-from db_dedup.cli.options import DEFAULT_CONFIG, Config, OpenTable, StoreUrl, Url, open_database, table_opener
-from db_dedup.cli.terminal import say
+from db_dedup.cli.shared.interrupts import stop_event
+from db_dedup.cli.shared.options import (
+    DEFAULT_CONFIG,
+    Config,
+    OpenTable,
+    StoreUrl,
+    Url,
+    open_database,
+    table_opener,
+)
+from db_dedup.cli.shared.terminal import say
 from db_dedup.errors import ConfigError, DatabaseUnavailableError, DedupError
-from db_dedup.jobs.change_worker import common_fault
-from db_dedup.jobs.scheduled_scans import (
+from db_dedup.jobs.worker.change_worker import common_fault
+from db_dedup.jobs.worker.scheduled_scans import (
     ScheduledScans,
     StoppableProgress,
     StoppedError,
     cron_trigger,
     interval_trigger,
 )
+from db_dedup.present.scan_words import changes_of
 from db_dedup.progress import NullProgress
 from db_dedup.records import ScanReport
 
@@ -63,10 +71,10 @@ def schedule(
 
 
 def _check(opener: OpenTable, names: Sequence[str]) -> None:
-    """Say which tables cannot be scanned as things are; they may be mended while others are scanned.
+    """Report the tables that cannot be scanned now; they may be repaired while others are scanned.
 
     Raises:
-        DedupError: none of them can be scanned, and no retry mends that.
+        DedupError: none of them can be scanned, and no retry helps.
     """
     faults: dict[str, DedupError] = {}
     for name in names:
@@ -89,15 +97,18 @@ def _scan(opener: OpenTable, name: str) -> ScanReport:
 
 def _tell(report: ScanReport) -> None:
     say(
-        f"{report.table}: {counted(report.rows, 'row')} in {report.seconds:.1f} s; "
-        f"against what was stored: {changes_of(report)}"
+        "{table}: {rows} in {seconds:.1f} s; against what was stored: {changes}",
+        table=report.table,
+        rows=counted(report.rows, "row"),
+        seconds=report.seconds,
+        changes=changes_of(report),
     )
 
 
 def _tell_error(name: str, error: DedupError) -> None:
     if isinstance(error, StoppedError):
-        say(f"{name}: {error}")
+        say("{name}: {error}", name=name, error=error)
     elif isinstance(error, DatabaseUnavailableError):
-        say(f"{name}: {error}; trying again")
+        say("{name}: {error}; trying again", name=name, error=error)
     else:
-        say(f"{name}: error: {error}")
+        say("{name}: error: {error}", name=name, error=error)

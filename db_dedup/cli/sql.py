@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from db_dedup.app.grants import grant_statements
-from db_dedup.cli.options import (
+from db_dedup.cli.shared.options import (
     DEFAULT_CONFIG,
     Config,
     StoreUrl,
@@ -16,7 +16,7 @@ from db_dedup.cli.options import (
     open_database,
     open_table,
 )
-from db_dedup.cli.output import data_output
+from db_dedup.cli.shared.output import data_output
 from db_dedup.config import WatchedTable, watched_table
 from db_dedup.dialects.grants import PARTS, Part
 from db_dedup.errors import ConfigError
@@ -74,7 +74,7 @@ def sql(
             data_output().write(database.upgrade_sql())
         return
     if table is None:
-        raise ConfigError(f"say which table: `db-dedup sql {what} TABLE`")
+        raise ConfigError("say which table: `db-dedup sql {what} TABLE`", what=what)
     if what is Statement.GRANTS:
         with open_database(config, url, store_url) as database:
             watched = _watched(config, url, table)
@@ -98,5 +98,5 @@ def _watched(config: Path, url: str | None, table: str) -> WatchedTable:
 def _account(given: str) -> tuple[str, str]:
     part, _, name = given.partition("=")
     if not name:
-        raise ConfigError(f"--account {given}: write PART=NAME, such as scanner=etl")
+        raise ConfigError("--account {given}: write PART=NAME, such as scanner=etl", given=given)
     return part, name

@@ -1,13 +1,17 @@
 """`db-dedup uninstall`: everything of ours out of the user's database."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from db_dedup.app import Database
-from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, Url, open_database
-from db_dedup.cli.terminal import say, visible
+from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, StoreUrl, Url, open_database
+from db_dedup.cli.shared.terminal import say
+from db_dedup.present.visible import visible
 from db_dedup.schema.home import version_table
+
+_DROP_ONE: Final = "Drop this table? The answer is lost, no row of yours is."
+_DROP_ALL: Final = "Drop these {names:,} tables, views and triggers? The answer is lost, no row of yours is."
 
 
 def uninstall(
@@ -31,17 +35,17 @@ def uninstall(
         if dry_run:
             return
         if not yes:
-            what = "this table" if len(names) == 1 else f"these {len(names):,} tables, views and triggers"
-            question = f"Drop {what}? The answer is lost, no row of yours is."
+            question = (_DROP_ONE if len(names) == 1 else _DROP_ALL).format(names=len(names))
             typer.confirm(question, abort=True, err=True)
         database.uninstall()
         say("db_dedup is no longer in this database")
 
 
 def _tell_version_table(database: Database) -> None:
-    """Say whose it is: a host application's Alembic has a table of nearly the same name."""
+    """Report what our version table is: a host application's Alembic has a table of nearly the same name."""
     version = version_table(database.namespace)
     say(
-        f"{version.fullname} is db-dedup's own and holds the revision of its tables: "
-        "the alembic_version of another program is another table, which is never touched"
+        "{table} is db-dedup's own and holds the revision of its tables: "
+        "the alembic_version of another program is another table, which is never touched",
+        table=version.fullname,
     )

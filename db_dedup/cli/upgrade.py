@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from db_dedup.cli.options import DEFAULT_CONFIG, Config, StoreUrl, Url, open_database
-from db_dedup.cli.terminal import say
+from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, StoreUrl, Url, open_database
+from db_dedup.cli.shared.terminal import say
 
 
 def upgrade(
@@ -26,6 +26,6 @@ def upgrade(
             typer.echo(database.upgrade_sql(), nl=False)
         elif to is not None:
             database.downgrade(to)
-            say(f"the tables of db_dedup are at revision {to}")
+            say("the tables of db_dedup are at revision {revision}", revision=to)
         else:
-            say(f"the tables of db_dedup are at revision {database.upgrade()}")
+            say("the tables of db_dedup are at revision {revision}", revision=database.upgrade())

@@ -5,11 +5,12 @@ from dataclasses import asdict
 import typer
 
 from db_dedup.amounts import counted
-from db_dedup.cli.differences import tell_differences
-from db_dedup.cli.interrupts import NOTHING_WRITTEN, told_when_stopped
-from db_dedup.cli.options import DEFAULT_CONFIG, AsJson, Config, StoreUrl, TableName, Url, open_table
-from db_dedup.cli.output import print_json, print_table
-from db_dedup.cli.terminal import TerminalProgress, say
+from db_dedup.cli.shared.differences import tell_differences
+from db_dedup.cli.shared.interrupts import NOTHING_WRITTEN, report_when_stopped
+from db_dedup.cli.shared.options import DEFAULT_CONFIG, AsJson, Config, StoreUrl, TableName, Url, open_table
+from db_dedup.cli.shared.output import print_json, print_table
+from db_dedup.cli.shared.terminal import TerminalProgress, say
+from db_dedup.present.frame_words import drift_lines
 from db_dedup.records import Verification
 
 
@@ -27,7 +28,7 @@ def verify(
     with (
         TerminalProgress() as progress,
         open_table(config, url, table, progress, store_url) as dedup,
-        told_when_stopped(NOTHING_WRITTEN),
+        report_when_stopped(NOTHING_WRITTEN),
     ):
         found = dedup.verify()
     if as_json:
@@ -39,22 +40,30 @@ def verify(
 
 
 def _tell(found: Verification) -> None:
+    if found.frames is not None:
+        for line in drift_lines(found.table, found.frames, is_written=False):
+            say(line)
     for line in found.drift:
         say(line)
     if found.waiting:
-        handled = f"`db-dedup worker {found.table} --drain` handles them"
-        say(f"{counted(found.waiting, 'change waits', 'changes wait')} in the queue: {handled}")
+        say(
+            "{changes} in the queue: `db-dedup worker {table} --drain` handles them",
+            changes=counted(found.waiting, "change waits", "changes wait"),
+            table=found.table,
+        )
     if found.rows.count:
         one, many = "row is not stored as it is now", "rows are not stored as they are now"
-        say(f"{counted(found.rows.count, one, many)}, such as:")
+        say("{rows}, such as:", rows=counted(found.rows.count, one, many))
         print_table(("row_key",), ((key,) for key in found.rows.samples))
     if found.answer.count:
         tell_differences(found.answer)
     if not (found.rows.count or found.answer.count):
-        say(f"{found.table}: the answer is what a fresh full scan gives")
+        say("{table}: the answer is what a fresh full scan gives", table=found.table)
     elif not found.waiting:
-        # A row whose digest is right would be taken over with whatever fingerprint it has.
-        afresh = "--afresh " if found.rows.count else ""
-        say(f"{found.table}: differs; `db-dedup scan {afresh}{found.table}` mends it")
+        # A plain scan reuses the stored fingerprint of a row whose digest has not changed, even a wrong one.
+        if found.rows.count:
+            say("{table}: differs; `db-dedup scan --rebuild {table}` repairs it", table=found.table)
+        else:
+            say("{table}: differs; `db-dedup scan {table}` repairs it", table=found.table)
     else:
-        say(f"{found.table}: differs; verify again when the queue is empty")
+        say("{table}: differs; verify again when the queue is empty", table=found.table)

@@ -10,14 +10,21 @@ import typer
 
 from db_dedup.amounts import counted
 from db_dedup.app import Database
-from db_dedup.cli.interrupts import stop_event
-from db_dedup.cli.options import DEFAULT_CONFIG, Config, OpenTable, Url, open_database, table_opener
-from db_dedup.cli.terminal import say
+from db_dedup.cli.shared.interrupts import stop_event
+from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, OpenTable, Url, open_database, table_opener
+from db_dedup.cli.shared.terminal import say
 from db_dedup.errors import ConfigError, DedupError
-from db_dedup.jobs.change_worker import BATCH_CHANGES, Batch, ChangeWorker, LateTable, OnFault, TableWorker
+from db_dedup.jobs.worker.change_worker import (
+    BATCH_CHANGES,
+    Batch,
+    ChangeWorker,
+    LateTable,
+    OnFault,
+    TableWorker,
+)
 
 if TYPE_CHECKING:
-    from db_dedup.jobs.metrics import WorkerMetrics
+    from db_dedup.jobs.worker.metrics import WorkerMetrics
 
 
 def worker(
@@ -73,10 +80,11 @@ def worker(
 
     def note_fault(name: str, fault: DedupError | None) -> None:
         if fault is None:
-            say(f"{name}: works again")
+            say("{name}: works again", name=name)
         else:
             # To drain, a table that only people can mend is left, and named once more at the end.
-            say(f"{name}: {fault}" + ("" if drain and not fault.is_transient else "; trying again"))
+            is_left = drain and not fault.is_transient
+            say("{name}: {fault}" if is_left else "{name}: {fault}; trying again", name=name, fault=fault)
         for observe in observe_faults:
             observe(name, fault)
 
@@ -96,8 +104,10 @@ def worker(
             observe_faults.append(metrics.observe_fault)
         ChangeWorker(workers, poll, count, note_fault).run(stop, drain=drain)
     say(
-        f"{counted(handled['changes'], 'change')} handled, {handled['dead']:,} given up, "
-        f"{counted(handled['scans'], 'scan')}"
+        "{changes} handled, {dead:,} given up, {scans}",
+        changes=counted(handled["changes"], "change"),
+        dead=handled["dead"],
+        scans=counted(handled["scans"], "scan"),
     )
 
 
@@ -120,9 +130,9 @@ def _opened_worker(opener: OpenTable, name: str, batch: int) -> Iterator[TableWo
 def _metrics(database: Database, names: Sequence[str], host: str, port: int) -> Iterator["WorkerMetrics"]:
     """Serve metrics until the block ends; give the object that counts batches and faults."""
     # Only who asks for metrics waits for this, and needs its extra.
-    from db_dedup.jobs.metrics import WorkerMetrics  # noqa: PLC0415
+    from db_dedup.jobs.worker.metrics import WorkerMetrics  # noqa: PLC0415
 
     metrics = WorkerMetrics(database.engine, database.tables, names)
     with metrics.served(host, port) as opened_port:
-        say(f"metrics on http://{host}:{opened_port}/metrics")
+        say("metrics on http://{host}:{port}/metrics", host=host, port=opened_port)
         yield metrics

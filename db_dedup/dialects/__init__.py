@@ -1,4 +1,24 @@
-"""The databases we work in. This is the one place where a dialect is looked up."""
+"""The databases that db_dedup works in. Dialects are looked up here and nowhere else.
+
+A dialect is one folder here and one line in the registry: `[project.entry-points."db_dedup.dialects"]` in
+pyproject.toml, by the name of its SQLAlchemy dialect. All that the program knows of a database is in its
+folder:
+
+| file | holds |
+|---|---|
+| `__init__.py` | the class: its data, and the list of the functions below |
+| `sessions.py` | URLs, sessions, transactions, locks |
+| `keys.py` | row keys and values as SQL |
+| `bulk.py` | writes of many rows, the queue of changes, planner statistics |
+| `triggers.py` | the triggers on a user's table |
+| `errors.py` | the driver's errors as ours |
+| `grants.py` | GRANT statements, where the database has accounts |
+| `catalogue.py` | what the database's catalogue tells and SQLAlchemy's inspection does not |
+| `sql/` | statements that SQLAlchemy Core cannot say |
+
+`base.py` is the contract. `capabilities.py` has the data, which other code reads instead of a dialect's name.
+The other modules of this folder hold what several dialects share.
+"""
 
 import warnings
 from functools import cache
@@ -7,67 +27,38 @@ from importlib.metadata import entry_points
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SAWarning
 
-from db_dedup.dialects.base import Capabilities, Dialect
-from db_dedup.dialects.connecting import connect_to, wrong_part
+from db_dedup.dialects.base import Dialect
+from db_dedup.dialects.capabilities import Capabilities
 from db_dedup.dialects.other_databases import OTHER_DATABASES
+from db_dedup.dialects.sessions import connect_or_explain, wrong_part
 from db_dedup.errors import ConfigError, MissingExtraError, UnknownNameError
 
-__all__ = ["Capabilities", "Dialect", "dialect_for", "open_engine"]
+__all__ = ["Capabilities", "Dialect", "dialect_for", "dialect_names", "named_dialect", "open_engine"]
 
 _GROUP = "db_dedup.dialects"
 
 
 def dialect_for(bind: Engine | Connection) -> Dialect:
-    """The dialect of a database that is open.
+    """Return the dialect of an open database.
 
     Raises:
         ConfigError: a kind of database that we do not work in.
     """
-    return _dialect(bind.dialect.name)
+    return named_dialect(bind.dialect.name)
 
 
-def open_engine(url: str, *, create: bool = False) -> Engine:
-    """An engine whose sessions are set up for our work.
-
-    Args:
-        url: as SQLAlchemy writes it; without a driver, ours is taken.
-        create: let SQLite make a file that is not there.
-
-    Raises:
-        ConfigError: the URL cannot be read, names an unknown kind of database, or its driver is missing.
-        DatabaseUnavailableError: it names a file that is not there.
-    """
-    parsed = _parse(url)
-    dialect = _dialect(parsed.get_backend_name())
-    if "+" not in parsed.drivername:
-        parsed = parsed.set(drivername=f"{parsed.drivername}+{dialect.default_driver}")
-    parsed = dialect.engine_url(parsed, create)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", SAWarning)  # SQLite's, of a part that would change nothing
-            engine = create_engine(parsed, hide_parameters=True, **dialect.engine_options())
-    except ModuleNotFoundError as error:
-        if parsed.get_driver_name() != dialect.default_driver:
-            raise _unusable_driver(parsed, dialect) from None
-        raise MissingExtraError(str(error.name), dialect.extra or "") from None
-    except NoSuchModuleError:
-        raise ConfigError(
-            f"unknown driver in {parsed.drivername!r}: "
-            f"write {parsed.get_backend_name()}+{dialect.default_driver}://..."
-        ) from None
-    except ImportError:
-        raise _unusable_driver(parsed, dialect) from None
-    except (ArgumentError, TypeError, ValueError, SAWarning) as error:
-        raise wrong_part(parsed, error) from None
-    if engine.dialect.is_async:
-        raise _unusable_driver(parsed, dialect)
-    event.listen(engine, "do_connect", connect_to(parsed, dialect.extra))
-    dialect.prepare_engine(engine)
-    return engine
+def dialect_names() -> list[str]:
+    """Return the names in the registry, sorted."""
+    return sorted(entry_points(group=_GROUP).names)
 
 
 @cache
-def _dialect(name: str) -> Dialect:
+def named_dialect(name: str) -> Dialect:
+    """Return the dialect of this name.
+
+    Raises:
+        ConfigError: a kind of database that we do not work in.
+    """
     found = entry_points(group=_GROUP)
     if name not in found.names:
         if name.lower() in OTHER_DATABASES:
@@ -78,10 +69,54 @@ def _dialect(name: str) -> Dialect:
     return dialect
 
 
+def open_engine(url: str, *, create: bool = False) -> Engine:
+    """Return an engine whose sessions are set up for our work.
+
+    Args:
+        url: as SQLAlchemy writes it; without a driver, ours is taken.
+        create: let SQLite make a file that is not there.
+
+    Raises:
+        ConfigError: the URL cannot be read, names an unknown kind of database, or its driver is missing.
+        DatabaseUnavailableError: it names a file that is not there.
+    """
+    parsed = _parse(url)
+    dialect = named_dialect(parsed.get_backend_name())
+    if "+" not in parsed.drivername:
+        parsed = parsed.set(drivername=f"{parsed.drivername}+{dialect.default_driver}")
+    parsed = dialect.engine_url(parsed, create)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", SAWarning)  # SQLite's, of a part that would change nothing
+            engine = create_engine(parsed, hide_parameters=True, **dialect.engine_options)
+    except ModuleNotFoundError as error:
+        if parsed.get_driver_name() != dialect.default_driver:
+            raise _unusable_driver(parsed, dialect) from None
+        raise MissingExtraError(str(error.name), dialect.extra or "") from None
+    except NoSuchModuleError:
+        raise ConfigError(
+            "unknown driver in {driver!r}: write {database}+{default_driver}://...",
+            driver=parsed.drivername,
+            database=parsed.get_backend_name(),
+            default_driver=dialect.default_driver,
+        ) from None
+    except ImportError:
+        raise _unusable_driver(parsed, dialect) from None
+    except (ArgumentError, TypeError, ValueError, SAWarning) as error:
+        raise wrong_part(parsed, error) from None
+    if engine.dialect.is_async:
+        raise _unusable_driver(parsed, dialect)
+    event.listen(engine, "do_connect", connect_or_explain(parsed, dialect.extra))
+    dialect.prepare_engine(engine)
+    return engine
+
+
 def _unusable_driver(url: URL, dialect: Dialect) -> ConfigError:
     return ConfigError(
-        f"the driver {url.drivername} cannot be used here: "
-        f"write {url.get_backend_name()}+{dialect.default_driver}://..."
+        "the driver {driver} cannot be used here: write {database}+{default_driver}://...",
+        driver=url.drivername,
+        database=url.get_backend_name(),
+        default_driver=dialect.default_driver,
     )
 
 

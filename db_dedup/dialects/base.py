@@ -3,8 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from sqlalchemy import (
     URL,
@@ -19,65 +18,33 @@ from sqlalchemy import (
     bindparam,
     inspect,
 )
+from sqlalchemy.engine import Dialect as SQLDialect
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.sql.compiler import DDLCompiler
 
 from db_dedup.dialects.batches import Rows
+from db_dedup.dialects.capabilities import Capabilities, ColumnTypes, WriteCosts
 from db_dedup.dialects.grants import Grants
-from db_dedup.dialects.keys import given_key, key_value_text, refuse_unusable_key
+from db_dedup.dialects.keys import key_value_text, refuse_unusable_key
 from db_dedup.dialects.triggers import FoundTrigger, QueueTrigger, TriggerPlan, TriggerTarget
 from db_dedup.errors import DedupError
-from db_dedup.records import Family, RowKey, SourceColumn
-from db_dedup.schema.tables import Namespace
-
-
-@dataclass(frozen=True)
-class Capabilities:
-    """What differs between databases and is plain data.
-
-    Attributes:
-        has_schemas: our tables live in a schema of their own rather than behind a prefix.
-        max_name_length: of a table, view or trigger; None where nothing limits it.
-        name_limit_counts_bytes: that limit counts UTF-8 bytes rather than characters.
-        snapshot_beside_writes: a long read and our own writes go on at the same time.
-        hamming_in_sql: the database can count the bits in which two fingerprints differ.
-        one_writer: while we write, nobody else can.
-    """
-
-    has_schemas: bool
-    max_name_length: int | None
-    name_limit_counts_bytes: bool
-    snapshot_beside_writes: bool
-    hamming_in_sql: bool
-    one_writer: bool = False
-
-
-class WriteCost(NamedTuple):
-    """What one row of a table of ours costs in a bulk insert, indexes included: bytes of the disk, and
-    microseconds."""
-
-    bytes: float
-    microseconds: float
-
-
-class WriteCosts(NamedTuple):
-    """What a scan's writes cost on some database, as `python -m benchmarks indexes` measures it.
-
-    Attributes:
-        fingerprint: a row's fingerprint, digest and place in its group.
-        entry: an entry of the band table, and its value in the row's sketch.
-        pair: a pair.
-    """
-
-    fingerprint: WriteCost
-    entry: WriteCost
-    pair: WriteCost
+from db_dedup.records import Family, SourceColumn
+from db_dedup.records.names import Namespace
 
 
 class Dialect(ABC):
-    """One kind of database. Stateless; `db_dedup.dialects.dialect_for` finds the right one."""
+    """One kind of database. Stateless; `db_dedup.dialects.dialect_for` finds the right one.
+
+    A dialect sets the data first, then names the functions of its folder that do the work.
+    """
 
     capabilities: ClassVar[Capabilities]
+    column_types: ClassVar[ColumnTypes]
     default_driver: ClassVar[str]
+    engine_options: ClassVar[Mapping[str, Any]]
+    """Arguments of `create_engine`."""
+    families: ClassVar[Mapping[str, Family]] = {}
+    """Name of a type, in capitals -> its family, where SQLAlchemy's class of the type does not tell it."""
     write_costs: ClassVar[WriteCosts]
     extra: ClassVar[str | None] = None
     """The optional dependency that brings the driver."""
@@ -101,33 +68,73 @@ class Dialect(ABC):
         """
 
     @abstractmethod
-    def engine_options(self) -> Mapping[str, Any]:
-        """What `create_engine` is told."""
-
-    @abstractmethod
     def prepare_engine(self, engine: Engine) -> None:
         """See to it that every new session of an engine of ours has our settings."""
 
     @abstractmethod
     def read_snapshot(self, engine: Engine) -> AbstractContextManager[Connection]:
-        """A read-only transaction that sees the database as it is at its first read."""
+        """Return a read-only transaction that sees the database as it is at its first read."""
 
     @abstractmethod
     def write_transaction(self, engine: Engine) -> AbstractContextManager[Connection]:
-        """A transaction for our writes: committed at the end, rolled back by an exception."""
+        """Return a transaction for our writes: committed at the end, rolled back by an exception."""
 
     def reads_beside_writes(self, connection: Connection) -> bool:  # noqa: ARG002
-        """Whether a snapshot may stay open while we write, in this very database."""
+        """Return whether a snapshot may stay open while we write, in this very database."""
         return self.capabilities.snapshot_beside_writes
 
     def is_shared(self, engine: Engine) -> bool:  # noqa: ARG002
-        """Whether others can reach this database, too."""
+        """Return whether others can reach this database, too."""
         return True
+
+    @abstractmethod
+    def lock_row(
+        self, connection: Connection, lock: Executable, queue: Table
+    ) -> AbstractContextManager[None]:
+        """Lock a row of ours until the caller's transaction ends; within, reads see what is committed by now.
+
+        Args:
+            connection: in a transaction of the caller's, which is neither committed nor rolled back.
+            lock: the statement that locks; it fails after some seconds.
+            queue: our table of changes; those that are not committed are never waited for.
+
+        Raises:
+            ConfigError: each statement is committed by itself, so that no lock lasts; or the transaction
+                cannot see what was committed after it began.
+        """
+
+    # Our schema
+
+    @abstractmethod
+    def schema_lock(self, connection: Connection, namespace: Namespace) -> AbstractContextManager[None]:
+        """Wait for and hold the right to change our schema; where DDL is transactional, until the caller
+        commits.
+
+        Raises:
+            DatabaseUnavailableError: another process holds it for too long.
+        """
+
+    def create_schema(self, name: str, compiler: DDLCompiler) -> str:
+        """Return the statement that makes our schema unless it exists; only where dialects have schemas."""
+        raise NotImplementedError
+
+    def drop_schema(self, name: str, compiler: DDLCompiler) -> str:
+        """Return the statement that drops our schema if we made it and it is empty; as `create_schema`."""
+        raise NotImplementedError
+
+    def exact_text(self, length: int | None, dialect: SQLDialect) -> str:  # noqa: ARG002
+        """Return the type of a text that compares by its characters: binary, and blanks at its end count.
+
+        Args:
+            length: characters; None for any number.
+            dialect: SQLAlchemy's, connected or not.
+        """
+        return f"VARCHAR({length})" if length else "TEXT"
 
     # Row keys and values
 
     def row_key(self, columns: Sequence[SourceColumn], alias: FromClause) -> ColumnElement[str]:
-        """A row's key as text: the plain value of one column, a JSON array of strings of several.
+        """Return a row's key as text: the plain value of one column, a JSON array of strings of several.
 
         It is the same whatever the session's settings are, and NULL as soon as one column is.
 
@@ -142,7 +149,7 @@ class Dialect(ABC):
     def key_matches(
         self, columns: Sequence[SourceColumn], alias: FromClause, row_key: ColumnElement[str]
     ) -> ColumnElement[bool]:
-        """Whether a row of the user's has exactly this key, however their collation compares.
+        """Return whether a row of the user's has exactly this key, however their collation compares.
 
         Our side is converted to the type of each column, so that their index serves.
         """
@@ -152,43 +159,41 @@ class Dialect(ABC):
         pairs = zip(columns, parts, strict=True)
         return and_(*(self.key_equals(column, alias.c[column.name], part) for column, part in pairs))
 
-    def given_key(self, columns: Sequence[SourceColumn], given: RowKey) -> str:
-        """The row key that a caller means by its text, by a value of Python's, or by a tuple of values.
-
-        Raises:
-            InvalidArgumentError: the number of values, or the type of one, is not that of the columns.
-        """
-        return given_key(columns, given, self.key_value_text)
-
     def key_value_text(self, column: SourceColumn, value: object) -> str | None:
-        """One key column for a value of Python's; None where the column takes none of its type."""
+        """Return one key column for a value of Python's; None where the column takes none of its type."""
         return key_value_text(column, value)
 
     @abstractmethod
     def key_text(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
-        """One key column as text."""
+        """Return one key column as text."""
 
     @abstractmethod
     def key_equals(
         self, column: SourceColumn, value: ColumnElement[Any], text: ColumnElement[str]
     ) -> ColumnElement[bool]:
-        """Whether a key column has the value that `key_text` wrote as `text`, and not merely an equal one."""
+        """Return whether a key column has the value that `key_text` wrote as `text`, not one equal to it."""
 
-    @abstractmethod
     def is_found_by_text(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[bool] | None:
-        """Whether a value of a key column is found by its text; None where every value of the column is."""
+        """Return whether a value of a key column is found by its text; None where every value of the column
+        is.
+
+        Only values of types that we do not know are compared.
+        """
+        if column.family is not Family.OTHER:
+            return None
+        return self.key_equals(column, value, self.key_text(column, value))
 
     def bytewise(self, text: ColumnElement[str]) -> ColumnElement[Any]:
-        """A row key in a form that the database compares and sorts byte by byte."""
+        """Return a row key in a form that the database compares and sorts byte by byte."""
         return text
 
     @abstractmethod
     def json_array(self, texts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:
-        """A JSON array of strings, without spaces; NULL if one of them is."""
+        """Return a JSON array of strings, without spaces; NULL if one of them is."""
 
     @abstractmethod
     def json_item(self, array: ColumnElement[str], index: int) -> ColumnElement[str]:
-        """One string of a JSON array, counted from 0."""
+        """Return one string of a JSON array, counted from 0."""
 
     @abstractmethod
     def key_list(self, row_keys: Sequence[str]) -> FromClause:
@@ -196,10 +201,10 @@ class Dialect(ABC):
 
     @abstractmethod
     def readable(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:
-        """A column in a form in which each of its values can be fetched, whatever the driver makes of it."""
+        """Return a column in a form in which the driver can fetch each of its values."""
 
     def depends_on_session(self, column: SourceColumn, *, is_key: bool) -> bool:  # noqa: ARG002
-        """Whether what is read of a column depends on the session's settings, outside of `settled`."""
+        """Return whether what is read of a column depends on the session's settings, outside of `settled`."""
         return False
 
     def settled(self, connection: Connection) -> AbstractContextManager[None]:  # noqa: ARG002
@@ -221,7 +226,7 @@ class Dialect(ABC):
         schema: str | None,  # noqa: ARG002
         found: Sequence[str],
     ) -> Sequence[str]:
-        """The names of a table's columns as they are, where inspection `found` them otherwise."""
+        """Return the names of a table's columns as they are, where inspection `found` them otherwise."""
         return found
 
     def column_collations(
@@ -237,7 +242,7 @@ class Dialect(ABC):
         """Names of tables that are parts of a partitioned table, where these are listed as tables."""
         return set()
 
-    def column_types(
+    def type_names(
         self,
         connection: Connection,  # noqa: ARG002
         table: str,  # noqa: ARG002
@@ -255,11 +260,11 @@ class Dialect(ABC):
         """Bits in which two fingerprints differ, both as they are stored; None where SQL has no count."""
 
     def is_one_of(self, column: ColumnElement[Any], parameter: str) -> ColumnElement[bool]:
-        """Whether a column of ours has one of the values of a parameter, which is a list."""
+        """Return whether a column of ours has one of the values of a parameter, which is a list."""
         return column.in_(bindparam(parameter, expanding=True))
 
     def in_one_process(self, query: Select[Any]) -> Select[Any]:
-        """The same query, never shared out to other processes: to start them takes longer than a look-up."""
+        """Return the same query, run by one process only: starting others takes longer than a look-up."""
         return query
 
     @abstractmethod
@@ -281,7 +286,7 @@ class Dialect(ABC):
         """Tell the planner what one of our tables holds now; in a transaction of its own."""
 
     def view_definition(self, connection: Connection, name: str, schema: str | None) -> str:
-        """What the database has made of a view, in words that do not depend on the session's settings."""
+        """Return a view's definition by the catalogue, in a form that no setting of the session changes."""
         return str(inspect(connection).get_view_definition(name, schema))
 
     @abstractmethod
@@ -304,11 +309,12 @@ class Dialect(ABC):
 
     @abstractmethod
     def trigger_names(self, target: TriggerTarget) -> list[str]:
-        """What `attach` makes: our triggers, and their function where there is one."""
+        """Return what `attach` makes: our triggers, and their function where there is one."""
 
     @abstractmethod
     def create_triggers(self, plan: TriggerPlan) -> list[str]:
-        """The statements that make our triggers on a table, in place of what is there under their names.
+        """Return the statements that make our triggers on a table, in place of what is there under their
+        names.
 
         Raises:
             ConfigError: a key column whose values have no exact text.
@@ -316,42 +322,29 @@ class Dialect(ABC):
 
     @abstractmethod
     def drop_triggers(self, target: TriggerTarget) -> list[str]:
-        """The statements that drop them, whichever of them are there, and even if the table is gone."""
+        """Return the statements that drop our triggers; none of these, nor the table, needs to exist."""
 
     @abstractmethod
     def describe_triggers(self, connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
         """Those that are there, as the catalogue tells them now."""
 
-    def lacks_right_to_drop(self, connection: Connection, target: TriggerTarget) -> str | None:  # noqa: ARG002
-        """Which right this account lacks to drop our triggers on a table, where a failed attempt cannot be
+    def missing_right_to_drop(self, connection: Connection, target: TriggerTarget) -> str | None:  # noqa: ARG002
+        """Return which right this account lacks to drop our triggers on a table, where a failed attempt
+        cannot be
         rolled back."""
         return None
 
     @abstractmethod
     def queue_triggers(self, connection: Connection, namespace: Namespace) -> list[QueueTrigger]:
-        """Every trigger in the database that writes into our queue, as far as this account can see them."""
+        """Return every trigger in the database that writes into our queue and that this account can see."""
 
     def script(self, statements: Sequence[str]) -> str:
         """Statements as the database's own command-line client takes them."""
         return "".join(f"{statement};\n" for statement in statements)
 
     @abstractmethod
-    def turn(self, connection: Connection, lock: Executable, queue: Table) -> AbstractContextManager[None]:
-        """Lock a row of ours until the caller's transaction ends; within, reads see what is committed by now.
-
-        Args:
-            connection: in a transaction of the caller's, which is neither committed nor rolled back.
-            lock: the statement that locks; it fails after some seconds.
-            queue: our table of changes; those that are not committed are never waited for.
-
-        Raises:
-            ConfigError: each statement is committed by itself, so that no lock lasts; or the transaction
-                cannot see what was committed after it began.
-        """
-
-    @abstractmethod
     def grants(self, connection: Connection, wanted: Grants) -> str:
-        """The statements that give each account the least rights that its commands need, as a script.
+        """Return the statements that give each account the least rights that its commands need, as a script.
 
         Raises:
             ConfigError: the database has no accounts.
@@ -364,13 +357,9 @@ class Dialect(ABC):
     # Errors
 
     def full_folder(self, engine: Engine) -> str | None:  # noqa: ARG002
-        """The folder on whose disk a file of ours found no room; None where the server knows it alone."""
+        """Return the folder whose disk is full; None where only the server knows it."""
         return None
 
     @abstractmethod
     def translate_error(self, error: SQLAlchemyError) -> DedupError:
-        """The error in one clear line, without texts of rows and without passwords."""
-
-
-NATIVE_FAMILIES = frozenset({Family.NUMBER, Family.BOOLEAN, Family.BINARY})
-"""Families that every driver fetches without a fault."""
+        """Return the error in one clear line, without texts of rows and without passwords."""

@@ -6,10 +6,11 @@ refuse a statement past `max_allowed_packet`, which is 1 MB on some servers; Pos
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import LargeBinary, String, Table
+
+from db_dedup.records.pages import take_lists
 
 _Item = TypeVar("_Item")
 
@@ -34,7 +35,8 @@ def batches(
     size_of: SizeOf | None = None,
     most_bytes: int = STATEMENT_BYTES,
 ) -> Iterator[list[_Item]]:
-    """Lists of at most `count` items and `most_bytes` bytes, in their order; each has one item at least.
+    """Yield lists of at most `count` items and `most_bytes` bytes, in their order; each has at least one
+    item.
 
     Args:
         items: the items.
@@ -59,16 +61,17 @@ def batches(
 def row_batches(
     table: Table, columns: Sequence[str], rows: Rows, count: int, most_bytes: int = STATEMENT_BYTES
 ) -> Iterator[list[Sequence[Any]]]:
-    """Rows of these columns of a table, as `batches` cuts them; only columns of varying size are measured."""
+    """Yield rows of these columns of a table as `batches` does; only columns of varying size are measured."""
     varying = [i for i, name in enumerate(columns) if isinstance(table.c[name].type, String | LargeBinary)]
     fixed = _OTHER_BYTES * len(columns)
     if not varying:
-        return _counted(rows, min(count, max(1, most_bytes // fixed)))
+        most_rows = min(count, max(1, most_bytes // fixed))
+        return take_lists(rows, lambda: most_rows)
     return batches(rows, count, lambda row: fixed + sum(bytes_of(row[i]) for i in varying), most_bytes)
 
 
 def bytes_of(item: Any) -> int:
-    """About how many bytes a value, or a row of values, takes in a statement; an upper estimate."""
+    """Estimate how many bytes a value, or a row of values, takes in a statement at most."""
     match item:
         case str():
             return _CHARACTER_BYTES * len(item) + _OTHER_BYTES
@@ -77,9 +80,3 @@ def bytes_of(item: Any) -> int:
         case tuple():
             return sum(map(bytes_of, item))
     return _OTHER_BYTES
-
-
-def _counted(items: Iterable[_Item], count: int) -> Iterator[list[_Item]]:
-    iterator = iter(items)
-    while batch := list(islice(iterator, count)):
-        yield batch

@@ -1,31 +1,47 @@
-"""What the error messages of all databases have in common."""
+"""What the errors of all databases have in common."""
 
 import re
 
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
-from db_dedup.errors import DatabaseUnavailableError, StatementEndedError
+from db_dedup.errors import DatabaseUnavailableError, RowKeyError, StatementEndedError
 
 _QUOTED_VALUE = re.compile(r"'[^']*'")
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of a driver's message: what follows may show values."""
+    """Return the first line of a driver's message: the following lines may show values."""
     lines = str(error).strip().splitlines()
     return " ".join(lines[0].split()) if lines else type(error).__name__
 
 
 def one_line(error: BaseException) -> str:
-    """A driver's whole message on one line, for errors that cannot show values."""
+    """Return a driver's whole message on one line, for errors that cannot show values."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def ended(error: SQLAlchemyError, message: str) -> DatabaseUnavailableError:
-    """An error for a statement that the server ended; where none was run yet, for a connection."""
+def ended(error: SQLAlchemyError, template: str, /, **fields: object) -> DatabaseUnavailableError:
+    """Return the error for a statement that the server ended, or for a connection where none was run yet."""
     is_of_statement = getattr(error, "statement", None) is not None
-    return StatementEndedError(message) if is_of_statement else DatabaseUnavailableError(message)
+    kind = StatementEndedError if is_of_statement else DatabaseUnavailableError
+    return kind(template, **fields)
 
 
 def without_values(message: str) -> str:
-    """A message with all that stands in single quotes left out."""
+    """Return a message without what is in single quotes."""
     return _QUOTED_VALUE.sub("'...'", message)
+
+
+def is_of_a_row(error: Exception) -> bool:
+    """Return whether a single row may be the cause, so that work can go on with the other rows."""
+    return isinstance(
+        error,
+        RowKeyError
+        | DataError
+        | IntegrityError
+        | ValueError
+        | ArithmeticError
+        | LookupError
+        | TypeError
+        | AssertionError,
+    )

@@ -12,7 +12,7 @@ from sqlalchemy import make_url
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.sql.compiler import IdentifierPreparer
 
-from db_dedup.schema.names import Namespace
+from db_dedup.records.names import Namespace
 
 
 class Part(StrEnum):
@@ -55,7 +55,7 @@ class Grants:
     parts: Iterable[str] = PARTS
 
     def account(self, part: str) -> str:
-        """The account of a part."""
+        """Return the account of a part."""
         return self.accounts.get(part) or DEFAULT_ACCOUNTS[part]
 
 
@@ -72,13 +72,13 @@ class QuotedNames(dict[str, str]):
 
 
 def script_preparer(name: str) -> IdentifierPreparer:
-    """What quotes names for a script: the drivers want a percent sign twice, a script has it once."""
+    """Return what quotes names for a script: a driver wants a percent sign twice, a script has it once."""
     kind = cast(type[DefaultDialect], make_url(f"{name}://").get_dialect())
     return kind(paramstyle="named").identifier_preparer
 
 
 def fill(template: Path, parts: Iterable[str], names: Mapping[str, object]) -> str:
-    """The statements of these parts, each part with the comment that says what it is for.
+    """Return the statements of these parts, each part with the comment that says what it is for.
 
     Args:
         template: the dialect's file.
@@ -98,7 +98,7 @@ def _is_needed(line: str, names: Mapping[str, object]) -> bool:
 
 
 def _sections(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Each part with its lines, without blank ones."""
+    """Yield each part with its lines, without blank ones."""
     part, lines = "", list[str]()
     for line in text.splitlines(keepends=True):
         if begins := _PART.match(line):

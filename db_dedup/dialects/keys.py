@@ -1,4 +1,4 @@
-"""What the row keys of all databases have in common."""
+"""Parts of row keys that several databases share."""
 
 import json
 import re
@@ -26,17 +26,19 @@ def refuse_unusable_key(column: SourceColumn, unusable: Sequence[str]) -> None:
     """Raise ConfigError for a column that cannot identify a row by its text."""
     if any(word in column.type_name.upper() for word in (*_INEXACT, *unusable)):
         raise ConfigError(
-            f"column {column.name!r} ({column.type_name}) cannot be a key: its values have no exact text"
+            "column {column!r} ({column_type}) cannot be a key: its values have no exact text",
+            column=column.name,
+            column_type=column.type_name,
         )
 
 
 def sql_text(text: str) -> ColumnElement[str]:
-    """A text constant, written out: views and triggers take no parameters."""
+    """Return a text constant written into the SQL: views and triggers take no parameters."""
     return literal_column("'" + text.replace("'", "''") + "'", Text)
 
 
 def concatenate(parts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:
-    """The parts one after the other; NULL if one of them is."""
+    """Return the parts joined; NULL if one of them is."""
     result = parts[0]
     for part in parts[1:]:
         result = result.concat(part)
@@ -44,7 +46,7 @@ def concatenate(parts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:
 
 
 def between_commas(parts: Sequence[ColumnElement[str]]) -> list[ColumnElement[str]]:
-    """The pieces of a JSON array, brackets included."""
+    """Return the pieces of a JSON array, brackets and commas included."""
     pieces = [sql_text("[")]
     for i, part in enumerate(parts):
         pieces += [sql_text(","), part] if i else [part]
@@ -52,7 +54,7 @@ def between_commas(parts: Sequence[ColumnElement[str]]) -> list[ColumnElement[st
 
 
 def given_key(columns: Sequence[SourceColumn], given: RowKey, text_of: KeyValueText) -> str:
-    """The row key that a caller means.
+    """Return the row key that a caller means.
 
     Args:
         columns: of the key.
@@ -68,14 +70,18 @@ def given_key(columns: Sequence[SourceColumn], given: RowKey, text_of: KeyValueT
     if len(values) != len(columns):
         names = ", ".join(repr(column.name) for column in columns)
         raise InvalidArgumentError(
-            f"the key has {len(columns)} column(s), {names}, and {_shown(given)} has {len(values)} value(s)"
+            "the key has {columns} column(s), {names}, and {key} has {values} value(s)",
+            columns=len(columns),
+            names=names,
+            key=_shown(given),
+            values=len(values),
         )
     texts = [_required(column, value, text_of) for column, value in zip(columns, values, strict=True)]
     return texts[0] if len(texts) == 1 else json.dumps(texts, ensure_ascii=False, separators=(",", ":"))
 
 
 def key_value_text(column: SourceColumn, value: object) -> str | None:
-    """How PostgreSQL, MariaDB and MySQL write a value of Python's in a row key; None for a wrong type."""
+    """Return how PostgreSQL, MariaDB and MySQL write a Python value in a row key; None for a wrong type."""
     text: str | None = None
     match column.family, value:
         case _, str():
@@ -98,14 +104,15 @@ def key_value_text(column: SourceColumn, value: object) -> str | None:
 
 
 def uuid_text(column: SourceColumn, value: UUID) -> str | None:
-    """As its 32 digits where there is room for no more, which is what SQLAlchemy stores, or as bytes."""
+    """Return a UUID as text: 32 digits in columns of that length and of bytes, as SQLAlchemy stores it
+    there."""
     if column.family is Family.BINARY or column.max_length == _UUID_DIGITS:
         return value.hex
     return None if column.family in (Family.NUMBER, Family.DATE, Family.TIME, Family.BOOLEAN) else str(value)
 
 
 def is_day(column: SourceColumn) -> bool:
-    """Whether it is a date without a time."""
+    """Return whether the column holds dates without a time."""
     return column.type_name.upper() == "DATE"
 
 
@@ -113,14 +120,17 @@ def _required(column: SourceColumn, value: object, text_of: KeyValueText) -> str
     text = text_of(column, value)
     if text is None:
         raise InvalidArgumentError(
-            f"key column {column.name!r} ({column.type_name or 'no type'}) takes no "
-            f"{type(value).__name__}: give a value of its type, or its text"
+            "key column {column!r} ({column_type}) takes no {given_type}: "
+            "give a value of its type, or its text",
+            column=column.name,
+            column_type=column.type_name or "no type",
+            given_type=type(value).__name__,
         )
     return text
 
 
 def _number_text(column: SourceColumn, value: Decimal) -> str | None:
-    """With as many decimal places as the column has."""
+    """Return a number with as many decimal places as the column has."""
     if not value.is_finite():
         return None
     scaled = _SCALED.match(column.type_name)
@@ -131,7 +141,7 @@ def _number_text(column: SourceColumn, value: Decimal) -> str | None:
 
 
 def _moment_text(value: datetime) -> str:
-    """In UTC, the fraction of its second without zeros at the end."""
+    """Return a moment in UTC, without zeros at the end of the fraction of its second."""
     moment = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
     text = moment.isoformat(" ")
     return text.rstrip("0") if moment.microsecond else text

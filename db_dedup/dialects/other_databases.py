@@ -1,4 +1,4 @@
-"""Databases that offices run and that we do not work in: what to try instead."""
+"""Databases that are not supported, and what to try instead."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What taking from the queue of changes has in common in all databases."""
+"""The query for the oldest changes in the queue, which all databases share."""
 
 from typing import Any
 
@@ -8,7 +8,8 @@ from sqlalchemy import Select, Table, select
 def oldest_changes(
     queue: Table, columns: list[Any], table_id: int, limit: int, row_key: str | None
 ) -> Select[Any]:
-    """Some columns of a table's oldest changes, locked; those that others hold are passed over."""
+    """Select columns of a table's oldest changes and lock them; changes that others have locked are left
+    out."""
     query = select(*columns).select_from(queue).where(queue.c.table_id == table_id)
     if row_key is not None:
         query = query.where(queue.c.row_key == row_key)

@@ -17,15 +17,14 @@ from sqlalchemy.sql.elements import quoted_name
 from sqlalchemy.types import NullType
 
 from db_dedup.records import SourceColumn
-from db_dedup.schema.names import Namespace, object_name
-from db_dedup.schema.tables import our_tables
-from db_dedup.schema.types import MAX_KEY_LENGTH
+from db_dedup.records.keys import MAX_KEY_LENGTH
+from db_dedup.records.names import Namespace, object_name
 
 TRIGGER_VERSION: Final = 3
 """Raised whenever the same plan makes other triggers."""
 
 
-LOCK_WAIT_SECONDS: Final = 5
+TABLE_LOCK_SECONDS: Final = 5
 """How long making triggers waits for a busy table, while later writers wait behind it."""
 
 
@@ -48,7 +47,7 @@ class TriggerTarget:
     namespace: Namespace
 
     def trigger_name(self, event: str, limit: int | None, *, limit_counts_bytes: bool) -> str:
-        """The name of the trigger on an event.
+        """Return the name of the trigger on an event.
 
         The number keeps the names of two tables apart where a database takes upper and lower case as one.
         On PostgreSQL the schema of our tables stands for the prefix: two installations can watch one table.
@@ -128,7 +127,7 @@ class Renderer:
         self._folder = folder
 
     def statement(self, job: str, **pieces: object) -> str:
-        """The template `<job>.sql` with its gaps filled."""
+        """Return the template `<job>.sql` with its gaps filled."""
         return (self._folder / f"{job}.sql").read_text(encoding="utf-8").strip().format(**pieces)
 
     def expression(self, expression: ColumnElement[Any]) -> str:
@@ -136,12 +135,12 @@ class Renderer:
         return str(expression.compile(dialect=self._dialect, compile_kwargs={"literal_binds": True}))
 
     def name(self, name: str, schema: str | None = None) -> str:
-        """A quoted name, behind its schema if it has one."""
+        """Return a quoted name, behind its schema if it has one."""
         quote = self._preparer.quote_identifier
         return quote(name) if schema is None else f"{quote(schema)}.{quote(name)}"
 
     def pieces(self, target: TriggerTarget) -> dict[str, object]:
-        """What every template of a table may use."""
+        """Return what every template of a table may use."""
         return {
             "table": self.name(target.table, target.schema),
             "change": self.queue_name(target.namespace),
@@ -151,7 +150,7 @@ class Renderer:
 
     def queue_name(self, namespace: Namespace) -> str:
         """Our queue as each trigger names it."""
-        return self.name(str(our_tables(namespace).change.name), namespace.schema)
+        return self.name(namespace.name("change"), namespace.schema)
 
 
 def row_of_trigger(which: str, plan: TriggerPlan) -> FromClause:

@@ -1,5 +1,5 @@
-"""The pure steps, a module per arrow: text, tokens, features, fingerprint, candidates, similarity, groups.
+"""The pure steps, a package for each: text, tokens, features, fingerprint, candidates, similarity, groups.
 
-Nothing here knows a database. Each step works on whole batches, because past segmentation the interpreter is
-the ceiling, and none imports another: `db_dedup.engines` composes them.
+No step uses a database. Each step works on whole batches, because Python's interpreter would be too slow for
+one row at a time. `db_dedup.engines` combines the steps.
 """

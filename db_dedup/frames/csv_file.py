@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from db_dedup.encodings import detect_encoding
 from db_dedup.errors import ConfigError
-from db_dedup.formulas import without_formula
 from db_dedup.frames.sheet import Sheet, sheet_of
+from db_dedup.present.formulas import without_formula
 
 _SEPARATORS: Final = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 
@@ -28,11 +28,16 @@ def read_csv(path: Path, encoding: str | None = None) -> Sheet:
     content = path.read_bytes()
     used = encoding or detect_encoding(content)
     if used is None:
-        raise ConfigError(f"the encoding of {path} is not clear: name it, e.g. --encoding gb18030")
+        raise ConfigError("the encoding of {path} is not clear: name it, e.g. --encoding gb18030", path=path)
     try:
         text = content.decode(used)
     except (UnicodeError, LookupError) as error:
-        raise ConfigError(f"{path} is no text in the encoding {used!r}: {_reason(error)}") from None
+        raise ConfigError(
+            "{path} is no text in the encoding {encoding!r}: {reason}",
+            path=path,
+            encoding=used,
+            reason=_reason(error),
+        ) from None
     separator = _separator(text)
     description = f"{path.name}: CSV, {used}, separated by {_SEPARATORS[separator]}"
     # One text holds at most the whole file.
@@ -41,7 +46,9 @@ def read_csv(path: Path, encoding: str | None = None) -> Sheet:
     try:
         return sheet_of(filter(None, reader), 2, description)
     except csv.Error as error:
-        raise ConfigError(f"{path}, line {reader.line_num}: {error}") from None
+        raise ConfigError(
+            "{path}, line {line}: {error}", path=path, line=reader.line_num, error=error
+        ) from None
 
 
 def write_csv(path: Path, names: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:

@@ -29,7 +29,7 @@ def find_duplicates(
         frame: n rows: a pandas or Polars DataFrame or a PyArrow Table (anything that narwhals takes).
         columns: the columns to compare, or their settings by name; None: those that hold texts, as `init`
             would choose them.
-        progress: told how far the scan is.
+        progress: is called at each step of the scan.
         settings: of the table, as in `dedup.toml`: `preset`, `within`, `order`, `threshold`, and so on.
 
     Returns:
@@ -45,7 +45,9 @@ def find_duplicates(
     try:
         data = narwhals.from_native(frame, eager_only=True)
     except TypeError:
-        raise ConfigError(f"not a data frame in memory: {type(frame).__name__}") from None
+        raise ConfigError(
+            "not a data frame in memory: {given_type}", given_type=type(frame).__name__
+        ) from None
     names = unique_names([str(name) for name in data.columns])
     if columns is not None and not isinstance(columns, Mapping):
         columns = list(iterable_of(columns, "columns", "column names"))

@@ -13,12 +13,12 @@ from db_dedup.app import Database, Deduplicator
 from db_dedup.config import watched_table
 from db_dedup.dialects.batches import batches
 from db_dedup.errors import ConfigError
+from db_dedup.flow.rows.values import canonical_text
 from db_dedup.frames.groups import RowGroups
 from db_dedup.frames.sheet import Sheet
 from db_dedup.progress import Progress
 from db_dedup.proposal import ColumnChoice, choose_columns, profile_column
 from db_dedup.records import Family, ScanReport
-from db_dedup.store.values import canonical_text
 
 TABLE_NAME: Final = "rows"
 _SAMPLE_ROWS: Final = 1_000
@@ -66,7 +66,7 @@ def find_in_sheet(
         columns: the names of those to compare, or their settings by name.
         settings: of the table, as in `dedup.toml`.
         database: a SQLite file to make and keep; None: a temporary one, which is gone after the block.
-        progress: told how far the scan is.
+        progress: is called at each step of the scan.
 
     Raises:
         ConfigError: A setting is wrong, or the file is there already.
@@ -80,7 +80,7 @@ def find_in_sheet(
     with ExitStack() as resources:
         path = _new_file(database, resources)
         opened = resources.enter_context(closing(Database(f"sqlite:///{path}", create=True)))
-        with opened.errors_told(), opened.engine.begin() as connection:
+        with opened.translate_driver_errors(), opened.engine.begin() as connection:
             _fill(connection, sheet, key)
         dedup = Deduplicator(opened, watched, progress=progress)
         dedup.upgrade()
@@ -102,7 +102,9 @@ def _new_file(database: Path | None, resources: ExitStack) -> Path:
         folder = resources.enter_context(TemporaryDirectory(prefix="db-dedup-", ignore_cleanup_errors=True))
         return Path(folder) / "rows.db"
     if database.exists():
-        raise ConfigError(f"{database} is there already: name a file that is not, or remove it")
+        raise ConfigError(
+            "{database} is there already: name a file that is not, or remove it", database=database
+        )
     return database
 
 

@@ -31,12 +31,14 @@ def read_excel(path: Path, sheet: str | None = None) -> Sheet:
             name = sheet or workbook.sheet_names[0]
             if name not in workbook.sheet_names:
                 known = ", ".join(workbook.sheet_names)
-                raise ConfigError(f"{path} has no sheet {name!r}; it has {known}")
+                raise ConfigError(
+                    "{path} has no sheet {sheet!r}; it has {known}", path=path, sheet=name, known=known
+                )
             found = workbook.get_sheet_by_name(name)
             records = found.to_python(skip_empty_area=True)
             first_row = (found.start or (0, 0))[0] + 2
     except calamine.CalamineError as error:
-        raise ConfigError(f"{path} cannot be read as a workbook: {error}") from None
+        raise ConfigError("{path} cannot be read as a workbook: {error}", path=path, error=error) from None
     return sheet_of(records, first_row, f"{path.name}: workbook, sheet {name}")
 
 
@@ -47,7 +49,11 @@ def write_excel(path: Path, names: Sequence[str], rows: Sequence[Sequence[Any]])
         ConfigError: A workbook cannot hold so many rows, or so long a text.
     """
     if len(rows) > _MOST_ROWS:
-        raise ConfigError(f"a workbook holds {_MOST_ROWS:,} rows, not {len(rows):,}: write .csv or .parquet")
+        raise ConfigError(
+            "a workbook holds {most:,} rows, not {rows:,}: write .csv or .parquet",
+            most=_MOST_ROWS,
+            rows=len(rows),
+        )
     xlsxwriter = load("xlsxwriter", _EXTRA)
     options = {
         "constant_memory": True,
@@ -72,7 +78,10 @@ def _cell(value: Any, number: int) -> Any:
         value = str(value)
     if isinstance(value, str) and len(value) > _LONGEST_CELL:
         raise ConfigError(
-            f"row {number + 1} has a text of {len(value):,} characters, and a cell of a workbook holds "
-            f"{_LONGEST_CELL:,}: write .csv or .parquet"
+            "row {row} has a text of {length:,} characters, and a cell of a workbook holds "
+            "{longest:,}: write .csv or .parquet",
+            row=number + 1,
+            length=len(value),
+            longest=_LONGEST_CELL,
         )
     return value

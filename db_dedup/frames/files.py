@@ -32,7 +32,7 @@ def read_file(path: Path, encoding: str | None = None, sheet: str | None = None)
         MissingExtraError: The library that reads it is not installed.
     """
     if not path.is_file():
-        raise ConfigError(f"there is no file {path}")
+        raise ConfigError("there is no file {path}", path=path)
     match path.suffix.lower():
         case ending if ending in _CSV:
             return read_csv(path, encoding)
@@ -41,7 +41,7 @@ def read_file(path: Path, encoding: str | None = None, sheet: str | None = None)
         case ending if ending in _PARQUET:
             return read_parquet(path)
     known = ", ".join((*_CSV, *_WORKBOOKS, *_PARQUET))
-    raise ConfigError(f"{path} has an ending that is not known; known are {known}")
+    raise ConfigError("{path} has an ending that is not known; known are {known}", path=path, known=known)
 
 
 def check_output(path: Path, source: Path) -> None:
@@ -52,11 +52,11 @@ def check_output(path: Path, source: Path) -> None:
         MissingExtraError: The library that writes it is not installed.
     """
     if path.suffix.lower() not in _WRITTEN:
-        raise ConfigError(f"--out {path} should end in {', '.join(_WRITTEN)}")
+        raise ConfigError("--out {path} should end in {endings}", path=path, endings=", ".join(_WRITTEN))
     if not path.parent.is_dir():
-        raise ConfigError(f"--out {path}: there is no folder {path.parent}")
+        raise ConfigError("--out {path}: there is no folder {folder}", path=path, folder=path.parent)
     if path.exists() and path.samefile(source):
-        raise ConfigError(f"--out {path} is the file that is read: name another one")
+        raise ConfigError("--out {path} is the file that is read: name another one", path=path)
     if needed := _WRITTEN[path.suffix.lower()]:
         load(*needed)
 

@@ -54,4 +54,6 @@ def _read(path: Path) -> Any:
     try:
         return parquet.read_table(path)
     except arrow.ArrowInvalid as error:
-        raise ConfigError(f"{path} cannot be read as Parquet: {str(error).splitlines()[0]}") from None
+        raise ConfigError(
+            "{path} cannot be read as Parquet: {error}", path=path, error=str(error).splitlines()[0]
+        ) from None

@@ -51,7 +51,9 @@ def sheet_of(records: Iterable[Sequence[Any]], first_row: int, description: str)
     lines = iter(records)
     header = next(lines, None)
     if not header:
-        raise ConfigError(f"{description} is empty: its first line should name the columns")
+        raise ConfigError(
+            "{description} is empty: its first line should name the columns", description=description
+        )
     names = unique_names([_stripped(cell) for cell in header])
     rows = [_filled(record, len(names), number) for number, record in enumerate(lines, first_row)]
     return Sheet(names, rows, first_row, description)
@@ -78,7 +80,11 @@ def _stripped(cell: Any) -> str:
 
 def _filled(record: Sequence[Any], width: int, number: int) -> tuple[Any, ...]:
     if any(cell not in (None, "") for cell in record[width:]):
-        there, named = counted(len(record), "value"), counted(width, "column")
-        raise ConfigError(f"row {number} has {there}, but the header names {named}")
+        raise ConfigError(
+            "row {row} has {values}, but the header names {columns}",
+            row=number,
+            values=counted(len(record), "value"),
+            columns=counted(width, "column"),
+        )
     cells = [None if cell == "" else cell for cell in record[:width]]
     return (*cells, *[None] * (width - len(cells)))

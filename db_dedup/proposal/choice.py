@@ -1,4 +1,4 @@
-"""The columns to compare, chosen by what a sample of each column looks like."""
+"""Choose the columns to compare, by a sample of the values of each column."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,29 +6,37 @@ from typing import Final
 
 from db_dedup.amounts import counted
 from db_dedup.proposal.profile import ColumnProfile
+from db_dedup.proposal.risks import sounds_like_answers
+from db_dedup.records import Family, SourceColumn
 
 _WORDS_OF_A_TEXT: Final = 6
-"""A column whose values have as many words on average is made of texts rather than of names or categories."""
+"""A column whose values have this many words on average holds texts, not names or categories."""
 _WORDS_OF_A_TITLE: Final = 3
 _REPEATED_BELOW: Final = 0.35
 """A column with a smaller share of distinct values holds categories, or set phrases."""
 _RARE_BELOW: Final = 0.1
 _ENOUGH_TO_JUDGE: Final = 20
-"""Among fewer values, that some are equal says nothing: the table may be a sample of duplicates."""
-_NAMES_OF_ANSWERS: Final = ("repl", "respon", "answer", "resolution", "答复", "回复", "处理结果", "办理结果")
+"""With fewer values, equal ones do not make a column a category: the table may be a sample of duplicates."""
+_LONG_TYPE: Final = 50
+"""Characters: a column whose type allows fewer holds names and codes."""
 _IDENTIFYING: Final = (
     "name", "address", "phone", "mobile", "email", "e-mail", "birth", "zip", "postcode", "postal", "street",
     "city", "suburb", "passport", "ssn", "soc_sec", "姓名", "名称", "地址", "住址", "电话", "手机", "邮箱",
     "身份证", "证件", "生日", "出生", "邮编",
 )  # fmt: skip
+_LENGTH: Final = "{length:,.0f} characters on average"
+_LENGTH_AND_SHARE: Final = "{length:,.0f} characters on average, filled in {share:.0%} of the rows"
+_SHORT: Final = "too short for a text: {description}"
+_IDENTIFIES: Final = "identifies a row: {description}"
+_NOT_IDENTIFYING: Final = "does not identify: {description}"
 
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """Whether a column should count, and why.
+    """Whether a column should be compared, and why.
 
     Attributes:
-        is_chosen: it should, as a text.
+        is_chosen: whether it should be compared, as a text.
         reason: a few words for people.
     """
 
@@ -39,32 +47,34 @@ class ColumnChoice:
 
 @dataclass(frozen=True)
 class TableProposal:
-    """The settings proposed for a table.
+    """The proposed settings of a table.
 
     Attributes:
         table: its name.
         key: the columns that identify a row.
-        order: the column that tells which row was received first; None: the key.
-        columns: every other column, with what was decided of it.
+        order: the column that says which row was received first; None for the key.
+        columns: the choice for every other column.
+        risks: a sentence for each thing that the table will suffer from.
     """
 
     table: str
     key: tuple[str, ...]
     order: str | None
     columns: tuple[ColumnChoice, ...]
+    risks: tuple[str, ...] = ()
 
     @property
     def chosen(self) -> list[str]:
-        """The names of the columns that should count."""
+        """The names of the columns that should be compared."""
         return [column.name for column in self.columns if column.is_chosen]
 
 
 def choose_columns(profiles: Sequence[ColumnProfile]) -> tuple[ColumnChoice, ...]:
-    """Choose the columns of a table that tell whether two rows are the same matter.
+    """Choose the columns that show whether two rows of a table are about the same matter.
 
-    Where some column holds texts, texts alone count: who wrote, through which channel and when say nothing of
-    the matter. A table without texts is a register, in which names, addresses and numbers identify a row.
-    Nothing is chosen where there is neither.
+    If the table has columns of texts, only these are chosen: writer, channel and time do not depend on the
+    matter. A table without texts is a register, in which names, addresses and numbers identify a row. Nothing
+    is chosen if it has neither.
     """
     texts = [profile for profile in profiles if _is_of_words(profile, _WORDS_OF_A_TEXT)]
     is_register = not texts and sum(map(_is_identifying, profiles)) > 1
@@ -75,12 +85,18 @@ def choose_columns(profiles: Sequence[ColumnProfile]) -> tuple[ColumnChoice, ...
     )
 
 
-def choose_by_type(columns: Iterable[tuple[str, bool]]) -> tuple[ColumnChoice, ...]:
-    """Choose the columns of a table without rows: (name, whether its type holds long texts) of each."""
+def choose_by_type(columns: Iterable[SourceColumn]) -> tuple[ColumnChoice, ...]:
+    """Choose the columns of a table without rows."""
     return tuple(
-        ColumnChoice(name, is_long, "its type holds long texts" if is_long else "its type holds short values")
-        for name, is_long in columns
+        ColumnChoice(c.name, True, "its type holds long texts")
+        if _holds_long_texts(c)
+        else ColumnChoice(c.name, False, "its type holds short values")
+        for c in columns
     )
+
+
+def _holds_long_texts(column: SourceColumn) -> bool:
+    return column.family is Family.TEXT and (column.max_length is None or column.max_length >= _LONG_TYPE)
 
 
 def _choose_by_text(profile: ColumnProfile, main: ColumnProfile | None) -> ColumnChoice:
@@ -88,32 +104,33 @@ def _choose_by_text(profile: ColumnProfile, main: ColumnProfile | None) -> Colum
         return ColumnChoice(profile.name, True, _description(profile))
     if (fault := _fault(profile)) is not None:
         return ColumnChoice(profile.name, False, fault)
-    if main is not None and _is_named(profile, _NAMES_OF_ANSWERS):
+    if main is not None and sounds_like_answers(profile.name):
         return ColumnChoice(profile.name, False, "by its name an answer: answers share set sentences")
     if profile.mean_words < _WORDS_OF_A_TITLE:
-        return ColumnChoice(profile.name, False, f"too short for a text: {_description(profile)}")
+        return ColumnChoice(profile.name, False, _SHORT.format(description=_description(profile)))
     return ColumnChoice(profile.name, True, _description(profile))
 
 
 def _choose_in_register(profile: ColumnProfile) -> ColumnChoice:
     if _is_identifying(profile):
-        return ColumnChoice(profile.name, True, f"identifies a row: {_description(profile)}")
-    return ColumnChoice(profile.name, False, _fault(profile) or f"does not identify: {_description(profile)}")
+        return ColumnChoice(profile.name, True, _IDENTIFIES.format(description=_description(profile)))
+    fault = _fault(profile) or _NOT_IDENTIFYING.format(description=_description(profile))
+    return ColumnChoice(profile.name, False, fault)
 
 
 def _fault(profile: ColumnProfile) -> str | None:
-    """Why a column says nothing of a row's matter, whatever else the table has."""
+    """Return why a column should not be compared in any table; None if there is no such reason."""
     if not profile.values:
         return "empty"
     if profile.distinct <= 2 and _is_repeated(profile):
         return "a flag: 2 different values" if profile.distinct == 2 else "the same value in every row"
     if profile.form != "text":
         is_identifier = profile.form == "code" and profile.distinct_share > _REPEATED_BELOW
-        return "an identifier" if is_identifier else f"a {profile.form}"
+        return "an identifier" if is_identifier else "a {form}".format(form=profile.form)
     if _is_repeated(profile):
-        return f"a category: {counted(profile.distinct, 'different value')}"
+        return "a category: {values}".format(values=counted(profile.distinct, "different value"))
     if profile.filled_share < _RARE_BELOW:
-        return f"filled in only {profile.filled_share:.0%} of the rows"
+        return "filled in only {share:.0%} of the rows".format(share=profile.filled_share)
     return None
 
 
@@ -127,7 +144,7 @@ def _is_of_words(profile: ColumnProfile, words: float) -> bool:
 
 
 def _is_repeated(profile: ColumnProfile) -> bool:
-    """Whether the same few values occur again and again."""
+    """Return whether a few values are repeated in most rows."""
     return profile.values >= _ENOUGH_TO_JUDGE and profile.distinct_share < _REPEATED_BELOW
 
 
@@ -142,11 +159,14 @@ def _is_named(profile: ColumnProfile, words: Sequence[str]) -> bool:
 
 
 def _amount_of_text(profile: ColumnProfile) -> float:
-    """Many words in many rows, of which few are the same and few are answers."""
-    is_answer = _is_named(profile, _NAMES_OF_ANSWERS)
+    """Return a number that is larger for more words, more filled rows and more different values.
+
+    It is small for a column of answers.
+    """
+    is_answer = sounds_like_answers(profile.name)
     return profile.mean_words * profile.filled_share * profile.distinct_share * (0.01 if is_answer else 1.0)
 
 
 def _description(profile: ColumnProfile) -> str:
-    share = "" if profile.filled_share > 0.995 else f", filled in {profile.filled_share:.0%} of the rows"
-    return f"{profile.mean_length:,.0f} characters on average{share}"
+    template = _LENGTH if profile.filled_share > 0.995 else _LENGTH_AND_SHARE
+    return template.format(length=profile.mean_length, share=profile.filled_share)

@@ -1,4 +1,4 @@
-"""What a sample of a column's values tells about the column."""
+"""Describe a column by a sample of its values."""
 
 import json
 import re
@@ -12,13 +12,14 @@ from db_dedup.records import Family
 
 _IDEOGRAPHS_A_WORD: Final = 2
 _MOSTLY: Final = 0.8
-"""A column is of a form if this share of its values is."""
+"""A column has a form if at least this share of its values has it."""
 
-# Scripts without spaces between words: about two characters make one.
-_UNSPACED: Final = re.compile(
+# Scripts without spaces between words: about two characters make a word.
+UNSPACED: Final = (
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff]"
 )
+_UNSPACED_CHARACTER: Final = re.compile(UNSPACED)
 _SPACED_WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _DATE: Final = re.compile(
     r"\d{4}[-/.年]\d{1,2}[-/.月]\d{1,2}.{0,20}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}.{0,20}"
@@ -37,18 +38,18 @@ _CODE: Final = re.compile(r"(?=\S*\d)[\w.:/+#-]+|[0-9a-f-]{16,}", re.IGNORECASE 
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """What the values of one column look like.
+    """A description of the values of one column.
 
     Attributes:
-        name: of the column.
-        values: how many rows of the sample have a value.
-        filled_share: of the rows of the sample that have a value, 0 to 1.
-        mean_length: of the values, in characters.
-        mean_words: of the values; two ideographs count as a word.
-        distinct: how many different values there are in the sample.
-        distinct_share: of the values, 0 to 1.
-        form: "text", or what the values are instead: "number", "date", "JSON", "link or file name", "code",
-            "flag", "binary"; "" without any value.
+        name: the name of the column.
+        values: the number of rows of the sample that have a value.
+        filled_share: the share of rows of the sample that have a value, 0 to 1.
+        mean_length: the mean length of the values, in characters.
+        mean_words: the mean number of words of the values; two ideographs count as a word.
+        distinct: the number of different values in the sample.
+        distinct_share: the share of different values among the values, 0 to 1.
+        form: "text", "number", "date", "JSON", "link or file name", "code", "flag" or "binary"; "" without
+            any value.
     """
 
     name: str
@@ -62,7 +63,7 @@ class ColumnProfile:
 
 
 def profile_column(name: str, family: Family, values: Sequence[str]) -> ColumnProfile:
-    """Judge a column by the canonical texts of a sample of its values, "" for NULL."""
+    """Describe a column by the canonical texts of a sample of its values, "" for NULL."""
     filled = [value.strip() for value in values if value.strip()]
     if not filled:
         return ColumnProfile(name, 0, 0.0, 0.0, 0.0, 0, 0.0, "")
@@ -80,9 +81,9 @@ def profile_column(name: str, family: Family, values: Sequence[str]) -> ColumnPr
 
 
 def count_words(text: str) -> float:
-    """Roughly how many words a text has, in scripts with and without spaces."""
-    unspaced = len(_UNSPACED.findall(text))
-    return unspaced / _IDEOGRAPHS_A_WORD + len(_SPACED_WORD.findall(_UNSPACED.sub(" ", text)))
+    """Return roughly how many words a text has, in scripts with and without spaces."""
+    unspaced = len(_UNSPACED_CHARACTER.findall(text))
+    return unspaced / _IDEOGRAPHS_A_WORD + len(_SPACED_WORD.findall(_UNSPACED_CHARACTER.sub(" ", text)))
 
 
 _FORM_OF_FAMILY: Final = {
@@ -115,7 +116,7 @@ _FORMS: Final[tuple[tuple[str, Callable[[str], object]], ...]] = (
 
 
 def _form(values: Iterable[str]) -> str:
-    """The first form that most values have."""
+    """Return the form of most values; "text" if no form has enough of them."""
     counted = Counter(next((name for name, matches in _FORMS if matches(value)), "text") for value in values)
     (form, count), *_ = counted.most_common(1)
     return form if form == "text" or count >= _MOSTLY * counted.total() else "text"

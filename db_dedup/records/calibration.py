@@ -2,15 +2,20 @@
 
 from dataclasses import dataclass
 
+from db_dedup.records.kinds import ExcludedKind
+
 
 @dataclass(frozen=True)
 class PairSetting:
     """The part of a rule that decides which pairs are found; the rest decides how texts are read."""
 
     radius: int
-    bands: bool
+    sketches: bool
     similarity: str
     threshold: float
+    short_threshold: float = 0.0
+    long_grams: bool = False
+    exclude_kinds: tuple[ExcludedKind, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,10 +96,10 @@ class Calibration:
         cross_validated_f1: of choosing a setting, in five folds over groups; bootstrap over groups.
         gain: by how much that exceeds the F1 of the setting now; bootstrap over groups, paired.
         is_better: the interval of the gain is above 0.
-        by_radius: radius 0 to 11, all else as now; without the bands and with them.
-        by_threshold: for each measure, proposers as now.
+        by_radius: radius 0 to 11, all else as now; without sketches and with them.
+        by_threshold: for each measure, candidate generators as now.
         by_length: the setting now, then the proposed one.
-        grid: every radius, with and without bands, every measure, thresholds in steps of 0.05.
+        grid: every radius, with and without sketches, every measure, thresholds in steps of 0.05.
     """
 
     table: str

@@ -1,7 +1,9 @@
-"""How a watched table stands: what `status` shows."""
+"""The state of a watched table: what `status` shows."""
 
 from dataclasses import dataclass
 from datetime import datetime
+
+from db_dedup.records.frames import FrameStatus
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class PastScan:
         state: "running", "finished" or "failed".
         seconds: from its start to its end, or until now.
         rows: None unless it finished; so are the three that follow, in which the answer differs from the one
-            that stood before, links of copies included.
+            that was stored before, links of exact duplicates included.
     """
 
     started_at: datetime
@@ -48,7 +50,7 @@ class PastScan:
 
 @dataclass(frozen=True)
 class TableStatus:
-    """Where a watched table stands.
+    """The state of a watched table.
 
     Attributes:
         too_little_text: rows without a fingerprint.
@@ -59,10 +61,11 @@ class TableStatus:
         triggers: "intact", "not attached", "missing", "disabled", "altered", "stale", or "unknown" where they
             cannot be looked at; `trigger_faults` says what is wrong.
         scans: the latest first.
-        hot_blocks: the block values that most rows share, copies aside.
+        hot_blocks: the block values that most rows share, exact duplicates not counted.
         answer_version: one more after each change of the answer.
         recipe_version: of the program that made the answer; None before the first finished scan.
         is_outdated: this program computes another version: the table waits for a scan.
+        frames: the frozen list; None if the settings leave no frames out.
     """
 
     table: str
@@ -95,3 +98,4 @@ class TableStatus:
     last_scan_state: str | None
     last_scan_error: str | None
     scans: tuple[PastScan, ...]
+    frames: FrameStatus | None = None

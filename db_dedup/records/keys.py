@@ -1,8 +1,9 @@
-"""How a caller names a row, and hands one over."""
+"""How a row is named: by the text of its key, or by the values that a caller hands over."""
 
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
+from typing import Final
 from uuid import UUID
 
 RowKey = str | int | Decimal | UUID | date | bytes | tuple[object, ...]
@@ -11,3 +12,6 @@ columns, in their order. A moment is a `datetime`, which is a `date`."""
 
 Record = Mapping[str, object]
 """Column name -> value; a column that is left out is NULL."""
+
+MAX_KEY_LENGTH: Final = 700
+"""Characters in a row key: what fits an InnoDB index (3,072 bytes) beside two integers."""

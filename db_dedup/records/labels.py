@@ -17,7 +17,7 @@ class PairLabel:
 
 
 @dataclass(frozen=True)
-class PairVerdict:
+class GivenLabel:
     """A label that is kept with the table, and when it was given (UTC)."""
 
     key_a: str
@@ -40,11 +40,11 @@ class JudgedTexts:
 
 
 @dataclass(frozen=True)
-class GivenVerdicts:
+class LabelOutcome:
     """What has become of some labels.
 
     Attributes:
-        kept: how many are kept as verdicts.
+        kept: how many are kept.
         faults: a sentence for each that is not.
         changes_answer: a pair has become rejected, or is so no longer.
         is_queued: the worker makes the stored answer follow; else the next scan does.

@@ -1,6 +1,11 @@
-"""Items in order, cut into pages that end by characters as well as by number: a row may hold megabytes."""
+"""Items in order, cut into lists by number, or into pages by characters as well: a row may hold megabytes.
+
+Statements to a database are cut by `dialects.batches`, which ends a list before the item that would be too
+much. A page here ends with that item, so that none is read before its page is asked for.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Final, TypeVar
 
 _Item = TypeVar("_Item")
@@ -9,13 +14,20 @@ PAGE_CHARACTERS: Final = 1_000_000
 """A page of rows ends with the row that brings it to so many."""
 
 
+def take_lists(items: Iterable[_Item], most: Callable[[], int]) -> Iterator[list[_Item]]:
+    """Yield items list by list; `most` is asked before each list how many items it may have."""
+    iterator = iter(items)
+    while some := list(islice(iterator, most())):
+        yield some
+
+
 def cut_pages(
     items: Iterable[_Item],
     length_of: Callable[[_Item], int],
     most_items: int,
     most_characters: int | None = None,
 ) -> Iterator[list[_Item]]:
-    """Items page by page; none is taken before the page that it belongs to is asked for.
+    """Yield items page by page; none is taken before the page that it belongs to is asked for.
 
     Args:
         items: in their order.

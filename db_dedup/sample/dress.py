@@ -1,4 +1,4 @@
-"""How a text is laid out and typed: the dirt that means nothing."""
+"""The layout of a text and the widths of its characters: differences without meaning."""
 
 from dataclasses import dataclass
 from random import Random
@@ -14,7 +14,7 @@ _NARROW_MARKS = str.maketrans("，！？：；", ",!?:;")
 
 @dataclass(frozen=True, slots=True)
 class Dress:
-    """White space and the widths of characters; no two dresses of a text differ in their words."""
+    """The white space and the widths of characters of a text; they never change its words."""
 
     layout: str = "plain"
     gap: str = ""
@@ -22,7 +22,7 @@ class Dress:
     narrow_marks: bool = False
 
     def put_on(self, salutation: str, sentences: tuple[str, ...], closing: str) -> str:
-        """Returns the whole text of a petition."""
+        """Return the whole text of a petition."""
         body = self.gap.join(sentences) + self.gap
         if self.layout == "lines":
             text = "\n".join(filter(None, (salutation, body, closing)))
@@ -38,7 +38,7 @@ class Dress:
 
 
 def draw_dress(rng: Random) -> Dress:
-    """Returns mostly tidy, sometimes dirty forms."""
+    """Return a random dress: mostly tidy, sometimes with odd white space or widths."""
     return Dress(
         layout=pick(rng, COMMON_LAYOUTS),
         gap=pick(rng, GAPS) if rng.random() < 0.06 else "",

@@ -1,4 +1,4 @@
-"""How one petition becomes another that is its duplicate, or only looks like one."""
+"""The edits that make from one petition a duplicate of it, or one that only looks like a duplicate."""
 
 import re
 from collections.abc import Callable
@@ -14,13 +14,13 @@ _DATE = re.compile(r"(\d{4})[年./-](\d{1,2})[月./-](\d{1,2})日?")
 _TYPING_SLIPS = "的地得在再做作已以是事和合他她它到道那哪时实有又因应像向"
 
 
-def copy_exactly(rng: Random, letter: Letter) -> Letter:
-    """The same text again, perhaps through another channel."""
+def send_again(rng: Random, letter: Letter) -> Letter:
+    """Return the same text, perhaps through another channel."""
     return replace(letter, channel=draw_channel(rng, letter.subject))
 
 
 def change_white_space(rng: Random, letter: Letter) -> Letter:
-    """Another layout, gap and width of digits; the words stay."""
+    """Return the letter with another layout, gap and width of digits; the words stay."""
     dress = letter.dress
     return replace(
         letter,
@@ -34,7 +34,7 @@ def change_white_space(rng: Random, letter: Letter) -> Letter:
 
 
 def mistype(rng: Random, letter: Letter) -> Letter:
-    """One to five ideographs dropped, doubled or mistaken, fewer in a short text."""
+    """Return the letter with one to five ideographs dropped, doubled or replaced, fewer in a short text."""
     sentences = list(letter.sentences)
     edits = 1 + int(rng.random() * min(5, sum(map(len, sentences)) // 12))
     while edits:
@@ -50,12 +50,12 @@ def mistype(rng: Random, letter: Letter) -> Letter:
 
 
 def sign_as_another(rng: Random, letter: Letter) -> Letter:
-    """A joint letter: the same text under another name, home and telephone."""
+    """Return a joint letter: the same text with another name, home and telephone."""
     return letter.swap(_new_words(rng, letter, ("name", "phone", "home")))
 
 
 def change_salutation(rng: Random, letter: Letter) -> Letter:
-    """Another title, salutation and closing; the body stays."""
+    """Return the letter with another title, salutation and closing; the body stays."""
     return replace(
         letter,
         title=write_line(rng, letter.slots, "titles"),
@@ -65,7 +65,7 @@ def change_salutation(rng: Random, letter: Letter) -> Letter:
 
 
 def mask_names(rng: Random, letter: Letter) -> Letter:
-    """The people of the text masked, each in one of the ways offices mask them."""
+    """Return the letter with its people masked, each in one of the ways in which offices mask them."""
     changes = {letter.slots["phone"]: letter.slots["phone"][:3] + "****" + letter.slots["phone"][-4:]}
     for slot in ("name", "person"):
         if name := letter.slots.get(slot):
@@ -74,14 +74,17 @@ def mask_names(rng: Random, letter: Letter) -> Letter:
 
 
 def shorten(rng: Random, letter: Letter) -> Letter:
-    """A few sentences of the middle alone; all that one letter yields begin alike, so they nest."""
+    """Return only a few sentences of the middle.
+
+    All results for one letter begin with the same sentence, so a shorter one is part of a longer one.
+    """
     start = len(letter.sentences) // 3
     length = 2 + int(rng.random() * (len(letter.sentences) // 3))
     return replace(letter, salutation="", sentences=letter.sentences[start : start + length], closing="")
 
 
 def follow_up(rng: Random, letter: Letter) -> Letter:
-    """The same again, with a paragraph that asks where the answer is."""
+    """Return the letter with a sentence more that asks for the answer."""
     line = write_line(rng, letter.slots, "followups")
     if rng.random() < 0.5:
         return replace(letter, sentences=(line, *letter.sentences))
@@ -89,7 +92,7 @@ def follow_up(rng: Random, letter: Letter) -> Letter:
 
 
 def restyle_dates(rng: Random, letter: Letter) -> Letter:
-    """The dates written in another style."""
+    """Return the letter with its dates written in another style."""
     style = pick(rng, [style for style in DATE_STYLES if style != letter.slots.date_style])
 
     def rewrite(match: re.Match[str]) -> str:
@@ -100,51 +103,54 @@ def restyle_dates(rng: Random, letter: Letter) -> Letter:
 
 
 def reorder(rng: Random, letter: Letter) -> Letter:
-    """The sentences after the first in another order."""
+    """Return the letter with the sentences after the first in another order."""
     first, *rest = letter.sentences
     shuffled = sample(rng, rest, len(rest))
     return replace(letter, sentences=(first, *(shuffled if shuffled != rest else rest[::-1])))
 
 
 def add_reference(rng: Random, letter: Letter) -> Letter:
-    """A reference number or an address on the web put behind the body."""
+    """Return the letter with a reference number or a web address after the body."""
     return replace(letter, sentences=(*letter.sentences, write_line(rng, letter.slots, "references")))
 
 
 def move_elsewhere(rng: Random, letter: Letter) -> Letter:
-    """No duplicate: the same letter word for word, about another place."""
+    """Return the same letter about another place, which is no duplicate."""
     named = tuple(slot for slot in letter.slots if slot.rstrip("23456789") in letter.subject.places)
     return letter.swap(_new_words(rng, letter, (*named, "name", "phone", "home")))
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of duplicate: what makes the copies, of which letters, and how many.
+    """A kind of duplicate: how it is made, of which letters, and how many.
 
     Attributes:
-        shapes: The shapes of letter that it suits; empty for all.
-        copies: The least and the most copies of one letter; few are likelier than many.
+        edit: makes a duplicate of a letter.
+        shapes: the shapes of letter that it is for; empty for all.
+        repeats: the least and the most duplicates of one letter; few are more frequent than many.
+        signed: the letter must have name, home and telephone in its text.
+        dated: the letter must have a date in its text.
     """
 
     edit: Callable[[Random, Letter], Letter]
     shapes: tuple[str, ...] = ()
-    copies: tuple[int, int] = (1, 3)
+    repeats: tuple[int, int] = (1, 3)
     signed: bool = False
     dated: bool = False
 
 
 _FULL = ("letter", "letter", "long", "essay")
 KINDS: dict[str, Kind] = {
-    "exact": Kind(copy_exactly, copies=(1, 4)),
+    "exact": Kind(send_again, repeats=(1, 4)),
     "whitespace": Kind(change_white_space),
     "typo": Kind(mistype),
-    "joint": Kind(sign_as_another, _FULL, copies=(2, 39), signed=True),
+    "joint": Kind(sign_as_another, _FULL, repeats=(2, 39), signed=True),
     "salutation": Kind(change_salutation, _FULL),
     "masked": Kind(mask_names, _FULL, signed=True),
-    "contained": Kind(shorten, ("long", "essay"), copies=(1, 2)),
+    "contained": Kind(shorten, ("long", "essay"), repeats=(1, 2)),
     "followup": Kind(follow_up, _FULL),
-    "dates": Kind(restyle_dates, _FULL, copies=(1, 2), dated=True),
-    "reordered": Kind(reorder, _FULL, copies=(1, 2)),
+    "dates": Kind(restyle_dates, _FULL, repeats=(1, 2), dated=True),
+    "reordered": Kind(reorder, _FULL, repeats=(1, 2)),
     "reference": Kind(add_reference, _FULL),
 }
 

@@ -1,4 +1,4 @@
-"""Petitions with known truth: which ones are duplicates, and which only look like it."""
+"""Generate petitions of which it is known which are duplicates, and which only look like duplicates."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -33,7 +33,7 @@ class Petition:
 
 @dataclass(frozen=True, slots=True)
 class TruePair:
-    """Two petitions and what joins them; `id_a` was received earlier."""
+    """A pair of petitions and its kind; `id_a` was received earlier."""
 
     id_a: int
     id_b: int
@@ -42,12 +42,13 @@ class TruePair:
 
 @dataclass(frozen=True)
 class Sample:
-    """Petitions in the order of their ids, and the truth about them.
+    """Petitions with their duplicates.
 
     Attributes:
-        pairs: Every pair of duplicates, all pairs of a family included; `kind` is a key of `KINDS`.
-        look_alikes: Pairs that are no duplicates: the same letter about another place
-            ("another_place"), the same matter in other words ("same_matter").
+        petitions: in the order of their ids.
+        pairs: every pair of duplicates, all pairs of a family included; `kind` is a key of `KINDS`.
+        look_alikes: pairs that are no duplicates: the same letter about another place ("another_place"), the
+            same matter in other words ("same_matter").
     """
 
     petitions: list[Petition]
@@ -56,13 +57,15 @@ class Sample:
 
 
 def generate_petitions(count: int, seed: int = 1, duplicate_share: float = 0.2) -> Sample:
-    """Writes petitions; equal arguments give equal ones, in every process and Python version.
+    """Write petitions; equal arguments give equal petitions in every process and Python version.
 
     Args:
-        duplicate_share: The share of petitions that repeat another one, from 0 up to but without 1.
+        count: the number of petitions.
+        seed: of the random numbers.
+        duplicate_share: the share of petitions that repeat another one, at least 0 and less than 1.
 
     Raises:
-        ValueError: `count` is negative or `duplicate_share` out of range.
+        ValueError: `count` is negative, or `duplicate_share` is out of range.
     """
     if count < 0:
         raise ValueError(f"count must be 0 or more, not {count}")
@@ -90,14 +93,14 @@ def generate_petitions(count: int, seed: int = 1, duplicate_share: float = 0.2) 
 
 
 def _write_families(rng: Random, count: int, repeats: int) -> Iterator[tuple[str, list[Letter]]]:
-    """Yields a kind and its letters; a letter that nothing resembles has the kind ""."""
+    """Yield (kind, letters) of each family; a letter without duplicates and look-alikes has the kind ""."""
     originals = count - repeats
     while repeats:
         for kind in sample(rng, list(KINDS), len(KINDS)):
-            copies = _count_copies(rng, KINDS[kind], repeats, originals)
-            if copies:
-                yield kind, _write_family(rng, kind, copies)
-                repeats -= copies
+            drawn = _count_repeats(rng, KINDS[kind], repeats, originals)
+            if drawn:
+                yield kind, _write_family(rng, kind, drawn)
+                repeats -= drawn
                 originals -= 1
     for look_alike in LOOK_ALIKES * int(originals * _LOOK_ALIKE_SHARE / 4 + 0.5):
         yield look_alike, _write_look_alikes(rng, look_alike)
@@ -106,23 +109,23 @@ def _write_families(rng: Random, count: int, repeats: int) -> Iterator[tuple[str
         yield "", [write_letter(rng, _draw_matter(rng), pick(rng, COMMON_SHAPES))]
 
 
-def _count_copies(rng: Random, kind: Kind, repeats: int, originals: int) -> int:
-    """Returns 0 when not enough repeats are left for the kind."""
-    low, high = kind.copies
+def _count_repeats(rng: Random, kind: Kind, repeats: int, originals: int) -> int:
+    """Return how many duplicates one letter gets; 0 if not enough repeats are left for the kind."""
+    low, high = kind.repeats
     if low > repeats:
         return 0
-    copies = low + int((high - low + 1) * rng.random() ** 4)
-    return min(repeats, max(copies, -(-repeats // originals)))
+    drawn = low + int((high - low + 1) * rng.random() ** 4)
+    return min(repeats, max(drawn, -(-repeats // originals)))
 
 
-def _write_family(rng: Random, kind: str, copies: int) -> list[Letter]:
+def _write_family(rng: Random, kind: str, repeats: int) -> list[Letter]:
     how = KINDS[kind]
     shape = pick(rng, how.shapes or COMMON_SHAPES)
     original = write_letter(rng, _draw_matter(rng), shape, signed=how.signed, dated=how.dated)
     letters = [original]
-    for _ in range(copies):
-        copy = how.edit(rng, original)
-        letters.append(replace(copy, received=original.received + _delay(rng, kind)))
+    for _ in range(repeats):
+        duplicate = how.edit(rng, original)
+        letters.append(replace(duplicate, received=original.received + _delay(rng, kind)))
     return letters
 
 

@@ -1,4 +1,4 @@
-"""One petition as its writer put it together, before it is written out as text."""
+"""A petition in its parts, before it is written out as a text."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from .dress import Dress, draw_dress
 from .material import Subject, Template, load_subjects, pick, sample
 from .slots import Slots
 
-# How many sentences of which pool, in this order.
+# Shape -> (pool, least, most): how many sentences of which pool, in this order.
 SHAPES: Mapping[str, tuple[tuple[str, int, int], ...]] = {
     "line": (("shorts", 1, 1),),
     "note": (("openings", 1, 1), ("facts", 1, 1), ("demands", 1, 1)),
@@ -28,13 +28,13 @@ SHAPES: Mapping[str, tuple[tuple[str, int, int], ...]] = {
         ("asides", 1, 1), ("openings", 1, 1), ("facts", 3, 7), ("complaints", 1, 2), ("demands", 1, 3),
     ),
 }  # fmt: skip
-# Out of a hundred petitions.
+# The shapes of a hundred petitions.
 COMMON_SHAPES = ("line",) * 3 + ("note",) * 30 + ("letter",) * 44 + ("long",) * 18 + ("essay",) * 5
 
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A petition in its parts; `templates` are the ones its sentences were made from."""
+    """A petition in its parts; its sentences were made from `templates`."""
 
     slots: Slots
     templates: tuple[Template, ...]
@@ -51,16 +51,16 @@ class Letter:
 
     @property
     def subject(self) -> Subject:
-        """What it is about."""
+        """The subject of the petition."""
         return self.slots.subject
 
     @property
     def content(self) -> str:
-        """The text as it arrives, dirt and all."""
+        """The whole text with its layout."""
         return self.dress.put_on(self.salutation, self.sentences, self.closing)
 
     def swap(self, changes: Mapping[str, str]) -> "Letter":
-        """Returns the letter with every old word replaced by its new one, in all parts and columns."""
+        """Return the letter with every old word replaced by its new one, in all parts and columns."""
 
         def put(text: str) -> str:
             for old, new in changes.items():
@@ -88,14 +88,15 @@ def write_letter(
     dated: bool = False,
     avoid: Collection[Template] = (),
 ) -> Letter:
-    """Writes a new petition.
+    """Write a new petition.
 
     Args:
-        slots: Whose words it uses; petitions that share them are about the same matter.
-        shape: A key of `SHAPES`.
-        signed: Name, home and telephone stand in the text for certain.
-        dated: A date stands in the text for certain.
-        avoid: Templates not to use where others are left.
+        rng: the random numbers.
+        slots: the words to use; petitions with the same slots are about the same matter.
+        shape: a key of `SHAPES`.
+        signed: put name, home and telephone into the text.
+        dated: put a date into the text.
+        avoid: templates not to use if there are others.
     """
     subject = slots.subject
     signed = signed or (shape != "line" and rng.random() < 0.15)
@@ -124,23 +125,23 @@ def write_letter(
 
 
 def write_line(rng: Random, slots: Slots, pool: str) -> str:
-    """Writes one sentence of the pool."""
+    """Write one sentence of the pool."""
     return slots.fill(pick(rng, slots.subject.pools[pool]).choose(rng))
 
 
 def write_salutation(rng: Random, slots: Slots) -> str:
-    """Writes a salutation, or "" as many petitioners do."""
+    """Write a salutation, or "" as many petitioners do."""
     return write_line(rng, slots, "salutations") if rng.random() < 0.65 else ""
 
 
 def write_closing(rng: Random, slots: Slots, signed: bool) -> str:
-    """Writes thanks or, when signed, a signature, or "" as many petitioners do."""
+    """Write thanks, a signature if `signed`, or "" as many petitioners do."""
     pool = "signatures" if signed and rng.random() < 0.6 else "closings"
     return write_line(rng, slots, pool) if rng.random() < 0.6 else ""
 
 
 def draw_channel(rng: Random, subject: Subject) -> str | None:
-    """Returns how a petition came in, now and then unknown."""
+    """Return the channel of a petition, sometimes None for an unknown one."""
     return _or_none(rng, pick(rng, subject.pools["channels"]).choose(rng), 0.05)
 
 
@@ -156,7 +157,7 @@ def _choose_templates(
 
 
 def _write_aside(rng: Random, slots: Slots) -> list[str]:
-    """Returns sentences on a second matter in the same place."""
+    """Return sentences about a second matter in the same place."""
     other = Slots(rng, pick(rng, load_subjects()), slots.received)
     other.update(slots)
     return [other.fill(template.choose(rng)) for template in _choose_templates(rng, other.subject, "aside")]

@@ -1,4 +1,4 @@
-"""The sentence material: one TOML file per subject, and `common.toml`, which fits them all."""
+"""The templates of the sentences: one TOML file for each subject, and `common.toml` for all of them."""
 
 import re
 import tomllib
@@ -15,12 +15,12 @@ Templates = tuple["Template", ...]
 
 
 def pick(rng: Random, items: Sequence[T]) -> T:
-    """Returns one of `items`; unlike `choice`, the same one in every Python version."""
+    """Return one of `items`; unlike `choice`, the same one in every Python version."""
     return items[int(rng.random() * len(items))]
 
 
 def sample(rng: Random, items: Sequence[T], count: int) -> list[T]:
-    """Returns `count` different items (or all, when there are fewer) in random order."""
+    """Return `count` different items (or all, if there are fewer) in random order."""
     drawn = list(items)
     count = min(count, len(drawn))
     for i in range(count):
@@ -35,25 +35,25 @@ class Template:
     __slots__ = ("_choices", "_frame")
 
     def __init__(self, text: str) -> None:
-        """Parses the text; choices do not nest, slots may stand inside them."""
+        """Parse the text; a choice cannot contain another one, but it can contain slots."""
         parts = re.split(r"\(([^()]*)\)", text)
         self._frame = "%s".join(part.replace("%", "%%") for part in parts[::2])
         self._choices = [(part.split("|"), part.count("|") + 1) for part in parts[1::2]]
 
     def choose(self, rng: Random) -> str:
-        """Returns the sentence with its choices made and its slots still open."""
+        """Return the sentence with its choices made and its slots still open."""
         random = rng.random
         return self._frame % tuple([words[int(random() * size)] for words, size in self._choices])
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What people petition about.
+    """A subject of petitions.
 
     Attributes:
-        pools: The templates by their part in a petition (titles, openings, facts, ...).
-        words: The templates that fill each slot.
-        places: The slots that say where it happened.
+        pools: part of a petition (titles, openings, facts, ...) -> its templates.
+        words: slot -> the templates that fill it.
+        places: the slots that name a place.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Subject:
 
 @cache
 def load_subjects() -> tuple[Subject, ...]:
-    """Returns all subjects, each with the common material mixed in, in the order of their files."""
+    """Return all subjects, each with the common templates added, in the order of their files."""
     folder = files(__package__)
     common = _read(folder / "common.toml")
     paths = sorted((folder / "subjects").iterdir(), key=lambda path: path.name)

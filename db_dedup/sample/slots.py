@@ -12,14 +12,14 @@ _SLOT = re.compile(r"\{([^{}]*)\}")
 
 
 class Slots(dict[str, str]):
-    """Fills the slots of one petition, so that each named one says the same throughout.
+    """The words in the slots of one petition; a named slot has the same word everywhere.
 
-    A slot is a word of the subject (`{estate}`, or `{estate2}` for another one), a kind of date or
-    number (`{date}`, `{phone}`), or a range such as `{2-9}`, which is drawn afresh every time.
+    A slot is a word of the subject (`{estate}`, or `{estate2}` for another one), a kind of date or number
+    (`{date}`, `{phone}`), or a range such as `{2-9}`, which is drawn again every time.
     """
 
     def __init__(self, rng: Random, subject: Subject, received: datetime) -> None:
-        """Starts with every slot open; dates lie before `received`."""
+        """Begin with every slot open; all dates will be before `received`."""
         super().__init__()
         self.rng = rng
         self.subject = subject
@@ -27,14 +27,14 @@ class Slots(dict[str, str]):
         self.date_style = pick(rng, DATE_STYLES)
 
     def __missing__(self, slot: str) -> str:
-        """Draws a slot when it is first asked for; ranges are never kept."""
+        """Draw the word of a slot when it is first used; a number from a range is not kept."""
         if slot[0].isdigit():
             return self._number(slot)
         value = self[slot] = self.draw(slot)
         return value
 
     def draw(self, slot: str) -> str:
-        """Returns a new value for the slot, whatever it said before."""
+        """Return a new word for the slot, without regard to its present word."""
         if slot[0].isdigit():
             return self._number(slot)
         slot = slot.rstrip("23456789")
@@ -44,7 +44,7 @@ class Slots(dict[str, str]):
         return _SLOT.sub(lambda match: self.draw(match[1]), text) if "{" in text else text
 
     def fill(self, text: str) -> str:
-        """Returns the text with its slots filled."""
+        """Return the text with its slots filled."""
         return text.format_map(self) if "{" in text else text
 
     def _number(self, bounds: str) -> str:

@@ -13,18 +13,18 @@ from typing import Any, Final
 
 from db_dedup.errors import SchemaMissingError
 
-FORMAT: Final = 2
+FORMAT: Final = 4
 
 Definition = dict[str, Any]
 
 
 def definition_text(settings: Mapping[str, Any], recipe_version: int) -> str:
-    """Settings as they are stored, in today's format."""
+    """Return settings as they are stored, in today's format."""
     return json.dumps({"format": FORMAT, "recipe_version": recipe_version, **settings}, ensure_ascii=False)
 
 
 def read_definition(text: str, table: str) -> Definition:
-    """A stored definition of any format, as of today's.
+    """Return a stored definition of any format in today's format.
 
     Raises:
         SchemaMissingError: a newer version of the program has stored it.
@@ -32,14 +32,17 @@ def read_definition(text: str, table: str) -> Definition:
     document: Definition = json.loads(text)
     if _format(document) > FORMAT:
         raise SchemaMissingError(
-            f"the settings of {table!r} are stored in format {_format(document)}, "
-            f"this version of db-dedup knows formats up to {FORMAT}: upgrade db-dedup"
+            "the settings of {table!r} are stored in format {stored}, "
+            "this version of db-dedup knows formats up to {newest}: upgrade db-dedup",
+            table=table,
+            stored=_format(document),
+            newest=FORMAT,
         )
     return rewritten(document, FORMAT)
 
 
 def rewritten(document: Mapping[str, Any], target: int) -> Definition:
-    """A definition in a later format, step by step; one that is of the target or newer stays as it is."""
+    """Return a definition in a later format; one of the target format or a newer one stays as it is."""
     document = dict(document)
     for number in range(_format(document), target):
         document = {**_STEPS[number](document), "format": number + 1}
@@ -56,6 +59,23 @@ def _resolve_rule(document: Definition) -> Definition:
     rule = {name: value if document[name] is None else document[name] for name, value in preset.items()}
     settings = {name: value for name, value in document.items() if name not in rule}
     return {"format": 2, "recipe_version": 1, **settings, "preset": None, **rule}
+
+
+def _rename_bands(document: Definition) -> Definition:
+    """Format 2 called the setting `sketches` by the name of a part of a sketch: `bands`."""
+    return {"sketches" if name == "bands" else name: value for name, value in document.items()}
+
+
+def _add_settings_of_4(document: Definition) -> Definition:
+    """Format 3 had no frames, no kinds of pairs, and one threshold for texts of all lengths."""
+    added = {
+        "frames": False,
+        "short_threshold": 0.0,
+        "long_grams": False,
+        "exclude_kinds": [],
+        "frame_drift": "rebuild",
+    }
+    return {**document, **added}
 
 
 _PRESETS_OF_FORMAT_1: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -79,5 +99,9 @@ _PRESETS_OF_FORMAT_1: Final[Mapping[str, Mapping[str, Any]]] = {
     },
 }
 
-_STEPS: Final[Mapping[int, Callable[[Definition], Definition]]] = {1: _resolve_rule}
+_STEPS: Final[Mapping[int, Callable[[Definition], Definition]]] = {
+    1: _resolve_rule,
+    2: _rename_bands,
+    3: _add_settings_of_4,
+}
 """Format -> what makes the next format of it."""

@@ -1,21 +1,18 @@
-"""What holds our tables: the schema of our own, where there is one, and the table that names the revision."""
+"""What our tables need before they are made: our schema, where there is one, and the version table."""
 
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import Column, MetaData, String, Table
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import ExecutableDDLElement
 from sqlalchemy.sql.compiler import DDLCompiler
 
-from db_dedup.schema.names import Namespace
-
-_MARK: Final = "Made by db_dedup"
-_SQL: Final = Path(__file__).with_name("sql")
+from db_dedup.dialects import named_dialect
+from db_dedup.records.names import Namespace
 
 
 def version_table(namespace: Namespace) -> Table:
-    """The table in which Alembic keeps our revision: never the host's."""
+    """Return the table in which Alembic keeps our revision; a host's Alembic has its own."""
     return Table(
         namespace.name("alembic_version"),
         MetaData(),
@@ -44,21 +41,11 @@ class DropOurSchema(ExecutableDDLElement):
         self.schema = schema
 
 
-@compiles(CreateOurSchema, "postgresql")
+@compiles(CreateOurSchema)
 def _create_schema(element: CreateOurSchema, compiler: DDLCompiler, **_: Any) -> str:
-    return _statement("create_schema", element.schema, compiler)
+    return named_dialect(compiler.dialect.name).create_schema(element.schema, compiler)
 
 
-@compiles(DropOurSchema, "postgresql")
+@compiles(DropOurSchema)
 def _drop_schema(element: DropOurSchema, compiler: DDLCompiler, **_: Any) -> str:
-    return _statement("drop_schema", element.schema, compiler)
-
-
-def _statement(job: str, schema: str, compiler: DDLCompiler) -> str:
-    text = (_SQL / f"{job}.sql").read_text(encoding="utf-8").strip()
-    literal = compiler.sql_compiler.render_literal_value
-    return text.format(
-        name=compiler.preparer.quote_schema(schema),
-        name_text=literal(schema, String()),
-        mark=literal(_MARK, String()),
-    )
+    return named_dialect(compiler.dialect.name).drop_schema(element.schema, compiler)

@@ -7,7 +7,7 @@ migration gets `op` and the namespace as arguments.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import StringIO
-from typing import Any, Final
+from typing import Any
 
 from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext, RevisionStep
@@ -16,11 +16,11 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.schema import DropTable, SchemaItem
 
+from db_dedup.dialects import dialect_for, dialect_names, named_dialect
 from db_dedup.errors import ConfigError, InvalidArgumentError, SchemaMissingError, UnknownNameError
 from db_dedup.progress import NullProgress, Progress
+from db_dedup.records.names import Namespace, view_name
 from db_dedup.schema.home import CreateOurSchema, DropOurSchema, version_table
-from db_dedup.schema.locks import COMMITS_DDL, schema_lock
-from db_dedup.schema.names import Namespace, view_name
 from db_dedup.schema.revisions import BASE, head_revision, steps_down, steps_up
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.views import FIXED_VIEWS, CreateView, DropView
@@ -38,8 +38,6 @@ __all__ = [
 
 IncludeName = Callable[[str | None, str, Mapping[Any, str | None]], bool]
 
-_DIALECTS: Final = ("mariadb", "mysql", "postgresql", "sqlite")
-
 
 def upgrade(connection: Connection, namespace: Namespace, progress: Progress | None = None) -> None:
     """Make or update our schema, tables and fixed views; nothing is done where they are up to date, but for
@@ -55,7 +53,7 @@ def upgrade(connection: Connection, namespace: Namespace, progress: Progress | N
         DatabaseUnavailableError: another upgrade takes too long.
     """
     progress = progress or NullProgress()
-    with schema_lock(connection, namespace):
+    with dialect_for(connection).schema_lock(connection, namespace):
         current = current_revision(connection, namespace)
         if current is None:
             _clear_the_way(connection, namespace)
@@ -69,7 +67,7 @@ def upgrade(connection: Connection, namespace: Namespace, progress: Progress | N
 
 
 def upgrade_sql(database: str, namespace: Namespace) -> str:
-    """The SQL that `upgrade` would run on an empty database, to be run by hand.
+    """Return the SQL that `upgrade` would run on an empty database, to be run by hand.
 
     Args:
         database: its URL, or the name of a dialect. No connection is made.
@@ -90,7 +88,7 @@ def upgrade_sql(database: str, namespace: Namespace) -> str:
             "as_sql": True,
             "literal_binds": True,
             "output_buffer": buffer,
-            "transactional_ddl": dialect not in COMMITS_DDL,
+            "transactional_ddl": not named_dialect(dialect).capabilities.commits_ddl,
             "fn": lambda *_: steps,
         },
     )
@@ -109,7 +107,7 @@ def downgrade(connection: Connection, namespace: Namespace, revision: str) -> No
     Raises:
         UnknownNameError: there is no such revision.
     """
-    with schema_lock(connection, namespace):
+    with dialect_for(connection).schema_lock(connection, namespace):
         current = current_revision(connection, namespace)
         if current is None:
             return
@@ -120,7 +118,7 @@ def downgrade(connection: Connection, namespace: Namespace, revision: str) -> No
 
 
 def uninstall(connection: Connection, namespace: Namespace, view_names: Iterable[str] = ()) -> list[str]:
-    """Drop everything that `upgrade` made, whatever its state, and nothing where it never ran.
+    """Drop everything that `upgrade` made, in whatever state it is; do nothing where `upgrade` never ran.
 
     Triggers on the user's tables are not of this kind: detach the tables first. The caller commits.
 
@@ -132,7 +130,7 @@ def uninstall(connection: Connection, namespace: Namespace, view_names: Iterable
     Returns:
         The names of the views and tables that were there and are gone.
     """
-    with schema_lock(connection, namespace):
+    with dialect_for(connection).schema_lock(connection, namespace):
         if not is_installed(connection, namespace):
             return []
         before = _relations(connection, namespace)
@@ -144,13 +142,15 @@ def uninstall(connection: Connection, namespace: Namespace, view_names: Iterable
 
 
 def current_revision(connection: Connection, namespace: Namespace) -> str | None:
-    """The revision of our tables in this database; None where there are none."""
+    """Return the revision of our tables in this database; None where there are none."""
     return MigrationContext.configure(connection, opts=_options(namespace)).get_current_revision()
 
 
 def is_installed(connection: Connection, namespace: Namespace) -> bool:
-    """Whether there is anything of ours. A version table that names a revision and has none of our tables
-    beside it is that of another program."""
+    """Return whether anything of ours exists.
+
+    A version table that names a revision, without any of our tables, belongs to another program.
+    """
     there = _relations(connection, namespace)
     if str(version_table(namespace).name) not in there:
         return False
@@ -159,14 +159,14 @@ def is_installed(connection: Connection, namespace: Namespace) -> bool:
 
 
 def is_current(connection: Connection, namespace: Namespace) -> bool:
-    """Our tables are there, of the revision that this version needs."""
+    """Return whether our tables are of the revision that this version needs."""
     return current_revision(connection, namespace) == head_revision()
 
 
 def installed_names(
     connection: Connection, namespace: Namespace, view_names: Iterable[str] = ()
 ) -> list[str]:
-    """The names of what `uninstall` would drop."""
+    """Return the names of what `uninstall` would drop."""
     if not is_installed(connection, namespace):
         return []
     tables = our_tables(namespace).metadata.tables.values()
@@ -176,22 +176,24 @@ def installed_names(
 
 
 def missing_tables(connection: Connection, namespace: Namespace) -> list[str]:
-    """The names of our tables that should be there and are not."""
+    """Return the names of our tables that should exist and do not."""
     tables = our_tables(namespace).metadata.tables.values()
     return sorted({str(table.name) for table in tables} - _relations(connection, namespace))
 
 
 def missing_views(connection: Connection, namespace: Namespace) -> list[str]:
-    """The names of the fixed views that should be there and are not; `upgrade` makes them."""
+    """Return the names of the fixed views that should exist and do not; `upgrade` makes them."""
     there = _relations(connection, namespace)
     return [name for name in map(namespace.name, FIXED_VIEWS) if name not in there]
 
 
 def include_name(namespace: Namespace) -> IncludeName:
-    """A function for the `include_name` option of a host's Alembic, whose autogenerate then overlooks us."""
+    """Return a function for the `include_name` option of a host's Alembic: its autogenerate then ignores
+    us."""
     if not isinstance(namespace, Namespace):
         raise InvalidArgumentError(
-            f"namespace should be the namespace of a Database, not a {type(namespace).__name__}"
+            "namespace should be the namespace of a Database, not a {given_type}",
+            given_type=type(namespace).__name__,
         )
     ours = {table.name for table in our_tables(namespace).metadata.tables.values()}
     ours |= {version_table(namespace).name, *(namespace.name(base) for base in FIXED_VIEWS)}
@@ -227,10 +229,10 @@ def _run(context: MigrationContext, namespace: Namespace) -> None:
 
 
 class _KeyedOperations(Operations):
-    """Alembic's operations, which on MySQL and MariaDB make no table without a primary key.
+    """Alembic's operations, which make no table without a primary key where DDL commits at once.
 
-    A server may be set to refuse one (`sql_require_primary_key`), also where a later migration gives the
-    table a key of its own.
+    A server of MySQL may be set to refuse one (`sql_require_primary_key`), also where a later migration gives
+    the table a key of its own.
     """
 
     def create_table(self, table_name: str, *columns: SchemaItem, **options: Any) -> Table:
@@ -238,7 +240,7 @@ class _KeyedOperations(Operations):
         has_key = any(
             getattr(item, "primary_key", False) or isinstance(item, PrimaryKeyConstraint) for item in columns
         )
-        if self.get_context().dialect.name in COMMITS_DDL and not has_key:
+        if named_dialect(self.get_context().dialect.name).capabilities.commits_ddl and not has_key:
             columns = (Column("id", BigInteger, primary_key=True), *columns)
         return super().create_table(table_name, *columns, **options)
 
@@ -252,8 +254,8 @@ def _dialect_name(database: str) -> str:
         name = make_url(database).get_backend_name() if "://" in database else database
     except ArgumentError:
         raise ConfigError("this is no database URL: postgresql://user@host/name") from None
-    if name not in _DIALECTS:
-        raise UnknownNameError("database", name, _DIALECTS)
+    if name not in dialect_names():
+        raise UnknownNameError("database", name, dialect_names())
     return name
 
 
@@ -272,9 +274,9 @@ def _restore_views(connection: Connection, namespace: Namespace) -> None:
 
 
 def _clear_the_way(connection: Connection, namespace: Namespace) -> None:
-    """Drop what an upgrade has left that broke off where it could not be rolled back: tables without a row.
+    """Drop the empty tables that an upgrade left which failed where DDL cannot be rolled back.
 
-    Our names were free when the version table was made, so that tables beside it are ours.
+    Our names were free when the version table was made, so the tables are ours.
     """
     tables = our_tables(namespace).metadata.tables.values()
     relations = _relations(connection, namespace)
@@ -285,8 +287,9 @@ def _clear_the_way(connection: Connection, namespace: Namespace) -> None:
         )
         if taken:
             raise ConfigError(
-                f"{taken[0]} is there already and was not made by db_dedup: "
-                f"set another `schema` or `prefix` under [database]"
+                "{relation} is there already and was not made by db_dedup: "
+                "set another `schema` or `prefix` under [database]",
+                relation=taken[0],
             )
         return
     for table in tables:
@@ -295,9 +298,12 @@ def _clear_the_way(connection: Connection, namespace: Namespace) -> None:
             and connection.execute(select(literal(1)).select_from(table).limit(1)).first()
         ):
             raise SchemaMissingError(
-                f"{version} names no revision, although {table.name} holds rows, so nothing is changed: "
-                f"write the revision that made our tables into it (the newest is {head_revision()}), or run "
-                f"`db-dedup uninstall` to drop them"
+                "{version_table} names no revision, although {table} holds rows, so nothing is changed: "
+                "write the revision that made our tables into it (the newest is {newest}), or run "
+                "`db-dedup uninstall` to drop them",
+                version_table=version,
+                table=table.name,
+                newest=head_revision(),
             )
     _drop_tables(connection, namespace)
 

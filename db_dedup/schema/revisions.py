@@ -13,17 +13,17 @@ BASE = "base"
 
 
 def head_revision() -> str:
-    """The revision that this version of the program needs."""
+    """Return the revision that this version of the program needs."""
     return known_revisions()[0]
 
 
 def known_revisions() -> list[str]:
-    """All revisions, the newest first."""
+    """Return all revisions, the newest first."""
     return [script.revision for script in _scripts().walk_revisions()]
 
 
 def steps_up(current: str | None) -> list[RevisionStep]:
-    """What leads from a revision (None: from nothing) to the newest.
+    """Return the steps from a revision (None: from nothing) to the newest.
 
     Raises:
         SchemaMissingError: the revision is none of ours.
@@ -32,7 +32,7 @@ def steps_up(current: str | None) -> list[RevisionStep]:
 
 
 def steps_down(current: str, target: str) -> list[RevisionStep]:
-    """What leads from a revision back to an older one, or to BASE.
+    """Return the steps from a revision back to an older one, or to BASE.
 
     Raises:
         SchemaMissingError: the current revision is none of ours.
@@ -47,7 +47,8 @@ def steps_down(current: str, target: str) -> list[RevisionStep]:
 def _check_current(revision: str | None) -> str | None:
     if revision is not None and revision not in known_revisions():
         raise SchemaMissingError(
-            f"the tables are of revision {revision!r}, which this version does not know: upgrade db-dedup"
+            "the tables are of revision {revision!r}, which this version does not know: upgrade db-dedup",
+            revision=revision,
         )
     return revision
 

@@ -1,4 +1,4 @@
-"""Our tables, as SQLAlchemy Core sees them. `migrations/` makes them; a test holds the two equal."""
+"""Our tables in SQLAlchemy Core. `migrations/` makes them; a test checks that both are the same."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,7 +19,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from db_dedup.schema.names import Namespace
+from db_dedup.records.names import Namespace
 from db_dedup.schema.types import (
     Digest,
     ExactText,
@@ -33,11 +33,10 @@ from db_dedup.schema.types import (
     Timestamp,
 )
 
-__all__ = ["BLOCK_SHIFTS", "TABLE_OPTIONS", "Namespace", "Tables", "block_expression", "our_tables"]
-
 BLOCK_SHIFTS: Final = (48, 32, 16, 0)
 
-# Queue and pairs need transactions, whatever engine the server falls back on.
+# Queue and pairs need transactions, whatever engine the server takes by default. SQLAlchemy leaves out the
+# options of other dialects. Released migrations use this constant.
 TABLE_OPTIONS: Final[dict[str, Any]] = {"mysql_engine": "InnoDB", "mariadb_engine": "InnoDB"}
 
 
@@ -55,20 +54,21 @@ class Tables:
     dead_change: Table
     verdict: Table
     scan: Table
+    frame_list: Table
 
 
 def block_expression(shift: int) -> str:
-    """SQL of a block column, alike in all dialects.
+    """Return the SQL of a block column, the same in all dialects.
 
-    A copy has no blocks: its class is found through the row it copies, so that a million equal rows are not a
-    million candidates.
+    An exact duplicate has no blocks. It is found through its canonical row, so that a million equal rows are
+    not a million candidates.
     """
     return f"CASE WHEN copy_of IS NULL THEN (fingerprint >> {shift}) & 65535 END"
 
 
 @lru_cache(maxsize=16)
 def our_tables(namespace: Namespace) -> Tables:
-    """The tables of one namespace."""
+    """Return the tables of one namespace."""
     metadata = MetaData(schema=namespace.schema)
     return Tables(
         namespace,
@@ -81,6 +81,7 @@ def our_tables(namespace: Namespace) -> Tables:
         _dead_change(metadata, namespace),
         _verdict(metadata, namespace),
         _scan(metadata, namespace),
+        _frame_list(metadata, namespace),
     )
 
 
@@ -149,6 +150,9 @@ def _pair(metadata: MetaData, names: Namespace) -> Table:
         Column("distance", SmallInteger, nullable=False),
         Column("similarity", Double),
         Column("found_at", Timestamp, nullable=False),
+        Column("kind", SmallInteger),
+        Column("contained_id", RowId),
+        Column("other_place", Boolean),
         **TABLE_OPTIONS,
     )
     Index(names.name("pair_id_b"), table.c.id_b)
@@ -156,7 +160,7 @@ def _pair(metadata: MetaData, names: Namespace) -> Table:
 
 
 def _band(metadata: MetaData, names: Namespace) -> Table:
-    # The table is its index where the database can do that.
+    # The index of sketches. The table is its own index where the database can do that.
     return Table(
         names.name("band"),
         metadata,
@@ -197,7 +201,7 @@ def _dead_change(metadata: MetaData, names: Namespace) -> Table:
 
 
 def _verdict(metadata: MetaData, names: Namespace) -> Table:
-    # By the digests of the two texts, so that a verdict ends by itself when either text changes.
+    # People's labels, by the digests of the two texts: a label no longer holds once either text changes.
     return Table(
         names.name("verdict"),
         metadata,
@@ -208,6 +212,22 @@ def _verdict(metadata: MetaData, names: Namespace) -> Table:
         Column("key_b", KeyText, nullable=False),
         Column("is_duplicate", Boolean, nullable=False),
         Column("decided_at", Timestamp, nullable=False),
+        **TABLE_OPTIONS,
+    )
+
+
+def _frame_list(metadata: MetaData, names: Namespace) -> Table:
+    # Hashes of the frame grams that a recipe leaves out: measured once, before its first page.
+    return Table(
+        names.name("frame_list"),
+        metadata,
+        Column("table_id", Integer, primary_key=True, autoincrement=False),
+        Column("recipe", Integer, primary_key=True, autoincrement=False),
+        Column("digest", ExactText(64), nullable=False),
+        Column("row_count", RowId, nullable=False),
+        Column("sample_count", Integer, nullable=False),
+        Column("grams", LongText, nullable=False),
+        Column("measured_at", Timestamp, nullable=False),
         **TABLE_OPTIONS,
     )
 

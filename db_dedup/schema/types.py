@@ -1,28 +1,28 @@
-"""Column types that hide what differs by dialect."""
+"""Column types and expressions of our tables. How a database writes them is asked of its dialect."""
 
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, DateTime, Dialect, Integer, LargeBinary, String, TypeDecorator, Uuid
-from sqlalchemy.dialects import mysql
+from sqlalchemy import BigInteger, DateTime, Dialect, LargeBinary, String, TypeDecorator
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler, TypeCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
+from db_dedup.dialects import named_dialect
+from db_dedup.dialects.capabilities import ColumnTypes
+from db_dedup.records.keys import MAX_KEY_LENGTH
+
 _SIGN_BIT = 1 << 63
 _MODULUS = 1 << 64
 
-MAX_KEY_LENGTH: Final = 700
-"""Characters in a row key: what fits an InnoDB index (3,072 bytes) beside two integers."""
-
 
 def to_signed(fingerprint: int) -> int:
-    """The BIGINT with the same 64 bits as an unsigned fingerprint."""
+    """Return the BIGINT with the same 64 bits as an unsigned fingerprint."""
     return fingerprint - _MODULUS if fingerprint >= _SIGN_BIT else fingerprint
 
 
 def to_unsigned(stored: int) -> int:
-    """The fingerprint with the same 64 bits as a stored BIGINT."""
+    """Return the fingerprint with the same 64 bits as a stored BIGINT."""
     return stored & (_MODULUS - 1)
 
 
@@ -44,68 +44,43 @@ class Fingerprint(TypeDecorator[int]):
 class ExactText(String):
     """Text that compares by its characters: values are equal only if they are the same, blanks included.
 
-    With a length it holds that many characters, else any text. The collation is binary and does not pad:
-    SQLite's default, "C" in PostgreSQL; MariaDB and MySQL have a name each.
+    With a length it holds that many characters, else any text.
     """
 
 
-@compiles(ExactText)
-def _plain_type(type_: ExactText, compiler: TypeCompiler, **_: Any) -> str:  # noqa: ARG001
-    return f"VARCHAR({type_.length})" if type_.length else "TEXT"
+class _RowId(BigInteger):
+    """A number that the database gives a row, and that other rows refer to."""
 
 
-@compiles(ExactText, "postgresql")
-def _postgresql_type(type_: ExactText, compiler: TypeCompiler, **kw: Any) -> str:
-    return f'{_plain_type(type_, compiler, **kw)} COLLATE "C"'
+class _Digest(LargeBinary):
+    """16 bytes."""
 
 
-@compiles(ExactText, "mysql", "mariadb")
-def _mysql_type(type_: ExactText, compiler: TypeCompiler, **_: Any) -> str:
-    # A mysql:// URL may lead to a MariaDB server, which only the connected dialect knows.
-    is_mariadb = getattr(compiler.dialect, "is_mariadb", False)
-    collation = "utf8mb4_nopad_bin" if is_mariadb else "utf8mb4_0900_bin"
-    base = f"VARCHAR({type_.length})" if type_.length else "LONGTEXT"
-    return f"{base} CHARACTER SET utf8mb4 COLLATE {collation}"
+class _Sketch(LargeBinary):
+    """Eight bytes a value: 24 MinHash bands, and up to two thousand passage hashes."""
+
+
+class _Timestamp(DateTime):
+    """A moment in UTC, without a time zone, to the microsecond."""
+
+
+class _Nonce(BigInteger):
+    """The type of `NewNonce`; no value of it is ever read or written by us."""
 
 
 KeyText: Final = ExactText(MAX_KEY_LENGTH)
 LongText: Final = ExactText()
-
-# SQLite numbers rows only in a column that is exactly INTEGER.
-RowId: Final = BigInteger().with_variant(Integer, "sqlite")
-
-Digest: Final = LargeBinary(16).with_variant(mysql.BINARY(16), "mysql", "mariadb")
-
-# Eight bytes a value: 24 bands, and up to two thousand passages.
-Sketch: Final = LargeBinary().with_variant(mysql.BLOB(), "mysql", "mariadb")
-
-# Always UTC, without a zone, to the microsecond.
-Timestamp: Final = DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
-
-
-# No number that counts: a sequence would change the lastval() of the user's session.
-Nonce: Final = BigInteger().with_variant(Uuid(), "postgresql")
+RowId: Final = _RowId()
+Digest: Final = _Digest(16)
+Sketch: Final = _Sketch()
+Timestamp: Final = _Timestamp()
+Nonce: Final = _Nonce()
 
 
 class NewNonce(FunctionElement[Any]):
-    """What keeps two rows of our queue apart that are alike otherwise; no session's state changes by it."""
+    """A value that no other row of our queue has; it changes no state of the session."""
 
     inherit_cache = True
-
-
-@compiles(NewNonce, "sqlite")
-def _sqlite_nonce(_element: NewNonce, _compiler: SQLCompiler, **_: Any) -> str:
-    return "random()"
-
-
-@compiles(NewNonce, "postgresql")
-def _postgresql_nonce(_element: NewNonce, _compiler: SQLCompiler, **_: Any) -> str:
-    return "gen_random_uuid()"
-
-
-@compiles(NewNonce, "mysql", "mariadb")
-def _mysql_nonce(_element: NewNonce, _compiler: SQLCompiler, **_: Any) -> str:
-    return "uuid_short() & 9223372036854775807"
 
 
 class UtcNow(FunctionElement[datetime]):
@@ -115,16 +90,45 @@ class UtcNow(FunctionElement[datetime]):
     type = Timestamp
 
 
-@compiles(UtcNow, "sqlite")
-def _sqlite_now(_element: UtcNow, _compiler: SQLCompiler, **_: Any) -> str:
-    return "strftime('%Y-%m-%d %H:%M:%f', 'now') || '000'"
+@compiles(ExactText)
+def _exact_text(type_: ExactText, compiler: TypeCompiler, **_: Any) -> str:
+    return named_dialect(compiler.dialect.name).exact_text(type_.length, compiler.dialect)
 
 
-@compiles(UtcNow, "postgresql")
-def _postgresql_now(_element: UtcNow, _compiler: SQLCompiler, **_: Any) -> str:
-    return "clock_timestamp() AT TIME ZONE 'UTC'"
+@compiles(_RowId)
+def _row_id(_type: _RowId, compiler: TypeCompiler, **_: Any) -> str:
+    return _declared(compiler).row_id
 
 
-@compiles(UtcNow, "mysql", "mariadb")
-def _mysql_now(_element: UtcNow, _compiler: SQLCompiler, **_: Any) -> str:
-    return "UTC_TIMESTAMP(6)"
+@compiles(_Digest)
+def _digest(_type: _Digest, compiler: TypeCompiler, **_: Any) -> str:
+    return _declared(compiler).digest
+
+
+@compiles(_Sketch)
+def _sketch(_type: _Sketch, compiler: TypeCompiler, **_: Any) -> str:
+    return _declared(compiler).sketch
+
+
+@compiles(_Timestamp)
+def _timestamp(_type: _Timestamp, compiler: TypeCompiler, **_: Any) -> str:
+    return _declared(compiler).timestamp
+
+
+@compiles(_Nonce)
+def _nonce(_type: _Nonce, compiler: TypeCompiler, **_: Any) -> str:
+    return _declared(compiler).nonce
+
+
+@compiles(NewNonce)
+def _new_nonce(_element: NewNonce, compiler: SQLCompiler, **_: Any) -> str:
+    return _declared(compiler).new_nonce
+
+
+@compiles(UtcNow)
+def _utc_now(_element: UtcNow, compiler: SQLCompiler, **_: Any) -> str:
+    return _declared(compiler).utc_now
+
+
+def _declared(compiler: SQLCompiler | TypeCompiler) -> ColumnTypes:
+    return named_dialect(compiler.dialect.name).column_types

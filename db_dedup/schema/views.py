@@ -16,10 +16,12 @@ from sqlalchemy import (
     Select,
     TableClause,
     and_,
+    case,
     column,
     false,
     func,
     literal_column,
+    null,
     select,
     table,
     union_all,
@@ -28,14 +30,16 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import ExecutableDDLElement
 from sqlalchemy.sql.compiler import DDLCompiler
 
-from db_dedup.schema.names import Namespace
+from db_dedup.records.kinds import KINDS
+from db_dedup.records.names import Namespace
 from db_dedup.schema.tables import Tables, our_tables
 
 AnySelect = Select[Any] | CompoundSelect[Any]
 
 
 def duplicate_pairs(tables: Tables) -> AnySelect:
-    """Each confirmed pair once, the earlier-received row first, and each copy's link to the row it copies."""
+    """Select each confirmed pair once, the earlier-received row first, and each link of an exact
+    duplicate."""
     watched, pair = tables.watched_table.alias("watched"), tables.pair.alias("pair")
     a, b = tables.fingerprint.alias("a"), tables.fingerprint.alias("b")
     pairs = (
@@ -46,6 +50,11 @@ def duplicate_pairs(tables: Tables) -> AnySelect:
             pair.c.distance.label("distance"),
             pair.c.similarity.label("similarity"),
             pair.c.found_at.label("found_at"),
+            case(*((pair.c.kind == number, name) for number, name in enumerate(KINDS))).label("kind"),
+            case(
+                (pair.c.contained_id == a.c.id, a.c.row_key), (pair.c.contained_id == b.c.id, b.c.row_key)
+            ).label("contained_key"),
+            pair.c.other_place.label("other_place"),
         )
         .select_from(pair)
         .join(a, a.c.id == pair.c.id_a)
@@ -61,6 +70,9 @@ def duplicate_pairs(tables: Tables) -> AnySelect:
             literal_column("0"),
             literal_column("1.0"),
             copy.c.found_at,
+            literal_column("'copy'"),
+            null(),
+            false(),
         )
         .select_from(copy)
         .join(original, original.c.id == copy.c.copy_of)
@@ -71,7 +83,7 @@ def duplicate_pairs(tables: Tables) -> AnySelect:
 
 
 def duplicate_groups(tables: Tables) -> AnySelect:
-    """Each group once, as its representative knows it: with its size (copies included) and its flags."""
+    """Select each group once, with its size (exact duplicates included) and its flags."""
     watched, first = tables.watched_table.alias("watched"), tables.fingerprint.alias("first")
     return (
         select(
@@ -89,7 +101,7 @@ def duplicate_groups(tables: Tables) -> AnySelect:
 
 
 def duplicate_members(tables: Tables) -> AnySelect:
-    """Each row that is in a group, with its group."""
+    """Select each row that is in a group, with its group."""
     watched = tables.watched_table.alias("watched")
     first, member = tables.fingerprint.alias("first"), tables.fingerprint.alias("member")
     return (
@@ -107,7 +119,7 @@ def duplicate_members(tables: Tables) -> AnySelect:
 
 
 def queue_lag(tables: Tables) -> AnySelect:
-    """Each watched table once, with how far its answer lags behind: zeros where nothing waits."""
+    """Select each watched table once, with its number of waiting changes and other figures of its lag."""
     watched = tables.watched_table.alias("watched")
     change, dead, scan = tables.change, tables.dead_change, tables.scan
 
@@ -135,14 +147,14 @@ FIXED_VIEWS: Final = {
 
 
 def fixed_view(namespace: Namespace, base: str) -> TableClause:
-    """A fixed view to select from, with typed columns (flags come back as bool everywhere)."""
+    """Return a fixed view to select from, with typed columns (flags are bool in all databases)."""
     query = FIXED_VIEWS[base](our_tables(namespace))
     columns = [column(c.name, c.type) for c in query.selected_columns]
     return table(namespace.name(base), *columns, schema=namespace.schema)
 
 
 def _serves(row: FromClause, watched: FromClause) -> ColumnElement[bool]:
-    """The fingerprint is of the recipe that its watched table serves now."""
+    """Return the condition that a fingerprint is of the recipe that serves now."""
     return and_(row.c.table_id == watched.c.id, row.c.recipe == watched.c.recipe)
 
 
@@ -178,7 +190,7 @@ def _drop_view(element: DropView, compiler: DDLCompiler, **_: Any) -> str:
 
 
 def printable(statement: CreateView | DropView, dialect: Dialect) -> str:
-    """A statement as the driver sends it: for some it is compiled with its percent signs doubled."""
+    """Return a statement as the driver sends it: for some drivers percent signs are compiled doubled."""
     compiled = str(statement.compile(dialect=dialect)).strip()
     return compiled % () if dialect.paramstyle in ("format", "pyformat") else compiled
 

@@ -1,39 +1,68 @@
-"""The stored answer, read through the views everyone else reads."""
+"""The stored answer, read through the public views."""
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
-from sqlalchemy import Connection, TableClause, column, func, select, table
+from sqlalchemy import (
+    Boolean,
+    Connection,
+    TableClause,
+    column,
+    false,
+    func,
+    select,
+    table,
+    true,
+    type_coerce,
+)
 
 from db_dedup.records import DuplicatePair, GroupSummary
+from db_dedup.records.kinds import ALL_PAIRS, PairFilter
 from db_dedup.schema.tables import Tables
 
 _ROWS_A_FETCH = 10_000
 
 
 def view(tables: Tables, name: str, *columns: str) -> TableClause:
-    """One of our views, with the columns asked for."""
+    """Return one of our views with these columns."""
     return table(tables.namespace.name(name), *map(column, columns), schema=tables.namespace.schema)
 
 
+_OF_PAIR: Final = ("key_a", "key_b", "distance", "similarity", "kind", "contained_key", "other_place")
+
+
 def read_pairs(
-    connection: Connection, tables: Tables, table_name: str, limit: int | None = None
+    connection: Connection,
+    tables: Tables,
+    table_name: str,
+    limit: int | None = None,
+    wanted: PairFilter = ALL_PAIRS,
 ) -> Iterator[DuplicatePair]:
-    """Every pair of a table, and the link of every copy."""
-    pairs = view(tables, "duplicate_pairs", "table_name", "key_a", "key_b", "distance", "similarity")
-    query = (
-        select(pairs.c.key_a, pairs.c.key_b, pairs.c.distance, pairs.c.similarity)
-        .where(pairs.c.table_name == table_name)
-        .limit(limit)
-        .execution_options(yield_per=_ROWS_A_FETCH)
-    )
+    """Yield every pair of a table that is wanted, and the link of every exact duplicate."""
+    pairs = view(tables, "duplicate_pairs", "table_name", *_OF_PAIR)
+    query = select(*(pairs.c[name] for name in _OF_PAIR)).where(pairs.c.table_name == table_name)
+    if wanted.kinds is not None:
+        query = query.where(pairs.c.kind.in_(wanted.kinds))
+    if wanted.other_place is not None:
+        flag = type_coerce(pairs.c.other_place, Boolean)
+        query = query.where(flag == (true() if wanted.other_place else false()))
+    query = query.limit(limit).execution_options(yield_per=_ROWS_A_FETCH)
     for row in connection.execute(query):
-        yield DuplicatePair(row[0], row[1], int(row[2]), None if row[3] is None else float(row[3]))
+        yield DuplicatePair(
+            row.key_a,
+            row.key_b,
+            int(row.distance),
+            None if row.similarity is None else float(row.similarity),
+            row.kind,
+            row.contained_key,
+            None if row.other_place is None else bool(row.other_place),
+        )
 
 
 def read_groups(
     connection: Connection, tables: Tables, table_name: str, limit: int | None = None
 ) -> Iterator[GroupSummary]:
-    """The groups of a table, the largest first."""
+    """Yield the groups of a table, the largest first."""
     groups = view(
         tables,
         "duplicate_groups",
@@ -57,11 +86,17 @@ def read_groups(
         .limit(limit)
     )
     for row in connection.execute(query):
-        yield GroupSummary(row[0], int(row[1]), row[2], bool(row[3]), bool(row[4]))
+        yield GroupSummary(
+            row.group_id,
+            int(row.size),
+            row.representative_key,
+            bool(row.is_loose),
+            bool(row.is_abridged),
+        )
 
 
 def read_members(connection: Connection, tables: Tables, table_name: str, group_id: str) -> list[str]:
-    """The row keys of a group, the representative first."""
+    """Return the row keys of a group, the representative first."""
     members = view(tables, "duplicate_members", "table_name", "group_id", "row_key", "is_representative")
     query = (
         select(members.c.row_key)
@@ -74,7 +109,7 @@ def read_members(connection: Connection, tables: Tables, table_name: str, group_
 def read_members_of(
     connection: Connection, tables: Tables, table_name: str, group_ids: Sequence[str], each: int | None = None
 ) -> dict[str, list[str]]:
-    """Group id -> its row keys, the representative first, at most `each` of them; in the order asked for."""
+    """Return group id -> at most `each` row keys, the representative first; groups in the order given."""
     members = view(tables, "duplicate_members", "table_name", "group_id", "row_key", "is_representative")
     order = (members.c.is_representative.desc(), members.c.row_key)
     place = func.row_number().over(partition_by=members.c.group_id, order_by=order)

@@ -26,17 +26,19 @@ class StoredAttachment:
 
 
 def read_attachment(connection: Connection, tables: Tables, table_id: int) -> StoredAttachment:
-    """What is remembered; of a table that is not watched, nothing."""
+    """Return what is stored of a table's triggers; of a table that is not watched, nothing."""
     table = tables.watched_table
     query = select(table.c.attached_at, table.c.trigger_digest).where(table.c.id == table_id)
     row = connection.execute(query).one_or_none()
-    return StoredAttachment(None, None) if row is None else StoredAttachment(row[0], row[1])
+    return (
+        StoredAttachment(None, None) if row is None else StoredAttachment(row.attached_at, row.trigger_digest)
+    )
 
 
 def store_attachment(
     connection: Connection, tables: Tables, table_id: int, attachment: StoredAttachment
 ) -> None:
-    """Remember it."""
+    """Store what is known of a table's triggers."""
     table = tables.watched_table
     connection.execute(
         update(table)
@@ -48,7 +50,7 @@ def store_attachment(
 def store_triggers(
     connection: Connection, tables: Tables, table_id: int, attachment: StoredAttachment, recipe: int | None
 ) -> bool:
-    """Remember triggers that were planned by the settings of this recipe; False where another one serves."""
+    """Store triggers planned by the settings of this recipe; return False where another recipe serves."""
     table = tables.watched_table
     stored = connection.execute(
         update(table)
@@ -59,7 +61,7 @@ def store_triggers(
 
 
 def add_unscanned(connection: Connection, tables: Tables, watched: WatchedTable) -> StoredTable:
-    """The stored row of a table without a finished scan, made if there is none, with these settings."""
+    """Return the row of a table without a finished scan, with these settings; add it if there is none."""
     stored = watched_tables.add_table(connection, tables, watched)
     table = tables.watched_table
     connection.execute(
@@ -71,6 +73,6 @@ def add_unscanned(connection: Connection, tables: Tables, watched: WatchedTable)
 
 
 def forget_changes(connection: Connection, tables: Tables, table_id: int) -> int:
-    """Empty the table's queue, and what was parked of it. Gives how many were queued."""
+    """Delete the table's changes, waiting and dead ones. Return how many were waiting."""
     connection.execute(delete(tables.dead_change).where(tables.dead_change.c.table_id == table_id))
     return connection.execute(delete(tables.change).where(tables.change.c.table_id == table_id)).rowcount

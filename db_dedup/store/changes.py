@@ -8,12 +8,12 @@ from sqlalchemy import Connection, delete, func, insert, literal, select
 
 from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.batches import batches
+from db_dedup.flow.rows.values import holds_nul, is_encodable
 from db_dedup.records import DeadChange
+from db_dedup.records.keys import MAX_KEY_LENGTH
 from db_dedup.schema.tables import Tables
-from db_dedup.schema.types import MAX_KEY_LENGTH
 from db_dedup.store.clock import database_now
 from db_dedup.store.fingerprints import FingerprintStore
-from db_dedup.store.values import holds_nul, is_encodable
 
 INSERTED: Final = "I"
 UPDATED: Final = "U"
@@ -21,21 +21,22 @@ DELETED: Final = "D"
 TRUNCATED: Final = "T"
 KEY_TOO_LONG: Final = "X"
 SEARCH_AGAIN: Final = "S"
-"""Ours alone: pairs of this row were left out, so they are searched even if the row is as it is stored."""
+"""Written by the worker, never by a trigger: pairs of this row were left out, so they are searched
+again even if the row is as it is stored."""
 
 _LONGEST_ERROR: Final = 500
 _KEYS_A_QUERY: Final = 1000
 
 
 class Change(NamedTuple):
-    """One entry of the queue; the row is read again when it is handled, so that the operation is a hint."""
+    """One entry of the queue. Its row is read again when it is handled, so the operation is only a hint."""
 
     row_key: str
     operation: str
 
     @property
     def fault(self) -> str | None:
-        """Why no row can be found by this entry, if so."""
+        """Why no row can be found by this entry; None where one can."""
         if self.operation == KEY_TOO_LONG:
             return "the row's key cannot be read: it is too long, or a key column was renamed"
         if not is_encodable(self.row_key):
@@ -53,10 +54,10 @@ def take_changes(
     limit: int,
     row_key: str | None = None,
 ) -> list[Change]:
-    """Take some changes out of the queue, the oldest first; they are back if the transaction fails.
+    """Delete the oldest changes from the queue and return them; a rollback puts them back.
 
-    Changes that other transactions hold are passed over. A row must be read after its change was taken: what
-    was committed with the change is then seen.
+    Changes that other transactions have locked are left out. A row must be read after its change was taken:
+    the read then sees what was committed with the change.
 
     Args:
         connection: in a transaction at READ COMMITTED.
@@ -73,14 +74,14 @@ def take_changes(
 def append_changes(
     connection: Connection, dialect: Dialect, tables: Tables, table_id: int, changes: Iterable[Change]
 ) -> None:
-    """Put changes into the queue, as a trigger would."""
+    """Add changes to the queue, as a trigger would."""
     now = database_now(connection)
     columns = ("table_id", "row_key", "operation", "queued_at")
     dialect.bulk_insert(connection, tables.change, columns, ((table_id, *c, now) for c in changes))
 
 
 def append_stored_rows(connection: Connection, store: FingerprintStore) -> None:
-    """Queue every row that is stored: which of them are still there is seen when they are handled."""
+    """Add a change for every stored row; whether the row is still there is checked when it is handled."""
     change, row = store.tables.change, store.tables.fingerprint
     stored = select(
         literal(store.table_id), row.c.row_key, literal(DELETED), literal(database_now(connection))
@@ -96,7 +97,7 @@ def count_waiting(
     since: datetime | None = None,
     at_most: int | None = None,
 ) -> int:
-    """How many changes of a table nobody has handled yet.
+    """Count the changes of a table that wait in the queue.
 
     Args:
         connection: leads to our tables.
@@ -113,14 +114,14 @@ def count_waiting(
 
 
 def read_waiting(connection: Connection, tables: Tables, table_id: int, limit: int) -> list[Change]:
-    """Some changes of a table that nobody has handled yet, each once, in no order."""
+    """Return some changes of a table that wait in the queue, each once, in no order."""
     c = tables.change.c
     query = select(c.row_key, c.operation).where(c.table_id == table_id).distinct().limit(limit)
     return [Change(*row) for row in connection.execute(query)]
 
 
 def waiting_keys(connection: Connection, tables: Tables, table_id: int, limit: int) -> list[str]:
-    """Row keys of the oldest changes, each once."""
+    """Return the row keys of the oldest changes, each once."""
     change = tables.change
     query = (
         select(change.c.row_key)
@@ -134,7 +135,7 @@ def waiting_keys(connection: Connection, tables: Tables, table_id: int, limit: i
 def park(
     connection: Connection, tables: Tables, table_id: int, change: Change, attempts: int, error: str
 ) -> None:
-    """Give a change up: it stands among the dead ones until it is retried."""
+    """Move a change to the dead ones, where it stays until it is retried."""
     dead = tables.dead_change
     row_key = change.row_key.encode("utf-8", "backslashreplace").decode()[:MAX_KEY_LENGTH]
     connection.execute(delete(dead).where(dead.c.table_id == table_id, dead.c.row_key == row_key))
@@ -153,7 +154,7 @@ def park(
 def read_dead(
     connection: Connection, tables: Tables, table_id: int, limit: int | None = None
 ) -> list[DeadChange]:
-    """The changes that were given up, the latest first; at most so many."""
+    """Return the dead changes, the latest first; at most so many."""
     dead = tables.dead_change
     query = (
         select(dead.c.row_key, dead.c.operation, dead.c.attempts, dead.c.error, dead.c.failed_at)
@@ -165,9 +166,9 @@ def read_dead(
 
 
 def retry_dead(connection: Connection, dialect: Dialect, tables: Tables, table_id: int) -> int:
-    """Queue the changes that were given up once more. Gives how many they were."""
+    """Move the dead changes back to the queue. Return how many there were."""
     dead = read_dead(connection, tables, table_id)
-    # What had the row as a candidate while it was dead has left out a pair with it.
+    # Rows that had this one as a candidate while its change was dead were stored without the pair.
     again = (
         Change(c.row_key, c.operation if c.operation in (KEY_TOO_LONG, TRUNCATED) else SEARCH_AGAIN)
         for c in dead
@@ -180,7 +181,7 @@ def retry_dead(connection: Connection, dialect: Dialect, tables: Tables, table_i
 def forget_dead(
     connection: Connection, dialect: Dialect, tables: Tables, table_id: int, row_keys: list[str]
 ) -> None:
-    """Rows that were handled after all are no longer dead."""
+    """Delete the dead changes of rows that have been handled since."""
     dead = tables.dead_change
     theirs = delete(dead).where(dead.c.table_id == table_id, dialect.is_one_of(dead.c.row_key, "row_keys"))
     for some in batches(row_keys, _KEYS_A_QUERY):

@@ -8,13 +8,14 @@ from db_dedup.schema.types import UtcNow
 
 
 def utc_now() -> datetime:
-    """Now by this machine's clock, in UTC, without a zone: for what is only shown."""
+    """Return now by this machine's clock, in UTC, without a zone: for times that are only shown."""
     return datetime.now(UTC).replace(tzinfo=None)
 
 
 def database_now(connection: Connection) -> datetime:
-    """Now by the database's clock, in UTC, without a zone.
+    """Return now by the database's clock, in UTC, without a zone.
 
-    For what is compared with other times in our tables: those who write them have clocks of their own.
+    For times that are compared with others in our tables: the machines that write these have different
+    clocks.
     """
     return connection.execute(select(UtcNow())).scalar_one()

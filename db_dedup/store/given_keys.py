@@ -1,12 +1,12 @@
-"""Rows by keys that people have typed or brought in a file, some of which may be no keys at all."""
+"""Rows by keys that people typed or gave in a file; some may be no keys at all."""
 
-import json
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DataError
 
+from db_dedup.flow.rows.keys import may_be_key
 from db_dedup.records import SourceRow
 from db_dedup.store.source import Source
 
@@ -14,7 +14,7 @@ OpenConnection = Callable[[], AbstractContextManager[Connection]]
 
 
 def read_given(open_connection: OpenConnection, source: Source, row_keys: Sequence[str]) -> list[SourceRow]:
-    """The rows of these keys; what is no key of a row is left out."""
+    """Return the rows of these keys; a text that is no key of a row is left out."""
     keys = [key for key in dict.fromkeys(row_keys) if may_be_key(key, len(source.key_columns))]
     try:
         with open_connection() as connection:
@@ -23,14 +23,3 @@ def read_given(open_connection: OpenConnection, source: Source, row_keys: Sequen
         if len(keys) == 1:
             return []
     return [row for key in keys for row in read_given(open_connection, source, [key])]
-
-
-def may_be_key(key: str, columns: int) -> bool:
-    """Whether it has the form of one; a database may refuse to look into what is no JSON array."""
-    if columns == 1:
-        return True
-    try:
-        parts = json.loads(key)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(parts, list) and [type(part) for part in parts] == [str] * columns

@@ -15,7 +15,7 @@ from db_dedup.dialects import dialect_for
 from db_dedup.dialects.base import Dialect
 from db_dedup.errors import ConfigError, UnknownNameError
 from db_dedup.records import Family, SourceColumn, SourceTable
-from db_dedup.schema.tables import Namespace
+from db_dedup.records.names import Namespace
 
 _FAMILIES: Final[tuple[tuple[type[Any], Family], ...]] = (
     (types.Boolean, Family.BOOLEAN),
@@ -31,12 +31,6 @@ _FAMILIES: Final[tuple[tuple[type[Any], Family], ...]] = (
     (types.VARBINARY, Family.BINARY),
     (types.String, Family.TEXT),
 )
-_FAMILIES_BY_NAME: Final[Mapping[str, Family]] = {
-    "YEAR": Family.NUMBER,
-    "TINYBLOB": Family.BINARY,
-    "MEDIUMBLOB": Family.BINARY,
-    "LONGBLOB": Family.BINARY,
-}
 
 
 def inspect_table(connection: Connection, name: str, schema: str | None = None) -> SourceTable:
@@ -62,17 +56,19 @@ def inspect_table(connection: Connection, name: str, schema: str | None = None) 
         key = tuple(primary_key) or (() if is_view else _only_unique_key(inspector, name, schema, nullable))
     collations = dialect.column_collations(connection, name, schema)
     columns = tuple(
-        _source_column({**column, "name": true_name[column["name"]]}, connection.dialect, collations)
+        _source_column(
+            {**column, "name": true_name[column["name"]]}, connection.dialect, dialect.families, collations
+        )
         for column in found
     )
     if not all(column.type_name for column in columns):
-        names_of_types = dialect.column_types(connection, name, schema)
+        names_of_types = dialect.type_names(connection, name, schema)
         columns = tuple(replace(c, type_name=c.type_name or names_of_types.get(c.name, "")) for c in columns)
     return SourceTable(name, schema, columns, tuple(true_name[column] for column in key), is_view)
 
 
 def resolve_key(table: SourceTable, configured: tuple[str, ...] | None) -> tuple[SourceColumn, ...]:
-    """The columns that identify a row.
+    """Return the columns that identify a row.
 
     Raises:
         ConfigError: none are configured and the table has no key of its own.
@@ -81,14 +77,17 @@ def resolve_key(table: SourceTable, configured: tuple[str, ...] | None) -> tuple
     names = configured or table.primary_key
     if not names and table.is_view:
         raise ConfigError(
-            f"{table.name!r} is a view, which has no primary key: name the columns that identify a row, "
-            f'e.g. key = ["{table.columns[0].name}"] under [tables.{table.name}], and its columns below'
+            "{table!r} is a view, which has no primary key: name the columns that identify a row, "
+            'e.g. key = ["{column}"] under [tables.{table}], and its columns below',
+            table=table.name,
+            column=table.columns[0].name,
         )
     if not names:
         raise ConfigError(
-            f"table {table.name!r} has no primary key, and no single unique index over columns that are "
-            f"never NULL: name the columns that identify a row, "
-            f'e.g. key = ["{table.columns[0].name}"]'
+            "table {table!r} has no primary key, and no single unique index over columns that are "
+            'never NULL: name the columns that identify a row, e.g. key = ["{column}"]',
+            table=table.name,
+            column=table.columns[0].name,
         )
     check_names(names, table)
     return tuple(table.column(name) for name in names)
@@ -155,11 +154,13 @@ def _is_partial(index: Any) -> bool:
     return any(name.endswith("_where") and value is not None for name, value in options.items())
 
 
-def _source_column(column: Any, dialect: SQLDialect, collations: Mapping[str, str]) -> SourceColumn:
+def _source_column(
+    column: Any, dialect: SQLDialect, families: Mapping[str, Family], collations: Mapping[str, str]
+) -> SourceColumn:
     kind = getattr(column["type"], "data_type", column["type"])  # a domain is what it is made of
     return SourceColumn(
         name=column["name"],
-        family=_family(kind),
+        family=_family(kind, families),
         type_name=_type_name(kind, dialect),
         max_length=getattr(kind, "length", None),
         is_nullable=bool(column["nullable"]),
@@ -167,13 +168,10 @@ def _source_column(column: Any, dialect: SQLDialect, collations: Mapping[str, st
     )
 
 
-def _family(kind: Any) -> Family:
+def _family(kind: Any, by_name: Mapping[str, Family]) -> Family:
     name = type(kind).__name__.upper()
-    if name in _FAMILIES_BY_NAME:
-        return _FAMILIES_BY_NAME[name]
-    if name == "BIT":
-        # MySQL's is a number, PostgreSQL's a string of digits.
-        return Family.NUMBER if type(kind).__module__.startswith("sqlalchemy.dialects.mysql") else Family.TEXT
+    if name in by_name:
+        return by_name[name]
     return next((family for base, family in _FAMILIES if isinstance(kind, base)), Family.OTHER)
 
 
@@ -190,4 +188,5 @@ def check_names(names: Iterable[str], table: SourceTable) -> None:
     known = [column.name for column in table.columns]
     for name in names:
         if name not in known:
-            raise UnknownNameError(f"column of table {table.name!r}:", name, known)
+            kind = "column of table {table!r}:".format(table=table.name)
+            raise UnknownNameError(kind, name, known)

@@ -24,14 +24,17 @@ class Lag:
 
     @property
     def age_seconds(self) -> float | None:
-        """How long the oldest change has waited; one that comes while it is read has not waited."""
+        """How long the oldest change has waited, at least 0; None where no change waits."""
         if self.oldest_at is None:
             return None
         return max(0.0, round((self.read_at - self.oldest_at).total_seconds(), 3))
 
 
 def read_lag(connection: Connection, tables: Tables) -> dict[str, Lag]:
-    """Table name -> its lag, in one query. It needs no right on the view: it runs what that selects."""
+    """Return table name -> its lag, in one query.
+
+    It runs the select of the view, and so needs no right on the view.
+    """
     now = database_now(connection)
     found = (Lag(**row._mapping, read_at=now) for row in connection.execute(queue_lag(tables)))
     return {lag.table_name: lag for lag in found}

@@ -1,4 +1,4 @@
-"""The look-up: which stored fingerprints are near, which rows are copies. From the indexes alone."""
+"""Look-ups by index: which stored fingerprints are near, and which rows are exact duplicates."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ from sqlalchemy import (
     union_all,
 )
 
+from db_dedup.dialects.batches import batches
 from db_dedup.schema.types import to_signed
 from db_dedup.store.fingerprints import FingerprintStore
 
@@ -55,10 +56,10 @@ class Near(NamedTuple):
 
 @dataclass(frozen=True)
 class StoredRow:
-    """A stored row, and where it stands in the answer.
+    """A stored row and its group.
 
     Attributes:
-        class_id: id of the row that it is a copy of, its own where it is none.
+        class_id: id of its canonical row, its own where it is one itself.
         group_key: row key of its group's representative.
     """
 
@@ -70,7 +71,7 @@ class StoredRow:
 
 
 def find_near(connection: Connection, store: FingerprintStore, asked: Sequence[Asked], radius: int) -> Near:
-    """Find every row within the radius of each asked fingerprint that is no copy.
+    """Find every canonical row within the radius of each asked fingerprint.
 
     Args:
         connection: leads to our tables.
@@ -91,7 +92,7 @@ def find_near(connection: Connection, store: FingerprintStore, asked: Sequence[A
 
 
 def _statements(asked: Sequence[Asked]) -> Iterator[tuple[int, Sequence[Asked]]]:
-    """(position of the first, those that one statement looks up)."""
+    """Yield (position of the first, the fingerprints that one statement looks up)."""
     if not asked:
         return
     size = max(1, *map(len, asked[0].block_values))
@@ -103,7 +104,7 @@ def _statements(asked: Sequence[Asked]) -> Iterator[tuple[int, Sequence[Asked]]]
 def _sharing_a_block(
     connection: Connection, store: FingerprintStore, asked: Sequence[Asked], radius: int
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """(int64[n] ids, uint64[n] fingerprints) of rows that share a block value with some, each row once.
+    """Return (int64[n] ids, uint64[n] fingerprints) of rows that share a block value with one, each row once.
 
     Where the database can count bits, only of those that are near one of them.
     """
@@ -123,10 +124,10 @@ def _sharing_a_block(
 
 @lru_cache(maxsize=64)
 def _near_query(store: FingerprintStore, blocks: tuple[int, ...], count: int) -> CompoundSelect[Any]:
-    """Query for (id, signed fingerprint) of every row that shares a block value, once for each it shares.
+    """Build a query for (id, signed fingerprint) of every row that shares a block value, once for each.
 
-    Kept, since building it takes longer than the look-up. Where the database cannot count bits, nothing is
-    asked about the radius.
+    Cached: building it takes longer than the look-up. Where the database cannot count bits, the query does
+    not test the radius.
     """
     table = store.tables.fingerprint
     stored = type_coerce(table.c.fingerprint, BigInteger)
@@ -144,11 +145,10 @@ def _near_query(store: FingerprintStore, blocks: tuple[int, ...], count: int) ->
 
 
 def read_classes(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> list[StoredRow]:
-    """The rows of these ids and all copies of them."""
+    """Return the rows of these ids and all their exact duplicates."""
     row, first = store.tables.fingerprint, store.tables.fingerprint.alias("first")
     stored = []
-    for start in range(0, len(ids), _IDS_A_QUERY):
-        wanted = ids[start : start + _IDS_A_QUERY]
+    for wanted in batches(ids, _IDS_A_QUERY):
         query = (
             select(row.c.id, row.c.copy_of, row.c.row_key, row.c.digest, first.c.row_key)
             .outerjoin(first, first.c.id == row.c.group_id)

@@ -1,69 +1,57 @@
-"""The rows around a change, as they are stored: for the worker, which rewrites no more than it must."""
+"""The stored rows around a change: the worker reads them, and rewrites only what differs."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import Connection, Select, func, select
 
 from db_dedup.dialects.batches import batches
-from db_dedup.store.fingerprints import FingerprintStore, RowFingerprint
+from db_dedup.records.fingerprints import AnswerRow
+from db_dedup.store.fingerprints import FingerprintStore
 
 _IDS_A_QUERY = 1000
 
 
-class AnswerRow(NamedTuple):
-    """A stored row and where it stands in the answer; ids are those of the fingerprint table."""
-
-    id: int
-    row_key: str
-    order_value: str | None
-    fingerprint: int | None
-    digest: bytes
-    copy_of: int | None
-    group_id: int | None
-    is_loose: bool | None
-    is_abridged: bool | None
-    group_size: int | None
-
-    def updated(self, row: RowFingerprint) -> "AnswerRow":
-        """The same row once this is stored of it."""
-        return self._replace(order_value=row.order_value, fingerprint=row.fingerprint, digest=row.digest)
-
-
 def rows_of_keys(connection: Connection, store: FingerprintStore, row_keys: Sequence[str]) -> list[AnswerRow]:
-    """The rows of these keys."""
+    """Return the rows of these keys."""
     return _rows(connection, store, "row_key", row_keys)
 
 
 def rows_of_ids(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> list[AnswerRow]:
-    """The rows of these ids."""
+    """Return the rows of these ids."""
     return _rows(connection, store, "id", ids)
 
 
-def classes_of(connection: Connection, store: FingerprintStore, digests: Sequence[bytes]) -> list[AnswerRow]:
-    """Every row with one of these digests."""
+def rows_of_digests(
+    connection: Connection, store: FingerprintStore, digests: Sequence[bytes]
+) -> list[AnswerRow]:
+    """Return every row with one of these digests, exact duplicates included."""
     return _rows(connection, store, "digest", digests)
 
 
-def heads_of(connection: Connection, store: FingerprintStore, digests: Sequence[bytes]) -> list[AnswerRow]:
-    """Of the rows with one of these digests those that are no copies."""
-    return _rows(connection, store, "digest", digests, heads_only=True)
+def canonical_rows(
+    connection: Connection, store: FingerprintStore, digests: Sequence[bytes]
+) -> list[AnswerRow]:
+    """Return the canonical row of each of these digests."""
+    return _rows(connection, store, "digest", digests, canonical_only=True)
 
 
-def copies_of(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> list[AnswerRow]:
-    """Every copy of one of these rows."""
+def exact_duplicates(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> list[AnswerRow]:
+    """Return every exact duplicate of one of these canonical rows."""
     return _rows(connection, store, "copy_of", ids)
 
 
-def heads_in_groups(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> list[AnswerRow]:
-    """The rows of these groups that are no copies."""
-    return _rows(connection, store, "group_id", ids, heads_only=True)
+def canonical_rows_in_groups(
+    connection: Connection, store: FingerprintStore, ids: Sequence[int]
+) -> list[AnswerRow]:
+    """Return the canonical rows of these groups."""
+    return _rows(connection, store, "group_id", ids, canonical_only=True)
 
 
-def with_copies(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> set[int]:
-    """Which of these rows have copies."""
+def having_exact_duplicates(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> set[int]:
+    """Return which of these rows have exact duplicates."""
     copy_of = store.tables.fingerprint.c.copy_of
     query = select(copy_of).where(store.dialect.is_one_of(copy_of, "ids")).distinct()
     found: set[int] = set()
@@ -78,7 +66,7 @@ def write_links(
     links: Sequence[tuple[int, int | None]],
     now: datetime,
 ) -> None:
-    """Write (id, id of the row it copies or None)."""
+    """Write (id, id of its canonical row, None where it is one itself)."""
     rows = ((row_id, copy_of, None if copy_of is None else now) for row_id, copy_of in links)
     store.dialect.bulk_update(connection, store.tables.fingerprint, "id", ("copy_of", "found_at"), rows)
 
@@ -88,19 +76,13 @@ def write_groups(
     store: FingerprintStore,
     rows: Sequence[tuple[int, int | None, bool | None, bool | None]],
 ) -> None:
-    """Write (id, group, is_loose, is_abridged); the flags stand at representatives alone."""
+    """Write (id, group, is_loose, is_abridged); only representatives have the flags."""
     columns = ("group_id", "is_loose", "is_abridged")
     store.dialect.bulk_update(connection, store.tables.fingerprint, "id", columns, rows)
 
 
-def count_rows(connection: Connection, store: FingerprintStore) -> int:
-    """How many rows are stored."""
-    query = select(func.count()).select_from(store.tables.fingerprint).where(store.mine)
-    return int(connection.execute(query).scalar_one())
-
-
 def group_sizes(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> dict[int, int]:
-    """How many rows each of these groups has, copies included."""
+    """Return how many rows each of these groups has, exact duplicates included."""
     group_id = store.tables.fingerprint.c.group_id
     is_asked = store.dialect.is_one_of(group_id, "ids")
     query = select(group_id, func.count()).where(is_asked).group_by(group_id)
@@ -113,7 +95,7 @@ def group_sizes(connection: Connection, store: FingerprintStore, ids: Sequence[i
 def write_sizes(
     connection: Connection, store: FingerprintStore, sizes: Sequence[tuple[int, int | None]]
 ) -> None:
-    """Write (id of a representative, the size of its group); None for a row that is none any more."""
+    """Write (id of a representative, the size of its group); None for a row that is no longer one."""
     store.dialect.bulk_update(connection, store.tables.fingerprint, "id", ("group_size",), sizes)
 
 
@@ -123,21 +105,22 @@ def _rows(
     column: str,
     values: Sequence[Any],
     *,
-    heads_only: bool = False,
+    canonical_only: bool = False,
 ) -> list[AnswerRow]:
-    query = _query(store, column, heads_only)
+    query = _query(store, column, canonical_only)
     rows: list[AnswerRow] = []
     for some in batches(values, _IDS_A_QUERY):
         found = connection.execute(query, {"values": some}).all()
-        rows += [AnswerRow._make((*row[:4], bytes(row[4]), *row[5:])) for row in found]
+        answers = map(AnswerRow._make, found)
+        rows += [row._replace(digest=bytes(row.digest)) for row in answers]
     return rows
 
 
 @lru_cache(maxsize=64)
-def _query(store: FingerprintStore, column: str, heads_only: bool) -> Select[Any]:
-    """Kept, since building it takes as long as the database needs for some rows."""
+def _query(store: FingerprintStore, column: str, canonical_only: bool) -> Select[Any]:
+    """Cached: building the query takes as long as the database needs for some rows."""
     c = store.tables.fingerprint.c
     query = select(*(c[name] for name in AnswerRow._fields)).where(
         store.mine, store.dialect.is_one_of(c[column], "values")
     )
-    return query.where(c.copy_of.is_(None)) if heads_only else query
+    return query.where(c.copy_of.is_(None)) if canonical_only else query

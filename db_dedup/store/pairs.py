@@ -1,15 +1,17 @@
-"""The pair table during a scan: only differences are written, so `found_at` stays true."""
+"""The pair table. Only differences are written, so that a pair that stays keeps its `found_at`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import starmap
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, bindparam, delete, func, select
+from sqlalchemy import Connection, Select, Table, bindparam, delete, func, select
 
 from db_dedup.dialects.batches import batches
+from db_dedup.records.kinds import KINDS, OTHER_PLACE, SECOND_IS_PART, UNKNOWN, PairKind
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.reader import Reader
 
@@ -22,37 +24,46 @@ _PAIRS_A_CALL = 10_000
 class StoredPairs:
     """p pairs by fingerprint id; similarity is NaN where it was not computed.
 
+    In the database the kind is a number, and the row that is part of the other is named by its id.
+
     Attributes:
         id_a: int64[p].
         id_b: int64[p].
         distances: int16[p], bits.
         similarities: float64[p].
+        kinds: uint8[p], packed as in `records.kinds`: a is the first row.
     """
 
     id_a: NDArray[np.int64]
     id_b: NDArray[np.int64]
     distances: NDArray[np.int16]
     similarities: NDArray[np.float64]
+    kinds: NDArray[np.uint8]
 
     @property
     def count(self) -> int:
-        """How many they are."""
+        """How many pairs there are."""
         return self.id_a.size
 
     def only(self, is_kept: NDArray[np.bool_] | NDArray[np.int64] | slice) -> "StoredPairs":
-        """Some of them, by a mask or by their positions."""
+        """Return some of them, by a mask or by their positions."""
         return StoredPairs(
-            self.id_a[is_kept], self.id_b[is_kept], self.distances[is_kept], self.similarities[is_kept]
+            self.id_a[is_kept],
+            self.id_b[is_kept],
+            self.distances[is_kept],
+            self.similarities[is_kept],
+            self.kinds[is_kept],
         )
 
 
 def concatenate_pairs(parts: Sequence[StoredPairs]) -> StoredPairs:
-    """The pairs of all parts."""
+    """Return the pairs of all parts."""
     return StoredPairs(
         np.concatenate([np.empty(0, np.int64), *(part.id_a for part in parts)]),
         np.concatenate([np.empty(0, np.int64), *(part.id_b for part in parts)]),
         np.concatenate([np.empty(0, np.int16), *(part.distances for part in parts)]),
         np.concatenate([np.empty(0, np.float64), *(part.similarities for part in parts)]),
+        np.concatenate([np.empty(0, np.uint8), *(part.kinds for part in parts)]),
     )
 
 
@@ -60,23 +71,23 @@ NO_PAIRS: Final = concatenate_pairs(())
 
 
 def read_pairs(connection: Connection, store: FingerprintStore) -> StoredPairs:
-    """All stored pairs of a table under a recipe."""
+    """Return all stored pairs of a table under a recipe."""
+    return as_arrays(connection.execute(select_pairs(store)).all())
+
+
+def select_pairs(store: FingerprintStore) -> Select[Any]:
+    """Select all stored pairs of a table under a recipe, as `as_arrays` takes them."""
     pair, fingerprint = store.tables.pair, store.tables.fingerprint
-    query = (
-        select(pair.c.id_a, pair.c.id_b, pair.c.distance, pair.c.similarity)
-        .join(fingerprint, fingerprint.c.id == pair.c.id_a)
-        .where(store.mine)
-    )
-    return _as_arrays(connection.execute(query).all())
+    return _select(pair).join(fingerprint, fingerprint.c.id == pair.c.id_a).where(store.mine)
 
 
 def read_pairs_of(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> StoredPairs:
-    """Every stored pair that one of these rows takes part in, once."""
+    """Return every stored pair that has one of these rows, once."""
     pair = store.tables.pair
-    query = select(pair.c.id_a, pair.c.id_b, pair.c.distance, pair.c.similarity)
+    query = _select(pair)
     by_either = [query.where(store.dialect.is_one_of(column, "ids")) for column in (pair.c.id_a, pair.c.id_b)]
     parts = [
-        _as_arrays(connection.execute(by_one, {"ids": some}).all())
+        as_arrays(connection.execute(by_one, {"ids": some}).all())
         for some in batches(ids, _IDS_A_PAIR_QUERY)
         for by_one in by_either
     ]
@@ -87,35 +98,68 @@ def read_pairs_of(connection: Connection, store: FingerprintStore, ids: Sequence
     return found.only(order[is_new])
 
 
-def _as_arrays(rows: Sequence[Sequence[Any]]) -> StoredPairs:
-    columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
+def _select(pair: Table) -> Select[Any]:
+    return select(
+        pair.c.id_a,
+        pair.c.id_b,
+        pair.c.distance,
+        pair.c.similarity,
+        pair.c.kind,
+        pair.c.contained_id,
+        pair.c.other_place,
+    )
+
+
+def as_arrays(rows: Sequence[Sequence[Any]]) -> StoredPairs:
+    """Return selected rows of the pair table."""
+    columns = list(zip(*rows, strict=True)) or [()] * 7
     return StoredPairs(
         np.array(columns[0], np.int64),
         np.array(columns[1], np.int64),
         np.array(columns[2], np.int16),
         np.array(columns[3], np.float64),
+        np.array(list(starmap(_packed, zip(*(columns[i] for i in (1, 4, 5, 6)), strict=True))), np.uint8),
     )
+
+
+def _packed(id_b: int, kind: int | None, contained_id: int | None, other_place: bool | None) -> int:
+    if kind is None:
+        return UNKNOWN
+    part = SECOND_IS_PART if contained_id == id_b else 0
+    return (kind + 1) | part | (OTHER_PLACE if other_place else 0)
+
+
+def _kind_columns(id_a: int, id_b: int, packed: int) -> tuple[int | None, int | None, bool | None]:
+    """Return (kind, contained_id, other_place) as they are stored."""
+    kind = PairKind.of(packed)
+    if kind.kind is None:
+        return None, None, None
+    part = None if kind.part is None else (id_a, id_b)[kind.part]
+    return KINDS.index(kind.kind), part, kind.other_place
 
 
 def replace_pairs(
     connection: Connection, store: FingerprintStore, old: StoredPairs, new: StoredPairs, now: datetime
 ) -> None:
-    """Make the stored pairs the new ones; a pair that is in both keeps its row and its `found_at`."""
+    """Replace the old stored pairs by the new ones; a pair that is in both keeps its row and its
+    `found_at`."""
     lost, gained = differing_pairs(old, new)
     delete_pairs(connection, store, lost)
-    insert_pairs(connection, store, gained, now)
+    insert_pairs(connection, store, gained, [now] * gained.count)
 
 
 def differing_pairs(old: StoredPairs, new: StoredPairs) -> tuple[StoredPairs, StoredPairs]:
-    """(old pairs that are not among the new ones, new pairs that are not among the old ones); one that
-    changed is in both."""
+    """Return (old pairs that are not among the new ones, new pairs that are not among the old ones).
+
+    A pair whose distance, similarity or kind changed is in both.
+    """
     old_records, new_records = _as_records(old), _as_records(new)
     is_lost, is_gained = ~np.isin(old_records, new_records), ~np.isin(new_records, old_records)
     return old.only(is_lost), new.only(is_gained)
 
 
 def count_pairs_by_row(reader: Reader, store: FingerprintStore) -> list[tuple[int, int]]:
-    """(id, how many pairs have it as their first row) of every row that is the first of some."""
+    """Return (id, how many pairs have it as their first row) of every row that is the first row of a pair."""
     pair, row = store.tables.pair, store.tables.fingerprint
     query = (
         select(pair.c.id_a, func.count())
@@ -127,37 +171,38 @@ def count_pairs_by_row(reader: Reader, store: FingerprintStore) -> list[tuple[in
 
 
 def delete_pairs_of(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> None:
-    """Take away all pairs whose first row is one of these."""
+    """Delete all pairs whose first row is one of these."""
     store.dialect.bulk_delete(connection, store.tables.pair, "id_a", ids)
 
 
 def _as_records(pairs: StoredPairs) -> NDArray[np.void]:
-    """Each pair as one comparable value, similarity included: a changed pair is replaced."""
-    kind = np.dtype([("a", np.int64), ("b", np.int64), ("d", np.int16), ("s", np.float64)])
+    """Return each pair as one comparable value with its similarity and kind: a changed pair is replaced."""
+    kind = np.dtype([("a", np.int64), ("b", np.int64), ("d", np.int16), ("s", np.float64), ("k", np.uint8)])
     records = np.empty(pairs.id_a.size, kind)
     records["a"], records["b"], records["d"] = pairs.id_a, pairs.id_b, pairs.distances
     # NaN equals nothing, not even itself
     records["s"] = np.nan_to_num(pairs.similarities, nan=-1.0)
+    records["k"] = pairs.kinds
     return records
 
 
 def delete_pairs(connection: Connection, store: FingerprintStore, pairs: StoredPairs) -> None:
-    """Take pairs away."""
+    """Delete pairs."""
     pair = store.tables.pair
     by_ids = delete(pair).where(pair.c.id_a == bindparam("a"), pair.c.id_b == bindparam("b"))
     for some in batches(zip(pairs.id_a.tolist(), pairs.id_b.tolist(), strict=True), _PAIRS_A_CALL):
         connection.execute(by_ids, [{"a": a, "b": b} for a, b in some])
 
 
-def insert_pairs(connection: Connection, store: FingerprintStore, pairs: StoredPairs, now: datetime) -> None:
-    """Write pairs that are not stored."""
-    rows = zip(
-        pairs.id_a.tolist(),
-        pairs.id_b.tolist(),
-        pairs.distances.tolist(),
-        [None if np.isnan(score) else score for score in pairs.similarities.tolist()],
-        [now] * pairs.count,
-        strict=True,
+def insert_pairs(
+    connection: Connection, store: FingerprintStore, pairs: StoredPairs, found_at: Sequence[datetime]
+) -> None:
+    """Insert pairs that are not stored, each with the time when it was found."""
+    columns = (pairs.id_a, pairs.id_b, pairs.distances, pairs.similarities, pairs.kinds)
+    values = zip(*(column.tolist() for column in columns), strict=True)
+    rows = (
+        (a, b, distance, None if np.isnan(score) else score, time, *_kind_columns(a, b, kind))
+        for (a, b, distance, score, kind), time in zip(values, found_at, strict=True)
     )
-    columns = ("id_a", "id_b", "distance", "similarity", "found_at")
-    store.dialect.bulk_insert(connection, store.tables.pair, columns, rows)
+    names = ("id_a", "id_b", "distance", "similarity", "found_at", "kind", "contained_id", "other_place")
+    store.dialect.bulk_insert(connection, store.tables.pair, names, rows)

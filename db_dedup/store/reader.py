@@ -1,4 +1,4 @@
-"""Reads of our tables, whole or page by page."""
+"""Reads of our tables, all at once or page by page."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Select
 
 @dataclass(frozen=True)
 class Reader:
-    """How to read many rows of ours.
+    """How to read many rows of our tables.
 
     Attributes:
         open: gives a connection for the length of a block.
@@ -23,11 +23,11 @@ class Reader:
 
     @classmethod
     def of(cls, connection: Connection) -> "Reader":
-        """Read all at once through a connection that stays open."""
+        """Return a reader that reads all at once through a connection that stays open."""
         return cls(lambda: nullcontext(connection))
 
     def rows(self, query: Select[Any], row_id: ColumnElement[int]) -> Iterator[Sequence[Any]]:
-        """The rows that a query gives.
+        """Yield the rows of a query.
 
         Args:
             query: its first column is `row_id`, which is unique, positive, and not NULL.

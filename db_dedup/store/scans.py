@@ -7,17 +7,18 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
-from db_dedup.records import PastScan, ScanReport
+from db_dedup.records import FrameReport, PastScan, ScanReport
 from db_dedup.schema.tables import Tables
 from db_dedup.store.clock import database_now
 
 RUNNING, FINISHED, FAILED = "running", "finished", "failed"
-DIED = "the process ended without a word"
+DIED = "the scan process died before it could record an error"
 
 
-def recipe_to_build(connection: Connection, tables: Tables, table_id: int, recipe_digest: str) -> int:
-    """The number to build a recipe under that does not serve: that of the last scan if it was of the same
-    recipe, which is then taken up again, else one that was never used."""
+def recipe_of_last_scan(
+    connection: Connection, tables: Tables, table_id: int, recipe_digest: str
+) -> int | None:
+    """Return the number that the last scan worked on; None if it was not of this recipe."""
     table = tables.scan
     query = (
         select(table.c.recipe, table.c.recipe_digest)
@@ -26,20 +27,35 @@ def recipe_to_build(connection: Connection, tables: Tables, table_id: int, recip
         .limit(1)
     )
     last = connection.execute(query).one_or_none()
-    if last is not None and last.recipe_digest == recipe_digest:
-        return int(last.recipe)
-    # The record alone would not do: somebody may have emptied it.
-    watched, fingerprint = tables.watched_table, tables.fingerprint
+    return int(last.recipe) if last is not None and last.recipe_digest == recipe_digest else None
+
+
+def recipe_to_build(connection: Connection, tables: Tables, table_id: int, recipe_digest: str) -> int:
+    """Return the number under which to build a recipe that does not serve yet.
+
+    If the last scan was of the same recipe, its number is used again and its rows are reused. Otherwise the
+    number was never used before.
+    """
+    last = recipe_of_last_scan(connection, tables, table_id, recipe_digest)
+    return unused_recipe(connection, tables, table_id) if last is None else last
+
+
+def unused_recipe(connection: Connection, tables: Tables, table_id: int) -> int:
+    """Return the number of a recipe that was never used before."""
+    # The record of scans alone is not enough: somebody may have emptied it.
+    scan, watched, frames = tables.scan, tables.watched_table, tables.frame_list
+    fingerprint = tables.fingerprint
     used = (
-        select(func.max(table.c.recipe)).where(table.c.table_id == table_id),
+        select(func.max(scan.c.recipe)).where(scan.c.table_id == table_id),
         select(func.max(fingerprint.c.recipe)).where(fingerprint.c.table_id == table_id),
+        select(func.max(frames.c.recipe)).where(frames.c.table_id == table_id),
         select(watched.c.recipe).where(watched.c.id == table_id),
     )
     return max(connection.execute(query).scalar_one() or 0 for query in used) + 1
 
 
 def is_building(connection: Connection, tables: Tables, name: str, recipe: int | None) -> bool:
-    """Whether a scan of a watched table is at work under another recipe than this one, which serves."""
+    """Return whether a scan of a watched table is building another recipe than this one, which serves."""
     scan, watched = tables.scan, tables.watched_table
     query = (
         select(scan.c.id)
@@ -57,7 +73,7 @@ def is_building(connection: Connection, tables: Tables, name: str, recipe: int |
 def begin_scan(
     connection: Connection, tables: Tables, table_id: int, recipe: int, recipe_digest: str, owner: str
 ) -> int:
-    """Write that a scan begins; those left running by a process that died have failed. Gives its number."""
+    """Record that a scan begins, and that scans whose process died have failed. Return its number."""
     table = tables.scan
     connection.execute(
         update(table)
@@ -78,8 +94,13 @@ def begin_scan(
     return int(key[0]) if key else 0
 
 
+def move_scan(connection: Connection, tables: Tables, scan_id: int, recipe: int) -> None:
+    """Record that a scan builds another recipe than it began with."""
+    connection.execute(update(tables.scan).where(tables.scan.c.id == scan_id).values(recipe=recipe))
+
+
 def finish_scan(connection: Connection, tables: Tables, scan_id: int, report: ScanReport) -> None:
-    """Write what a scan found."""
+    """Record what a scan found."""
     connection.execute(
         update(tables.scan)
         .where(tables.scan.c.id == scan_id)
@@ -93,7 +114,7 @@ def finish_scan(connection: Connection, tables: Tables, scan_id: int, report: Sc
 
 
 def fail_scan(connection: Connection, tables: Tables, owner: str, error: str) -> None:
-    """Write that the scan of this owner ended early, and why; nothing where it had finished before."""
+    """Record that the scan of this owner failed, and why; a finished scan stays as it is."""
     connection.execute(
         update(tables.scan)
         .where(tables.scan.c.owner == owner, tables.scan.c.state != FINISHED)
@@ -103,15 +124,16 @@ def fail_scan(connection: Connection, tables: Tables, owner: str, error: str) ->
 
 @dataclass(frozen=True)
 class FinishedScan:
-    """The latest scan that found an answer: when it began (UTC), its rows, and how long it took."""
+    """The latest finished scan: when it began (UTC), its rows, how long it took, and its frames."""
 
     started_at: datetime
     rows: int
     seconds: float
+    frames: FrameReport | None = None
 
 
 def last_finished(connection: Connection, tables: Tables, table_id: int) -> FinishedScan | None:
-    """The latest scan of a table that came to its end."""
+    """Return the latest finished scan of a table."""
     table = tables.scan
     query = (
         select(table.c.started_at, table.c.row_count, table.c.report)
@@ -120,19 +142,24 @@ def last_finished(connection: Connection, tables: Tables, table_id: int) -> Fini
         .limit(1)
     )
     row = connection.execute(query).one_or_none()
-    return None if row is None else FinishedScan(row[0], int(row[1]), float(json.loads(row[2])["seconds"]))
+    if row is None:
+        return None
+    report = json.loads(row.report)
+    frames = FrameReport(**report["frames"]) if report.get("frames") else None
+    return FinishedScan(row.started_at, int(row.row_count), float(report["seconds"]), frames)
 
 
 def past_scans(
     connection: Connection, tables: Tables, table_id: int, scanner: str | None, limit: int
 ) -> list[PastScan]:
-    """The scans of a table, the latest first.
+    """Return the scans of a table, the latest first.
 
     Args:
         connection: to our tables.
         tables: ours.
         table_id: the watched table's number.
-        scanner: who holds its lease; a scan of anybody else has died, though nobody has written it down yet.
+        scanner: who holds its lease; a running scan of any other owner has died, though that is not recorded
+            yet.
         limit: how many at most.
     """
     table = tables.scan

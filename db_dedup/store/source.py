@@ -1,7 +1,5 @@
-"""The user's rows: read in pages, never written, never sorted by OFFSET."""
+"""The user's rows: read by key or in pages, never written. No page is found by OFFSET."""
 
-import json
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
@@ -13,19 +11,16 @@ from sqlalchemy import (
     Engine,
     Row,
     Select,
-    Text,
     and_,
     column,
     func,
     literal,
     not_,
     null,
-    or_,
     select,
     table,
     text,
     true,
-    tuple_,
 )
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.elements import quoted_name
@@ -34,21 +29,25 @@ from sqlalchemy.types import NullType
 from db_dedup.config import WatchedTable
 from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.batches import batches
+from db_dedup.dialects.keys import given_key
 from db_dedup.errors import ConfigError, DedupError, RowKeyError
+from db_dedup.flow.rows.keys import refuse_repeated
+from db_dedup.flow.rows.source_rows import RawRow, RowTexts, WithinColumn
+from db_dedup.flow.rows.within import check_dates
 from db_dedup.records import Family, RowKey, SourceColumn, SourceRow, SourceTable
 from db_dedup.records.pages import cut_pages
-from db_dedup.schema.types import MAX_KEY_LENGTH
+from db_dedup.records.read_size import ReadSize
 from db_dedup.store.inspection import check_columns, check_names, resolve_key
-from db_dedup.store.ordering import order_text
-from db_dedup.store.read_size import ReadSize
-from db_dedup.store.values import canonical_text, holds_nul, is_encodable
-from db_dedup.store.within import check_dates, within_part
+from db_dedup.store.keyset import from_row, rows_after
 
 PAGE_ROWS: Final = 10_000
 _KEYS_A_QUERY: Final = 1_000
 _SAMPLE_ROWS: Final = 1_000
 
 _Item = TypeVar("_Item")
+
+ReadPage = Callable[[Connection, Select[Any], str | None], Sequence[Row[Any]]]
+"""Reads a page of rows, of which the one with the given row key is left out."""
 
 OpenConnection = Callable[[], AbstractContextManager[Connection]]
 
@@ -64,7 +63,7 @@ class Source:
     """
 
     def __init__(self, dialect: Dialect, source: SourceTable, watched: WatchedTable) -> None:
-        """Check that every column is there.
+        """Check that every column exists.
 
         Raises:
             ConfigError: one is not, or nothing identifies a row.
@@ -79,6 +78,11 @@ class Source:
         self._read_size = ReadSize()
         self._value_columns = [source.column(name) for name in self.value_names]
         self._within = [(part, source.column(part.column)) for part in watched.within]
+        self._texts = RowTexts(
+            values=tuple(c.family for c in self._value_columns),
+            order=self.order_column.family if self.order_column else Family.OTHER,
+            within=tuple(WithinColumn(part.by, c.family) for part, c in self._within),
+        )
         self._table = table(
             _quoted(source.name),
             *(column(_quoted(c.name), NullType()) for c in source.columns),
@@ -96,26 +100,31 @@ class Source:
         )
 
     def check_settings(self, connection: Connection) -> None:
-        """Let the database read the `where` once, and look for dates in the columns that should hold them.
+        """Check that the database understands the `where`, and that `within` columns hold dates where they
+        should.
 
         Raises:
-            ConfigError: it does not understand it, or there are none.
+            ConfigError: it does not, or a column has no dates.
         """
         query = select(literal(1)).select_from(self._table).limit(0)
         connection.execute(query)
         try:
             connection.execute(query.where(self._condition))
         except SQLAlchemyError as error:
-            told = self._dialect.translate_error(error)
-            raise told if told.is_transient else self._not_understood(told) from error
+            fault = self._dialect.translate_error(error)
+            raise fault if fault.is_transient else self._not_understood(fault) from error
         for part, within_column in self._within:
-            check_dates(part, within_column, partial(self._sample, connection, within_column))
+            check_dates(part.by, within_column, partial(self._sample, connection, within_column))
 
-    def _not_understood(self, told: DedupError) -> ConfigError:
-        return ConfigError(f"the database does not understand the `where` of {self.table.name!r}: {told}")
+    def _not_understood(self, fault: DedupError) -> ConfigError:
+        return ConfigError(
+            "the database does not understand the `where` of {table!r}: {fault}",
+            table=self.table.name,
+            fault=fault,
+        )
 
     def _sample(self, connection: Connection, column: SourceColumn) -> Sequence[Any]:
-        """Some values of a column, without NULL."""
+        """Return some values of a column, without NULL."""
         value = self._table.c[column.name]
         query = select(self._dialect.readable(column, value).label("dedup_value"))
         return (
@@ -125,11 +134,11 @@ class Source:
         )
 
     def count(self, connection: Connection) -> int:
-        """How many rows there are to read."""
+        """Return how many rows there are to read."""
         return self._count(connection, true())
 
     def pages(self, engine: Engine, page_size: int = PAGE_ROWS) -> Generator[list[SourceRow], None, None]:
-        """Every row once, in pages; writes of ours may go on between two of them."""
+        """Yield every row once, in pages; we may write between two of them."""
         with self._dialect.read_snapshot(engine) as connection:
             if self._dialect.reads_beside_writes(connection):
                 yield from self.read_pages(connection, page_size)
@@ -139,39 +148,84 @@ class Source:
     def read_pages(
         self, connection: Connection, page_size: int = PAGE_ROWS
     ) -> Generator[list[SourceRow], None, None]:
-        """Every row once, in one streaming pass, in the order in which the database gives them."""
+        """Yield every row once, in one streaming pass, in the order in which the database gives them."""
         for rows in cut_pages(self._streamed(connection, self._page_query()), _raw_length, page_size):
             yield self._page(rows)
 
     def read_keyset_pages(
         self, open_connection: OpenConnection, page_size: int = PAGE_ROWS
     ) -> Iterator[list[SourceRow]]:
-        """Every row once, by key, each page in a short transaction of its own."""
-        keys = [self._table.c[c.name] for c in self.key_columns]
-        has_key = and_(*(key.is_not(None) for key in keys))
-        row_key = self._dialect.bytewise(self._dialect.row_key(self.key_columns, self._table))
-        query = self._page_query().add_columns(*keys).where(has_key).order_by(*keys, row_key)
-        rows: Sequence[Row[Any]] = ()
-        while True:
-            page = query.limit(page_size)  # without it SQLite would sort all rows where no index serves
-            if rows:
-                # The last row comes once more, and any other row of the same key with it.
-                page = query.limit(page_size + 1).where(
-                    _from(keys, rows[-1][-len(keys) :], row_key, rows[-1][0])
-                )
-            with open_connection() as connection, closing(self._streamed(connection, page)) as found:
-                rows = next(cut_pages(_behind(rows, found), _raw_length, page_size), [])
-            if not rows:
-                break
+        """Yield every row once, by key, each page in a short transaction of its own."""
+
+        def read(connection: Connection, page: Select[Any], last_key: str | None) -> Sequence[Row[Any]]:
+            with closing(self._streamed(connection, page)) as found:
+                return next(cut_pages(rows_after(last_key, found), _raw_length, page_size), [])
+
+        for rows in self._keyset_pages(open_connection, self._page_query(), page_size, read):
             yield self._page(rows)
         if any(column.is_nullable for column in self.key_columns):
             with open_connection() as connection:
-                self.rows_without_key += self._count(connection, not_(has_key))
+                self.rows_without_key += self._count(connection, not_(self._has_key()))
+
+    def row_keys(self, engine: Engine) -> Iterator[str]:
+        """Yield the row key of every row, without reading the other columns; we may write in between."""
+        with self._dialect.read_snapshot(engine) as connection:
+            if self._dialect.reads_beside_writes(connection):
+                yield from self.read_row_keys(connection)
+                return
+        open_connection = partial(self._dialect.read_snapshot, engine)
+        for rows in self._keyset_pages(open_connection, self._key_query(), PAGE_ROWS, self._read_keys):
+            yield from (row[0] for row in rows)
+
+    def read_row_keys(self, connection: Connection) -> Iterator[str]:
+        """Yield the row key of every row, in one streaming pass."""
+        streamed = {"stream_results": True}
+        with (
+            self._settled(connection),
+            connection.execute(self._key_query(), execution_options=streamed) as result,
+        ):
+            while rows := result.fetchmany(PAGE_ROWS):
+                yield from (row[0] for row in rows if row[0] is not None)
+
+    def _read_keys(
+        self, connection: Connection, page: Select[Any], last_key: str | None
+    ) -> Sequence[Row[Any]]:
+        with self._settled(connection):
+            return list(rows_after(last_key, connection.execute(page).all()))
+
+    def _key_query(self) -> Select[Any]:
+        row_key = self._dialect.row_key(self.key_columns, self._table)
+        return select(row_key.label("dedup_0")).select_from(self._table).where(self._condition)
+
+    def _has_key(self) -> ColumnElement[bool]:
+        return and_(*(self._table.c[c.name].is_not(None) for c in self.key_columns))
+
+    def _keyset_pages(
+        self, open_connection: OpenConnection, query: Select[Any], page_size: int, read: ReadPage
+    ) -> Iterator[Sequence[Row[Any]]]:
+        """Yield the rows of a query whose first column is the row key, by key, page after page."""
+        keys = [self._table.c[c.name] for c in self.key_columns]
+        row_key = self._dialect.bytewise(self._dialect.row_key(self.key_columns, self._table))
+        query = query.add_columns(*keys).where(self._has_key()).order_by(*keys, row_key)
+        last_row: Row[Any] | None = None
+        while True:
+            page = query.limit(page_size)  # without it SQLite would sort all rows where no index serves
+            if last_row is not None:
+                # The last row comes once more, and any other row of the same key with it.
+                page = query.limit(page_size + 1).where(
+                    from_row(keys, last_row[-len(keys) :], row_key, last_row[0])
+                )
+            with open_connection() as connection:
+                rows = read(connection, page, None if last_row is None else last_row[0])
+            if not rows:
+                return
+            last_row = rows[-1]
+            yield rows
 
     def read_rows(self, connection: Connection, row_keys: Iterable[str]) -> Iterator[SourceRow]:
-        """The rows whose row key is, character by character, one of these; each once.
+        """Yield the rows whose row key is, character by character, one of these; each once.
 
-        They are read through the user's index; one that is gone is left out.
+        They are found by the user's index; a row that is gone is left out.
 
         Raises:
             RowKeyError: two rows have the same key.
@@ -189,20 +243,20 @@ class Source:
             yield from rows
 
     def batches(self, items: Iterable[_Item], most: int = _KEYS_A_QUERY) -> Iterator[list[_Item]]:
-        """Items that each stand for a row, as many at a time as rows of this table may be in memory."""
+        """Cut items, one for each row, into as many at a time as rows of this table may be in memory."""
         return self._read_size.batches(items, most)
 
     def rows_within(self, characters: int) -> int:
-        """How many rows of this table have so many characters together, as far as it was read."""
+        """Estimate how many rows of this table have so many characters together, by the rows read so far."""
         return self._read_size.rows_within(characters)
 
     def require_gone(self, connection: Connection, row_keys: Iterable[str]) -> None:
-        """Prove that rows which `read_rows` did not find are not there.
+        """Check that rows which `read_rows` did not find are really not there.
 
-        Only where the database may fail to find a value by its text is the table read for it, as a whole.
+        Only where the database may fail to find a value by its text is the whole table read for it.
 
         Raises:
-            RowKeyError: one is there.
+            RowKeyError: a row is there, and is not found by its key.
         """
         if not self._doubtful:
             return
@@ -217,7 +271,8 @@ class Source:
                 raise self._not_found_by_key(found)
 
     def rows_from(self, connection: Connection, records: Sequence[Mapping[str, object]]) -> list[SourceRow]:
-        """Records that are not stored (yet), as rows without a key; what one leaves out is NULL.
+        """Return records that are not stored (yet) as rows without a key; a column that one leaves out is
+        NULL.
 
         Args:
             connection: leads to the user's rows; only a type that the database alone knows is asked for.
@@ -230,16 +285,16 @@ class Source:
             stored = self._dialect.as_stored(
                 connection, [(c, r.get(c.name)) for r in records for c in columns]
             )
-        return [self._keyless(stored[i : i + len(columns)]) for i in range(0, len(stored), len(columns))]
+        count = len(self._value_columns)
+        records_stored = (stored[i : i + len(columns)] for i in range(0, len(stored), len(columns)))
+        return [
+            self._texts.row(RawRow(None, None, values[:count], values[count:])) for values in records_stored
+        ]
 
     def row_key_of(self, given: RowKey) -> str:
-        """The row key that a caller means; InvalidArgumentError where the table can have no such key."""
-        return self._dialect.given_key(self.key_columns, given)
-
-    def _keyless(self, values: Sequence[object]) -> SourceRow:
-        count = len(self._value_columns)
-        texts = map(canonical_text, values[:count], [c.family for c in self._value_columns])
-        return SourceRow("", None, tuple(texts), self._within_text(values[count:]))
+        """Return the row key that a caller means; InvalidArgumentError where the table can have no such
+        key."""
+        return given_key(self.key_columns, given, self._dialect.key_value_text)
 
     def _settled(self, connection: Connection) -> AbstractContextManager[None]:
         return self._dialect.settled(connection) if self._depends_on_session else nullcontext()
@@ -249,7 +304,8 @@ class Source:
         return int(connection.execute(query).scalar_one())
 
     def _page_query(self) -> Select[Any]:
-        """Rows with, behind their columns, whether each is found by its own key."""
+        """Build the query for pages; behind the columns of `_query` it tells whether a row is found by its
+        key."""
         is_found = and_(true(), *(condition for _, condition in self._doubtful))
         return self._query().add_columns(is_found.label("dedup_is_found"))
 
@@ -262,12 +318,14 @@ class Source:
     def _not_found_by_key(self, row_key: str) -> RowKeyError:
         columns = ", ".join(f"{c.name!r} ({c.type_name or 'no type'})" for c, _ in self._doubtful)
         return RowKeyError(
-            f"the database does not find a row by its own key {row_key[:40]!r}, made of column {columns}: "
-            f"name another key, or leave such rows out by `where`"
+            "the database does not find a row by its own key {row_key!r}, made of column {columns}: "
+            "name another key, or leave such rows out by `where`",
+            row_key=row_key[:40],
+            columns=columns,
         )
 
     def _streamed(self, connection: Connection, query: Select[Any]) -> Generator[Row[Any], None, None]:
-        """The rows of a query; no more than a page of them is fetched at once."""
+        """Yield the rows of a query; no more than a page of them is fetched at once."""
         streamed = {"stream_results": True}
         with self._settled(connection), connection.execute(query, execution_options=streamed) as result:
             while rows := result.fetchmany(self._read_size.rows):
@@ -291,105 +349,29 @@ class Source:
         return select(*(c.label(f"dedup_{i}") for i, c in enumerate(chosen))).where(self._condition)
 
     def _source_rows(self, rows: Iterable[Sequence[Any]]) -> list[SourceRow]:
-        families = [c.family for c in self._value_columns]
-        order_family = self.order_column.family if self.order_column else Family.OTHER
-        first_within = 2 + len(families)
         found = []
-        for row in rows:
-            if row[0] is None:
+        for raw in map(self._raw_row, rows):
+            if raw.row_key is None:
                 self.rows_without_key += 1
-                continue
-            found.append(
-                SourceRow(
-                    row_key=storable_key(row[0]),
-                    order_value=order_text(row[1], order_family),
-                    values=tuple(map(canonical_text, row[2:first_within], families)),
-                    within=self._within_text(row[first_within:]),
-                )
-            )
+            else:
+                found.append(self._texts.row(raw))
         return found
 
-    def _within_text(self, values: Sequence[Any]) -> str | None:
-        """What both rows of a pair must agree in; rows without a value there agree with each other."""
-        if not self._within:
-            return None
-        pairs = zip(self._within, values, strict=False)  # a page by key brings the key columns, too
-        parts = [within_part(part, value, column.family) for (part, column), value in pairs]
-        return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
-
-
-def storable_key(row_key: str) -> str:
-    """The same row key.
-
-    Raises:
-        RowKeyError: it cannot be stored.
-    """
-    if len(row_key) > MAX_KEY_LENGTH:
-        raise RowKeyError(
-            f"a row key has {len(row_key)} characters, more than the {MAX_KEY_LENGTH} that fit: "
-            f"it begins {row_key[:40]!r}"
-        )
-    if not is_encodable(row_key):
-        raise RowKeyError(
-            f"a row key is no valid UTF-8 text: {row_key[:40]!r}; mend it, or leave such rows out by `where`"
-        )
-    if holds_nul(row_key):
-        raise RowKeyError(
-            f"a row key holds a NUL character: {row_key[:40]!r}; mend it, or leave such rows out by `where`"
-        )
-    return row_key
+    def _raw_row(self, row: Sequence[Any]) -> RawRow:
+        """Name the parts of a row of `_query`; what a page has behind them is left out."""
+        first_within = 2 + len(self._value_columns)
+        end = first_within + len(self._within)
+        return RawRow(row[0], row[1], row[2:first_within], row[first_within:end])
 
 
 def _raw_length(row: Row[Any]) -> int:
-    """Characters of a row as it came; what is no text has few."""
+    """Count the characters of a row as it came; values that are no texts are short and are left out."""
     return sum(len(value) for value in row if isinstance(value, str | bytes))
 
 
-def _behind(last_page: Sequence[Row[Any]], rows: Iterable[Row[Any]]) -> Iterator[Row[Any]]:
-    """The rows that come after the last one of a page, with which they begin if it is still there.
-
-    Raises:
-        RowKeyError: another row has the same key as that one.
-    """
-    found = iter(rows)
-    last_key = last_page[-1][0] if last_page else None
-    first = next(found, None)
-    if first is not None and last_key is not None and first[0] == last_key:
-        first = next(found, None)
-        if first is not None and first[0] == last_key:
-            raise _repeated(first[0])
-    if first is not None:
-        yield first
-        yield from found
-
-
-def refuse_repeated(row_keys: Sequence[str]) -> None:
-    """Raise RowKeyError where two rows have the same key."""
-    if len(set(row_keys)) < len(row_keys):
-        raise _repeated(Counter(row_keys).most_common(1)[0][0])
-
-
-def _repeated(row_key: str) -> RowKeyError:
-    return RowKeyError(f"two rows have the same key {row_key[:40]!r}: name a unique key")
-
-
-def _from(
-    keys: Sequence[ColumnElement[Any]],
-    last: Sequence[Any],
-    row_key: ColumnElement[str],
-    last_key: str,
-) -> ColumnElement[bool]:
-    """Rows from `last` on; several columns are one row value, which an index serves whole.
-
-    Keys that are equal under the columns' collations are in the order of their row keys.
-    """
-    values = [literal(value, NullType()) for value in last]
-    key, value = (keys[0], values[0]) if len(keys) == 1 else (tuple_(*keys), tuple_(*values))
-    return and_(key >= value, or_(key > value, row_key >= literal(last_key, Text())))
-
-
 def _condition(where: str | None) -> ColumnElement[bool]:
-    """The user's own SQL, in which a colon is a colon and a comment ends with its line."""
+    """Return the user's own SQL as a condition; a colon in it names no parameter, and a comment ends with its
+    line."""
     if where is None or not where.strip():
         return true()
     escaped = where.replace(":", r"\:")

@@ -1,4 +1,4 @@
-"""Where each watched table stands, counted from our tables."""
+"""The status of each watched table, counted from our tables."""
 
 from typing import Final
 
@@ -9,8 +9,9 @@ from db_dedup.records import HotBlock, TableStatus
 from db_dedup.schema.tables import BLOCK_SHIFTS, Tables
 from db_dedup.store.changes import read_dead
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.frames import frame_status
 from db_dedup.store.lag import Lag, read_lag
-from db_dedup.store.scans import past_scans
+from db_dedup.store.scans import last_finished, past_scans
 from db_dedup.store.watched_tables import StoredTable, lease_holder, list_tables
 
 UNKNOWN: Final = "unknown"
@@ -22,7 +23,7 @@ _HOTTEST: Final = 3
 
 
 def read_status(connection: Connection, dialect: Dialect, tables: Tables) -> list[TableStatus]:
-    """One entry for each watched table, by name. How its triggers stand is not known here."""
+    """Return one entry for each watched table, by name. The state of its triggers is left unknown."""
     lags = read_lag(connection, tables)
     return [
         _status(connection, FingerprintStore(dialect, tables, stored.id, stored.recipe or 0), stored, lag)
@@ -38,6 +39,7 @@ def _status(connection: Connection, store: FingerprintStore, stored: StoredTable
     scanner = lease_holder(connection, tables, name)
     scans = past_scans(connection, tables, stored.id, scanner, _LATEST_SCANS)
     last = scans[0] if scans else None
+    finished = last_finished(connection, tables, stored.id)
     return TableStatus(
         table=name,
         is_scanned=stored.recipe is not None,
@@ -69,11 +71,12 @@ def _status(connection: Connection, store: FingerprintStore, stored: StoredTable
         last_scan_state=last.state if last else None,
         last_scan_error=last.error if last else None,
         scans=tuple(scans),
+        frames=frame_status(connection, tables, stored, None if finished is None else finished.frames),
     )
 
 
 def _counts(connection: Connection, store: FingerprintStore) -> dict[str, int]:
-    """All that one pass over the fingerprints tells; a group stands at its representative."""
+    """Count all that one pass over the fingerprints gives; a group is counted by its representative."""
     row = store.tables.fingerprint
     size = row.c.group_size
     wanted = {
@@ -103,7 +106,8 @@ def _count_pairs(connection: Connection, store: FingerprintStore) -> int:
 
 
 def hot_blocks(connection: Connection, store: FingerprintStore, count: int) -> tuple[HotBlock, ...]:
-    """The block values that most rows share, the hottest first; each block column is counted by its index."""
+    """Return the block values that most rows share, the most frequent first; each column is read by its
+    index."""
     found = [
         hot for block in range(1, len(BLOCK_SHIFTS) + 1) for hot in _hottest(connection, store, block, count)
     ]

@@ -1,4 +1,4 @@
-"""The tables we watch: their stored recipe, which one serves, and the lease of the scan at work."""
+"""The watched tables: their stored recipe, which recipe serves, and the lease of a running scan."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -8,14 +8,15 @@ from typing import Any, Final, Self
 from sqlalchemy import Connection, Row, Update, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from db_dedup.config import RECIPE_VERSION, WatchedTable
+from db_dedup.config import WatchedTable
 from db_dedup.errors import OutdatedRecipeError
+from db_dedup.records.recipe import RECIPE_VERSION
 from db_dedup.schema.definitions import definition_text, read_definition
 from db_dedup.schema.tables import Tables
 from db_dedup.store.clock import database_now
 
 LEASE: Final = timedelta(seconds=60)
-"""A scan that has not renewed its lease for so long counts as dead."""
+"""A scan that has not renewed its lease for this long counts as dead."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class StoredTable:
         watched: the settings, their rule resolved.
         recipe_version: of the code that stored them.
         recipe: number of the recipe that serves, None before the first finished scan.
-        trigger_digest: of the triggers as the database told them right after they were made.
+        trigger_digest: of the triggers as the database described them right after they were made.
         attached_at: UTC; None where the table has no triggers of ours.
         answer_version: one more after each change of the answer, whoever made it.
     """
@@ -43,7 +44,7 @@ class StoredTable:
     answer_version: int
 
     def is_alike(self, other: "StoredTable") -> bool:
-        """Whether what was prepared for the other one serves for this one, too."""
+        """Return whether what was prepared for the other one can be used for this one, too."""
         return (self.id, self.recipe, self.watched) == (other.id, other.recipe, other.watched)
 
     @property
@@ -52,7 +53,7 @@ class StoredTable:
         return self.recipe is not None and self.recipe_version != RECIPE_VERSION
 
     def require_current(self) -> Self:
-        """The same.
+        """Return this table.
 
         Raises:
             OutdatedRecipeError: what this program computes cannot be compared with what is stored.
@@ -62,7 +63,7 @@ class StoredTable:
         return self
 
     def require_known(self) -> Self:
-        """The same.
+        """Return this table.
 
         Raises:
             OutdatedRecipeError: a newer version of the program made the answer, and knows more than this one.
@@ -71,20 +72,20 @@ class StoredTable:
 
 
 def find_table(connection: Connection, tables: Tables, name: str) -> StoredTable | None:
-    """What is stored of a watched table."""
+    """Return what is stored of a watched table; None where it is not watched."""
     table = tables.watched_table
     row = connection.execute(select(table).where(table.c.name == name)).one_or_none()
     return None if row is None else _stored(row)
 
 
 def list_tables(connection: Connection, tables: Tables) -> list[StoredTable]:
-    """Every watched table, by name."""
+    """Return every watched table, by name."""
     table = tables.watched_table
     return [_stored(row) for row in connection.execute(select(table).order_by(table.c.name))]
 
 
 def lock_table(connection: Connection, tables: Tables, name: str) -> tuple[StoredTable | None, str | None]:
-    """Keep every other matcher of the table out until the transaction ends.
+    """Lock the table against every other scan and worker until the transaction ends.
 
     Returns:
         (what is stored of the table, who scans it right now or None).
@@ -98,26 +99,28 @@ def lock_table(connection: Connection, tables: Tables, name: str) -> tuple[Store
 
 
 def hold_table(connection: Connection, tables: Tables, name: str) -> StoredTable | None:
-    """What is stored of a watched table. Until the transaction ends, no scan begins or switches recipes, and
-    no worker writes; others may hold the table as well."""
+    """Return what is stored of a watched table, under a shared lock.
+
+    Until the transaction ends, no scan begins or switches recipes, and no worker writes.
+    """
     table = tables.watched_table
     query = select(table).where(table.c.name == name).with_for_update(read=True)
     row = connection.execute(query).one_or_none()
     return None if row is None else _stored(row)
 
 
-def take_turn(tables: Tables, name: str) -> Update:
-    """The statement that keeps every other matcher of a table out until its transaction ends.
+def lock_table_statement(tables: Tables, name: str) -> Update:
+    """Return the statement that locks a table against every other scan and worker until its transaction ends.
 
-    An update, if only in name: in PostgreSQL whoever waits for it with an older snapshot then fails, and in
-    SQLite it takes the right to write.
+    It is an UPDATE that changes nothing: in PostgreSQL, a transaction that waits for it with an older
+    snapshot then fails, and in SQLite it takes the right to write.
     """
     table = tables.watched_table
     return update(table).where(table.c.name == name).values(answer_version=table.c.answer_version)
 
 
-def count_answer(connection: Connection, tables: Tables, table_id: int) -> None:
-    """The answer has changed: whoever keeps some of it in memory must read it again."""
+def bump_answer_version(connection: Connection, tables: Tables, table_id: int) -> None:
+    """Record that the answer has changed: processes that keep parts of it in memory then read it again."""
     table = tables.watched_table
     connection.execute(
         update(table).where(table.c.id == table_id).values(answer_version=table.c.answer_version + 1)
@@ -125,7 +128,7 @@ def count_answer(connection: Connection, tables: Tables, table_id: int) -> None:
 
 
 def add_table(connection: Connection, tables: Tables, watched: WatchedTable) -> StoredTable:
-    """The stored row of a table, made if there is none."""
+    """Return the stored row of a table; add it if there is none."""
     stored = find_table(connection, tables, watched.name)
     if stored is None:
         new = insert(tables.watched_table).values(name=watched.name, definition=definition_of(watched))
@@ -140,7 +143,7 @@ def add_table(connection: Connection, tables: Tables, watched: WatchedTable) -> 
 def serve_recipe(
     connection: Connection, tables: Tables, table_id: int, watched: WatchedTable, recipe: int
 ) -> None:
-    """From the end of this transaction on, the views show what this recipe found."""
+    """Let the views show what this recipe found, from the end of this transaction on."""
     table = tables.watched_table
     connection.execute(
         update(table)
@@ -157,7 +160,7 @@ def serve_recipe(
 def set_view(
     connection: Connection, tables: Tables, table_id: int, view_name: str | None, view_digest: str | None
 ) -> None:
-    """Remember which view was made for the table, and the digest of its definition."""
+    """Store which view was made for the table, and the digest of its definition."""
     table = tables.watched_table
     connection.execute(
         update(table).where(table.c.id == table_id).values(view_name=view_name, view_digest=view_digest)
@@ -165,7 +168,7 @@ def set_view(
 
 
 def lease_holder(connection: Connection, tables: Tables, name: str) -> str | None:
-    """Who holds the lease on a table, if it has not ended. Waits for nobody."""
+    """Return who holds the lease on a table; None where it has ended. No lock is waited for."""
     table = tables.watched_table
     return connection.execute(
         select(table.c.lease_owner).where(
@@ -175,7 +178,7 @@ def lease_holder(connection: Connection, tables: Tables, name: str) -> str | Non
 
 
 def take_lease(connection: Connection, tables: Tables, table_id: int, owner: str) -> str | None:
-    """Become the one scan of this table. Returns None, or who holds it."""
+    """Take the lease on a table. Return None, or the owner who has it."""
     table = tables.watched_table
     while True:
         now = database_now(connection)
@@ -197,8 +200,11 @@ def take_lease(connection: Connection, tables: Tables, table_id: int, owner: str
 def renew_lease(
     connection: Connection, tables: Tables, table_id: int, owner: str, answer_version: int | None
 ) -> bool:
-    """Say that the scan is alive. False where it has lost its lease, or where the answer is no longer of the
-    version that it found, if one is given: its lease had ended, and somebody else has been at work."""
+    """Renew the lease of a running scan. Return False where it has lost the lease.
+
+    It also returns False where the answer is no longer of the version given: the lease had ended meanwhile,
+    and another process has written.
+    """
     table = tables.watched_table
     held = update(table).where(table.c.id == table_id, table.c.lease_owner == owner)
     if answer_version is not None:
@@ -208,7 +214,7 @@ def renew_lease(
 
 
 def drop_lease(connection: Connection, tables: Tables, owner: str) -> None:
-    """Let the next scan begin, where this owner holds a lease."""
+    """Drop the lease of this owner, if it has one, so that the next scan can begin."""
     table = tables.watched_table
     connection.execute(
         update(table).where(table.c.lease_owner == owner).values(lease_owner=None, lease_until=None)
@@ -216,7 +222,7 @@ def drop_lease(connection: Connection, tables: Tables, owner: str) -> None:
 
 
 def definition_of(watched: WatchedTable) -> str:
-    """Settings as they are stored."""
+    """Return settings as they are stored."""
     return definition_text(watched.resolved().model_dump(mode="json", by_alias=True), RECIPE_VERSION)
 
 

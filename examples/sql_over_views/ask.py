@@ -39,7 +39,7 @@ class Answer:
 def main() -> None:
     """Ask the database that is named, or one that is made for it."""
     if len(sys.argv) > 1:
-        with closing(Database(sys.argv[1])) as database, database.errors_told():
+        with closing(Database(sys.argv[1])) as database, database.translate_driver_errors():
             show(database.engine)
         return
     with tempfile.TemporaryDirectory() as folder:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import sqlalchemy as sa
 from alembic.operations import Operations
 
-from db_dedup.schema.names import Namespace
+from db_dedup.records.names import Namespace
 from db_dedup.schema.tables import TABLE_OPTIONS
 from db_dedup.schema.types import Digest, ExactText, Fingerprint, KeyText, LongText, RowId, Sketch, Timestamp
 from db_dedup.schema.views import AnySelect, CreateView, DropView

@@ -15,7 +15,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import ExecutableDDLElement
 from sqlalchemy.sql.compiler import DDLCompiler
 
-from db_dedup.schema.names import Namespace
+from db_dedup.records.names import Namespace
 from db_dedup.schema.tables import TABLE_OPTIONS
 from db_dedup.schema.types import ExactText, KeyText, Timestamp
 

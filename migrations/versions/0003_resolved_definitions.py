@@ -10,8 +10,8 @@ from typing import Any
 import sqlalchemy as sa
 from alembic.operations import Operations
 
+from db_dedup.records.names import Namespace
 from db_dedup.schema.definitions import rewritten
-from db_dedup.schema.names import Namespace
 
 revision = "0003"
 down_revision = "0002"

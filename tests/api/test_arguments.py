@@ -135,11 +135,11 @@ OF_A_TABLE: dict[str, Callable[[Deduplicator], object]] = {
     "texts of no keys": lambda d: d.texts().read(ANY),
     "texts of a key that is none": lambda d: d.texts().read([ANY]),
     "the nearest of no keys": lambda d: d.texts().nearest(ANY),
-    "labels that are none": lambda d: d.verdicts().give(ANY),
-    "a label that is a tuple": lambda d: d.verdicts().give(wrong([("1", "2", True)])),
-    "a label of a key that is none": lambda d: d.verdicts().give([PairLabel(ANY, 2, True)]),
-    "a key to withdraw that is none": lambda d: d.verdicts().withdraw(ANY, 2),
-    "a negative number of questions": lambda d: d.verdicts().questions(-1),
+    "labels that are none": lambda d: d.labels().give(ANY),
+    "a label that is a tuple": lambda d: d.labels().give(wrong([("1", "2", True)])),
+    "a label of a key that is none": lambda d: d.labels().give([PairLabel(ANY, 2, True)]),
+    "a key to withdraw that is none": lambda d: d.labels().withdraw(ANY, 2),
+    "a negative number of questions": lambda d: d.labels().questions(-1),
     "labels to calibrate by that are none": lambda d: d.calibrate(ANY),
     "a batch of no changes": lambda d: d.worker(batch_changes=0),
     "triggers of a table that is not there": lambda d: other(d, "letters", {"title": 1}).attach(),
@@ -201,7 +201,7 @@ def test_the_walk_goes_through_the_whole_api() -> None:
     source = Path(__file__).read_text(encoding="utf-8")
     methods = {
         name
-        for kind in (Deduplicator, Database, Settings, db_dedup.TableVerdicts, db_dedup.RowTexts)
+        for kind in (Deduplicator, Database, Settings, db_dedup.TableLabels, db_dedup.RowTexts)
         for base in kind.__mro__
         if base.__module__.startswith("db_dedup")
         for name, member in vars(base).items()

@@ -40,7 +40,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory, sample: Sample) -> Iterator
             dedup = Deduplicator(database, watched)
             dedup.scan()
             pair = next(pair for pair in dedup.pairs() if pair.distance)
-            assert dedup.verdicts().give([PairLabel(pair.key_a, pair.key_b, is_duplicate=False)]).kept
+            assert dedup.labels().give([PairLabel(pair.key_a, pair.key_b, is_duplicate=False)]).kept
             found.append(dedup)
         yield found
 
@@ -83,7 +83,7 @@ def test_every_stored_row_finds_what_the_scan_pairs_it_with(
     for pair in dedup.pairs(expand=True):
         partners[pair.key_a].add(pair.key_b)
         partners[pair.key_b].add(pair.key_a)
-    rejected = [{verdict.key_a, verdict.key_b} for verdict in dedup.verdicts().standing()]
+    rejected = [{verdict.key_a, verdict.key_b} for verdict in dedup.labels().stored()]
     numbers = [number % len(sample.petitions) for number in range(3 * len(sample.petitions))]
     results = dedup.check_many(record_of(sample, number, 0, None) for number in numbers)
     assert len(results) == len(numbers) > 256

@@ -75,8 +75,8 @@ def test_every_kind_of_key(database: Database) -> None:
         members = dedup.members_of(keys)
         assert sorted(members) == sorted(texts), kind
         assert len(members[group.group_id]) == 3, kind
-        given = dedup.verdicts().give([PairLabel(keys[0], keys[1], is_duplicate=True)])
-        assert "copies" in given.faults[0], kind  # the rows were found
+        given = dedup.labels().give([PairLabel(keys[0], keys[1], is_duplicate=True)])
+        assert "exact duplicates" in given.faults[0], kind  # the rows were found
         with pytest.raises(InvalidArgumentError):
             dedup.explain((*texts[:1], "x", "y", "z"), keys[1])
 
@@ -145,4 +145,4 @@ def test_moments_with_a_zone(postgresql_database: Database) -> None:
     dedup.upgrade()
     dedup.scan()
     eastern = datetime(2020, 1, 1, 9, tzinfo=timezone(timedelta(hours=8)))
-    assert dedup.explain(eastern, datetime(2020, 1, 1, 2)).verdict == "copies"
+    assert dedup.explain(eastern, datetime(2020, 1, 1, 2)).decision == "copies"

@@ -111,7 +111,7 @@ def test_the_temporary_folder_is_full(sqlite_database: Database, folder: Path, t
     size = Path(str(make_url(sqlite_database.url).database)).stat().st_size
     with unharmed(sqlite_database, dedup):
         done = _run(
-            SCAN_WITH_SMALL_FILES, str(size + 200_000), "scan", "petitions", "--afresh", TMPDIR=str(tmp_path)
+            SCAN_WITH_SMALL_FILES, str(size + 200_000), "scan", "petitions", "--rebuild", TMPDIR=str(tmp_path)
         )
     assert done.returncode == 1
     assert done.stderr == (
@@ -119,7 +119,7 @@ def test_the_temporary_folder_is_full(sqlite_database: Database, folder: Path, t
     )
     assert done.stdout == ""
     assert not list(tmp_path.glob("db-dedup-*"))
-    succeed("scan", "petitions", "--afresh")
+    succeed("scan", "petitions", "--rebuild")
 
 
 def test_a_temporary_folder_that_cannot_be_used(sqlite_database: Database, folder: Path) -> None:

@@ -142,7 +142,7 @@ OPTIONS = [
     "--yes",
     "--to",
     "--sql",
-    "--afresh",
+    "--rebuild",
     "--preview",
     "--drain",
     "--batch",

@@ -82,7 +82,7 @@ def test_it_counts_what_the_labels_say(labels: str, sample: Sample) -> None:  # 
 def test_the_whole_grid_is_there_and_recall_never_falls_with_the_radius(labels: str) -> None:
     found = calibrated("--labels", labels)
     assert len(found["grid"]) == 12 * 2 * (1 + 5 * 19)
-    recalls = [each["recall"]["value"] for each in found["by_radius"] if not each["setting"]["bands"]]
+    recalls = [each["recall"]["value"] for each in found["by_radius"] if not each["setting"]["sketches"]]
     assert len(recalls) == 12
     assert recalls == sorted(recalls)
     assert {each["setting"]["similarity"] for each in found["by_threshold"]} == {
@@ -103,7 +103,7 @@ def test_what_is_proposed_does_better_and_can_be_pasted(labels: str) -> None:
     told = succeed("calibrate", "petitions", "--labels", labels, "--html", "page.html").stderr
     assert set(ringed(Path("page.html"))) == {"now", "proposed"}
     assert "radius 3 to 7 adds" in told
-    assert "The labels speak for the proposed setting:\n[tables.petitions]\n" in told
+    assert "The labels support the proposed setting:\n[tables.petitions]\n" in told
 
 
 def test_the_page_stands_alone_and_holds_no_row(labels: str, sample: Sample) -> None:  # noqa: F811 - a fixture
@@ -160,7 +160,7 @@ def test_a_few_labels_are_not_enough_to_choose_by(labels: str) -> None:
     lines = Path(labels).read_text(encoding="utf-8").splitlines()
     Path("few.csv").write_text("\n".join([*lines[:3], lines[-1]]), encoding="utf-8")
     assert calibrated("--labels", "few.csv")["cross_validated_f1"]["value"] is None
-    assert "are too few to tell" in succeed("calibrate", "petitions", "--labels", "few.csv").stderr
+    assert "are too few to estimate" in succeed("calibrate", "petitions", "--labels", "few.csv").stderr
 
 
 def test_labels_of_rows_that_are_not_there_are_told(labels: str) -> None:

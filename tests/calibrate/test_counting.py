@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from db_dedup.engines.embedded.wide_table import FAR, MEASURES
-from db_dedup.jobs.calibration.choosing import THRESHOLDS, best_setting, cross_validate
-from db_dedup.jobs.calibration.counting import (
+from db_dedup.flow.compare.measures import MEASURES
+from db_dedup.flow.compare.rule import FAR, MeasuredPairs
+from db_dedup.jobs.review.calibration.choosing import THRESHOLDS, best_setting, cross_validate
+from db_dedup.jobs.review.calibration.counting import (
     bootstrap,
     counts_by_group,
     is_found,
@@ -17,11 +20,11 @@ from db_dedup.jobs.calibration.counting import (
     score_by_length,
     wilson,
 )
-from db_dedup.jobs.calibration.evidence import UNLABELLED, Evidence
-from db_dedup.jobs.calibration.steps import neighbours, step
+from db_dedup.jobs.review.calibration.evidence import UNLABELLED, Evidence
+from db_dedup.jobs.review.calibration.steps import neighbours, step
 from db_dedup.records import PairSetting
 
-NOW = PairSetting(3, bands=False, similarity="word_jaccard", threshold=0.5)
+NOW = PairSetting(3, sketches=False, similarity="word_jaccard", threshold=0.5)
 
 
 def evidence(*pairs: tuple[int, int, bool, float], is_complete: bool = True) -> Evidence:
@@ -31,9 +34,12 @@ def evidence(*pairs: tuple[int, int, bool, float], is_complete: bool = True) -> 
         np.array(labels, np.int8),
         np.ones(len(pairs), np.int64),
         np.arange(len(pairs)),
-        np.array(distances, np.int16),
-        np.array(bands, np.bool_),
-        {name: np.array(scores, np.float64) for name in MEASURES},
+        MeasuredPairs(
+            np.array(distances, np.int16),
+            np.array(bands, np.bool_),
+            {name: np.array(scores, np.float64) for name in MEASURES},
+            np.full(len(pairs), np.nan),
+        ),
         np.full(len(pairs), 120, np.int64),
         is_complete,
     )
@@ -72,9 +78,9 @@ def test_a_setting_finds_what_the_rule_says() -> None:
     assert (found.right, found.wrong, found.missed, found.unlabelled) == (1, 1, 3, 1)
     assert (found.precision.value, found.recall.value) == (0.5, 0.25)
     assert found.f1 == pytest.approx(2 / 6)
-    with_bands = PairSetting(3, bands=True, similarity="word_jaccard", threshold=0.5)
-    assert is_found(made, with_bands).tolist() == [True, False, True, False, True, False, True]
-    unchecked = PairSetting(3, bands=False, similarity="none", threshold=0.0)
+    with_sketches = PairSetting(3, sketches=True, similarity="word_jaccard", threshold=0.5)
+    assert is_found(made, with_sketches).tolist() == [True, False, True, False, True, False, True]
+    unchecked = PairSetting(3, sketches=False, similarity="none", threshold=0.0)
     assert is_found(made, unchecked).tolist() == [True, False, True, True, True, False, False]
 
 
@@ -131,7 +137,7 @@ def separable(count: int = 60) -> Evidence:
     noise = generator.random(count)
     scores = dict.fromkeys(MEASURES, noise)
     scores["word_jaccard"] = np.where(labels == 1, 0.71 + noise / 5, noise * 0.59)
-    return Evidence(**{**vars(made), "scores": scores})
+    return replace(made, measured=replace(made.measured, scores=scores))
 
 
 def test_the_best_setting_is_found() -> None:
@@ -153,8 +159,21 @@ def test_no_setting_of_the_grid_is_better_than_the_best() -> None:
 
 
 def test_what_there_is_stays_where_nothing_is_better() -> None:
-    perfect = PairSetting(8, bands=True, similarity="word_jaccard", threshold=0.655)
+    perfect = PairSetting(8, sketches=True, similarity="word_jaccard", threshold=0.655)
     assert best_setting(separable(), perfect) == perfect
+
+
+def test_settings_are_tried_with_long_grams_as_the_rule_counts_them() -> None:
+    """Every measure says the same of all pairs; the long grams alone tell them apart."""
+    made = evidence(*((label, 0, True, 0.9) for label in (0, 1) * 10))
+    by_long_grams = np.array([0.3, 0.8] * 10)
+    made = replace(made, measured=replace(made.measured, long_scores=by_long_grams))
+    without = PairSetting(3, sketches=True, similarity="char_overlap", threshold=0.5)
+    now = replace(without, long_grams=True)
+    assert (score(made, now).f1, best_setting(made, now)) == (1, now)
+    assert score(made, best_setting(made, replace(now, threshold=0.1))).f1 == 1
+    assert score(made, best_setting(made, without)).f1 < 1
+    assert made.only(made.labels == 1).measured.similarity(now).tolist() == [0.8] * 10
 
 
 def test_cross_validation_judges_every_pair_without_its_own_label() -> None:
@@ -176,7 +195,7 @@ def test_a_step_says_how_many_pairs_come_and_how_many_are_wrong() -> None:
         (1, 5, False, 0.9), (1, 4, False, 0.9), (0, 5, False, 0.9), (UNLABELLED, 5, False, 0.9),
         (UNLABELLED, 4, False, 0.9), (UNLABELLED, 4, False, 0.9), (1, 0, False, 0.9),
     )  # fmt: skip
-    wider = step(made, NOW, PairSetting(5, bands=False, similarity="word_jaccard", threshold=0.5))
+    wider = step(made, NOW, PairSetting(5, sketches=False, similarity="word_jaccard", threshold=0.5))
     assert (wider.added, wider.dropped) == (6, 0)
     assert wider.added_wrong.value == pytest.approx(2.0)
     assert wider.words == "radius 3 to 5 adds 6 pairs, about 2 of them wrong (1 to 3)"

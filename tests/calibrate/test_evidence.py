@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks.petitions import find_pairs
 from db_dedup.config import watched_table
-from db_dedup.engines.embedded.wide_table import WideRows, WideTable, find_wide
-from db_dedup.jobs.calibration.counting import is_found
-from db_dedup.jobs.calibration.evidence import gather
+from db_dedup.flow.matching.measured_table import MeasuredRows, MeasuredTable, find_measured
+from db_dedup.jobs.review.calibration.counting import is_found
+from db_dedup.jobs.review.calibration.evidence import gather
 from db_dedup.records import PairSetting, SourceRow
 from db_dedup.sample import generate_petitions
 
@@ -19,7 +19,7 @@ COLUMNS = {"title": 1, "content": 1}
 SAMPLE = generate_petitions(300, seed=11, duplicate_share=0.5)
 
 
-def rows_of(wide: WideTable) -> WideRows:
+def rows_of(wide: MeasuredTable) -> MeasuredRows:
     rows = [SourceRow(str(p.id), None, (p.title, p.content), None) for p in SAMPLE.petitions]
     wide.add_page(rows[:100])
     wide.add_page(rows[100:])
@@ -31,19 +31,20 @@ def rows_of(wide: WideTable) -> WideRows:
     [
         {"preset": "strict"},
         {"preset": "balanced"},
-        {"radius": 11, "similarity": "word_jaccard", "threshold": 0.5, "bands": False},
-        {"radius": 7, "similarity": "cosine", "threshold": 0.8, "bands": True},
+        {"radius": 11, "similarity": "word_jaccard", "threshold": 0.5, "sketches": False},
+        {"radius": 7, "similarity": "cosine", "threshold": 0.8, "sketches": True},
+        {"preset": "balanced", "exclude_kinds": ["edited"]},
+        {"radius": 11, "similarity": "word_jaccard", "threshold": 0.3, "exclude_kinds": ["contained"]},
     ],
 )
 def test_it_holds_what_a_scan_finds(settings: dict[str, object]) -> None:
     watched = watched_table("petitions", {"columns": COLUMNS, **settings})
-    rule = watched.rule
     given = [{"id": p.id, "title": p.title, "content": p.content} for p in SAMPLE.petitions]
     expected = find_pairs(given, watched)
     labelled = dict.fromkeys(list(combinations(range(30), 2))[::7], False)
-    with WideTable(watched) as wide:
+    with MeasuredTable(watched.recipe, watched.setting if watched.exclude_kinds else None) as wide:
         evidence = gather(rows_of(wide), labelled, 100_000)
-    setting = PairSetting(rule.radius, rule.bands, rule.similarity, rule.threshold)
+    setting = watched.setting
     assert evidence.is_complete
     assert int(evidence.weights[is_found(evidence, setting)].sum()) == len(expected) > 40
 
@@ -52,11 +53,11 @@ def test_copies_are_counted_by_rows_and_labels_taken_out() -> None:
     text = "小区的电梯已经停运三天，老人下楼买菜十分困难，物业说没有维修资金，请尽快督促修好"
     texts = [text, text, text, text + "谢谢", text + "谢谢", "完全不同的另一件事情，与上面没有任何关系"]
     watched = watched_table("petitions", {"columns": {"content": 1}})
-    with WideTable(watched) as wide:
+    with MeasuredTable(watched.recipe) as wide:
         wide.add_page([SourceRow(str(i), None, (t,), None) for i, t in enumerate(texts)])
         rows = wide.rows()
         evidence = gather(rows, {(0, 1): True, (1, 4): True}, 1000)
-    found = is_found(evidence, PairSetting(11, bands=True, similarity="none", threshold=0.0))
+    found = is_found(evidence, PairSetting(11, sketches=True, similarity="none", threshold=0.0))
     # 3 + 1 pairs of copies and 3 * 2 between the two texts, two of the ten labelled.
     assert int(evidence.weights[found & (evidence.labels < 0)].sum()) == 8
     assert evidence.labels[:2].tolist() == [1, 1]
@@ -64,8 +65,8 @@ def test_copies_are_counted_by_rows_and_labels_taken_out() -> None:
 
 
 def test_too_many_pairs_are_not_taken_for_all() -> None:
-    with WideTable(watched_table("petitions", {"columns": COLUMNS})) as wide:
+    with MeasuredTable(watched_table("petitions", {"columns": COLUMNS}).recipe) as wide:
         rows = rows_of(wide)
-        _, is_complete = find_wide(rows, 11, 10)
+        _, is_complete = find_measured(rows, 11, 10)
         assert not is_complete
         assert not gather(rows, {(0, 1): True}, 10).is_complete

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from db_dedup.cli import alignment
-from db_dedup.cli.alignment import align
-from db_dedup.cli.side_by_side import MOST_DIFFERENCES, mark_differences
+from db_dedup.present import alignment
+from db_dedup.present.alignment import align
+from db_dedup.present.side_by_side import MOST_DIFFERENCES, mark_differences
 
 words = st.lists(st.sampled_from(["路灯坏了请尽快修", "停水", "a", "b", "哈" * 40, "的"]), max_size=40).map(
     "".join

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url
 
-from db_dedup.cli.output import Format, print_json, print_rows
-from db_dedup.cli.terminal import replace_what_cannot_be_shown
+from db_dedup.cli.shared.output import Format, print_json, print_rows
+from db_dedup.cli.shared.terminal import replace_what_cannot_be_shown
 from db_dedup.config import Settings
 from tests.cli.conftest import fail, succeed
 from tests.cli.test_process import start

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url, text
 
-from db_dedup.engines.embedded.table_scan import TableScan
+from db_dedup.engines.embedded.table_scan import EmbeddedScan
 from db_dedup.errors import (
     DatabaseError,
     MissingExtraError,
@@ -104,7 +104,10 @@ def test_no_key(sqlite_database: Database) -> None:
         (b"[database]\nuri = 'sqlite://'", "did you mean url"),
         (b"[tables.petitions]\npresett = 'strict'", "did you mean preset"),
         (b"[tables.petitions]\nuser_dict = 'words'", "user_dictionary"),
-        (b"[tables.petitions]\npreset = 'lax'\n[tables.petitions.columns]\na = 1", '"strict" or "balanced"'),
+        (
+            b"[tables.petitions]\npreset = 'lax'\n[tables.petitions.columns]\na = 1",
+            '"strict" or "balanced" or "tweet"',
+        ),
         (b"[tables.petitions.columns]\na = { wieght = 2 }", "did you mean weight"),
         (b"[tables.petitions.columns]\na = { kind = 'txt' }", '"text" or "value"'),
         (b"[tables.petitions.columns]\ntext = { weight = 0 }", "columns.text.weight"),
@@ -197,10 +200,10 @@ def test_a_scan_that_is_stopped_says_what_stands(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(TableScan, "match", interrupt)
+        patched.setattr(EmbeddedScan, "match", interrupt)
         stopped = run("scan", "petitions")
     assert stopped.exit_code == 130
-    assert "the last complete answer stands" in stopped.stderr
+    assert "the last complete answer is kept" in stopped.stderr
     assert succeed("groups", "petitions").stdout == before
     assert json.loads(succeed("status", "--json").stdout)[0]["last_scan_state"] == "failed"
     succeed("scan", "petitions")

@@ -10,8 +10,8 @@ from sqlalchemy import update
 
 from db_dedup import Deduplicator
 from db_dedup.cli.demo import petitions as table
-from db_dedup.engines.embedded import explained_columns
 from db_dedup.errors import RecipeDiffersError, RowNotFoundError
+from db_dedup.jobs.explain import columns as explained_columns
 from db_dedup.records import DuplicatePair
 from tests.cli.conftest import fail, succeed, write_settings
 from tests.servers import Database
@@ -30,7 +30,7 @@ def test_a_pair_is_told(pair: DuplicatePair) -> None:
     assert f"Rows {pair.key_a} and {pair.key_b}: a duplicate pair." in done.stdout
     assert f"simhash, radius: {pair.distance} of 64 bits differ, at most 3 may" in done.stdout
     assert re.search(r"passed  minhash bands: \d+ in common", done.stdout)
-    assert re.search(r"(passed|failed)  passages: \d+ in common", done.stdout)
+    assert re.search(r"(passed|failed)  passage hashes: \d+ in common", done.stdout)
     assert f"passed  char_overlap: {pair.similarity:.3f}, at least 0.57 needed" in done.stdout
     for measure in ("word_jaccard", "char_jaccard", "char_overlap", "overlap", "cosine"):
         assert re.search(rf"{measure} [01]\.\d{{3}}", done.stdout)
@@ -64,28 +64,32 @@ def test_the_json_has_stable_names(pair: DuplicatePair) -> None:
     found = succeed("explain", "petitions", pair.key_a, pair.key_b, "--json").json()
     assert found == succeed("explain", "petitions", pair.key_a, pair.key_b, DB_DEDUP_JSON="1").json()
     assert list(found) == [
-        "table", "verdict", "row_a", "row_b", "columns", "distance", "similarities", "proposers", "tests",
-        "stored", "agrees", "in_same_group", "is_abridged",
+        "table", "decision", "row_a", "row_b", "columns", "distance", "similarities", "generators", "tests",
+        "stored", "agrees", "in_same_group", "is_abridged", "kind", "contained_key", "other_place",
+        "differences",
     ]  # fmt: skip
-    assert found["verdict"] == "duplicate_pair"
+    assert found["decision"] == "duplicate_pair"
     assert found["row_a"].keys() == {
         "row_key", "state", "fingerprint", "features", "within", "copy_of", "group_id"
     }  # fmt: skip
     assert [column["name"] for column in found["columns"]] == ["title", "content"]
     assert found["columns"][0].keys() == {
         "name", "kind", "weight", "value_a", "value_b", "text_a", "text_b", "tokens_a", "tokens_b",
-        "left_out_a", "left_out_b", "differing_bits",
+        "left_out_a", "left_out_b", "differing_bits", "frames_a", "frames_b",
     }  # fmt: skip
     assert found["columns"][1]["tokens_a"][0].keys() == {"text", "mark"}
-    simhash, bands, passages = found["proposers"]
+    simhash, bands, passages = found["generators"]
     assert simhash == {"name": "simhash", "passed": pair.distance <= 3, "value": pair.distance, "limit": 3}
     assert bands.keys() == simhash.keys()
     assert (bands["name"], bands["passed"]) == ("minhash bands", True)
-    assert passages["name"] == "passages"
+    assert passages["name"] == "passage hashes"
     assert passages["limit"] >= 1
     assert passages["passed"] == (passages["value"] >= passages["limit"])
     assert [test["name"] for test in found["tests"]] == ["char_overlap"]
-    assert found["stored"].keys() == {"kind", "distance", "similarity", "found_at"}
+    assert found["stored"].keys() == {
+        "kind", "distance", "similarity", "found_at", "pair_kind", "contained_key", "other_place"
+    }  # fmt: skip
+    assert (found["kind"], found["stored"]["pair_kind"]) == (pair.kind, pair.kind)
     assert found["similarities"].keys() == {
         "word_jaccard", "char_jaccard", "char_overlap", "overlap", "cosine"
     }  # fmt: skip
@@ -95,7 +99,7 @@ def test_why_rows_are_no_pair(scanned: Database, pair: DuplicatePair) -> None:
     grouped = {key for p in Deduplicator(scanned.engine, "petitions").pairs() for key in (p.key_a, p.key_b)}
     other = next(str(key) for key in range(1, 121) if str(key) not in grouped)
     said = succeed("explain", "petitions", pair.key_a, other).stdout
-    assert "not a pair, because of simhash and minhash bands and passages and char_overlap" in said
+    assert "not a pair, because of simhash and minhash bands and passage hashes and char_overlap" in said
     assert "failed  simhash, radius:" in said
     assert "Stored answer: no link between them. It agrees" in said
     with scanned.engine.begin() as connection:

@@ -89,7 +89,7 @@ def test_while_it_runs(scanned: Database, command: list[str], said: str, number:
 def test_while_something_is_deleted(number: signal.Signals) -> None:
     """What is raised there is lost; the command stops all the same."""
     program = """
-        from db_dedup.cli import interrupts
+        from db_dedup.cli.shared import interrupts
         class Deleted:
             def __del__(self):
                 send(int(sys.argv[1]))
@@ -108,7 +108,7 @@ def test_while_it_ends(number: signal.Signals) -> None:
     program = """
         import atexit
         atexit.register(lambda: send(int(sys.argv[1])))
-        from db_dedup.cli import interrupts
+        from db_dedup.cli.shared import interrupts
         interrupts.answer_with(interrupts.interrupt)
         interrupts.leave(lambda: None)
     """
@@ -119,7 +119,7 @@ def test_while_it_ends(number: signal.Signals) -> None:
 def test_one_that_is_ignored_stays_so(number: signal.Signals) -> None:
     """As under nohup."""
     program = """
-        from db_dedup.cli import interrupts
+        from db_dedup.cli.shared import interrupts
         signal.signal(int(sys.argv[1]), signal.SIG_IGN)
         def run():
             send(int(sys.argv[1]))

@@ -79,7 +79,7 @@ def _check_pairs(database: Database, count: int) -> None:
     assert sorted(from_csv) == sorted((a, b, d, float(s)) for a, b, d, s in stored)
     assert len(from_csv) == count
     as_json = succeed("pairs", "petitions", "--format", "json", **url).json()
-    assert sorted(tuple(pair.values()) for pair in as_json) == sorted(from_csv)
+    assert sorted(tuple(pair.values())[:4] for pair in as_json) == sorted(from_csv)
     assert "similarity" in succeed("pairs", "petitions", **url).stdout
 
 
@@ -158,6 +158,7 @@ def test_the_stored_recipe_serves_without_a_file(sqlite_petitions: Database) -> 
     for report in (first, by_flag):
         for name in ("seconds", "segmented", "pairs_gained", "pairs_lost", "groups_changed"):
             del report[name]
+        del report["frames"]["drift"]  # the first scan has nothing to compare with
     assert by_flag == first
     for command in ("groups", "pairs"):
         with_flag = succeed(command, "petitions", "--format", "json", "--url", petitions.url)

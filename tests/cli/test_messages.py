@@ -179,7 +179,9 @@ def test_one_is_said_in_the_singular(sqlite_database: Database) -> None:
     url = json.dumps(sqlite_database.url)
     Path("dedup.toml").write_text(f"[database]\nurl = {url}\n[tables.letters.columns]\nbody = 1\n")
     succeed("upgrade")
-    assert "1 duplicate group with 2 rows: 0 pairs and 1 copy\n" in succeed("scan", "letters").stderr
+    assert (
+        "1 duplicate group with 2 rows: 0 pairs and 1 exact duplicate\n" in succeed("scan", "letters").stderr
+    )
     do(sqlite_database, f"INSERT INTO letters VALUES (4, '{body}一定')")
     succeed("scan", "letters")
     assert "1 pair gained, 0 lost, 1 group changed" in succeed("status").stdout

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import insert
 
 from db_dedup.cli.demo import petitions as table
-from db_dedup.flow.normalise import normalise_batch
+from db_dedup.flow.text.normalise import normalise_batch
 from tests.cli.conftest import rows, succeed, view, write_settings
 from tests.servers import Database
 

@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy import delete, insert, select, text, update
 
 from db_dedup import Deduplicator
-from db_dedup.cli import texts as reading
 from db_dedup.cli.demo import petitions as table
-from db_dedup.formulas import without_formula
+from db_dedup.present import texts as reading
+from db_dedup.present.formulas import without_formula
 from tests.cli.conftest import rows, succeed, write_settings
 from tests.servers import Database
 
@@ -22,6 +22,7 @@ PAIR_HEADER = [
     "key_a", "key_b", "distance", "similarity", "a_title", "a_content", "b_title", "b_content",
     "is_gone_a", "is_gone_b",
 ]  # fmt: skip
+KIND_HEADER = ["kind", "contained_key", "other_place"]
 
 
 @pytest.fixture(autouse=True)
@@ -58,12 +59,12 @@ def test_pairs_carry_the_texts_in_every_database(petitions: Database) -> None:
         found = succeed("pairs", "petitions", *expand, "--format", "json", "--texts").json()
         assert len(found) >= len(keys)
         for pair in found:
-            assert list(pair) == PAIR_HEADER
+            assert list(pair) == [*PAIR_HEADER, *KIND_HEADER, "differences"]
             assert (pair["a_title"], pair["a_content"]) == texts[pair["key_a"]]
             assert (pair["b_title"], pair["b_content"]) == texts[pair["key_b"]]
             assert (pair["is_gone_a"], pair["is_gone_b"]) == (False, False)
         plain = succeed("pairs", "petitions", *expand, "--format", "json").json()
-        assert [{name: pair[name] for name in PAIR_HEADER[:4]} for pair in found] == plain
+        assert [{name: pair[name] for name in [*PAIR_HEADER[:4], *KIND_HEADER]} for pair in found] == plain
         limited = succeed("pairs", "petitions", *expand, "--format", "json", "--limit", "4").json()
         assert len(limited) == 4
         assert all(pair in plain for pair in limited)

@@ -13,7 +13,7 @@ from sqlalchemy.exc import OperationalError
 
 from db_dedup.dialects import dialect_for, open_engine
 from db_dedup.errors import ConfigError, DatabaseUnavailableError, UnknownNameError
-from db_dedup.schema.tables import Namespace
+from db_dedup.records.names import Namespace
 from tests.dialects.tables import run
 from tests.servers import Database
 

@@ -14,7 +14,7 @@ from sqlalchemy.types import String
 
 from db_dedup import Deduplicator, Text
 from db_dedup.dialects.batches import STATEMENT_BYTES, batches, bytes_of, row_batches
-from db_dedup.jobs.change_worker import ChangeWorker
+from db_dedup.jobs.worker.change_worker import ChangeWorker
 from tests.servers import Database
 
 ROWS = 800

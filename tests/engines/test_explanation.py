@@ -14,11 +14,12 @@ from sqlalchemy import Engine, delete, insert, text, update
 
 from db_dedup import Deduplicator, Text, Value
 from db_dedup.cli.demo import petitions
-from db_dedup.engines import fingerprinter
-from db_dedup.engines.embedded import explained_columns
 from db_dedup.errors import ConfigError, RowNotFoundError
-from db_dedup.flow.segment import Segmenter, cut_in_batches
-from db_dedup.records import Explanation, Verdict
+from db_dedup.flow import pipeline as fingerprinter
+from db_dedup.flow.text.segment import Segmenter, cut_in_batches
+from db_dedup.jobs.explain import columns as explained_columns
+from db_dedup.present.explanation_words import explanation_lines
+from db_dedup.records import Decision, Explanation
 from db_dedup.sample import Sample, generate_petitions
 from tests.scan.conftest import fill_database, watch
 from tests.servers import Database
@@ -65,7 +66,7 @@ def test_it_says_what_the_scan_says(
     assert len(found) > 20
     for (a, b), pair in list(found.items())[:30]:
         explained = dedup.explain(b, a)
-        assert explained.verdict in (Verdict.COPIES, Verdict.DUPLICATE_PAIR)
+        assert explained.decision in (Decision.COPIES, Decision.DUPLICATE_PAIR)
         assert explained.distance == pair.distance
         measure = options.get("similarity", "char_overlap")
         if pair.similarity is not None:
@@ -77,8 +78,8 @@ def test_it_says_what_the_scan_says(
     for a, b in combinations(keys, 2):
         if (a, b) not in found and (b, a) not in found:
             explained = dedup.explain(a, b)
-            assert explained.verdict is Verdict.NO_PAIR
-            assert not all(test.passed for test in (*explained.proposers, *explained.tests))
+            assert explained.decision is Decision.NO_PAIR
+            assert not all(test.passed for test in (*explained.generators, *explained.tests))
             assert explained.agrees
             assert explained.stored is None
             check_shares(explained)
@@ -105,7 +106,7 @@ def test_every_kind_of_database_is_asked_the_same(database: Database, sample: Sa
     assert explained.stored.found_at is not None
     assert explained.agrees
     explained = dedup.explain("902", "901")
-    assert explained.verdict is Verdict.COPIES
+    assert explained.decision is Decision.COPIES
     assert explained.row_a.copy_of == "901"
     for missing in ("999999", "x", "", "9" * 40, "1.5", '["1"]', "1 "):
         with pytest.raises(RowNotFoundError, match="is not there"):
@@ -201,7 +202,7 @@ def test_what_has_changed_since_the_scan_is_said(sqlite_database: Database, samp
         connection.execute(update(petitions).where(petitions.c.id == int(pair.key_b)).values(values))
     explained = dedup.explain(pair.key_a, pair.key_b)
     assert (explained.row_a.state, explained.row_b.state) == ("unchanged", "changed")
-    assert explained.verdict is Verdict.NO_PAIR
+    assert explained.decision is Decision.NO_PAIR
     assert explained.stored is not None
     assert not explained.agrees
     assert explained.in_same_group
@@ -215,12 +216,12 @@ def test_what_has_changed_since_the_scan_is_said(sqlite_database: Database, samp
     add(engine, 902, LONG + "。谢谢")
     explained = dedup.explain("901", "902")
     assert (explained.row_a.state, explained.row_b.state) == ("new", "new")
-    assert explained.verdict is Verdict.DUPLICATE_PAIR
+    assert explained.decision is Decision.DUPLICATE_PAIR
     assert not explained.agrees
 
 
 def test_rows_of_one_group_that_are_no_pair(sqlite_database: Database, sample: Sample) -> None:
-    by_words = {"radius": 11, "similarity": "word_jaccard", "threshold": 0.5, "bands": False}
+    by_words = {"radius": 11, "similarity": "word_jaccard", "threshold": 0.5, "sketches": False}
     dedup = scanned(sqlite_database.engine, sample, **by_words)
     pairs = {frozenset((p.key_a, p.key_b)) for p in dedup.pairs(expand=True)}
     apart = next(
@@ -230,7 +231,7 @@ def test_rows_of_one_group_that_are_no_pair(sqlite_database: Database, sample: S
         if frozenset((a, b)) not in pairs
     )
     explained = dedup.explain(*apart)
-    assert explained.verdict is Verdict.NO_PAIR
+    assert explained.decision is Decision.NO_PAIR
     assert explained.in_same_group
     assert explained.row_a.group_id == explained.row_b.group_id is not None
 
@@ -247,7 +248,7 @@ def test_an_abridged_group_need_not_keep_the_pair(sqlite_database: Database) -> 
         (p.key_a, p.key_b) for p in dedup.pairs(expand=True) if frozenset((p.key_a, p.key_b)) not in kept
     )
     explained = dedup.explain(*missing)
-    assert explained.verdict is Verdict.DUPLICATE_PAIR
+    assert explained.decision is Decision.DUPLICATE_PAIR
     assert explained.is_abridged
     assert explained.agrees
     assert explained.stored is None
@@ -261,17 +262,41 @@ def test_too_little_text_and_copies_of_it(sqlite_database: Database) -> None:
     dedup = watch(engine)
     dedup.scan()
     copies = dedup.explain("902", "901")
-    assert (copies.verdict, copies.distance) == (Verdict.COPIES, 0)
+    assert (copies.decision, copies.distance) == (Decision.COPIES, 0)
     assert copies.row_a.copy_of == "901"
     assert copies.stored is not None
     assert copies.stored.kind == "copies"
     assert copies.agrees
     for a, b in (("901", "903"), ("904", "905"), ("901", "1")):
         short = dedup.explain(a, b)
-        assert (short.verdict, short.distance) == (Verdict.TOO_LITTLE_TEXT, None)
+        assert (short.decision, short.distance) == (Decision.TOO_LITTLE_TEXT, None)
         assert [column.differing_bits for column in short.columns] == [None, None]
         assert short.agrees
     assert dedup.explain("904", "905").row_a.features == 0
+
+
+def test_few_edits_of_short_texts(sqlite_database: Database) -> None:
+    engine = sqlite_database.engine
+    fill_database(engine, generate_petitions(10))
+    for key, content in (
+        (901, "小区电梯停运三天无人修理"),
+        (902, "小区电梯停用两天无人修里"),
+        (903, "学校门口车辆乱停堵塞道路"),
+    ):
+        add(engine, key, content)
+    dedup = watch(engine)
+    dedup.scan()
+    alike, unlike = dedup.explain("901", "902"), dedup.explain("901", "903")
+    assert (alike.decision, alike.agrees) == (Decision.DUPLICATE_PAIR, True)
+    assert [(test.name, test.value, test.limit) for test in alike.tests] == [("edit_similarity", 0.75, 0.75)]
+    assert alike.similarities["edit_similarity"] == 0.75
+    assert alike.similarities["char_overlap"] == 0
+    assert [generator.name for generator in alike.generators] == ["simhash", "grams of short texts"]
+    assert "edit_similarity, since both texts are short: 0.750" in "\n".join(explanation_lines(alike))
+    assert (unlike.decision, unlike.agrees) == (Decision.NO_PAIR, True)
+    assert [test.name for test in unlike.tests] == ["char_overlap"]
+    check = {"title": "", "content": "小区电梯停运三天无人修好"}
+    assert {match.row_key for match in dedup.check(check)} == {"901", "902"}
 
 
 def test_within_decides_too(sqlite_database: Database) -> None:
@@ -282,7 +307,7 @@ def test_within_decides_too(sqlite_database: Database) -> None:
     dedup = watch(engine, within=["region", {"column": "created_at", "by": "year"}])
     dedup.scan()
     explained = dedup.explain("901", "902")
-    assert explained.verdict is Verdict.NO_PAIR
+    assert explained.decision is Decision.NO_PAIR
     assert [(test.name, test.passed) for test in explained.tests] == [
         ("within", False), ("char_overlap", True)
     ]  # fmt: skip
@@ -301,7 +326,7 @@ def test_composite_keys_are_json_arrays(database: Database) -> None:
     dedup.upgrade()
     dedup.scan()
     explained = dedup.explain('["东","7"]', '["西","7"]')
-    assert explained.verdict is Verdict.DUPLICATE_PAIR
+    assert explained.decision is Decision.DUPLICATE_PAIR
     assert explained.agrees
     for missing in ("7", '["东"', '["东"]', '["东","8"]', '["东","x"]', json.dumps({"a": 1}), "[" * 5000):
         with pytest.raises(RowNotFoundError):

@@ -1,5 +1,6 @@
 """From texts to bits: what a recipe makes of a row is written down here and may never change."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -8,11 +9,12 @@ import numpy as np
 import pytest
 
 from db_dedup.config import watched_table
-from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter
-from db_dedup.engines.row_texts import NOTHING_TO_SAY
 from db_dedup.errors import ConfigError
-from db_dedup.flow.features import TokenHasher, hash_values
-from db_dedup.flow.grams import hash_grams
+from db_dedup.flow.features.counting import TokenHasher, hash_values
+from db_dedup.flow.features.grams import hash_grams
+from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
+from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
+from db_dedup.records.recipe import RECIPE_VERSION
 
 COLUMNS: Mapping[str, Any] = {"title": 2, "content": {"kind": "text"}, "region": {"kind": "value"}}
 PETITIONS = [
@@ -45,9 +47,9 @@ PETITIONS = [
 
 def fingerprinted(rows: Sequence[tuple[str, ...]], **options: Any) -> FingerprintedRows:
     columns = options.pop("columns", COLUMNS)
-    by_words = {"similarity": "word_jaccard", "bands": False}
+    by_words = {"similarity": "word_jaccard", "sketches": False}
     settings = {"columns": columns, **by_words, **options}
-    return Fingerprinter(watched_table("petitions", settings)).fingerprint(rows)
+    return Fingerprinter(watched_table("petitions", settings).recipe).fingerprint(rows)
 
 
 def words_of(found: FingerprintedRows, row: int = 0) -> set[int]:
@@ -68,7 +70,7 @@ def hashes_of(*words: str) -> set[int]:
                 0x94647C2188623093,
                 0xA60F0CC710033BA9,
                 0x8C224B14719A173A,
-                0x0221DF9C14324E5A,
+                0xA20252802503A25E,
                 0xA88417380928EC8F,
                 0x9AC5EA85E92BEB85,
             ],
@@ -79,7 +81,7 @@ def hashes_of(*words: str) -> set[int]:
                 0xB5245D21896E3083,
                 0xB60F0CC710233BA9,
                 0x8C335B1631DA563A,
-                0x0221DF9C14324E5A,
+                0xA2025B802703A25E,
                 0x28361F291928FDAE,
                 0x9AE4E5856A37EB91,
             ],
@@ -93,24 +95,39 @@ def test_golden_fingerprints(preset: str, expected: list[int]) -> None:
     assert found.has_fingerprint.tolist() == [True] * 6 + [False] * 2
 
 
+@pytest.mark.parametrize(
+    ("similarity", "counts", "expected"),
+    [
+        ("word_jaccard", [28, 29, 26, 25, 32, 25, 24, 24], "d4acc62c08335cc7"),
+        # The sixth and the seventh row are short; the first four have five more hashes each.
+        ("char_overlap", [33, 34, 31, 30, 32, 13, 5, 24], "637741af5f83fb50"),
+    ],
+)
+def test_golden_sketches(similarity: str, counts: list[int], expected: str) -> None:
+    """Where a new candidate generator or a changed one gives other sketches, RECIPE_VERSION is raised."""
+    found = fingerprinted(PETITIONS, similarity=similarity, sketches=True).sketches
+    digest = hashlib.sha256(found.values.astype("<u8").tobytes()).hexdigest()[:16]
+    assert (RECIPE_VERSION, found.counts.tolist(), digest) == (3, counts, expected)
+
+
 def test_golden_digests() -> None:
     """They decide which rows are copies, and whether a stored row has changed."""
     assert [digest.hex() for digest in fingerprinted(PETITIONS).digests] == [
         "577bbee644e1c440f4cfab941dfc6c43",
         "bdaac1965d6b1ad501b75fd4d189ab67",
         "80e9f24a02ef992b75c1b20de3acc5ba",
-        "88672e77d294529cd441bc7e6605424d",
+        "2f4225009a6ed77c489c19c802818fee",
         "045f4bacf5e175c2b6bfd55307535555",
         "de4da6c0be0469e9fbc5095064956b97",
         "7314733b735aa54995c8b3286ff361e0",
-        NOTHING_TO_SAY.hex(),
+        NO_FEATURES_DIGEST.hex(),
     ]
 
 
 @pytest.mark.parametrize("similarity", ["word_jaccard", "char_jaccard"])
 def test_a_row_is_the_same_in_any_company(similarity: str) -> None:
     """More rows than are cut at a time, in another process's order."""
-    fingerprinter = Fingerprinter(watched_table("t", {"columns": COLUMNS, "similarity": similarity}))
+    fingerprinter = Fingerprinter(watched_table("t", {"columns": COLUMNS, "similarity": similarity}).recipe)
     rows = [
         (f"{title}{i % 97}", content, region) for i, (title, content, region) in enumerate(PETITIONS * 90)
     ]
@@ -146,12 +163,12 @@ def test_the_same_words_in_other_columns_are_no_copy(other: tuple[str, ...]) -> 
 
 
 def test_copies_agree_in_what_duplicates_must_agree_in() -> None:
-    fingerprinter = Fingerprinter(watched_table("t", {"columns": {"a": 1}, "within": "b"}))
+    fingerprinter = Fingerprinter(watched_table("t", {"columns": {"a": 1}, "within": "b"}).recipe)
     found = fingerprinter.fingerprint([("路灯不亮",)] * 4 + [("。",)] * 2, ["1", "2", "1", None, "1", "1"])
     one, two, again, none, *silent = found.digests
     assert one == again
     assert len({one, two, none}) == 3
-    assert silent == [NOTHING_TO_SAY] * 2
+    assert silent == [NO_FEATURES_DIGEST] * 2
     assert len(set(found.fingerprints[:4].tolist())) == 1
 
 
@@ -162,7 +179,7 @@ def test_too_little_text_is_not_judged(min_features: int, expected: list[bool]) 
     rows = [("路灯 不亮 很久",), ("路灯 不亮 路灯",)]
     found = fingerprinted(rows, columns={"a": 1}, segmenter="words", min_features=min_features)
     assert found.has_fingerprint.tolist() == expected
-    assert NOTHING_TO_SAY not in found.digests, "but each may have a copy"
+    assert NO_FEATURES_DIGEST not in found.digests, "but each may have a copy"
 
 
 def test_a_value_is_one_feature_with_its_column() -> None:
@@ -198,7 +215,7 @@ def test_values_keep_their_links_and_masks(one: str, other: str, similarity: str
 def test_values_are_folded() -> None:
     columns = {"body": 1, "link": {"kind": "value"}}
     found = fingerprinted([("路灯", "ＡＢＣ　\t**** 1"), ("路灯", "abc **** １ ")], columns=columns)
-    assert found.digests[0] == found.digests[1] != NOTHING_TO_SAY
+    assert found.digests[0] == found.digests[1] != NO_FEATURES_DIGEST
     assert words_of(found) == words_of(found, 1)
 
 
@@ -255,7 +272,7 @@ def test_lone_surrogates_do_no_harm() -> None:
     found = fingerprinted(
         [("\ud800路灯\udfff", "\ud83d", "\udc00"), ("\ud800路灯\udfff", "\ud83d", "\udc00")]
     )
-    assert found.digests[0] == found.digests[1] != NOTHING_TO_SAY
+    assert found.digests[0] == found.digests[1] != NO_FEATURES_DIGEST
 
 
 @pytest.mark.parametrize(
@@ -274,8 +291,8 @@ def test_a_segmenter_that_cannot_be_had_is_an_error_of_the_settings(
 
 @pytest.mark.parametrize("similarity", ["char_overlap", "word_jaccard"])
 def test_a_known_row_compares_as_if_it_were_new(similarity: str) -> None:
-    settings = {"columns": COLUMNS, "similarity": similarity, "bands": True}
-    fingerprinter = Fingerprinter(watched_table("petitions", settings))
+    settings = {"columns": COLUMNS, "similarity": similarity, "sketches": True}
+    fingerprinter = Fingerprinter(watched_table("petitions", settings).recipe)
     anew = fingerprinter.fingerprint(PETITIONS)
     known = [*anew.digests[:4], *(len(PETITIONS) - 4) * [None]]
     again = fingerprinter.fingerprint(PETITIONS, None, known, compares_known=True)
@@ -289,7 +306,7 @@ def test_a_known_row_compares_as_if_it_were_new(similarity: str) -> None:
 
 def test_a_known_row_is_not_segmented_to_compare_runs_of_characters(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {"columns": {"content": 1}, "similarity": "char_overlap"}
-    fingerprinter = Fingerprinter(watched_table("petitions", settings))
+    fingerprinter = Fingerprinter(watched_table("petitions", settings).recipe)
     rows = [(petition[1],) for petition in PETITIONS[:3]]
     known = fingerprinter.fingerprint(rows).digests
     segmenter = fingerprinter._segmenter

@@ -2,27 +2,30 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from random import Random
 
 import numpy as np
 import pytest
 
-from db_dedup.engines.embedded import matching
-from db_dedup.engines.embedded.matching import NO_ROW, Matches, MatchRule, Table, match_table
-from db_dedup.flow.features import Features
-from db_dedup.flow.fingerprint import fingerprint_rows
-from db_dedup.flow.sketches import NO_SKETCHES
-from db_dedup.progress import NullProgress
-from tests.engines.reference import Row, brute_force, components, pairs_of, random_rows, table_of
+from db_dedup.flow.candidates.sketches import NO_SKETCHES
+from db_dedup.flow.compare.rows import ComparedRows
+from db_dedup.flow.features.counting import Features
+from db_dedup.flow.features.details import empty_details
+from db_dedup.flow.fingerprints.simhash import fingerprint_rows
+from db_dedup.flow.matching import match as matching
+from db_dedup.flow.matching.match import NO_ROW, Matches
+from db_dedup.records.kinds import COPY, PARTIAL, UNKNOWN, ExcludedKind
+from tests.engines.reference import MatchRule, Row, brute_force, components, pairs_of, random_rows, table_of
 from tests.flow.reference import features_of
 
-MEASURES = ["jaccard", "overlap", "cosine", None]
+MEASURES = ["word_jaccard", "overlap", "cosine", "char_overlap", None]
 NEVER = 10**9
 
 
-def match(rows: Sequence[Row] | Table, rule: MatchRule) -> Matches:
-    table = rows if isinstance(rows, Table) else table_of(rows)
-    return match_table(table, rule, NullProgress())
+def match(rows: Sequence[Row] | ComparedRows, rule: MatchRule) -> Matches:
+    table = rows if isinstance(rows, ComparedRows) else table_of(rows)
+    return rule.match(table)
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -31,8 +34,13 @@ def match(rows: Sequence[Row] | Table, rule: MatchRule) -> Matches:
 @pytest.mark.parametrize("seed", range(6))
 def test_the_whole_answer(seed: int, with_sketches: bool, radius: int, measure: str | None) -> None:
     chance = Random(seed)
-    rows = random_rows(chance, chance.choice([5, 40, 90]), with_sketches=with_sketches)
-    rule = MatchRule(radius, measure, chance.choice([0.3, 0.5, 0.8]), NEVER)
+    rows = random_rows(
+        chance, chance.choice([5, 40, 90]), with_sketches=with_sketches, with_symbols=seed % 2 == 1
+    )
+    threshold, short_threshold = chance.choice([0.3, 0.5, 0.8]), chance.choice([0.5, 0.75])
+    chosen: tuple[ExcludedKind, ...] = chance.choice([(), ("partial",), ("edited", "contained")])
+    excluded = chosen if measure else ()
+    rule = MatchRule(radius, measure, threshold, NEVER, short_threshold, True, excluded)
     found, expected = match(rows, rule), brute_force(rows, rule)
     assert found.copy_of.tolist() == expected.copy_of
     assert pairs_of(found) == expected.pairs
@@ -50,21 +58,25 @@ def test_rows_of_long_runs_are_looked_for_by_their_rarest_features(
     monkeypatch.setattr(matching, "_LONGEST_COMPARED", budget[0])
     monkeypatch.setattr(matching, "_COMPARISONS_A_ROW", budget[1])
     monkeypatch.setattr(matching, "_ROWS_A_SEARCH", 7)
-    rows = random_rows(Random(seed), 90, with_sketches=True)
-    rule = MatchRule(0, measure, 0.5, NEVER)
+    rows = random_rows(Random(seed), 90, with_sketches=True, with_symbols=True)
+    excluded: tuple[ExcludedKind, ...] = ("contained",) if measure and seed % 2 else ()
+    rule = MatchRule(0, measure, 0.5, NEVER, 0.75, True, excluded)
     found, expected = match(rows, rule), brute_force(rows, rule)
     assert pairs_of(found) == expected.pairs
     assert found.group_of.tolist() == expected.group_of
 
 
-@pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize("abridge_above", [2, 3, 5])
+@pytest.mark.parametrize(
+    ("abridge_above", "measure"),
+    # The floor of `char_overlap` leaves no group of more than five of these rows.
+    [case for case in product([2, 3, 5], MEASURES) if case != (5, "char_overlap")],
+)
 @pytest.mark.parametrize("seed", range(6))
 def test_large_groups_keep_the_pairs_that_connect_them(
     seed: int, abridge_above: int, measure: str | None
 ) -> None:
     rows = random_rows(Random(seed), 80, with_sketches=seed % 2 == 1)
-    rule = MatchRule(7, measure, 0.4, abridge_above)
+    rule = MatchRule(7, measure, 0.4, abridge_above, long_grams=True)
     found, expected = match(rows, rule), brute_force(rows, rule)
     assert found.group_of.tolist() == expected.group_of
     assert set(np.flatnonzero(found.is_loose).tolist()) == expected.loose
@@ -82,7 +94,7 @@ def test_large_groups_keep_the_pairs_that_connect_them(
 
 
 def test_the_random_tables_hold_all_there_is_to_see() -> None:
-    rule = MatchRule(7, "jaccard", 0.4, NEVER)
+    rule = MatchRule(7, "word_jaccard", 0.4, NEVER)
     tables = [random_rows(Random(seed), 80) for seed in range(6)]
     answers = [brute_force(rows, rule) for rows in tables]
     assert all(len(expected.pairs) > 10 and expected.loose for expected in answers)
@@ -113,25 +125,25 @@ def test_the_halves_of_a_digest_must_both_agree() -> None:
 
 def test_a_zero_fingerprint_is_one() -> None:
     rows = [Row(0, 1, 0, {1: 1}), Row(None, 2, 0, {1: 1}), Row(1, 3, 0, {1: 1})]
-    assert pairs_of(match(rows, MatchRule(3, None, 0, NEVER))) == {(0, 2): (1, None)}
+    assert pairs_of(match(rows, MatchRule(3, None, 0, NEVER))) == {(0, 2): (1, None, UNKNOWN)}
 
 
 def test_copies_belong_to_the_group_of_the_first() -> None:
     near, far = Row(0b1, 2, 0, {1: 1}), Row(2**63, 3, 0, {1: 1})
     rows = [Row(0, 1, 0, {1: 1}), near, far, near, near, far]
-    found = match(rows, MatchRule(3, "jaccard", 1, abridge_above=2))
+    found = match(rows, MatchRule(3, "word_jaccard", 1, abridge_above=2))
     assert found.group_of.tolist() == [0, 0, 0, 0, 0, 0]
     rows[2] = rows[5] = replace(far, fingerprint=2**63 | 0xFFF)
-    found = match(rows, MatchRule(3, "jaccard", 1, abridge_above=2))
+    found = match(rows, MatchRule(3, "word_jaccard", 1, abridge_above=2))
     assert found.group_of.tolist() == [0, 0, 2, 0, 0, 2]
-    assert pairs_of(found) == {(0, 1): (1, 1.0)}
+    assert pairs_of(found) == {(0, 1): (1, 1.0, COPY)}
     assert not found.is_abridged.any(), "copies do not count"
 
 
 def test_a_similarity_at_the_threshold_is_enough() -> None:
     rows = [Row(0, 1, 0, {1: 1, 2: 1}), Row(0, 2, 0, {2: 1, 3: 1, 4: 1, 5: 1})]
-    assert pairs_of(match(rows, MatchRule(0, "jaccard", 0.2, NEVER))) == {(0, 1): (0, 0.2)}
-    assert pairs_of(match(rows, MatchRule(0, "jaccard", 0.2000001, NEVER))) == {}
+    assert pairs_of(match(rows, MatchRule(0, "word_jaccard", 0.2, NEVER))) == {(0, 1): (0, 0.2, PARTIAL)}
+    assert pairs_of(match(rows, MatchRule(0, "word_jaccard", 0.2000001, NEVER))) == {}
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -160,7 +172,7 @@ class Steps:
         self.notes.append("finished")
 
 
-def near_equal_table(count: int) -> Table:
+def near_equal_table(count: int) -> ComparedRows:
     """One template of sixty features, of which each row has one or two changed."""
     chance = np.random.default_rng(1)
     hashes = np.repeat(chance.integers(0, 2**64, (1, 60), np.uint64), count, axis=0)
@@ -171,22 +183,23 @@ def near_equal_table(count: int) -> Table:
         np.sort(hashes, axis=1).ravel(),
         np.ones(count * 60, np.int64),
     )
-    return Table(
+    return ComparedRows(
         fingerprint_rows(features.starts, features.hashes, features.weights),
         np.ones(count, np.bool_),
         chance.integers(1, 2**63, (count, 2)).astype(np.uint64),
         np.zeros(count, np.int32),
         features,
+        empty_details(count),
         np.arange(count),
         NO_SKETCHES,
         np.zeros(count, np.int64),
     )
 
 
-@pytest.mark.parametrize("measure", ["jaccard", None])
+@pytest.mark.parametrize("measure", ["word_jaccard", None])
 def test_near_equal_rows_do_not_cost_their_square(measure: str | None) -> None:
     count, steps = 20_000, Steps()
-    found = match_table(near_equal_table(count), MatchRule(11, measure, 0.45, 1000), steps)
+    found = MatchRule(11, measure, 0.45, 1000).match(near_equal_table(count), steps)
     assert steps.amounts.get("matching None", 0) < count, "candidates that were looked at"
     assert np.all(found.group_of == 0)
     assert found.pairs.left.size == count - 1
@@ -202,17 +215,18 @@ def test_many_small_groups() -> None:
     fingerprints[1::2] ^= np.uint64(1 << 63)
     single = features_of([{1: 1}])
     found = match(
-        Table(
+        ComparedRows(
             fingerprints,
             np.ones(count, np.bool_),
             np.arange(2 * count, dtype=np.uint64).reshape(-1, 2),
             np.zeros(count, np.int32),
             single,
+            empty_details(1),
             np.zeros(count, np.int64),
             NO_SKETCHES,
             np.zeros(count, np.int64),
         ),
-        MatchRule(3, "jaccard", 0.5, 1000),
+        MatchRule(3, "word_jaccard", 0.5, 1000),
     )
     order = np.argsort(found.pairs.left)
     assert found.pairs.left[order].tolist() == list(range(0, count, 2))
@@ -224,6 +238,16 @@ def test_many_small_groups() -> None:
 def test_progress_reaches_what_it_promised() -> None:
     steps = Steps()
     rows = [Row(i // 2 << 20, i + 1, 0, {1: 1}) for i in range(8)]
-    match_table(table_of(rows), MatchRule(0, "jaccard", 0.5, NEVER), steps)
+    MatchRule(0, "word_jaccard", 0.5, NEVER).match(table_of(rows), steps)
     assert steps.notes == ["matching None", "finished", "pairs 8", "finished"]
     assert steps.amounts["pairs 8"] == 8
+
+
+def test_short_rows_that_differ_in_many_symbols_are_joined_by_the_measure() -> None:
+    one, other = tuple(range(1, 25)), (*range(1, 19), *range(31, 37))
+    rows = [
+        Row(fingerprint, number, 0, dict.fromkeys(symbols, 1), frozenset([3]), symbols)
+        for number, (fingerprint, symbols) in enumerate([(0, one), (2**64 - 1, other)], 1)
+    ]
+    rule = MatchRule(0, "char_overlap", 0.57, NEVER, 0.75)
+    assert pairs_of(match(rows, rule)).keys() == brute_force(rows, rule).pairs.keys() == {(0, 1)}

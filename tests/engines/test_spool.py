@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from db_dedup.engines.embedded.matching import MatchRule, match_table
-from db_dedup.engines.embedded.spool import FeatureSpool
-from db_dedup.flow.features import Features, concatenate_features
-from db_dedup.progress import NullProgress
-from tests.engines.reference import brute_force, pairs_of, random_rows, table_of
+from db_dedup.flow.features.counting import Features, concatenate_features
+from db_dedup.flow.features.details import empty_details
+from db_dedup.flow.matching.spool import FeatureSpool
+from tests.engines.reference import MatchRule, brute_force, pairs_of, random_rows, table_of
 from tests.flow.reference import features_of
 
 
@@ -45,7 +44,7 @@ def test_the_spool_gives_back_what_it_took(keep_weights: bool) -> None:
     batches = batches_of_features()
     with FeatureSpool(keep_weights) as spool:
         for batch in batches:
-            spool.add(batch)
+            spool.add(batch, empty_details(batch.counts.size))
         expected, found = concatenate_features(batches), spool.all_features()
         assert_equal(found.starts, expected.starts)
         assert_equal(found.hashes, expected.hashes)
@@ -59,7 +58,7 @@ def test_the_spool_gives_back_what_it_took(keep_weights: bool) -> None:
 def test_an_empty_spool(batches: list[Features], keep_weights: bool) -> None:
     with FeatureSpool(keep_weights) as spool:
         for batch in batches:
-            spool.add(batch)
+            spool.add(batch, empty_details(batch.counts.size))
         found = spool.all_features()
         assert_equal(found.starts, np.zeros(1 + 2 * len(batches), np.int64))
         assert found.hashes.size == found.weights.size == 0
@@ -67,18 +66,18 @@ def test_an_empty_spool(batches: list[Features], keep_weights: bool) -> None:
 
 def test_a_failure_leaves_no_file_either(temporary_folder: Path) -> None:
     with pytest.raises(AttributeError), FeatureSpool(keep_weights=True) as spool:
-        spool.add(None)  # type: ignore[arg-type]
+        spool.add(None, empty_details(0))  # type: ignore[arg-type]
     assert list(temporary_folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("measure", ["jaccard", "overlap", "cosine"])
+@pytest.mark.parametrize("measure", ["word_jaccard", "overlap", "cosine"])
 @pytest.mark.usefixtures("temporary_folder")
 def test_matching_from_the_spool(measure: str) -> None:
     rows = random_rows(Random(1), 60)
     table, rule = table_of(rows), MatchRule(7, measure, 0.4, 1000)
     with FeatureSpool(keep_weights=measure == "cosine") as spool:
-        spool.add(table.features)
-        found = match_table(replace(table, features=spool.all_features()), rule, NullProgress())
+        spool.add(table.features, table.details)
+        found = rule.match(replace(table, features=spool.all_features()))
     assert pairs_of(found) == brute_force(rows, rule).pairs
 
 

@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow.features import Features
+from db_dedup.flow.features.counting import Features
+from db_dedup.records.kinds import CONTAINED, COPY, EDITED, OTHER_PLACE, PARTIAL, SECOND_IS_PART
 
 Weights = Mapping[int, int]
 """The features of one row: hash -> weight."""
@@ -26,18 +27,76 @@ def similarity(measure: str, a: Weights, b: Weights) -> float:
     if not a or not b:
         return 0.0
     shared = a.keys() & b.keys()
-    if measure == "jaccard":
+    if measure in ("word_jaccard", "char_jaccard"):
         return len(shared) / len(a.keys() | b.keys())
-    if measure == "guarded_overlap":
+    if measure == "char_overlap":
         smaller = min(len(a), len(b))
         is_contained = smaller >= 30 and len(shared) / smaller >= 0.8
         least = 0.5 if smaller < 30 else 0.43 if smaller < 60 else 0.3
         if len(shared) / len(a.keys() | b.keys()) < least and not is_contained:
             return 0.0
-    if measure in ("overlap", "guarded_overlap"):
+    if measure in ("overlap", "char_overlap"):
         return len(shared) / min(len(a), len(b))
     lengths = [sum(weight * weight for weight in row.values()) for row in (a, b)]
     return sum(a[key] * b[key] for key in shared) / math.sqrt(lengths[0] * lengths[1])
+
+
+def long_similarity(a: Collection[int], b: Collection[int]) -> float:
+    """The similarity by long grams; 1 where they do not count."""
+    smaller, larger = sorted((len(a), len(b)))
+    if smaller == 0 or (smaller < 100 and larger < 300):
+        return 1.0
+    shared, every = len(set(a) & set(b)), len(set(a) | set(b))
+    share = shared / smaller
+    contained = 0.8 if smaller < 100 else 0.7
+    return 0.0 if shared / every < 0.2 and share < contained else float(share**0.6)
+
+
+def kind(
+    a: Collection[int], b: Collection[int], *, are_short: bool = False, names_other_place: bool = False
+) -> int:
+    """The packed kind of two rows by their features, a first."""
+    shared, flag = len(set(a) & set(b)), OTHER_PLACE * names_other_place
+    smaller, larger = sorted((len(a), len(b)))
+    if shared >= 0.95 * len(set(a) | set(b)) and not names_other_place:
+        return COPY
+    if shared >= 0.8 * smaller and smaller <= 0.75 * larger:
+        return CONTAINED | flag | (SECOND_IS_PART if len(b) < len(a) else 0)
+    return flag | (EDITED if are_short or shared >= 0.6 * larger else PARTIAL)
+
+
+def names_other_place(a: Collection[int], b: Collection[int]) -> bool:
+    """Whether each of two rows names a place of one sort that the other does not, by their packed names."""
+
+    def by_sort(names: Collection[int]) -> dict[int, list[frozenset[int]]]:
+        found: dict[int, list[frozenset[int]]] = {}
+        for name in names:
+            sort, packed = divmod(name, 1 << 43)
+            points = [packed] if packed >> 42 else [packed >> 21, packed % (1 << 21)]
+            found.setdefault(sort, []).append(frozenset(points))
+        return found
+
+    one, other = by_sort(a), by_sort(b)
+    return any(
+        any(not any(x & y for y in other[sort]) for x in one[sort])
+        and any(not any(x & y for x in one[sort]) for y in other[sort])
+        for sort in one.keys() & other.keys()
+    )
+
+
+def edit_distance(a: Sequence[object], b: Sequence[object]) -> int:
+    before = list(range(len(b) + 1))
+    for i, one in enumerate(a, 1):
+        row = [i]
+        for j, other in enumerate(b, 1):
+            row.append(min(row[-1] + 1, before[j] + 1, before[j - 1] + (one != other)))
+        before = row
+    return before[-1]
+
+
+def edit_similarity(a: Sequence[object], b: Sequence[object]) -> float:
+    edits = edit_distance(a, b)
+    return 1 - edits / max(len(a), len(b)) if edits <= 4 else 0.0
 
 
 def meet(a: Collection[int], b: Collection[int]) -> bool:

@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from db_dedup.flow import candidates
-from db_dedup.flow.candidates import (
+from db_dedup.flow.candidates import blocks as candidates
+from db_dedup.flow.candidates.blocks import (
     BLOCK_SHIFTS,
     MAX_RADIUS,
     block_radii,
@@ -19,7 +19,7 @@ from db_dedup.flow.candidates import (
     candidate_pairs,
     flip_masks,
 )
-from db_dedup.flow.groups import flatten
+from db_dedup.flow.matching.groups import flatten
 from tests.flow.reference import near_pairs
 
 RADII = range(MAX_RADIUS + 1)

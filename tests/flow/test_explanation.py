@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from db_dedup.flow.explanation import bit_sums, share_differing_bits
-from db_dedup.flow.features import Features, concatenate_features
-from db_dedup.flow.fingerprint import fingerprint_rows
+from db_dedup.flow.features.counting import Features, concatenate_features
+from db_dedup.flow.fingerprints.bit_shares import bit_sums, share_differing_bits
+from db_dedup.flow.fingerprints.simhash import fingerprint_rows
 
 COLUMNS = 3
 

@@ -13,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from db_dedup.flow import features
-from db_dedup.flow.features import (
+from db_dedup.flow.features import counting as features
+from db_dedup.flow.features.counting import (
     TERM_FREQUENCIES,
     Features,
     TokenHasher,

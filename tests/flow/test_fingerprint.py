@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from db_dedup.flow.features import TokenHasher
-from db_dedup.flow.fingerprint import fingerprint_rows
+from db_dedup.flow.features.counting import TokenHasher
+from db_dedup.flow.fingerprints.simhash import fingerprint_rows
 from tests.flow.reference import Weights, features_of, simhash
 
 TOP_BIT = 1 << 63

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from db_dedup.flow import fingerprint_index
-from db_dedup.flow.fingerprint_index import FingerprintIndex
+from db_dedup.flow.candidates import fingerprint_index
+from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
 
 # Few bits set or left out: near each other, and with the top bit in play.
 values = st.lists(st.integers(0, 63), max_size=8).map(

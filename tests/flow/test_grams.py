@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from db_dedup.flow.features import TokenHasher, count_features
-from db_dedup.flow.grams import hash_grams
-from db_dedup.flow.normalise import normalise_batch
-from db_dedup.flow.segment import make_segmenter
+from db_dedup.flow.features.counting import TokenHasher, count_features
+from db_dedup.flow.features.grams import hash_grams
+from db_dedup.flow.text.normalise import normalise_batch
+from db_dedup.flow.text.segment import make_segmenter
 
 characters = st.sampled_from("ab路灯坏了 。、1𠮷\ud800\u0301\x00")
 texts = st.lists(st.text(characters, max_size=12), max_size=6)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from db_dedup.flow.groups import find_root, flatten, group_sizes
+from db_dedup.flow.matching.groups import find_root, flatten, group_sizes
 
 ROWS = 30
 edges = st.lists(st.tuples(st.integers(0, ROWS - 1), st.integers(0, ROWS - 1)), max_size=40)

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from db_dedup.flow import grams, normalise, segment
-from db_dedup.flow.features import count_features
-from db_dedup.flow.grams import hash_grams
-from db_dedup.flow.normalise import fold_batch, normalise_batch
-from db_dedup.flow.segment import cut_in_batches, make_segmenter
+from db_dedup.flow.features import grams
+from db_dedup.flow.features.counting import count_features
+from db_dedup.flow.features.grams import hash_grams
+from db_dedup.flow.text import normalise, segment
+from db_dedup.flow.text.normalise import fold_batch, normalise_batch
+from db_dedup.flow.text.segment import cut_in_batches, make_segmenter
 
 ODD = [
     "水", "电", "哈", "哈哈哈哈", "路灯", "四川", "a", "Ab", "xx", "xxxx", "***", "4.2", "50%", "c-d",
@@ -38,9 +39,9 @@ def tiny_pieces() -> Iterator[None]:
 @example(["\u200b \u0301水电" * 4, "哈哈 " * 9, "", "水水水水水水水水水水水水水"])
 def test_normalising(raw: list[str]) -> None:
     ways = {
-        "plain": (normalise_batch(raw), (normalise._collapse,)),
-        "tweet": (normalise_batch(raw, "tweet"), (normalise._collapse, normalise._strip_reposts)),
-        "values": (fold_batch(raw), ()),
+        "plain": (normalise_batch(raw), normalise._steps("plain", True)),
+        "tweet": (normalise_batch(raw, "tweet"), normalise._steps("tweet", True)),
+        "values": (fold_batch(raw), normalise._FOLDING),
     }
     for name, (found, steps) in ways.items():
         assert found == normalise._normalised_lines(raw, steps), name

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from db_dedup.flow.normalise import NORMALISERS, fold_batch, normalise_batch
+from db_dedup.flow.text.normalise import NORMALISERS, fold_batch, normalise_batch
+from db_dedup.flow.text.variants import simplified_characters, strip_arabic_marks, write_digits
 
 INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"))
 PIECES = [
@@ -27,6 +28,26 @@ PIECES = [
         "１００００",
     ),
     *("http://", "https://", "www.", "WWW.", "ｈttp://", "a.b/c?d=e", "xxxx", "XX", "ⅹⅹ", "***", "＊＊"),
+    *(
+        "萬",
+        "後后",
+        "二〇二四",
+        "三",
+        "十二",
+        "千",
+        "五百",
+        "年",
+        "月",
+        "日",
+        "号",
+        "元",
+        "数",
+        "第",
+        "钱",
+        ",",
+        "3",
+    ),
+    *("ا", "\u0654", "\u064e", "\u0651", "\u0640", "\u0657", "ﹷ", "ﻼ"),
     *("@name", "RT", "rt @a:", "RT@b：", "//@c:", "回复", "转发微博", "Retweeted by ", "via @d"),
 ]
 texts = st.text(st.characters(), max_size=40) | st.lists(st.sampled_from(PIECES), max_size=20).map("".join)
@@ -35,11 +56,12 @@ texts = st.text(st.characters(), max_size=40) | st.lists(st.sampled_from(PIECES)
 def plain(text: str) -> str:
     """The rules of the plain normaliser, one after the other."""
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    text = text.translate(INVISIBLE)
+    text = strip_arabic_marks(text.translate(INVISIBLE)).translate(simplified_characters())
     text = re.sub(r"(https?://|www\.)[^\s\u3000-\u9fff\uff00-\uffef]+", " ", text)
     text = "".join("*" if c == "*" else "".join(run) for c, run in groupby(text))
     text = re.sub(r"(^|[^a-z0-9])xx+(?=$|[^a-z0-9])", r"\1*", text)
-    return " ".join("".join(shortened(c, len(list(run))) for c, run in groupby(text)).split())
+    text = "".join(shortened(c, len(list(run))) for c, run in groupby(text))
+    return " ".join(write_digits(text).split())
 
 
 def shortened(character: str, length: int) -> str:

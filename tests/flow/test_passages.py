@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from db_dedup.flow._mix import mix
-from db_dedup.flow.grams import hash_grams
-from db_dedup.flow.passages import MOST_PASSAGES, PASSAGE_CHARACTERS, WINDOW, find_passages
+from db_dedup.flow.candidates.passages import MOST_PASSAGES, PASSAGE_CHARACTERS, WINDOW, find_passages
+from db_dedup.flow.features.grams import hash_grams
 
 QUOTED = PASSAGE_CHARACTERS + WINDOW - 1
 characters = st.sampled_from("路灯坏了三个月晚上出行很不安全希望尽快修好")

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from db_dedup.flow import _jieba, _rust_jieba
-from db_dedup.flow._jieba import PythonJieba, SearchWords, import_jieba, precise_jieba
-from db_dedup.flow._rust_jieba import RustJieba
-from db_dedup.flow.segment import SEGMENTERS, make_segmenter
+from db_dedup.flow.text import _jieba, _rust_jieba
+from db_dedup.flow.text._jieba import PythonJieba, SearchWords, import_jieba, precise_jieba
+from db_dedup.flow.text._rust_jieba import RustJieba
+from db_dedup.flow.text.segment import SEGMENTERS, make_segmenter
 
 jieba = import_jieba()
 

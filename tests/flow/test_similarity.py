@@ -7,8 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from db_dedup.flow import similarity as kernels
-from db_dedup.flow.similarity import MEASURES, least_shared_of, similarities, similarity_of
+from db_dedup.flow.compare import kernels
+from db_dedup.flow.compare.kernels import least_shared, measure_number, similarities, similarity_of
+from db_dedup.flow.compare.measures import MEASURES
 from tests.flow.reference import Weights, features_of, similarity
 
 # Few hashes, so that rows share some; two that differ in the top bit only.
@@ -39,7 +40,7 @@ def test_it_is_symmetric_and_a_share(measure: str, a: Weights, b: Weights) -> No
     there, back = measured(measure, [a, b], [(0, 1), (1, 0)])
     assert there == back
     assert 0 <= there <= 1
-    if measure != "guarded_overlap":
+    if measure != "char_overlap":  # it has a floor
         assert (there > 0) == bool(a.keys() & b.keys())
 
 
@@ -54,7 +55,7 @@ def test_equal_and_proportional_rows_are_wholly_similar(measure: str, row: Weigh
 
 def test_by_hand() -> None:
     table: list[Weights] = [{1: 1, 2: 2, 3: 2}, {2: 2, 3: 2, 4: 4, 5: 1}, {2: 1, 3: 1}]
-    assert measured("jaccard", table, [(0, 1), (0, 2)]) == [2 / 5, 2 / 3]
+    assert measured("word_jaccard", table, [(0, 1), (0, 2)]) == [2 / 5, 2 / 3]
     assert measured("overlap", table, [(0, 1), (0, 2)]) == [2 / 3, 1]
     assert measured("cosine", table, [(0, 1)]) == [8 / (3 * 5)]
 
@@ -82,8 +83,8 @@ def test_a_few_phrases_of_a_short_text_are_no_overlap(
     a = dict.fromkeys(range(1, smaller + 1), 1)
     b = dict.fromkeys(range(smaller - shared + 1, smaller - shared + larger + 1), 1)
     share = shared / smaller if is_enough else 0
-    assert measured("guarded_overlap", [a, b], [(0, 1)]) == [share]
-    assert similarity("guarded_overlap", a, b) == share
+    assert measured("char_overlap", [a, b], [(0, 1)]) == [share]
+    assert similarity("char_overlap", a, b) == share
 
 
 @given(measures, st.integers(1, 100), st.integers(0, 100), st.data())
@@ -94,15 +95,26 @@ def test_whoever_shares_too_few_is_below_the_threshold(
     threshold = data.draw(st.sampled_from([0.3, 0.45, 0.57, 0.8, 1.0]))
     a = dict.fromkeys(range(smaller), 1)
     b = dict.fromkeys(range(smaller - shared, 2 * smaller - shared + more), 1)
-    if shared < least_shared_of(MEASURES[measure], threshold, smaller, smaller + more):
+    if shared < least_shared(measure_number(measure), threshold, smaller, smaller + more):
         assert similarity(measure, a, b) < threshold
 
 
+@given(measures, st.integers(1, 100), st.integers(0, 100))
+def test_the_bound_does_not_fall_as_the_larger_row_grows(measure: str, size: int, more: int) -> None:
+    bounds = [least_shared(measure_number(measure), 0.57, size, size + each) for each in (0, more)]
+    assert bounds == sorted(bounds)
+
+
+def test_at_threshold_0_nothing_need_be_shared() -> None:
+    for measure in MEASURES:
+        assert least_shared(measure_number(measure), 0.0, 100, 100) == 0
+
+
 def test_no_pair_no_similarity() -> None:
-    assert measured("jaccard", [{1: 1}], []) == []
+    assert measured("word_jaccard", [{1: 1}], []) == []
 
 
-@pytest.mark.parametrize("measure", ["jaccard", "overlap"])
+@pytest.mark.parametrize("measure", ["word_jaccard", "overlap"])
 def test_only_the_cosine_looks_at_the_weights(measure: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As plain Python, where a look past the end is an error and not whatever lies in memory there."""
     for name in ("_count_shared", "_product"):
@@ -110,6 +122,6 @@ def test_only_the_cosine_looks_at_the_weights(measure: str, monkeypatch: pytest.
     found = features_of([{1: 1, 2: 1}, {2: 1, 3: 1}])
     as_python: Any = similarity_of.py_func
     parts = (found.starts, found.hashes, np.empty(0, np.int64), 0, 1)
-    assert 0 < as_python(MEASURES[measure], *parts) < 1
+    assert 0 < as_python(measure_number(measure), *parts) < 1
     with pytest.raises(IndexError):
-        as_python(MEASURES["cosine"], *parts)
+        as_python(measure_number("cosine"), *parts)

@@ -6,15 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from db_dedup.flow import sketches as module
-from db_dedup.flow.sketches import (
+from db_dedup.flow.candidates import sketches as module
+from db_dedup.flow.candidates.generators import RowHashes
+from db_dedup.flow.candidates.sketches import (
     NO_SKETCHES,
     Sketches,
     concatenate_sketches,
     empty_sketches,
     entries,
-    join_sketches,
-    least_passages,
+    join_hashes,
+    least_in_common,
     runs_of_equal,
 )
 from tests.flow.reference import meet
@@ -48,14 +49,14 @@ def test_two_rows_meet_by_a_band_or_enough_passages(sets: list[set[int]]) -> Non
     sketches = made(sets)
     for a, first in enumerate(sets):
         for b, second in enumerate(sets):
-            assert module.meet(sketches.starts, sketches.values, a, b) == meet(first, second)
+            assert module.share_enough(sketches.starts, sketches.values, a, b) == meet(first, second)
 
 
 @given(some_sketches, some_sketches)
 def test_who_meets_whom_is_told_by_the_entries(asked: list[set[int]], stored: list[set[int]]) -> None:
     wanted = set().union(*asked)
     entries = [(value, row) for row, some in enumerate(stored) for value in some if value in wanted]
-    which, rows = module.meetings(
+    which, rows = module.sharing_pairs(
         made(asked),
         np.array([value for value, _ in entries], np.uint64),
         np.array([row for _, row in entries], np.int64),
@@ -70,8 +71,8 @@ def test_who_meets_whom_is_told_by_the_entries(asked: list[set[int]], stored: li
 
 @pytest.mark.parametrize(("passages", "least"), [(0, 1), (1, 1), (12, 1), (13, 2), (24, 2), (25, 3)])
 def test_one_passage_in_twelve_must_be_common(passages: int, least: int) -> None:
-    assert least_passages(24 + passages) == least
-    assert least_passages(np.array([24 + passages])).tolist() == [least]
+    assert least_in_common(24 + passages) == least
+    assert least_in_common(np.array([24 + passages])).tolist() == [least]
 
 
 @given(rows, st.data())
@@ -102,9 +103,16 @@ def test_many_entries_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_bands_and_passages_in_one_sketch() -> None:
-    bands = np.array([[9, 5], [5, 5]], np.uint64)
-    joined = join_sketches(bands, np.array([0, 2, 2]), np.array([2**63, 5], np.uint64))
-    assert sets_of(joined) == [[4, 5, 8, 2**63 + 1], [4]]
+    bands = RowHashes(np.array([0, 2, 4]), np.array([9, 5, 5, 5], np.uint64))
+    passages = RowHashes(np.array([0, 2, 2]), np.array([2**63, 5], np.uint64))
+    assert sets_of(join_hashes(2, [bands], [passages])) == [[4, 5, 8, 2**63 + 1], [4]]
+    assert sets_of(join_hashes(2, [], [passages])) == [[5, 2**63 + 1], []]
+
+
+def test_several_generators_of_a_kind() -> None:
+    one = RowHashes(np.array([0, 1, 3]), np.array([2, 4, 6], np.uint64))
+    other = RowHashes(np.array([0, 2, 2]), np.array([10, 8], np.uint64))
+    assert sets_of(join_hashes(2, [one, other], [])) == [[2, 8, 10], [4, 6]]
 
 
 @given(rows)
@@ -121,4 +129,4 @@ def test_they_are_put_together_and_taken_apart(sets: list[set[int]]) -> None:
 def test_none() -> None:
     assert concatenate_sketches([]).counts.size == NO_SKETCHES.counts.size == 0
     assert list(entries(NO_SKETCHES, np.empty(0, np.int64))) == []
-    assert not module.meet(NO_SKETCHES.starts, NO_SKETCHES.values, 0, 0)
+    assert not module.share_enough(NO_SKETCHES.starts, NO_SKETCHES.values, 0, 0)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.parametrize("database", ["postgresql", "mariadb"], indi
 def scanned(database: Database, sample: Sample, monkeypatch: pytest.MonkeyPatch) -> Deduplicator:
     """Scanned; the table has a column more since then, so that the next scan makes the view again."""
     for module in ("postgresql", "mysql"):
-        monkeypatch.setattr(f"db_dedup.dialects.{module}.triggers.LOCK_WAIT_SECONDS", 1)
+        monkeypatch.setattr(f"db_dedup.dialects.{module}.triggers.TABLE_LOCK_SECONDS", 1)
     fill_database(database.engine, sample)
     dedup = watch(database.engine)
     dedup.scan()

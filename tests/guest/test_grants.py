@@ -119,7 +119,7 @@ class Office:
         """What the user's own writes meet: a trigger works by the rights of who made it."""
         ours = OurDatabase(self.database.engine)
         try:
-            with ours.errors_told():
+            with ours.translate_driver_errors():
                 self.do("UPDATE petitions SET content = CONCAT(content, '又') WHERE id = 80")
         except DedupError as error:
             return [f"a write: {error}"]

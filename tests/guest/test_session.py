@@ -113,5 +113,5 @@ def test_a_scan_takes_no_number_of_the_caller_s(scanned: Deduplicator, database:
         connection.execute(text("INSERT INTO notes (body) VALUES ('of mine')"))
         last_id = connection.scalar(text(LAST_ID[database.name]))
         connection.commit()
-        scanned.scan(afresh=True)
+        scanned.scan(rebuild=True)
         assert connection.scalar(text(LAST_ID[database.name])) == last_id

@@ -18,7 +18,7 @@ from db_dedup import Database, Deduplicator, view_aside
 from db_dedup.cli.demo import petitions
 from db_dedup.config import watched_table
 from db_dedup.errors import UnknownNameError
-from db_dedup.jobs.change_worker import ChangeWorker
+from db_dedup.jobs.worker.change_worker import ChangeWorker
 from db_dedup.sample import Sample
 from db_dedup.schema.migrate import include_name
 from tests import servers

@@ -16,8 +16,8 @@ from sqlalchemy import insert
 
 from db_dedup import Deduplicator
 from db_dedup.errors import ConfigError, MissingExtraError
-from db_dedup.jobs.change_worker import ChangeWorker
-from db_dedup.jobs.metrics import WorkerMetrics
+from db_dedup.jobs.worker.change_worker import ChangeWorker
+from db_dedup.jobs.worker.metrics import WorkerMetrics
 from db_dedup.store.clock import utc_now
 from tests.health.conftest import do
 from tests.health.process import background
@@ -119,10 +119,10 @@ def test_it_is_served_until_the_end(dedup: Deduplicator) -> None:
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "db_dedup.jobs.metrics")
+    monkeypatch.delitem(sys.modules, "db_dedup.jobs.worker.metrics")
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     with pytest.raises(MissingExtraError, match=re.escape('pip install "db-dedup[metrics]"')):
-        importlib.import_module("db_dedup.jobs.metrics")
+        importlib.import_module("db_dedup.jobs.worker.metrics")
 
 
 def test_the_worker_serves_them(dedup: Deduplicator, database: Database) -> None:

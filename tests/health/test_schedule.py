@@ -12,7 +12,7 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from db_dedup import Deduplicator
 from db_dedup.errors import ConfigError, DedupError
-from db_dedup.jobs.scheduled_scans import (
+from db_dedup.jobs.worker.scheduled_scans import (
     ScheduledScans,
     StoppableProgress,
     StoppedError,

@@ -129,7 +129,10 @@ def test_a_scan_whose_process_died_has_failed(dedup: Deduplicator) -> None:
         connection.execute(insert(scan).values(**values, state="running"))
     found = status_of(dedup)
     assert [(s.state, s.rows) for s in found.scans] == [("failed", None), ("finished", 150)]
-    assert (found.last_scan_state, found.last_scan_error) == ("failed", "the process ended without a word")
+    assert (found.last_scan_state, found.last_scan_error) == (
+        "failed",
+        "the scan process died before it could record an error",
+    )
 
 
 def test_a_table_that_was_attached_only(dedup: Deduplicator) -> None:

@@ -18,7 +18,7 @@ def drift(dedup: Deduplicator) -> tuple[str, ...]:
     """What drifted, after the check that each difference of the triggers is told."""
     found = dedup.verify().drift
     told = tuple(
-        f"{d}: `db-dedup attach petitions` makes them anew" for d in dedup.trigger_state().differences
+        f"{d}: `db-dedup attach petitions` makes them again" for d in dedup.trigger_state().differences
     )
     assert found == told
     return found
@@ -33,7 +33,7 @@ def test_triggers_as_they_were_made(dedup: Deduplicator) -> None:
 def test_a_trigger_that_is_gone(dedup: Deduplicator, database: Database) -> None:
     drop_a_trigger(database)
     assert drift(dedup) == (
-        "dedup_petitions_1_insert is missing: `db-dedup attach petitions` makes them anew",
+        "dedup_petitions_1_insert is missing: `db-dedup attach petitions` makes them again",
     )
     result = run("verify", "petitions")
     assert result.exit_code == 1

@@ -14,12 +14,13 @@ from itertools import count
 from typing import Any
 
 from db_dedup.cli import main
-from db_dedup.engines.embedded import table_scan
-from db_dedup.jobs import answer, pieces, reading
-from db_dedup.jobs.full_scan import FullScan
-from db_dedup.jobs.pieces import Pace, Pieces
-from db_dedup.jobs.reading import TableReading
-from db_dedup.store import bands, pairs, watched_tables
+from db_dedup.engines.embedded import engine, table_scan
+from db_dedup.jobs import pace
+from db_dedup.jobs.scan import answer, frozen_frames
+from db_dedup.jobs.scan.full_scan import FullScan
+from db_dedup.jobs.scan.pieces import Pieces
+from db_dedup.jobs.scan.reading import TableReading
+from db_dedup.store import pairs, sketches, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.source import Source
 
@@ -59,7 +60,8 @@ def stop() -> None:
 
 
 POINTS: dict[str, Callable[[], None]] = {
-    "reading": lambda: before(Source, "_source_rows", nth=3),
+    "measuring the frames": lambda: before(frozen_frames, "measure", nth=1),
+    "reading": lambda: before(Source, "_page", nth=3),
     "writing a page": lambda: after(FingerprintStore, "put_rows", nth=2),
     "between pages": lambda: before(TableReading, "_done", nth=3),
     "matching": lambda: before(table_scan, "match_table"),
@@ -68,7 +70,7 @@ POINTS: dict[str, Callable[[], None]] = {
     "between pieces": lambda: before(Pieces, "_begin", nth=8),
     "switching": lambda: after(watched_tables, "serve_recipe"),
     "switched": lambda: before(FullScan, "_remove_former"),
-    "removing the entries": lambda: after(bands, "drop_entries_between", nth=3),
+    "removing the entries": lambda: after(sketches, "drop_entries_between", nth=3),
     "between removals": lambda: before(pairs, "count_pairs_by_row"),
     "removing the fingerprints": lambda: after(FingerprintStore, "delete_rows", nth=2),
 }
@@ -80,9 +82,9 @@ def run() -> None:
     changed.pages = partialmethod(Source.pages, page_size=ROWS_A_PAGE)
     # Each piece is a transaction of its own.
     for name in ("_ONE_WRITER", "_MANY_WRITERS"):
-        setattr(pieces, name, Pace(seconds=0, gap_seconds=0, rows=ROWS_A_PAGE))
+        setattr(pace, name, pace.Pace(seconds=0, gap_seconds=0, rows=ROWS_A_PAGE))
     if os.environ.get(WITH_A_PROCESS):
-        reading._ROWS_WORTH_A_PROCESS = 1
+        engine._ROWS_WORTH_A_PROCESS = 1
     POINTS[point]()
     main()
 

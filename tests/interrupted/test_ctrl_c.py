@@ -12,7 +12,7 @@ from tests.interrupted.conftest import at_points, by_settings, change_recipe, du
 from tests.scan.conftest import answer
 from tests.servers import Database
 
-SAID = "stopped: the last complete answer stands; scan again for a new one\n"
+SAID = "stopped: the last complete answer is kept; scan again for a new one\n"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

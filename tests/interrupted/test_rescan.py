@@ -66,7 +66,7 @@ def test_without_a_similarity_no_text_is_segmented_again(petitions: Database) ->
     dedup.upgrade()
     assert dedup.scan().segmented == 90
     assert dedup.scan().segmented == 0
-    assert dedup.scan(afresh=True).segmented == 90
+    assert dedup.scan(rebuild=True).segmented == 90
 
 
 def test_a_changed_row_alone_is_segmented(sqlite_petitions: Database, sample: Sample) -> None:

@@ -20,8 +20,8 @@ from db_dedup import Deduplicator
 from db_dedup.cli.demo import petitions as petitions_table
 from db_dedup.config import watched_table
 from db_dedup.errors import ScanRunningError
-from db_dedup.jobs import lease
-from db_dedup.jobs.full_scan import FullScan
+from db_dedup.jobs.scan import lease
+from db_dedup.jobs.scan.full_scan import FullScan
 from db_dedup.store import clock, watched_tables
 from tests.bad_input.conftest import Watcher
 from tests.interrupted.conftest import by_settings, change_recipe, dump, stopped_at
@@ -135,7 +135,7 @@ def test_a_scan_that_slept_beyond_its_lease_writes_nothing(
         code, said = sleeper.end()
     assert code == 1
     assert said.startswith(
-        "error: this scan stood still for so long that another scan or the worker has taken"
+        "error: this scan was suspended for so long that another scan or the worker took over"
     )
     assert said.count("\n") == 1
     assert dump(dedup, "scan") == stored
@@ -185,7 +185,7 @@ def test_a_scan_that_slept_does_not_undo_what_the_worker_did(
             pass
 
     if is_fenced:
-        refused: Any = pytest.raises(ScanRunningError, match="the worker has taken over")
+        refused: Any = pytest.raises(ScanRunningError, match="the worker took over")
     else:
         monkeypatch.setattr(lease.Lease, "fence", lambda *_: None)
         refused = nullcontext()

@@ -72,7 +72,7 @@ def test_an_answer_can_be_undone_at_once_and_later() -> None:
     assert line[2] == "yes"
     succeed("label", "petitions", "--undo", line[1], line[0])
     assert listed() == []
-    assert "nothing has been said of them" in succeed("label", "petitions", "--undo", *line[:2]).stderr
+    assert "they have no label" in succeed("label", "petitions", "--undo", *line[:2]).stderr
 
 
 @pytest.mark.usefixtures("scanned")
@@ -93,7 +93,7 @@ def test_answers_from_a_file_hold_and_what_is_listed_can_be_read_again() -> None
     assert listed() == before
     told = succeed("explain", "petitions", *pairs[0]).stdout
     assert "not a pair, because of rejected" in told
-    assert "somebody has said that they are no duplicates" in told
+    assert "somebody has labelled them as no duplicates" in told
 
 
 @pytest.mark.usefixtures("scanned")
@@ -105,7 +105,7 @@ def test_a_label_that_says_nothing_keeps_nothing() -> None:
 
 def test_questions_tell_much_and_are_spread(sqlite_database: Database) -> None:
     dedup = letters(sqlite_database.engine)
-    questions = dedup.verdicts().questions(20)
+    questions = dedup.labels().questions(20)
     assert len(questions) == 20
     keys = [frozenset((q.key_a, q.key_b)) for q in questions]
     assert len(set(keys)) == 20
@@ -119,7 +119,7 @@ def test_questions_tell_much_and_are_spread(sqlite_database: Database) -> None:
     found = {frozenset((p.key_a, p.key_b)) for p in dedup.pairs(expand=True)}
     assert {pair in found for pair, q in zip(keys, questions, strict=True) if q.is_found} == {True}
     assert {pair in found for pair, q in zip(keys, questions, strict=True) if not q.is_found} == {False}
-    assert dedup.verdicts().standing() == []
+    assert dedup.labels().stored() == []
 
 
 def _pairs() -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from db_dedup.errors import ConfigError
-from db_dedup.jobs.label_file import NO, YES, read_labels
+from db_dedup.jobs.review.label_file import NO, YES, read_labels
 
 
 def written(tmp_path: Path, text: str | bytes) -> Path:

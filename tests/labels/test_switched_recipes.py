@@ -73,7 +73,7 @@ def end_the_lease(dedup: Deduplicator) -> None:
 
 
 def standing(dedup: Deduplicator) -> set[tuple[frozenset[str], bool]]:
-    return {(frozenset((v.key_a, v.key_b)), v.is_duplicate) for v in dedup.verdicts().standing()}
+    return {(frozenset((v.key_a, v.key_b)), v.is_duplicate) for v in dedup.labels().stored()}
 
 
 REJECTED = {(frozenset("56"), False)}
@@ -96,7 +96,7 @@ def test_a_switch_before_a_withdrawal_is_written(database: Database) -> None:
     dedup.scan()
     reject(dedup, "5", "6")
     with once_rows_were_read(database.engine, lambda: scan_by_other_settings(database)) as done:
-        assert dedup.verdicts().withdraw("5", "6").faults == ()
+        assert dedup.labels().withdraw("5", "6").faults == ()
     assert done == [1]
     assert standing(dedup) == set()
     other = reopened(database.engine, **OTHER)
@@ -162,9 +162,9 @@ def test_a_word_taken_back_right_before_the_switch(
     def take_back() -> None:
         end_the_lease(dedup)
         if said is None:
-            dedup.verdicts().withdraw("5", "6")
+            dedup.labels().withdraw("5", "6")
         else:
-            dedup.verdicts().give([PairLabel("5", "6", said)])
+            dedup.labels().give([PairLabel("5", "6", said)])
 
     engine = create_engine(database.url)
     other = Deduplicator(
@@ -200,14 +200,14 @@ def test_a_label_given_right_before_the_switch_of_a_store_apart(
 def test_an_answer_to_a_question_of_the_former_recipe(database: Database) -> None:
     dedup = make(database.engine)
     dedup.scan()
-    question = dedup.verdicts().questions(1)[0]
+    question = dedup.labels().questions(1)[0]
     label = PairLabel(question.key_a, question.key_b, is_duplicate=False)
     scan_by_other_settings(database)
-    given = dedup.verdicts().give([label], question.judged)
+    given = dedup.labels().give([label], question.judged)
     assert given.kept == 0
     assert "the settings have changed since they were shown: run `db-dedup label letters`" in given.faults[0]
     assert standing(dedup) == set()
-    again = reopened(database.engine, **OTHER).verdicts().questions(1)[0]
+    again = reopened(database.engine, **OTHER).labels().questions(1)[0]
     label = PairLabel(again.key_a, again.key_b, is_duplicate=False)
-    assert dedup.verdicts().give([label], again.judged).kept == 1
+    assert dedup.labels().give([label], again.judged).kept == 1
     assert len(standing(dedup)) == 1

@@ -9,7 +9,7 @@ from sqlalchemy import Column, Engine, Integer, MetaData, String, Table, delete,
 
 from db_dedup import Deduplicator, Text
 from db_dedup.errors import ScanRunningError
-from db_dedup.records import PairLabel, Verdict
+from db_dedup.records import Decision, PairLabel
 from db_dedup.store import scans, watched_tables
 from tests.servers import Database
 from tests.thorough import quick_first
@@ -59,7 +59,7 @@ def pairs(dedup: Deduplicator, expand: bool = False) -> set[tuple[str, str]]:
 
 
 def reject(dedup: Deduplicator, a: str, b: str) -> Any:
-    return dedup.verdicts().give([PairLabel(a, b, is_duplicate=False)])
+    return dedup.labels().give([PairLabel(a, b, is_duplicate=False)])
 
 
 def change(engine: Engine, key: int, body: str) -> None:
@@ -82,7 +82,7 @@ def test_a_scan_leaves_a_rejected_pair_out(database: Database) -> None:
     assert not {("5", "6")} & pairs(dedup)
     assert "5" not in loose(dedup)
     assert dedup.verify().is_right
-    dedup.scan(afresh=True)
+    dedup.scan(rebuild=True)
     assert ("5", "6") not in pairs(dedup)
 
 
@@ -111,7 +111,7 @@ def test_the_worker_applies_it_and_takes_it_back(database: Database, limit: int)
             pass
         assert not {(a, b), (b, a)} & pairs(dedup, expand=True)
         assert dedup.verify().is_right
-        assert dedup.verdicts().withdraw(b, a).is_queued
+        assert dedup.labels().withdraw(b, a).is_queued
         while worker.step():
             pass
         assert (pairs(dedup, expand=True), loose(dedup)) == before
@@ -129,7 +129,7 @@ def test_it_ends_with_a_change_of_either_text(database: Database) -> None:
     change(database.engine, 6, WATER + " at all again")
     worker.step()
     assert ("5", "6") in pairs(dedup)
-    assert dedup.verdicts().standing() == []
+    assert dedup.labels().stored() == []
     assert dedup.verify().is_right
     change(database.engine, 6, WATER + " at all")
     worker.step()
@@ -163,7 +163,7 @@ def test_explain_names_the_verdict(database: Database) -> None:
     dedup.scan()
     reject(dedup, "5", "6")
     told = dedup.explain("5", "6")
-    assert told.verdict is Verdict.NO_PAIR
+    assert told.decision is Decision.NO_PAIR
     assert [(test.name, test.passed) for test in told.tests][-1] == ("rejected", False)
     assert not told.agrees
     dedup.scan()
@@ -175,15 +175,15 @@ def test_the_later_word_counts(database: Database) -> None:
     dedup = make(database.engine)
     dedup.scan()
     reject(dedup, "5", "6")
-    given = dedup.verdicts().give([PairLabel("5", "6", is_duplicate=True)])
+    given = dedup.labels().give([PairLabel("5", "6", is_duplicate=True)])
     assert given.changes_answer
-    assert [(v.key_a, v.key_b, v.is_duplicate) for v in dedup.verdicts().standing()] in (
+    assert [(v.key_a, v.key_b, v.is_duplicate) for v in dedup.labels().stored()] in (
         [("5", "6", True)],
         [("6", "5", True)],
     )
     dedup.scan()
     assert ("5", "6") in pairs(dedup)
-    again = dedup.verdicts().give([PairLabel("6", "5", is_duplicate=True)])
+    again = dedup.labels().give([PairLabel("6", "5", is_duplicate=True)])
     assert (again.kept, again.changes_answer) == (1, False)
 
 
@@ -191,17 +191,17 @@ def test_what_cannot_be_judged_is_told(database: Database) -> None:
     dedup = make(database.engine)
     change(database.engine, 5, "")
     dedup.scan()
-    given = dedup.verdicts().give(
+    given = dedup.labels().give(
         [PairLabel(a, b, is_duplicate=False) for a, b in (("1", "3"), ("1", "99"), ("x", "1"), ("5", "1"))]
     )
     assert given.kept == 0
     assert [fault.split(": ")[1] for fault in given.faults] == [
-        "they agree in every weighted column, and are copies whatever is said of them",
+        "they agree in every weighted column, and are exact duplicates whatever their label is",
         "row '99' is not there",
         "row 'x' is not there",
         "row '5' has no text",
     ]
-    assert len(dedup.verdicts().withdraw("1", "2").faults) == 1
+    assert len(dedup.labels().withdraw("1", "2").faults) == 1
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_it_survives_another_recipe(database: Database, settings: dict[str, Any]
     assert ("5", "6") not in found
     assert ("2", "4") in found, "its text is no longer the one that was judged"
     assert other.verify().is_right
-    assert len(other.verdicts().standing()) == 1
+    assert len(other.labels().stored()) == 1
     make_again = reopened(database.engine)
     make_again.scan()
     assert ("5", "6") not in pairs(make_again)

@@ -17,7 +17,7 @@ UPGRADE = """
 import sys
 from sqlalchemy import create_engine
 import db_dedup.schema.migrate as migrate
-from db_dedup.schema.names import Namespace
+from db_dedup.records.names import Namespace
 
 namespace = Namespace(None, "dedup_")
 engine = create_engine("sqlite:///" + sys.argv[1])

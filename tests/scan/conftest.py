@@ -8,7 +8,10 @@ from sqlalchemy import Engine
 
 from db_dedup import Deduplicator, Text
 from db_dedup.cli.demo import fill
+from db_dedup.records.frames import FrameList
 from db_dedup.sample import Sample, generate_petitions
+from db_dedup.store.frames import serving_frames
+from db_dedup.store.watched_tables import find_table
 
 COLUMNS = {"title": Text(), "content": Text()}
 
@@ -28,6 +31,15 @@ def watch(engine: Engine, **options: Any) -> Deduplicator:
 def fill_database(engine: Engine, sample: Sample) -> None:
     with engine.begin() as connection:
         fill(connection, sample)
+
+
+def stored_frames(dedup: Deduplicator) -> FrameList:
+    """The list of the recipe that serves."""
+    database = dedup.database
+    with database.engine.connect() as connection:
+        stored = find_table(connection, database.tables, dedup.name)
+        assert stored is not None
+        return serving_frames(connection, database.tables, stored)
 
 
 def answer(dedup: Deduplicator) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:

@@ -8,13 +8,13 @@ from sqlalchemy import delete, insert, select, update
 from db_dedup import Deduplicator, DuplicatePair
 from db_dedup.cli.demo import petitions
 from db_dedup.config import watched_table
+from db_dedup.engines.embedded import engine as embedded
 from db_dedup.errors import ScanRunningError
-from db_dedup.jobs import reading
 from db_dedup.sample import Petition, Sample
 from db_dedup.schema.views import DropView
 from db_dedup.store import watched_tables
 from db_dedup.store.answers import view
-from tests.scan.conftest import COLUMNS, answer, fill_database, watch
+from tests.scan.conftest import COLUMNS, answer, fill_database, stored_frames, watch
 from tests.scan.reference import brute_force, components
 from tests.servers import Database
 
@@ -39,8 +39,8 @@ def test_scan_equals_brute_force(database: Database, sample: Sample, preset: str
 
 def test_loose_groups_are_flagged(sqlite_database: Database, sample: Sample) -> None:
     fill_database(sqlite_database.engine, sample)
-    by_words = {"radius": 11, "similarity": "word_jaccard", "threshold": 0.6, "bands": False}
-    dedup = watch(sqlite_database.engine, **by_words)
+    by_words = {"radius": 11, "similarity": "word_jaccard", "threshold": 0.6, "sketches": False}
+    dedup = watch(sqlite_database.engine, frames=False, **by_words)
     dedup.scan()
     found, groups, members = answer(dedup)
     linked = {(p.key_a, p.key_b) for p in found}
@@ -84,7 +84,8 @@ def test_a_rescan_equals_a_fresh_scan(database: Database, sample: Sample) -> Non
         now = [Petition(**row) for row in connection.execute(select(petitions)).mappings()]
     dedup.scan()
     found, _, _ = answer(dedup)
-    assert found == brute_force(now, watched_table("petitions", {"columns": COLUMNS}))
+    watched = watched_table("petitions", {"columns": COLUMNS})
+    assert found == brute_force(now, watched, stored_frames(dedup))
     kept = {key: at for key, at in read_found_at(dedup).items() if key in found_at}
     assert len(kept) > 50
     assert kept == {key: found_at[key] for key in kept}
@@ -209,7 +210,7 @@ def test_a_large_table_is_fingerprinted_by_another_process(
     sqlite_database: Database, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill_database(sqlite_database.engine, sample)
-    monkeypatch.setattr(reading, "_ROWS_WORTH_A_PROCESS", 1)
+    monkeypatch.setattr(embedded, "_ROWS_WORTH_A_PROCESS", 1)
     dedup = watch(sqlite_database.engine)
     dedup.scan()
     assert answer(dedup)[0] == expected(sample)

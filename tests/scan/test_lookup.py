@@ -11,9 +11,10 @@ from sqlalchemy import Connection, event, text
 
 from db_dedup import Deduplicator
 from db_dedup.app import Database as DedupDatabase
-from db_dedup.flow.candidates import block_values
+from db_dedup.flow.candidates.blocks import block_values
+from db_dedup.records.fingerprints import RowFingerprint
 from db_dedup.sample import Sample
-from db_dedup.store.fingerprints import FingerprintStore, RowFingerprint
+from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.lookup import Asked, find_near
 from db_dedup.store.reader import Reader
 from tests.scan.conftest import fill_database, watch

@@ -10,8 +10,9 @@ import pytest
 from sqlalchemy import Engine, event, text, update
 
 from db_dedup.cli.demo import petitions
-from db_dedup.jobs import pieces
-from db_dedup.jobs.pieces import Pace
+from db_dedup.jobs import pace
+from db_dedup.jobs.pace import Pace
+from db_dedup.jobs.scan import pieces
 from db_dedup.sample import Sample
 from tests.scan.conftest import answer, fill_database, watch
 from tests.servers import Database
@@ -28,7 +29,7 @@ class Noting:
         self._at = ""
 
     def start(self, step: str, total: int | None) -> None:
-        assert total is not None or step in ("candidates", "matching")
+        assert total is not None or step in ("keys", "candidates", "matching")
         self._at = step
         self.steps[step] = total or 0, []
 
@@ -42,7 +43,7 @@ class Noting:
 @pytest.fixture
 def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if each piece had taken as long as a transaction may."""
-    monkeypatch.setattr(pieces, "_ONE_WRITER", Pace(seconds=0, gap_seconds=0, rows=ROWS))
+    monkeypatch.setattr(pace, "_ONE_WRITER", Pace(seconds=0, gap_seconds=0, rows=ROWS))
 
 
 class Transactions:
@@ -117,7 +118,7 @@ def test_a_short_answer_is_one_transaction(sqlite_database: Database, sample: Sa
     fill_database(sqlite_database.engine, sample)
     dedup = watch(sqlite_database.engine)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "_ONE_WRITER", Pace(seconds=3600, gap_seconds=0, rows=ROWS))
+        patch.setattr(pace, "_ONE_WRITER", Pace(seconds=3600, gap_seconds=0, rows=ROWS))
         with counted(sqlite_database.engine) as found:
             dedup.scan()
     # Fingerprints, pairs with groups, and band entries.
@@ -142,12 +143,12 @@ def test_the_progress_of_a_second_scan_has_totals_too(
     database: Database, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows that have changed, then pairs and groups, each in pieces."""
-    pace = Pace(seconds=3600, gap_seconds=0, rows=ROWS)
+    long = Pace(seconds=3600, gap_seconds=0, rows=ROWS)
     for name in ("_ONE_WRITER", "_MANY_WRITERS"):
-        monkeypatch.setattr(pieces, name, pace)
+        monkeypatch.setattr(pace, name, long)
     fill_database(database.engine, sample)
     noted = Noting()
-    dedup = watch(database.engine, progress=noted)
+    dedup = watch(database.engine, progress=noted, frames=False)
     dedup.scan()
     with database.engine.begin() as connection:
         content = petitions.c.content + "另附照片。"

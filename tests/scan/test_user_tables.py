@@ -27,7 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.types import JSON
 
 from db_dedup import Deduplicator
-from db_dedup.schema.names import view_name
+from db_dedup.records.names import view_name
 from tests.servers import Database
 from tests.thorough import quick_first
 

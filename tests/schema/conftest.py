@@ -2,7 +2,7 @@
 
 import pytest
 
-from db_dedup.schema.names import Namespace
+from db_dedup.records.names import Namespace
 from tests.servers import Database
 
 

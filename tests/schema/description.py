@@ -4,7 +4,7 @@ import re
 
 from sqlalchemy import Connection, inspect, text
 
-from db_dedup.schema.names import Namespace
+from db_dedup.records.names import Namespace
 
 _POSTGRESQL = [
     """SELECT table_name, ordinal_position, column_name, data_type, character_maximum_length, collation_name,

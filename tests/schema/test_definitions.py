@@ -9,8 +9,9 @@ import pytest
 from sqlalchemy import update
 
 from db_dedup import Deduplicator
-from db_dedup.config import PRESETS, RECIPE_VERSION, WatchedTable, watched_table
+from db_dedup.config import PRESETS, WatchedTable, watched_table
 from db_dedup.errors import SchemaMissingError
+from db_dedup.records.recipe import RECIPE_VERSION
 from db_dedup.schema.definitions import FORMAT, definition_text, read_definition, rewritten
 from db_dedup.store.watched_tables import definition_of
 from tests.servers import Database
@@ -52,10 +53,27 @@ FORMAT_2: dict[str, Any] = {
     "stop_words": "keep",
 }
 
+FORMAT_3: dict[str, Any] = {
+    **{name: value for name, value in FORMAT_2.items() if name != "bands"},
+    "format": 3,
+    "sketches": True,
+}
+
+FORMAT_4: dict[str, Any] = {
+    **FORMAT_3,
+    "format": 4,
+    "frames": False,
+    "short_threshold": 0.0,
+    "long_grams": False,
+    "exclude_kinds": [],
+    "frame_drift": "rebuild",
+}
+
 SETTINGS_OF = {
-    2: {
-        "abridge_above", "bands", "columns", "key", "min_features", "name", "normaliser", "order", "preset",
-        "radius", "schema", "segmenter", "similarity", "stop_word_list", "stop_words", "table",
+    4: {
+        "abridge_above", "columns", "exclude_kinds", "frame_drift", "frames", "key", "long_grams",
+        "min_features", "name", "normaliser", "order", "preset", "radius", "schema", "segmenter",
+        "short_threshold", "similarity", "sketches", "stop_word_list", "stop_words", "table",
         "term_frequency", "threshold", "user_words", "where", "within",
     }
 }  # fmt: skip
@@ -68,15 +86,14 @@ def test_a_change_of_the_settings_is_a_new_format() -> None:
     assert names == SETTINGS_OF[FORMAT]
 
 
-@pytest.mark.parametrize("stored", [FORMAT_1, FORMAT_2])
+@pytest.mark.parametrize("stored", [FORMAT_1, FORMAT_2, FORMAT_3, FORMAT_4])
 def test_every_format_is_read(stored: dict[str, Any]) -> None:
-    assert read_definition(json.dumps(stored), "petitions") == FORMAT_2
+    assert read_definition(json.dumps(stored), "petitions") == FORMAT_4
 
 
 def test_strict_of_format_1() -> None:
     found = rewritten({**FORMAT_1, "preset": "strict", "radius": None, "term_frequency": None}, 2)
-    rule = {name: found[name] for name in PRESETS["strict"].model_dump()}
-    assert rule == {
+    rule = {
         "radius": 3,
         "similarity": "none",
         "threshold": 0,
@@ -85,6 +102,7 @@ def test_strict_of_format_1() -> None:
         "min_features": 3,
         "bands": False,
     }
+    assert rule.items() <= found.items()
 
 
 def test_a_step_stops_at_its_target() -> None:
@@ -96,7 +114,7 @@ def test_a_stored_rule_does_not_follow_its_preset(monkeypatch: pytest.MonkeyPatc
     watched = watched_table("petitions", {"columns": {"title": 1}, "preset": "balanced", "radius": 5})
     text = definition_of(watched)
     changed = {name: rule.model_copy(update={"threshold": 0.9}) for name, rule in PRESETS.items()}
-    monkeypatch.setattr("db_dedup.config.PRESETS", changed)
+    monkeypatch.setattr("db_dedup.config.table.PRESETS", changed)
     stored = read_definition(text, "petitions")
     assert (stored.pop("format"), stored.pop("recipe_version")) == (FORMAT, RECIPE_VERSION)
     read = WatchedTable.model_validate(stored)

@@ -19,6 +19,7 @@ from sqlalchemy import (
 )
 
 from db_dedup.errors import ConfigError, SchemaMissingError, UnknownNameError
+from db_dedup.records.names import Namespace
 from db_dedup.schema.home import version_table
 from db_dedup.schema.migrate import (
     current_revision,
@@ -28,7 +29,6 @@ from db_dedup.schema.migrate import (
     is_current,
     upgrade,
 )
-from db_dedup.schema.names import Namespace
 from db_dedup.schema.revisions import known_revisions
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.views import FIXED_VIEWS, CreateView, DropView

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from db_dedup.errors import ConfigError
-from db_dedup.schema.names import Namespace, fit_name, view_name
+from db_dedup.records.names import Namespace, fit_name, view_name
 
 limits = st.sampled_from([(63, True), (64, False), (None, False)])
 

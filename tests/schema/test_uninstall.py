@@ -4,9 +4,9 @@ import pytest
 from sqlalchemy import Column, Connection, Integer, MetaData, Table, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
+from db_dedup.records.names import Namespace
 from db_dedup.schema.home import version_table
 from db_dedup.schema.migrate import uninstall, upgrade
-from db_dedup.schema.names import Namespace
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.views import FIXED_VIEWS, CreateView, DropView
 from tests.schema.description import everything

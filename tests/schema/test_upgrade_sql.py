@@ -10,8 +10,8 @@ from pymysql.constants import CLIENT
 from sqlalchemy import make_url
 
 from db_dedup.errors import ConfigError, UnknownNameError
+from db_dedup.records.names import Namespace
 from db_dedup.schema.migrate import is_current, uninstall, upgrade, upgrade_sql
-from db_dedup.schema.names import Namespace
 from tests.schema.conftest import namespace_in
 from tests.schema.description import describe, everything
 from tests.servers import Database

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, column, insert, inspect, select, table, text
 
+from db_dedup.records.names import Namespace
 from db_dedup.schema.migrate import upgrade
-from db_dedup.schema.names import Namespace
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.views import CreateView, DropView, fixed_view
 from tests.servers import Database
@@ -48,9 +48,38 @@ FINGERPRINTS = [
     row(11, 3, 1, "B", group_id=10),
 ]
 PAIRS: list[dict[str, Any]] = [
-    {"id_a": 1, "id_b": 2, "distance": 3, "similarity": 0.75, "found_at": FOUND_AT},
-    {"id_a": 5, "id_b": 6, "distance": 1, "similarity": None, "found_at": FOUND_AT},
-    {"id_a": 10, "id_b": 11, "distance": 0, "similarity": 1.0, "found_at": FOUND_AT},
+    {
+        "id_a": 1,
+        "id_b": 2,
+        "distance": 3,
+        "similarity": 0.75,
+        "found_at": FOUND_AT,
+        "kind": 2,
+        "contained_id": 2,
+        "other_place": True,
+    },
+    # As an upgrade leaves pairs that are stored already: without a kind.
+    {
+        "id_a": 1,
+        "id_b": 4,
+        "distance": 2,
+        "similarity": 0.5,
+        "found_at": FOUND_AT,
+        **dict.fromkeys(("kind", "contained_id", "other_place")),
+    },
+    *(
+        {
+            "id_a": a,
+            "id_b": b,
+            "distance": 1,
+            "similarity": similarity,
+            "found_at": FOUND_AT,
+            "kind": 1,
+            "contained_id": None,
+            "other_place": False,
+        }
+        for a, b, similarity in ((5, 6, None), (10, 11, 1.0))
+    ),
 ]
 CHANGES: list[dict[str, Any]] = [
     {"table_id": 1, "row_key": "A", "operation": "U", "queued_at": LINKED_AT},
@@ -73,9 +102,10 @@ SCANS: list[dict[str, Any]] = [
 
 EXPECTED: dict[str, set[tuple[Any, ...]]] = {
     "duplicate_pairs": {
-        ("petitions", "A", "B", 3, 0.75, FOUND_AT),
-        ("petitions", "A", "C", 0, 1.0, LINKED_AT),
-        ("投诉", "A", "甲 ", 0, 1.0, LINKED_AT),
+        ("petitions", "A", "B", 3, 0.75, FOUND_AT, "contained", "B", True),
+        ("petitions", "A", "C", 0, 1.0, LINKED_AT, "copy", None, False),
+        ("petitions", "A", "D", 2, 0.5, FOUND_AT, None, None, None),
+        ("投诉", "A", "甲 ", 0, 1.0, LINKED_AT, "copy", None, False),
     },
     "duplicate_groups": {
         ("petitions", "A", 3, "A", True, False),
@@ -95,7 +125,10 @@ EXPECTED: dict[str, set[tuple[Any, ...]]] = {
     },
 }
 COLUMNS = {
-    "duplicate_pairs": ["table_name", "key_a", "key_b", "distance", "similarity", "found_at"],
+    "duplicate_pairs": [
+        *("table_name", "key_a", "key_b", "distance", "similarity", "found_at"),
+        *("kind", "contained_key", "other_place"),
+    ],
     "duplicate_groups": ["table_name", "group_id", "size", "representative_key", "is_loose", "is_abridged"],
     "duplicate_members": ["table_name", "group_id", "row_key", "is_representative"],
     "queue_lag": ["table_name", "waiting", "oldest_at", "dead", "attached_at", "last_scan_at"],

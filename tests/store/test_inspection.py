@@ -8,7 +8,7 @@ from db_dedup.config import watched_table
 from db_dedup.dialects import dialect_for
 from db_dedup.errors import ConfigError, UnknownNameError
 from db_dedup.records import Family
-from db_dedup.schema.tables import Namespace
+from db_dedup.records.names import Namespace
 from db_dedup.store.inspection import Relations, check_columns, inspect_table, list_relations, resolve_key
 from tests.dialects.tables import inspected, run
 from tests.servers import Database

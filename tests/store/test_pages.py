@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from sqlalchemy import event
 
 from db_dedup.dialects import dialect_for
-from db_dedup.records import pages
+from db_dedup.records import pages, read_size
 from db_dedup.records.pages import cut_pages
-from db_dedup.store import read_size
-from db_dedup.store.read_size import ReadSize, length_of
+from db_dedup.records.read_size import ReadSize, length_of
 from tests.dialects.tables import fill, run, source_of
 from tests.servers import Database
 

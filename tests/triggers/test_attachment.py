@@ -18,7 +18,7 @@ from db_dedup.errors import (
     SchemaMissingError,
     UnknownNameError,
 )
-from db_dedup.jobs.attachment import AttachmentState
+from db_dedup.jobs.objects.attachment import AttachmentState
 from db_dedup.store.attachments import StoredAttachment, read_attachment
 from tests.dialects.tables import run
 from tests.servers import Database
@@ -235,7 +235,7 @@ def test_downgrade_takes_the_triggers_first(database: Database) -> None:
 
 def test_a_busy_table_is_left_as_it_is(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("postgresql", "mysql"):
-        monkeypatch.setattr(f"db_dedup.dialects.{module}.triggers.LOCK_WAIT_SECONDS", 1)
+        monkeypatch.setattr(f"db_dedup.dialects.{module}.triggers.TABLE_LOCK_SECONDS", 1)
     run(database, PETITIONS, INSERT)
     dedup = Deduplicator(impatient(database), "petitions", {"body": 1})
     dedup.upgrade()

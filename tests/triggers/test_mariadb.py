@@ -7,7 +7,7 @@ from sqlalchemy import create_engine, text
 
 from db_dedup import Deduplicator
 from db_dedup.errors import ConfigError
-from db_dedup.jobs.attachment import AttachmentState
+from db_dedup.jobs.objects.attachment import AttachmentState
 from tests.dialects.tables import run
 from tests.servers import Database
 from tests.triggers.conftest import INSERT, attached, changes, petitions, queued_by, values_of

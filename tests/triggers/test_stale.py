@@ -15,8 +15,8 @@ from db_dedup import Database as DedupDatabase
 from db_dedup import Deduplicator, view_aside
 from db_dedup.app.table_triggers import TableTriggers
 from db_dedup.errors import DatabaseUnavailableError, TriggerError
-from db_dedup.jobs.attachment import AttachmentState
-from db_dedup.jobs.change_worker import ChangeWorker
+from db_dedup.jobs.objects.attachment import AttachmentState
+from db_dedup.jobs.worker.change_worker import ChangeWorker
 from tests.dialects.tables import run
 from tests.servers import Database
 from tests.triggers.conftest import PETITIONS, attached, petitions
@@ -150,7 +150,7 @@ def test_a_scan_whose_table_is_busy_has_finished_and_says_so(
 ) -> None:
     """SQLite has no such moment: whoever keeps the triggers from being made keeps the switch away, too."""
     for module in ("postgresql", "mysql"):
-        monkeypatch.setattr(f"db_dedup.dialects.{module}.triggers.LOCK_WAIT_SECONDS", 1)
+        monkeypatch.setattr(f"db_dedup.dialects.{module}.triggers.TABLE_LOCK_SECONDS", 1)
     dedup = petitions(database, ROWS)
     dedup.scan()
     if database.name == "sqlite":
@@ -200,7 +200,7 @@ def test_a_running_worker_looks_again_from_time_to_time(
         pass
     run(database, f"DROP TRIGGER {trigger(database, 'update')}")
     assert worker.step() is None
-    monkeypatch.setattr("db_dedup.jobs.trigger_guard._SECONDS_BETWEEN_LOOKS", 0.0)
+    monkeypatch.setattr("db_dedup.jobs.worker.trigger_guard._SECONDS_BETWEEN_LOOKS", 0.0)
     batch = worker.step()
     assert batch is not None
     assert batch.is_scan

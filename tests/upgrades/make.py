@@ -61,7 +61,7 @@ def work(database: Database) -> None:
         PairLabel(*pair, is_duplicate=said)
         for pair, said in ((office.REJECTED, False), (office.CONFIRMED, True))
     ]
-    assert dedup.verdicts().give(labels).kept == 2
+    assert dedup.labels().give(labels).kept == 2
     worker = dedup.worker()
     while worker.step():
         pass

@@ -11,9 +11,9 @@ from sqlalchemy import inspect, select
 
 from db_dedup import Database as App
 from db_dedup import Deduplicator
-from db_dedup.config import RECIPE_VERSION
 from db_dedup.errors import OutdatedRecipeError
 from db_dedup.records import PairLabel
+from db_dedup.records.recipe import RECIPE_VERSION
 from db_dedup.schema.definitions import FORMAT
 from tests.cli.conftest import run, succeed
 from tests.servers import Database
@@ -39,12 +39,15 @@ def upgraded(loaded: Loaded) -> Loaded:
     return loaded
 
 
+LATER = {"nonce", "kind", "contained_id", "other_place"}
+
+
 def contents(app: App) -> dict[str, list[tuple[Any, ...]]]:
-    """The rows of our tables, without the column that the queue got later."""
+    """The rows of our tables, without the columns that they got later."""
     found = {}
     with app.engine.connect() as connection:
         for name in KEPT:
-            columns = [column for column in getattr(app.tables, name).c if column.name != "nonce"]
+            columns = [column for column in getattr(app.tables, name).c if column.name not in LATER]
             found[name] = sorted(map(tuple, connection.execute(select(*columns))), key=repr)
     return found
 
@@ -78,8 +81,8 @@ def test_an_upgrade_loses_nothing(loaded: Loaded) -> None:
 def test_definitions_are_complete_by_themselves(upgraded: Loaded) -> None:
     found = definitions(upgraded[1])
     rule = {"radius": 3, "term_frequency": "raw", "min_features": 3, "preset": None}
-    balanced = {"similarity": "char_overlap", "threshold": 0.5, "stop_words": "keep", "bands": True}
-    strict = {"similarity": "none", "threshold": 0.0, "stop_words": "drop", "bands": False}
+    balanced = {"similarity": "char_overlap", "threshold": 0.5, "stop_words": "keep", "sketches": True}
+    strict = {"similarity": "none", "threshold": 0.0, "stop_words": "drop", "sketches": False}
     head = {"format": FORMAT, "recipe_version": 1}
     assert (head | rule | balanced).items() <= found["petitions"].items()
     assert (head | rule | strict).items() <= found["notices"].items()
@@ -93,9 +96,9 @@ def test_what_would_compare_with_the_old_answer_is_refused(upgraded: Loaded) -> 
         dedup.worker().is_drained,
         lambda: dedup.check({"title": "a", "content": "b"}),
         lambda: dedup.explain("1", "2"),
-        lambda: dedup.verdicts().questions(1),
-        lambda: dedup.verdicts().give([PairLabel("1", "3", is_duplicate=False)]),
-        lambda: dedup.verdicts().withdraw(*office.REJECTED),
+        lambda: dedup.labels().questions(1),
+        lambda: dedup.labels().give([PairLabel("1", "3", is_duplicate=False)]),
+        lambda: dedup.labels().withdraw(*office.REJECTED),
         dedup.calibrate,
         dedup.verify,
         lambda: list(dedup.pairs(expand=True)),
@@ -115,7 +118,7 @@ def test_what_is_stored_is_still_read(upgraded: Loaded) -> None:
     assert {office.CONFIRMED, office.TWO_LINKS} <= pairs(dedup)
     assert office.REJECTED not in pairs(dedup)
     assert [group.size for group in dedup.groups()] == [2, 2]
-    assert len(dedup.verdicts().standing()) == 2
+    assert len(dedup.labels().stored()) == 2
     preview = dedup.preview()
     assert preview.is_new_recipe
     assert preview.differences is not None
@@ -127,7 +130,7 @@ def test_a_scan_brings_it_up_to_date(upgraded: Loaded) -> None:
     dedup.scan()
     assert definitions(app)["petitions"]["recipe_version"] == RECIPE_VERSION
     assert office.REJECTED not in pairs(dedup)
-    assert {(frozenset((v.key_a, v.key_b)), v.is_duplicate) for v in dedup.verdicts().standing()} == {
+    assert {(frozenset((v.key_a, v.key_b)), v.is_duplicate) for v in dedup.labels().stored()} == {
         (frozenset(office.REJECTED), False),
         (frozenset(office.CONFIRMED), True),
     }
@@ -180,7 +183,8 @@ def test_down_to_the_first_revision_and_up_again(upgraded: Loaded) -> None:
     before = definitions(app)
     app.downgrade("0001")
     old = definitions(app)["petitions"]
-    assert not {"format", "recipe_version"} & old.keys()
+    assert not {"format", "recipe_version", "sketches"} & old.keys()
+    assert old["bands"] is True
     assert (old["preset"], old["similarity"], old["threshold"]) == ("balanced", "char_overlap", 0.5)
     app.upgrade()
     assert definitions(app) == before
@@ -191,7 +195,7 @@ def test_down_to_the_first_revision_and_up_again(upgraded: Loaded) -> None:
     app.upgrade()
     assert not any(found.is_scanned for found in app.status())
     dedup.scan()
-    assert len(dedup.verdicts().standing()) == 2
+    assert len(dedup.labels().stored()) == 2
     assert dedup.verify().is_right
 
 

@@ -154,7 +154,7 @@ DAMAGES = {
     "another sketch": Damage(change_row("alone", sketch=bytes(256)), ROWS),
     "a row lost": Damage(lose_a_row, ROWS),
     "a row invented": Damage(invent_a_row, ROWS),
-    "an entry of a band lost": Damage(lose_bands, "entries in the band table where"),
+    "an entry of a band lost": Damage(lose_bands, "entries in the index of sketches instead of"),
     "the user's row changed": Damage(edit_the_users_row, ROWS),
 }
 

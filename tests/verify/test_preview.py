@@ -19,7 +19,7 @@ from tests.servers import Database
 from tests.thorough import quick_first
 
 OTHER_SETTINGS = {
-    "the rule": 'radius = 11\nbands = false\nsimilarity = "word_jaccard"\nthreshold = 0.6',
+    "the rule": 'radius = 11\nsketches = false\nsimilarity = "word_jaccard"\nthreshold = 0.6',
     "the threshold": "threshold = 0.8",
     "the fingerprints": 'term_frequency = "set"\nsegmenter = "chars:2"',
     "the limit of groups": "abridge_above = 3",
@@ -225,8 +225,8 @@ def test_what_both_say_to_people(sqlite_petitions: Database) -> None:
     assert "block" in other.stdout
 
 
-def test_neither_takes_afresh(sqlite_petitions: Database) -> None:
+def test_neither_takes_rebuild(sqlite_petitions: Database) -> None:
     assert sqlite_petitions.name == "sqlite"
     succeed("upgrade")
     for option in ("--preview", "--dry-run"):
-        assert fail("scan", "petitions", option, "--afresh").exit_code == 2
+        assert fail("scan", "petitions", option, "--rebuild").exit_code == 2

@@ -26,7 +26,7 @@ assert not hasattr(os, "fork")
 from db_dedup.config import Text, WatchedTable
 from db_dedup.engines.embedded.fingerprint_process import FingerprintProcess
 
-with FingerprintProcess(WatchedTable(name="letters", columns={"content": Text()})) as process:
+with FingerprintProcess(WatchedTable(name="letters", columns={"content": Text()}).recipe) as process:
     print(process.fingerprint([["小区楼道的路灯坏了三个月"]]).fingerprints)
 """
 

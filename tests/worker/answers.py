@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from db_dedup.engines.embedded.matching import NO_ROW
-from db_dedup.engines.embedded.table_scan import ScannedTable
+from db_dedup.flow.matching.match import NO_ROW
+from db_dedup.jobs.scan.scanned_table import ScannedTable
+from db_dedup.records.kinds import PairKind
 
 Answer = dict[str, Any]
 
@@ -18,11 +19,13 @@ def scanned_answer(scanned: ScannedTable) -> Answer:
     keys, found = scanned.row_keys, scanned.matches
     group_of = found.group_of.tolist()
     sizes = np.bincount([g for g in group_of if g != NO_ROW], minlength=len(keys) + 1).tolist()
-    links = [(keys[h], keys[c], 0, 1.0) for c, h in enumerate(found.copy_of.tolist()) if h != NO_ROW]
-    columns = (found.pairs.left, found.pairs.right, found.pairs.distances, found.pairs.similarities)
+    copies = ("copy", None, False)
+    links = [(keys[h], keys[c], 0, 1.0, *copies) for c, h in enumerate(found.copy_of.tolist()) if h != NO_ROW]
+    of_pairs = found.pairs
+    columns = (of_pairs.left, of_pairs.right, of_pairs.distances, of_pairs.similarities, of_pairs.kinds)
     pairs = [
-        (keys[a], keys[b], d, None if np.isnan(s) else s)
-        for a, b, d, s in zip(*(c.tolist() for c in columns), strict=True)
+        (keys[a], keys[b], d, None if np.isnan(s) else s, *_shown(k, keys[a], keys[b]))
+        for a, b, d, s, k in zip(*(c.tolist() for c in columns), strict=True)
     ]
     first = [i for i, group in enumerate(group_of) if group == i]
     groups = [
@@ -32,6 +35,11 @@ def scanned_answer(scanned: ScannedTable) -> Answer:
     members = [(keys[g], keys[i], i == g) for i, g in grouped]
     rows = [(keys[g], sizes[g], i == g, keys[i]) for i, g in grouped]
     return compared_answer(pairs, links, groups, members, rows)
+
+
+def _shown(packed: int, key_a: str, key_b: str) -> tuple[Any, ...]:
+    kind = PairKind.of(packed)
+    return kind.kind, kind.part_of(key_a, key_b), kind.other_place
 
 
 def compared_answer(

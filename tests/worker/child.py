@@ -21,8 +21,8 @@ from db_dedup.cli import (
     application,  # noqa: F401 - loaded before the test goes on, so that a signal finds the worker running
     main,
 )
-from db_dedup.engines.embedded import increment
-from db_dedup.jobs.table_worker import TableWorker
+from db_dedup.engines.embedded.increment import pairs, rows
+from db_dedup.jobs.worker.batch_size import BatchSize
 from db_dedup.store import changes, neighbours, watched_tables
 
 SECONDS: Final = 120
@@ -34,12 +34,12 @@ FORKSERVER.set_forkserver_preload([__name__, "tests.worker.warm"])
 POINTS: Final[Mapping[str, tuple[Any, str, bool]]] = {
     "before the changes are taken": (changes, "take_changes", False),
     "after the changes are taken": (changes, "take_changes", True),
-    "after the rows are written": (increment._Batch, "_write_rows", True),
+    "after the rows are written": (rows, "write_rows", True),
     "after the copies are linked": (neighbours, "write_links", True),
-    "after the pairs are written": (increment, "replace_pairs", True),
+    "after the pairs are written": (pairs, "replace_pairs", True),
     "after the groups are written": (neighbours, "write_groups", True),
-    "before the commit": (watched_tables, "count_answer", True),
-    "after the commit": (TableWorker, "_measure", False),
+    "before the commit": (watched_tables, "bump_answer_version", True),
+    "after the commit": (BatchSize, "learn", False),
 }
 """Where to stop -> the owner of a function, its name, and whether the function is done by then."""
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from sqlalchemy import func, insert, select, update
 
-from db_dedup.engines.fingerprinter import Fingerprinter
-from db_dedup.jobs.change_worker import Batch, ChangeWorker
+from db_dedup.flow.pipeline import Fingerprinter
+from db_dedup.jobs.worker.change_worker import Batch, ChangeWorker
 from db_dedup.records import DeadChange
 from db_dedup.store import changes
 from db_dedup.store.clock import utc_now

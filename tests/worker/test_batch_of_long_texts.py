@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from db_dedup.jobs import table_worker
+from db_dedup.jobs.worker import batch_size
 from tests.worker.conftest import is_right, write
 from tests.worker.watched import Watched
 
 
 def test_a_batch_ends_by_characters(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_worker, "_CHARACTERS_A_BATCH", 200)
+    monkeypatch.setattr(batch_size, "_CHARACTERS_A_BATCH", 200)
     write(watched, range(60))
     worker = watched.dedup.worker()
     worker._size.changes = worker._size.limit

@@ -104,7 +104,7 @@ def test_of_two_writers_one_is_told_that_the_text_is_new(
 def test_without_the_lock_both_are_told_so(
     database: Database, watched: Watched, level: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(BlockingCheck, "_turn", lambda *_: nullcontext())
+    monkeypatch.setattr(BlockingCheck, "_locked", lambda *_: nullcontext())
     monkeypatch.setattr(watched_tables, "lock_table", watched_tables.lock_table)
     remove_lock()
     with opened(database, level) as engine:
@@ -233,7 +233,7 @@ def test_whoever_waits_too_long_is_told(
     database: Database, watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("postgresql", "mysql"):
-        monkeypatch.setattr(f"db_dedup.dialects.{name}.sessions.TURN_SECONDS", 1)
+        monkeypatch.setattr(f"db_dedup.dialects.{name}.sessions.ROW_LOCK_SECONDS", 1)
     options: dict[str, Any] = {"connect_args": {"timeout": 0.1}} if database.name == "sqlite" else {}
     impatient = create_engine(database.url, **options)
     record = {"body": body(NEW)}

@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import text
 
 from db_dedup import Deduplicator, Text
-from db_dedup.engines.embedded import meeting, pair_search
-from db_dedup.store import bands
+from db_dedup.engines.embedded import pair_search, sharing
+from db_dedup.store import sketches
 from tests.servers import Database
 from tests.worker.conftest import is_right, write
 from tests.worker.watched import Watched
@@ -59,8 +59,8 @@ def test_rows_that_end_alike(database: Database) -> None:
 
 def test_small_pieces_give_the_same_answer(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     """As few entries, pairs and rows at a time as there can be."""
-    monkeypatch.setattr(bands, "_ENTRIES_A_PIECE", 3)
-    monkeypatch.setattr(meeting, "_PAIRS_A_PIECE", 2)
+    monkeypatch.setattr(sketches, "_ENTRIES_A_PIECE", 3)
+    monkeypatch.setattr(sharing, "_PAIRS_A_PIECE", 2)
     monkeypatch.setattr(pair_search, "_PAIRS_A_PIECE", 2)
     monkeypatch.setattr(pair_search, "ROWS_A_BATCH", 2)
     monkeypatch.setattr(pair_search, "_ASKED_A_SEARCH", 2)

@@ -20,7 +20,7 @@ from db_dedup.errors import (
     NotScannedError,
     UnknownNameError,
 )
-from db_dedup.jobs.change_worker import Batch, ChangeWorker, LateTable, TableWorker
+from db_dedup.jobs.worker.change_worker import Batch, ChangeWorker, LateTable, TableWorker
 from tests.servers import Database
 from tests.worker.conftest import write
 from tests.worker.watched import Watched
@@ -152,7 +152,7 @@ class Clock(threading.Event):
 
 def test_a_table_that_is_away_is_asked_less_and_less(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr("db_dedup.jobs.change_worker.time.monotonic", lambda: clock.now)
+    monkeypatch.setattr("db_dedup.jobs.worker.change_worker.time.monotonic", lambda: clock.now)
     table = Away(lambda: clock.now)
     ChangeWorker([table], on_fault=lambda *_: None).run(clock)
     pauses = [later - earlier for earlier, later in pairwise(table.asked)]

@@ -17,9 +17,11 @@ from hypothesis import HealthCheck, given, note, seed, settings
 from hypothesis import strategies as st
 from sqlalchemy import NullPool, create_engine
 
+from db_dedup.flow.text import frames
 from tests.conftest import private_server
+from tests.forms import stored_frames
 from tests.servers import Database, Server, start_mariadb, start_mysql, start_postgresql
-from tests.worker.history import BASES, History, Place, Step, histories
+from tests.worker.history import BASES, CLOSING, OPENING, History, Place, Step, histories
 from tests.worker.restarts import DURABLE_MYSQL, DURABLE_POSTGRESQL, restart_of
 from tests.worker.watched import Watched, wait_for_nobody
 
@@ -48,11 +50,18 @@ if SOAK_SECONDS:  # on servers of our own alone, which can be restarted
         yield from private_server("mysql", partial(start_mysql, DURABLE_MYSQL, restarts=True))
 
 
+@pytest.fixture(autouse=True)
+def low_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rows are enough to look for frames, so that the small tables here have some."""
+    monkeypatch.setattr(frames, "LEAST_ROWS", 4)
+    monkeypatch.setattr(frames, "_COMMON_ROWS", 3)
+
+
 @pytest.fixture
 def place(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     """The database, whose sessions wait for no lock for long."""
     for dialect in ("postgresql", "mysql"):
-        monkeypatch.setattr(f"db_dedup.dialects.{dialect}.triggers.LOCK_WAIT_SECONDS", 1)
+        monkeypatch.setattr(f"db_dedup.dialects.{dialect}.triggers.TABLE_LOCK_SECONDS", 1)
     is_sqlite = database.name == "sqlite"
     writers = create_engine(database.url, **({} if is_sqlite else {"isolation_level": "READ COMMITTED"}))
     administrator = create_engine(database.url, poolclass=NullPool)
@@ -102,3 +111,21 @@ def test_an_abridged_group_may_do_without_a_pair_of_the_same_words(database: Dat
     history = History(Watched.make(database.engine, BY_WORDS), place)
     history.play([*inserts, Step("commit", 0)])
     assert history.watched.stored() == history.watched.fresh()
+
+
+def test_frames_are_left_out_in_histories(database: Database, place: Place) -> None:
+    """Letters in a form: a scan measures it, and the workers keep the answer by the list of that scan."""
+    letters = [f"{OPENING} {' '.join(words)} {CLOSING}" for words in BASES]
+    bodies = [*letters, letters[0].replace("lamp", "lamps"), letters[1].replace("water", "waters")]
+    history = History(Watched.make(database.engine, 0), place)
+    before = [Step("insert", 0, key, (body, "A", None)) for key, body in enumerate(bodies)]
+    after = [
+        Step("body", 0, 4, letters[2].replace("noise", "noises")),
+        Step("delete", 0, 3),
+        Step("commit", 0),
+        Step("work", 0),
+    ]
+    history.play([*before, Step("commit", 0), Step("scan", 0, 0, (False, None)), *after])
+    assert not stored_frames(history.watched.dedup).is_empty
+    assert history.watched.stored() == history.watched.fresh()
+    assert len(history.watched.stored()["groups"]) == 1

@@ -14,12 +14,12 @@ import gc
 import sys
 from numba.core.dispatcher import Dispatcher
 from db_dedup import Deduplicator
-from db_dedup.jobs.table_worker import TableWorker
+from db_dedup.jobs.worker.change_batches import ChangeBatches
 
 def compiled():
     return {str(d.py_func): len(d.signatures) for d in gc.get_objects() if isinstance(d, Dispatcher)}
 
-handle = TableWorker._handle
+handle = ChangeBatches.handle
 
 def watched(*arguments):
     before = compiled()
@@ -27,7 +27,7 @@ def watched(*arguments):
     print({name for name, count in compiled().items() if count > before.get(name, 0)} or "nothing")
     return batch
 
-TableWorker._handle = watched
+ChangeBatches.handle = watched
 print(Deduplicator(sys.argv[1], sys.argv[2]).worker().step().changes)
 """
 

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Connection, Engine, create_engine, event, update
 from sqlalchemy.exc import OperationalError
 
-from db_dedup.jobs.change_worker import ChangeWorker
+from db_dedup.jobs.worker.change_worker import ChangeWorker
 from db_dedup.store import changes, watched_tables
 from tests.servers import Database
 from tests.worker.child import Worker

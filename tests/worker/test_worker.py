@@ -10,7 +10,7 @@ from sqlalchemy import create_engine, delete, text
 
 from db_dedup import Deduplicator, Text
 from db_dedup.errors import ConfigError, DatabaseError, NotScannedError, RecipeDiffersError
-from db_dedup.jobs.change_worker import Batch, ChangeWorker
+from db_dedup.jobs.worker.change_worker import Batch, ChangeWorker
 from db_dedup.store import neighbours
 from tests.servers import Database
 from tests.worker.conftest import (
@@ -32,7 +32,7 @@ LONG_QUEUE = 100_000
 def test_a_long_queue_is_scanned_instead(watched: Watched, caplog: pytest.LogCaptureFixture) -> None:
     write(watched, range(12))
     queue_changes(watched, [str(i % 12) for i in range(LONG_QUEUE)])
-    with caplog.at_level(logging.INFO, "db_dedup.jobs.table_worker"):
+    with caplog.at_level(logging.INFO, "db_dedup.jobs.worker.scan_choice"):
         batches = drain(watched, 5_000)
     assert [batch.is_scan for batch in batches].count(True) == 1
     assert sum(batch.changes for batch in batches) == LONG_QUEUE + 12
@@ -49,6 +49,19 @@ def test_where_that_scan_fails_batches_go_on(watched: Watched, monkeypatch: pyte
     queue_changes(watched, [str(i % 12) for i in range(12_000)])
     monkeypatch.setattr(Deduplicator, "scan", scan)
     drain(watched, 1_000)
+    assert is_right(watched)
+
+
+def test_an_abridged_group_is_matched_again_without_its_first_row(watched: Watched) -> None:
+    """Only the pairs that connect it are stored, most of them with the row that is deleted."""
+    write(watched, range(6))
+    for number, letter in enumerate("bcdfgh"):
+        change(watched, number, body(0) + letter)
+    drain(watched)
+    assert watched.stored()["groups"][0][-1], "it is abridged"
+    with watched.dedup.database.engine.begin() as connection:
+        connection.execute(delete(watched.letters).where(watched.letters.c.id == 0))
+    drain(watched)
     assert is_right(watched)
 
 

@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 
 from sqlalchemy import create_engine
 
-from db_dedup.jobs.change_worker import ChangeWorker
+from db_dedup.jobs.worker.change_worker import ChangeWorker
 from tests.worker.conftest import write
 from tests.worker.watched import Watched
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import (
@@ -26,16 +26,18 @@ from sqlalchemy import (
 
 from db_dedup import Deduplicator, Text, view_aside
 from db_dedup.config import WatchedTable
-from db_dedup.engines.embedded.spool import FeatureSpool
-from db_dedup.engines.embedded.table_scan import TableScan
-from db_dedup.engines.fingerprinter import Fingerprinter
-from db_dedup.jobs.change_worker import TableWorker
+from db_dedup.engines.embedded.table_scan import EmbeddedScan
+from db_dedup.flow.matching.spool import FeatureSpool
+from db_dedup.flow.pipeline import Fingerprinter
+from db_dedup.jobs.scan.scanned_table import ScannedTable
+from db_dedup.jobs.worker.change_worker import TableWorker
 from db_dedup.progress import NullProgress
 from db_dedup.schema.views import fixed_view
 from db_dedup.store import watched_tables
+from db_dedup.store.frames import serving_frames
 from db_dedup.store.inspection import inspect_table
+from db_dedup.store.labels import read_rejected
 from db_dedup.store.source import Source
-from db_dedup.store.verdicts import read_rejected
 from db_dedup.store.watched_tables import StoredTable
 from tests.worker.answers import Answer, compared_answer, scanned_answer
 from tests.worker.keys import ODD_KEYS, PLAIN_KEYS, Key
@@ -44,7 +46,7 @@ WAYS: tuple[dict[str, Any], ...] = (
     {"abridge_above": 3},
     {"preset": "strict", "abridge_above": 2},
     {"preset": "strict", "radius": 11, "within": "region", "order": None},
-    {"radius": 11, "similarity": "word_jaccard", "threshold": 0.5, "bands": False, "abridge_above": 3},
+    {"radius": 11, "similarity": "word_jaccard", "threshold": 0.5, "sketches": False, "abridge_above": 3},
     {"within": "region", "min_features": 7, "abridge_above": 2},
     {"where": "region <> 'C'", "similarity": "none", "radius": 7},
 )
@@ -52,6 +54,8 @@ WAYS: tuple[dict[str, Any], ...] = (
 
 WAIT_SECONDS = 2
 """So long a statement of the worker may wait for a lock; it should never wait for the application."""
+
+_OF_PAIRS = ("key_a", "key_b", "distance", "similarity", "kind", "contained_key", "other_place")
 
 Row = tuple[str | None, str, int | None]
 """Body, region, received."""
@@ -106,13 +110,13 @@ class Watched:
             stored = watched_tables.find_table(connection, dedup.database.tables, name)
             assert stored is not None
             source = Source(dedup.database.dialect, inspect_table(connection, name), stored.watched)
-        return cls(letters, keys, dedup, stored.watched, source, Fingerprinter(stored.watched))
+        return cls(letters, keys, dedup, stored.watched, source, Fingerprinter(stored.watched.recipe))
 
     def workers(self) -> list[TableWorker]:
         """Two of them: one asks the database, one keeps the fingerprints in memory."""
         asking, remembering = self.dedup.worker(3), self.dedup.worker(4)
-        asking._memory_is_worth = lambda *_: False  # type: ignore[method-assign]
-        remembering._memory_is_worth = lambda *_: True  # type: ignore[method-assign]
+        asking._increments._index_is_worth_loading = lambda *_: False  # type: ignore[method-assign]
+        remembering._increments._index_is_worth_loading = lambda *_: True  # type: ignore[method-assign]
         return [asking, remembering]
 
     def key(self, number: int) -> dict[str, Any]:
@@ -164,21 +168,26 @@ class Watched:
         """What a full scan of the rows would find by the settings that serve and the labels that hold."""
         database = self.dedup.database
         with database.engine.connect() as connection:
-            watched = self.read_stored(connection).watched
-            fingerprinter = self.fingerprinter if watched == self.settings else Fingerprinter(watched)
+            stored = self.read_stored(connection)
+            watched = stored.watched
+            recipe = replace(watched.recipe, frames=serving_frames(connection, database.tables, stored))
+            is_first = watched == self.settings and recipe.frames.is_empty
+            fingerprinter = self.fingerprinter if is_first else Fingerprinter(recipe)
             source = Source(database.dialect, inspect_table(connection, self.letters.name), watched)
             rejected = read_rejected(connection, database.tables, self.letters.name)
             families = [c.family for c in source.key_columns]
             with FeatureSpool(keep_weights=watched.rule.similarity == "cosine") as spool:
-                scan = TableScan(watched, families, spool, fingerprinter)
+                scan = EmbeddedScan(watched, families, spool, fingerprinter)
                 for page in source.read_pages(connection):
                     scan.add_page(page, {})
-                return scanned_answer(scan.match(NullProgress(), lambda _: [], rejected))
+                return scanned_answer(
+                    ScannedTable.collected(scan.match(NullProgress(), lambda _: [], rejected))
+                )
 
     def stored(self) -> Answer:
         """What the four views say, `found_at` aside."""
         with self.dedup.database.engine.connect() as connection:
-            pairs = self._shown(connection, "duplicate_pairs", "key_a", "key_b", "distance", "similarity")
+            pairs = self._shown(connection, "duplicate_pairs", *_OF_PAIRS)
             of_groups = ("group_id", "size", "representative_key", "is_loose", "is_abridged")
             groups = self._shown(connection, "duplicate_groups", *of_groups)
             members = self._shown(connection, "duplicate_members", "group_id", "row_key", "is_representative")

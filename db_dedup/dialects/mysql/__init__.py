@@ -1,43 +1,17 @@
 """MySQL and MariaDB."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from itertools import count
 from typing import Any, ClassVar
 
-from sqlalchemy import (
-    URL,
-    BigInteger,
-    ColumnElement,
-    Connection,
-    Engine,
-    Executable,
-    FromClause,
-    Integer,
-    Table,
-    func,
-    text,
-    type_coerce,
-)
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import BigInteger, ColumnElement, Integer, func, type_coerce
+from sqlalchemy.engine import Dialect as SQLDialect
 
-from db_dedup.dialects.base import Capabilities, Dialect, WriteCost, WriteCosts
-from db_dedup.dialects.batches import Rows
-from db_dedup.dialects.grants import Grants
-from db_dedup.dialects.mysql import bulk, changes, errors, grants, keys, sessions, triggers
-from db_dedup.dialects.triggers import FoundTrigger, QueueTrigger, TriggerPlan, TriggerTarget
-from db_dedup.errors import DedupError
-from db_dedup.records import Family, SourceColumn
-from db_dedup.schema.names import Namespace
-
-_NAMES = """
-    SELECT column_name FROM information_schema.columns
-    WHERE table_name = :table AND table_schema = COALESCE(:schema, DATABASE()) ORDER BY ordinal_position
-"""
-_COLLATIONS = """
-    SELECT column_name, collation_name FROM information_schema.columns
-    WHERE table_name = :table AND table_schema = COALESCE(:schema, DATABASE()) AND collation_name IS NOT NULL
-"""
+from db_dedup.dialects.base import Dialect
+from db_dedup.dialects.capabilities import Capabilities, ColumnTypes, WriteCost, WriteCosts
+from db_dedup.dialects.mysql import bulk, catalogue, errors, keys, sessions, triggers
+from db_dedup.dialects.mysql import grants as grant_statements
+from db_dedup.records import Family
 
 
 class MySQLDialect(Dialect):
@@ -49,157 +23,79 @@ class MySQLDialect(Dialect):
         name_limit_counts_bytes=False,
         snapshot_beside_writes=True,
         hamming_in_sql=True,
+        commits_ddl=True,
+    )
+    column_types: ClassVar = ColumnTypes(
+        row_id="BIGINT",
+        digest="BINARY(16)",
+        sketch="BLOB",
+        timestamp="DATETIME(6)",
+        nonce="BIGINT",
+        new_nonce="uuid_short() & 9223372036854775807",
+        utc_now="UTC_TIMESTAMP(6)",
     )
     default_driver: ClassVar = "pymysql"
-    write_costs: ClassVar = WriteCosts(WriteCost(519, 47.3), WriteCost(55, 8.0), WriteCost(115, 26.0))
+    engine_options: ClassVar = sessions.OPTIONS
     extra: ClassVar = "mysql"
+    families: ClassVar = {
+        "BIT": Family.NUMBER,
+        "YEAR": Family.NUMBER,
+        "TINYBLOB": Family.BINARY,
+        "MEDIUMBLOB": Family.BINARY,
+        "LONGBLOB": Family.BINARY,
+    }
+    write_costs: ClassVar = WriteCosts(WriteCost(519, 47.3), WriteCost(55, 8.0), WriteCost(115, 26.0))
 
-    def engine_url(self, url: URL, create: bool) -> URL:  # noqa: ARG002
-        """With the character set that holds every text."""
-        return sessions.with_charset(url)
+    engine_url = staticmethod(sessions.engine_url)
+    prepare_engine = staticmethod(sessions.prepare_engine)
+    read_snapshot = staticmethod(sessions.read_snapshot)
+    write_transaction = staticmethod(sessions.write_transaction)
+    settled = staticmethod(sessions.settled)
+    lock_row = staticmethod(sessions.lock_row)
+    schema_lock = staticmethod(sessions.schema_lock)
 
-    def engine_options(self) -> Mapping[str, Any]:
-        """Notice a connection that died while it lay in the pool."""
-        return sessions.OPTIONS
+    key_text = staticmethod(keys.key_text)
+    key_equals = staticmethod(keys.key_equals)
+    bytewise = staticmethod(keys.bytewise)
+    json_array = staticmethod(keys.json_array)
+    json_item = staticmethod(keys.json_item)
+    key_list = staticmethod(keys.key_list)
+    readable = staticmethod(keys.readable)
+    depends_on_session = staticmethod(keys.depends_on_session)
 
-    def prepare_engine(self, engine: Engine) -> None:
-        """Time zone UTC and a strict, plain SQL mode."""
-        sessions.prepare_engine(engine)
+    column_names = staticmethod(catalogue.column_names)
+    column_collations = staticmethod(catalogue.column_collations)
 
-    def read_snapshot(self, engine: Engine) -> AbstractContextManager[Connection]:
-        """REPEATABLE READ, READ ONLY, from now on."""
-        return sessions.read_snapshot(engine)
+    bulk_insert = staticmethod(bulk.bulk_insert)
+    bulk_update = staticmethod(bulk.bulk_update)
+    bulk_delete = staticmethod(bulk.bulk_delete)
+    refresh_statistics = staticmethod(bulk.refresh_statistics)
+    take_changes = staticmethod(bulk.take_changes)
 
-    def write_transaction(self, engine: Engine) -> AbstractContextManager[Connection]:
-        """READ COMMITTED."""
-        return sessions.write_transaction(engine)
+    trigger_names = staticmethod(triggers.trigger_names)
+    create_triggers = triggers.create_triggers
+    drop_triggers = staticmethod(triggers.drop_triggers)
+    describe_triggers = staticmethod(triggers.describe_triggers)
+    missing_right_to_drop = staticmethod(triggers.missing_right_to_drop)
+    queue_triggers = staticmethod(triggers.queue_triggers)
+    short_lock_wait = staticmethod(triggers.short_lock_wait)
 
-    def key_text(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
-        """Dates in ISO form, a TIMESTAMP in UTC; bytes in lower-case hexadecimal digits."""
-        return keys.key_text(column, value)
+    grants = staticmethod(grant_statements.grants)
+    translate_error = staticmethod(errors.translate_error)
 
-    def key_equals(
-        self, column: SourceColumn, value: ColumnElement[Any], text: ColumnElement[str]
-    ) -> ColumnElement[bool]:
-        """Our text is converted to the column's type, character set and collation."""
-        return keys.key_equals(column, value, text)
-
-    def is_found_by_text(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[bool] | None:
-        """Asked of types that we do not know."""
-        if column.family is not Family.OTHER:
-            return None
-        return keys.key_equals(column, value, keys.key_text(column, value))
-
-    def bytewise(self, text: ColumnElement[str]) -> ColumnElement[Any]:
-        """As bytes: the collations of texts ignore case or blanks at the end."""
-        return keys.bytewise(text)
-
-    def json_array(self, texts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:
-        """With JSON_QUOTE."""
-        return keys.json_array(texts)
-
-    def json_item(self, array: ColumnElement[str], index: int) -> ColumnElement[str]:
-        """With JSON_EXTRACT."""
-        return keys.json_item(array, index)
-
-    def key_list(self, row_keys: Sequence[str]) -> FromClause:
-        """With JSON_TABLE."""
-        return keys.key_list(row_keys)
-
-    def readable(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:
-        """Dates as text, all else as it is."""
-        return keys.readable(column, value)
-
-    def depends_on_session(self, column: SourceColumn, *, is_key: bool) -> bool:
-        """A key that is a TIMESTAMP is looked up in the session's time zone."""
-        return is_key and keys.is_timestamp(column)
-
-    def settled(self, connection: Connection) -> AbstractContextManager[None]:
-        """In UTC."""
-        return sessions.in_utc(connection)
-
-    def column_names(
-        self, connection: Connection, table: str, schema: str | None, found: Sequence[str]
-    ) -> Sequence[str]:
-        """From the catalogue where a name has a backtick, which inspection doubles."""
-        if not any("`" in name for name in found):
-            return found
-        return list(connection.execute(text(_NAMES), {"table": table, "schema": schema}).scalars())
-
-    def column_collations(self, connection: Connection, table: str, schema: str | None) -> Mapping[str, str]:
-        """Of every text column: inspection names only those that differ from their table's."""
-        rows = connection.execute(text(_COLLATIONS), {"table": table, "schema": schema})
-        return {str(name): str(collation) for name, collation in rows}
+    def exact_text(self, length: int | None, dialect: SQLDialect) -> str:
+        """In UTF-8, with a binary collation that does not pad; MariaDB and MySQL have a name each."""
+        # A mysql:// URL may lead to a MariaDB server, which only the connected dialect knows.
+        is_mariadb = getattr(dialect, "is_mariadb", False)
+        collation = "utf8mb4_nopad_bin" if is_mariadb else "utf8mb4_0900_bin"
+        base = f"VARCHAR({length})" if length else "LONGTEXT"
+        return f"{base} CHARACTER SET utf8mb4 COLLATE {collation}"
 
     def hamming(self, stored: ColumnElement[Any], fingerprint: ColumnElement[int]) -> ColumnElement[int]:
         """With BIT_COUNT, which takes both sides as 64 plain bits."""
         return func.bit_count(type_coerce(stored, BigInteger).op("^")(fingerprint), type_=Integer)
 
-    def bulk_insert(self, connection: Connection, table: Table, columns: Sequence[str], rows: Rows) -> None:
-        """Many rows a statement."""
-        bulk.bulk_insert(connection, table, columns, rows)
-
-    def bulk_update(
-        self, connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Rows
-    ) -> None:
-        """From JSON."""
-        bulk.bulk_update(connection, table, key, columns, rows)
-
-    def bulk_delete(self, connection: Connection, table: Table, key: str, ids: Iterable[int]) -> None:
-        """From a list."""
-        bulk.bulk_delete(connection, table, key, ids)
-
-    def refresh_statistics(self, engine: Engine, table: Table) -> None:
-        """ANALYZE TABLE."""
-        bulk.refresh_statistics(engine, table)
-
-    def take_changes(
-        self, connection: Connection, queue: Table, table_id: int, limit: int, row_key: str | None
-    ) -> list[tuple[str, str]]:
-        """A locking read, then a DELETE that finds exactly these in the index."""
-        return changes.take_changes(connection, queue, table_id, limit, row_key)
-
-    def trigger_names(self, target: TriggerTarget) -> list[str]:
-        """The three triggers."""
-        return triggers.trigger_names(target)
-
-    def create_triggers(self, plan: TriggerPlan) -> list[str]:
-        """Three triggers; each is dropped before it is made."""
-        return triggers.create_triggers(self, plan)
-
-    def drop_triggers(self, target: TriggerTarget) -> list[str]:
-        """By name."""
-        return triggers.drop_triggers(target)
-
-    def describe_triggers(self, connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
-        """From information_schema."""
-        return triggers.describe_triggers(connection, target)
-
-    def lacks_right_to_drop(self, connection: Connection, target: TriggerTarget) -> str | None:
-        """TRIGGER on the table."""
-        return triggers.lacks_right(connection, target)
-
-    def queue_triggers(self, connection: Connection, namespace: Namespace) -> list[QueueTrigger]:
-        """By what the triggers do."""
-        return triggers.queue_triggers(connection, namespace)
-
     def script(self, statements: Sequence[str]) -> str:
-        """With a delimiter that stands in none of them."""
+        """With a delimiter that is part of none of the statements."""
         end = next("/" * n for n in count(2) if not any("/" * n in statement for statement in statements))
         return "".join([f"DELIMITER {end}\n", *(f"{s}{end}\n" for s in statements), "DELIMITER ;\n"])
-
-    def turn(self, connection: Connection, lock: Executable, queue: Table) -> AbstractContextManager[None]:
-        """By locking reads: the transaction may have a snapshot that is older than the lock."""
-        return sessions.turn(connection, lock, queue)
-
-    def grants(self, connection: Connection, wanted: Grants) -> str:
-        """Those of a template."""
-        return grants.grants(connection, wanted)
-
-    def short_lock_wait(self, connection: Connection) -> AbstractContextManager[None]:
-        """lock_wait_timeout."""
-        return triggers.short_lock_wait(connection)
-
-    def translate_error(self, error: SQLAlchemyError) -> DedupError:
-        """By error number."""
-        return errors.translate_error(error)

@@ -1,20 +1,23 @@
-"""Many rows at once in MySQL and MariaDB: multi-row inserts, and JSON as a table for the rest."""
+"""Many rows of our tables at once in MySQL and MariaDB: multi-row inserts, else JSON as a table."""
 
 import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, LargeBinary, Table
 
 from db_dedup.dialects.batches import Rows, batches, row_batches
+from db_dedup.dialects.queue import oldest_changes
 
 _ROWS_A_CALL = 10_000
 _ROWS_A_STATEMENT = 2_000
+_QUEUE_KEY: Final = ("queued_at", "row_key", "nonce")
+"""The key of the queue of changes, the table's number aside: there is no row number to delete by."""
 
 
 def bulk_insert(connection: Connection, table: Table, columns: Sequence[str], rows: Rows) -> None:
-    """INSERT; the driver puts many rows into one statement."""
+    """Insert with INSERT; the driver puts many rows into one statement."""
     quote = connection.dialect.identifier_preparer.quote
     names, marks = ", ".join(map(quote, columns)), ", ".join("%s" for _ in columns)
     statement = f"INSERT INTO {_name(connection, table)} ({names}) VALUES ({marks})"  # noqa: S608 - names are quoted
@@ -23,7 +26,7 @@ def bulk_insert(connection: Connection, table: Table, columns: Sequence[str], ro
 
 
 def bulk_update(connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Rows) -> None:
-    """UPDATE joined to a JSON array of arrays."""
+    """Update with an UPDATE that is joined to a JSON array of arrays."""
     quote = connection.dialect.identifier_preparer.quote
     names = [key, *columns]
     fields = ", ".join(
@@ -40,7 +43,7 @@ def bulk_update(connection: Connection, table: Table, key: str, columns: Sequenc
 
 
 def bulk_delete(connection: Connection, table: Table, key: str, ids: Iterable[int]) -> None:
-    """DELETE ... IN (list)."""
+    """Delete with DELETE ... IN (list)."""
     quoted = connection.dialect.identifier_preparer.quote(key)
     for batch in batches(ids, _ROWS_A_STATEMENT):
         numbers = ", ".join(str(int(row_id)) for row_id in batch)
@@ -49,9 +52,21 @@ def bulk_delete(connection: Connection, table: Table, key: str, ids: Iterable[in
 
 
 def refresh_statistics(engine: Engine, table: Table) -> None:
-    """ANALYZE TABLE, on a connection of its own: it commits whatever is open."""
+    """Run ANALYZE TABLE, on a connection of its own: it commits the open transaction."""
     with engine.connect() as connection:
         connection.exec_driver_sql(f"ANALYZE LOCAL TABLE {_name(connection, table)}").close()
+
+
+def take_changes(
+    connection: Connection, queue: Table, table_id: int, limit: int, row_key: str | None
+) -> list[tuple[str, str]]:
+    """Lock the changes, then delete them by key: no other row is read, so none is waited for."""
+    columns = [queue.c[name] for name in (*_QUEUE_KEY, "operation")]
+    rows = connection.execute(oldest_changes(queue, columns, table_id, limit, row_key)).all()
+    statement = _delete_changes(connection, queue, table_id)
+    for some in batches(((str(row[0]), row[1], row[2]) for row in rows), _ROWS_A_STATEMENT):
+        connection.exec_driver_sql(statement, (json.dumps(some, ensure_ascii=False),))
+    return [(row.row_key, row.operation) for row in rows]
 
 
 def _name(connection: Connection, table: Table) -> str:
@@ -72,9 +87,25 @@ def _from_json(table: Table, column: str, quoted: str) -> str:
 
 
 def _json_value(value: Any) -> str:
-    """What JSON has no form for."""
+    """Return a value that JSON has no form for as text."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value).hex()
     if isinstance(value, datetime):
         return value.isoformat(" ")
     raise TypeError(type(value).__name__)
+
+
+def _delete_changes(connection: Connection, queue: Table, table_id: int) -> str:
+    """Build the DELETE; it fixes join order and index, since the planner misjudges a queue that is short
+    now."""
+    quote = connection.dialect.identifier_preparer.quote
+    types = (queue.c[name].type.compile(dialect=connection.dialect) for name in _QUEUE_KEY)
+    columns = ", ".join(
+        f"{name} {type_} PATH '$[{i}]'" for i, (name, type_) in enumerate(zip(_QUEUE_KEY, types, strict=True))
+    )
+    is_same = " AND ".join(f"old.{name} = new.{name}" for name in _QUEUE_KEY)
+    return (
+        f"DELETE old FROM JSON_TABLE(%s, '$[*]' COLUMNS ({columns})) AS new "
+        f"STRAIGHT_JOIN {quote(queue.name)} AS old FORCE INDEX (PRIMARY) "
+        f"ON old.table_id = {int(table_id)} AND {is_same}"
+    )

@@ -1,4 +1,4 @@
-"""The error numbers of MySQL and MariaDB in words."""
+"""Errors of MySQL and MariaDB, by number."""
 
 import re
 from collections.abc import Mapping
@@ -81,11 +81,11 @@ _FAMILIES: Final = (
 )
 
 _ON_A_CLOSED_CONNECTION: Final = (0, "")
-"""What PyMySQL says where a statement comes after the one that noticed the loss."""
+"""PyMySQL's message for statements after the one that noticed that the connection was lost."""
 
 
 def translate_error(error: SQLAlchemyError) -> DedupError:
-    """By number; a value in an unknown message is left out."""
+    """Translate by error number; values in unknown messages are left out."""
     if isinstance(error, PoolTimeoutError):
         return DatabaseUnavailableError("no connection of the pool was free in time")
     if isinstance(error, PendingRollbackError):  # of a statement that puts a setting back after the loss
@@ -105,19 +105,25 @@ def _translated(error: SQLAlchemyError, number: int, message: str) -> DedupError
         return _disk_full(message)
     for family, words in _FAMILIES:
         if number in words:
-            return family(words[number].format(message=message, needed=_needed_grant(message)))
-    return DatabaseError(f"MySQL refused (error {number}): {without_values(message)}")
+            return family(words[number], message=message, needed=_needed_grant(message))
+    return DatabaseError(
+        "MySQL refused (error {number}): {message}", number=number, message=without_values(message)
+    )
 
 
 def _disk_full(message: str) -> DiskFullError:
     """Say which disk: the servers name a file in their data folder without the folder's path."""
-    is_temporary = "'/" in message
-    disk = "temporary folder (SELECT @@tmpdir)" if is_temporary else "data folder (SELECT @@datadir)"
-    return DiskFullError(f"the disk of the server's {disk} is full: {message}")
+    if "'/" in message:
+        return DiskFullError(
+            "the disk of the server's temporary folder (SELECT @@tmpdir) is full: {message}", message=message
+        )
+    return DiskFullError(
+        "the disk of the server's data folder (SELECT @@datadir) is full: {message}", message=message
+    )
 
 
 def _needed_grant(message: str) -> str:
-    """In brackets behind a space; "" where the message does not tell it."""
+    """Return the missing GRANT in brackets behind a space; "" where the message does not tell it."""
     denied = _DENIED.fullmatch(message)
     if denied is None:
         return ""
@@ -126,7 +132,7 @@ def _needed_grant(message: str) -> str:
 
 
 def _parts(cause: BaseException) -> tuple[int, str]:
-    """The number and the words of a driver's error; 0 where it has none."""
+    """Return the number and the message of a driver's error; 0 where it has no number."""
     match cause.args:
         case (int() as number, message, *_):
             return number, str(message)

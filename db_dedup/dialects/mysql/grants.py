@@ -12,13 +12,13 @@ _TEMPLATE: Final = Path(__file__).with_name("sql") / "grants.sql"
 
 
 def grants(connection: Connection, wanted: Grants) -> str:
-    """The statements, for the database that the connection leads to."""
+    """Return the statements for the database of the connection."""
     database = str(connection.exec_driver_sql("SELECT DATABASE()").scalar_one())
     return script(wanted, database)
 
 
 def script(wanted: Grants, database: str) -> str:
-    """The statements, without a look at a database."""
+    """Return the statements without asking a database."""
 
     def written(name: str, of: str = database) -> str:
         return f"{_PREPARER.quote(of)}.{_PREPARER.quote(name)}"

@@ -33,7 +33,8 @@ _SECONDS_A_MICROSECOND: ColumnElement[Any] = literal_column("0.000001")
 
 
 def key_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
-    """A value as text."""
+    """Return a value as text: dates in ISO form, in UTC where they have a zone, bytes in hexadecimal
+    digits."""
     if column.family is Family.BINARY:
         return func.lower(func.hex(value))
     if column.family is Family.DATE:
@@ -66,22 +67,22 @@ def key_equals(
 
 
 def bytewise(text: ColumnElement[str]) -> ColumnElement[Any]:
-    """As its bytes in UTF-8."""
+    """Return a text as its bytes in UTF-8: collations ignore case, or blanks at the end."""
     return cast(cast(text, _UTF8), mysql.BINARY)
 
 
 def json_array(texts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:
-    """A JSON array of strings."""
+    """Return a JSON array of strings."""
     return func.concat(*between_commas([func.json_quote(text) for text in texts]))
 
 
 def json_item(array: ColumnElement[str], index: int) -> ColumnElement[str]:
-    """One string of a JSON array."""
+    """Return one string of a JSON array."""
     return func.json_unquote(func.json_extract(array, sql_text(f"$[{index}]")))
 
 
 def key_list(row_keys: Sequence[str]) -> FromClause:
-    """Row keys as a table, from one parameter."""
+    """Return row keys as a table, from one parameter."""
     items = text(
         "SELECT row_key FROM JSON_TABLE(:row_keys, '$[*]' COLUMNS "
         "(row_key VARCHAR(700) CHARACTER SET utf8mb4 PATH '$')) AS dedup_item"
@@ -90,24 +91,29 @@ def key_list(row_keys: Sequence[str]) -> FromClause:
 
 
 def readable(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Dates as text: the session's time zone would shift some of them, and the driver knows no day 0.
+    """Return dates as text: the session's time zone would shift some, and the driver does not know day 0.
 
-    A CHAR without the blanks at its end, which an SQL mode (PAD_CHAR_TO_FULL_LENGTH) adds.
+    A CHAR is returned without the blanks at its end, which an SQL mode (PAD_CHAR_TO_FULL_LENGTH) adds.
     """
     if column.family is Family.DATE:
         return _date_text(column, value)
     return _trimmed(value, " ") if _is(column, "CHAR") else value
 
 
-def is_timestamp(column: SourceColumn) -> bool:
-    """Whether it is a moment, which each session shows in its own time zone."""
+def depends_on_session(column: SourceColumn, *, is_key: bool) -> bool:
+    """Return True for a key that is a TIMESTAMP: it is looked up in the session's time zone."""
+    return is_key and _is_timestamp(column)
+
+
+def _is_timestamp(column: SourceColumn) -> bool:
+    """Return whether the column holds moments, which each session shows in its own time zone."""
     return _is(column, "TIMESTAMP")
 
 
 def _date_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
     if _is(column, "DATE"):
         return cast(value, _UTF8)
-    if is_timestamp(column):
+    if _is_timestamp(column):
         value = _in_utc(value)
     return _without_zero_fraction(cast(cast(value, mysql.DATETIME(fsp=6)), _UTF8))
 
@@ -124,7 +130,7 @@ def _trimmed(text: ColumnElement[str], tail: str) -> ColumnElement[str]:
 
 
 def _in_utc(value: ColumnElement[Any]) -> ColumnElement[Any]:
-    """A TIMESTAMP is counted from 1970 whatever zone the session shows it in."""
+    """Return a TIMESTAMP in UTC: it counts from 1970, whatever zone the session shows it in."""
     microseconds = cast(func.unix_timestamp(value).op("*")(_MICROSECONDS_A_SECOND), BigInteger)
     return func.timestampadd(_MICROSECOND, microseconds, _EPOCH)
 
@@ -133,7 +139,7 @@ def _date(column: SourceColumn, text: ColumnElement[str]) -> ColumnElement[Any]:
     if _is(column, "DATE"):
         return cast(text, Date)
     moment = cast(text, mysql.DATETIME(fsp=6))
-    if not is_timestamp(column):
+    if not _is_timestamp(column):
         return moment
     microseconds = func.timestampdiff(_MICROSECOND, _EPOCH, moment)
     # Not a division: it keeps no more digits than the session's div_precision_increment says.

@@ -1,4 +1,4 @@
-"""How we open a MySQL or MariaDB session, and what its transactions see."""
+"""Sessions, transactions and locks in MySQL and MariaDB."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -13,13 +13,22 @@ from sqlalchemy import (
     Select,
     Table,
     event,
+    func,
+    select,
     text,
     union_all,
 )
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
-from db_dedup.dialects.connecting import refuse_options
-from db_dedup.dialects.turns import TURN_SECONDS, no_transaction
+from db_dedup.dialects.sessions import (
+    ROW_LOCK_SECONDS,
+    SCHEMA_LOCK_SECONDS,
+    lock_digest,
+    no_transaction,
+    refuse_options,
+)
+from db_dedup.errors import DatabaseUnavailableError
+from db_dedup.records.names import Namespace
 
 OPTIONS: Final[Mapping[str, Any]] = {"pool_pre_ping": True}
 
@@ -36,11 +45,11 @@ _NOT_IN_A_URL: Final = ("autocommit", "conv", "cursorclass", "defer_connect", "s
 """Options of the driver that take no text, or that we set."""
 
 _IN_TRANSACTION: Final = 1
-"""The bit of the server's status that says so."""
+"""The bit of the server's status that is set within a transaction."""
 
 
-def with_charset(url: URL) -> URL:
-    """The URL with the one character set that holds every text.
+def engine_url(url: URL, create: bool) -> URL:  # noqa: ARG001
+    """Return the URL with the one character set that holds every text.
 
     Raises:
         ConfigError: it has an option that would change how our sessions work.
@@ -50,13 +59,13 @@ def with_charset(url: URL) -> URL:
 
 
 def prepare_engine(engine: Engine) -> None:
-    """Pin what decides how values are written and what a write waits for."""
+    """Set, in each new session, what decides how values are written and how long a write waits."""
     event.listen(engine, "connect", _set_up)
 
 
 @contextmanager
 def read_snapshot(engine: Engine) -> Iterator[Connection]:
-    """One consistent, read-only view of all tables."""
+    """Open a read-only transaction that sees all tables as they are at its start."""
     with engine.connect() as connection, _unread_rows_let_go(connection), connection.begin() as transaction:
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         connection.exec_driver_sql("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
@@ -66,8 +75,11 @@ def read_snapshot(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def _unread_rows_let_go(connection: Connection) -> Iterator[None]:
-    """Where the connection was lost in the middle of a streamed result, PyMySQL would still try to read the
-    rest when it deletes the result, and the interpreter would print that it cannot."""
+    """Discard the rest of a streamed result where the connection was lost.
+
+    Otherwise PyMySQL tries to read the rest when it deletes the result, and the interpreter prints the
+    failure.
+    """
     driver: Any = connection.connection.dbapi_connection
     try:
         yield
@@ -79,7 +91,7 @@ def _unread_rows_let_go(connection: Connection) -> Iterator[None]:
 
 @contextmanager
 def write_transaction(engine: Engine) -> Iterator[Connection]:
-    """READ COMMITTED: locks only the rows that it finds."""
+    """Open a transaction at READ COMMITTED, which locks only the rows that it finds."""
     with engine.connect() as connection, connection.begin():
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
         connection.exec_driver_sql("START TRANSACTION")
@@ -87,8 +99,8 @@ def write_transaction(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
-def in_utc(connection: Connection) -> Iterator[None]:
-    """For this session; put back at the end."""
+def settled(connection: Connection) -> Iterator[None]:
+    """Set the time zone of this session to UTC, and put it back at the end."""
     before = connection.exec_driver_sql("SELECT @@SESSION.time_zone").scalar_one()
     if before == _UTC:
         yield
@@ -102,15 +114,15 @@ def in_utc(connection: Connection) -> Iterator[None]:
 
 
 @contextmanager
-def turn(connection: Connection, lock: Executable, queue: Table) -> Iterator[None]:
-    """Use the caller's own transaction, with locking reads at every isolation level.
+def lock_row(connection: Connection, lock: Executable, queue: Table) -> Iterator[None]:
+    """Lock a row in the caller's transaction, and make each read within a locking read.
 
-    No statement tells the level of a transaction that was set for this one alone.
+    That is done at every isolation level: no statement tells a level that was set for one transaction alone.
 
     Raises:
         ConfigError: each statement is committed by itself.
     """
-    with _lock_wait(connection, TURN_SECONDS):
+    with _lock_wait(connection, ROW_LOCK_SECONDS):
         connection.execute(lock)
         if not _is_in_transaction(connection):
             raise no_transaction()
@@ -119,8 +131,32 @@ def turn(connection: Connection, lock: Executable, queue: Table) -> Iterator[Non
 
 
 @contextmanager
+def schema_lock(connection: Connection, namespace: Namespace) -> Iterator[None]:
+    """Hold a named lock of the server, and commit before and after.
+
+    Raises:
+        DatabaseUnavailableError: another process holds it for too long.
+    """
+    # The server has one set of locks for all its databases.
+    database = connection.scalar(select(func.database()))
+    name = f"db_dedup.{lock_digest(database, namespace.prefix).hex()}"
+    if connection.scalar(select(func.get_lock(name, SCHEMA_LOCK_SECONDS))) != 1:
+        raise DatabaseUnavailableError(
+            "another upgrade has held this database for {seconds} seconds", seconds=SCHEMA_LOCK_SECONDS
+        )
+    try:
+        # DDL commits anyway. A commit before it shows what the last holder did; one after it keeps the
+        # revision from being lost while the tables stay.
+        connection.exec_driver_sql("COMMIT")
+        yield
+        connection.exec_driver_sql("COMMIT")
+    finally:
+        connection.execute(select(func.release_lock(name)))
+
+
+@contextmanager
 def _lock_wait(connection: Connection, seconds: int) -> Iterator[None]:
-    """For this session; put back at the end."""
+    """Set the time-out of this session, and put it back at the end."""
     before = connection.exec_driver_sql("SELECT @@SESSION.innodb_lock_wait_timeout").scalar_one()
     connection.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {seconds}")
     try:
@@ -131,7 +167,7 @@ def _lock_wait(connection: Connection, seconds: int) -> Iterator[None]:
 
 @contextmanager
 def _locking_reads(connection: Connection, queue: Table) -> Iterator[None]:
-    """Each read is of what is committed, as a locking read is, and not of the transaction's snapshot."""
+    """Make each read a locking read: it sees what is committed, not the transaction's snapshot."""
     is_on = [True]
 
     def lock(_: Connection, statement: Any, multi: Any, parameters: Any, __: Any) -> tuple[Any, Any, Any]:
@@ -153,7 +189,7 @@ def _with_locks(statement: Any, queue: Table) -> Any:
 
 
 def _is_in_transaction(connection: Connection) -> bool:
-    """As the server last told the driver; True where the driver keeps it to itself."""
+    """Return what the server last reported to the driver; True where the driver does not show it."""
     status = getattr(connection.connection.dbapi_connection, "server_status", _IN_TRANSACTION)
     return bool(status & _IN_TRANSACTION)
 

@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.triggers import (
-    LOCK_WAIT_SECONDS,
+    TABLE_LOCK_SECONDS,
     FoundTrigger,
     QueueTrigger,
     Renderer,
@@ -20,7 +20,7 @@ from db_dedup.dialects.triggers import (
     row_of_trigger,
 )
 from db_dedup.records import Family, SourceColumn
-from db_dedup.schema.names import Namespace
+from db_dedup.records.names import Namespace
 
 EVENTS: Final = ("insert", "update", "delete")
 _LIMIT: Final = 64
@@ -32,16 +32,16 @@ _DESCRIBE: Final = text((_SQL / "describe_triggers.sql").read_text(encoding="utf
 )
 _WRITES_TO: Final = text((_SQL / "list_queue_triggers.sql").read_text(encoding="utf-8"))
 _COMPARED_AS_BYTES: Final = (Family.TEXT, Family.UUID, Family.OTHER)
-"""A collation may call different texts equal."""
+"""Families whose different values may be equal under a collation."""
 
 
 def trigger_names(target: TriggerTarget) -> list[str]:
-    """What our triggers on the table are called."""
+    """Return the names of our triggers on the table."""
     return [target.trigger_name(event, _LIMIT, limit_counts_bytes=False) for event in EVENTS]
 
 
 def create_triggers(dialect: Dialect, plan: TriggerPlan) -> list[str]:
-    """Drop what is there under our names, and make the triggers."""
+    """Return the statements that drop triggers of our names and make ours."""
     new, old = row_of_trigger("NEW", plan), row_of_trigger("OLD", plan)
 
     def is_unchanged(column: SourceColumn) -> str:
@@ -65,13 +65,13 @@ def create_triggers(dialect: Dialect, plan: TriggerPlan) -> list[str]:
 
 
 def drop_triggers(target: TriggerTarget) -> list[str]:
-    """Nothing is said where one is not there."""
+    """Return the statements that drop our triggers; one that is not there is no error."""
     names = trigger_names(target)
     return [_RENDERER.statement("drop_trigger", trigger=_qualified(name, target)) for name in names]
 
 
 def describe_triggers(connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
-    """By name; hidden from some accounts without the right TRIGGER on the table."""
+    """Find our triggers by name. Some accounts without the right TRIGGER on the table cannot see them."""
     names = trigger_names(target)
     rows = connection.execute(_DESCRIBE, {"names": names, "schema": target.schema})
     found = [FoundTrigger(name, definition) for name, definition in rows]
@@ -83,8 +83,8 @@ def describe_triggers(connection: Connection, target: TriggerTarget) -> list[Fou
     ]
 
 
-def lacks_right(connection: Connection, target: TriggerTarget) -> str | None:
-    """What an account without the right TRIGGER on the table is told; None for others."""
+def missing_right_to_drop(connection: Connection, target: TriggerTarget) -> str | None:
+    """Return the message for an account without the right TRIGGER on the table; None for others."""
     is_denied = any(_is_denied(connection, target, name) for name in trigger_names(target))
     return _hidden(target) if is_denied else None
 
@@ -94,7 +94,7 @@ def _hidden(target: TriggerTarget) -> str:
 
 
 def _is_denied(connection: Connection, target: TriggerTarget, name: str) -> bool:
-    """Whether a trigger is there, and not for this account. Other rights may show its name."""
+    """Return whether a trigger exists that this account may not see."""
     try:
         connection.exec_driver_sql(
             f"SHOW CREATE TRIGGER {_qualified(name, target)}", execution_options={"no_parameters": True}
@@ -105,7 +105,7 @@ def _is_denied(connection: Connection, target: TriggerTarget, name: str) -> bool
 
 
 def queue_triggers(connection: Connection, namespace: Namespace) -> list[QueueTrigger]:
-    """Those in this database whose statement names our queue."""
+    """Return the triggers in this database whose statement names our queue."""
     rows = connection.execute(_WRITES_TO, {"change": _RENDERER.queue_name(namespace)})
     return [
         QueueTrigger(name, table, None, _RENDERER.statement("drop_trigger", trigger=_RENDERER.name(name)))
@@ -115,9 +115,9 @@ def queue_triggers(connection: Connection, namespace: Namespace) -> list[QueueTr
 
 @contextmanager
 def short_lock_wait(connection: Connection) -> Iterator[None]:
-    """For this session; put back at the end."""
+    """Set the time-out of this session, and put it back at the end."""
     before = connection.exec_driver_sql("SELECT @@SESSION.lock_wait_timeout").scalar_one()
-    connection.exec_driver_sql(f"SET SESSION lock_wait_timeout = {LOCK_WAIT_SECONDS}")
+    connection.exec_driver_sql(f"SET SESSION lock_wait_timeout = {TABLE_LOCK_SECONDS}")
     try:
         yield
     finally:

@@ -13,12 +13,12 @@ from sqlalchemy.types import TypeEngine, UserDefinedType
 
 
 def array_text(values: Iterable[Any]) -> str:
-    """`{1,NULL,"text"}` of integers, floats, booleans, bytes, times and texts."""
+    """Return `{1,NULL,"text"}` of integers, floats, booleans, bytes, times and texts."""
     return f"{{{','.join(map(_item_text, values))}}}"
 
 
 def array_parameter(name: str, kind: TypeEngine[Any], values: Iterable[Any] | None = None) -> Cast[Any]:
-    """A parameter that takes an iterable and is an array of this type; `values` if they are known."""
+    """Return a parameter that takes an iterable and is an array of this type; `values` if they are known."""
     parameter: BindParameter[Any] = (
         bindparam(name, type_=_ArrayText())
         if values is None

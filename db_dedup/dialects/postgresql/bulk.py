@@ -1,15 +1,16 @@
-"""Many rows at once in PostgreSQL: COPY in, arrays for the rest."""
+"""Many rows of our tables at once in PostgreSQL: COPY in, arrays for the rest."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, insert
+from sqlalchemy import Connection, Engine, Table, any_, column, delete, func, insert
 from sqlalchemy.exc import DBAPIError
 
 from db_dedup.dialects.batches import Rows, batches, row_batches
 from db_dedup.dialects.postgresql.arrays import array_text
 from db_dedup.dialects.postgresql.sessions import write_transaction
+from db_dedup.dialects.queue import oldest_changes
 
 # Up to some million rows the planner reads the whole table for each UPDATE: let there be few.
 _ROWS_A_STATEMENT = 50_000
@@ -17,7 +18,7 @@ _BYTES_A_STATEMENT = 32 * 1024 * 1024
 
 
 def bulk_insert(connection: Connection, table: Table, columns: Sequence[str], rows: Rows) -> None:
-    """COPY, in the connection's own transaction; plain inserts with another driver, or with asyncio."""
+    """Insert with COPY, in the connection's transaction; with another driver, or asyncio, with INSERT."""
     if connection.dialect.driver != "psycopg" or connection.dialect.is_async:
         statement = insert(table)
         for batch in row_batches(table, columns, rows, _ROWS_A_STATEMENT, _BYTES_A_STATEMENT):
@@ -42,7 +43,7 @@ def bulk_insert(connection: Connection, table: Table, columns: Sequence[str], ro
 
 
 def bulk_update(connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Rows) -> None:
-    """UPDATE ... FROM unnest: one array a column."""
+    """Update with UPDATE ... FROM unnest: one array a column."""
     quote = connection.dialect.identifier_preparer.quote
     names = [key, *columns]
     quoted = [quote(name) for name in names]
@@ -58,7 +59,7 @@ def bulk_update(connection: Connection, table: Table, key: str, columns: Sequenc
 
 
 def bulk_delete(connection: Connection, table: Table, key: str, ids: Iterable[int]) -> None:
-    """DELETE ... = ANY (array)."""
+    """Delete with DELETE ... = ANY (array)."""
     quoted = connection.dialect.identifier_preparer.quote(key)
     statement = f"DELETE FROM {_name(connection, table)} WHERE {quoted} = ANY (%s::bigint[])"  # noqa: S608
     for batch in batches(ids, _ROWS_A_STATEMENT, most_bytes=_BYTES_A_STATEMENT):
@@ -66,9 +67,22 @@ def bulk_delete(connection: Connection, table: Table, key: str, ids: Iterable[in
 
 
 def refresh_statistics(engine: Engine, table: Table) -> None:
-    """ANALYZE; the visibility map waits for autovacuum, since VACUUM takes no transaction."""
+    """Run ANALYZE; the visibility map is left to autovacuum, since VACUUM runs in no transaction."""
     with write_transaction(engine) as connection:
         connection.exec_driver_sql(f"ANALYZE {_name(connection, table)}")
+
+
+def take_changes(
+    connection: Connection, queue: Table, table_id: int, limit: int, row_key: str | None
+) -> list[tuple[str, str]]:
+    """Delete with RETURNING; rows that are being written are not seen, so that nothing is waited for."""
+    places = oldest_changes(queue, [column("ctid")], table_id, limit, row_key).scalar_subquery()
+    statement = (
+        delete(queue)
+        .where(column("ctid") == any_(func.array(places)))
+        .returning(queue.c.row_key, queue.c.operation)
+    )
+    return [(row[0], row[1]) for row in connection.execute(statement).all()]
 
 
 def _name(connection: Connection, table: Table) -> str:

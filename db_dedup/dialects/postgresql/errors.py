@@ -1,4 +1,4 @@
-"""PostgreSQL's SQLSTATEs in words."""
+"""Errors of PostgreSQL, by SQLSTATE."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -72,11 +72,11 @@ _REFUSED = (
     "invalid ",
     "unrecognized configuration parameter",
 )
-"""Without a session there is no SQLSTATE, only libpq's words."""
+"""Where there is no session there is no SQLSTATE, only libpq's message."""
 
 
 def translate_error(error: SQLAlchemyError) -> DedupError:
-    """By SQLSTATE; a connection that never came about has none."""
+    """Translate by SQLSTATE; a failed connection has none."""
     if isinstance(error, PoolTimeoutError):
         return DatabaseUnavailableError("no connection of the pool was free in time")
     cause: Any = getattr(error, "orig", None)
@@ -91,9 +91,9 @@ def translate_error(error: SQLAlchemyError) -> DedupError:
     for family, words in _FAMILIES:
         if state in words:
             needed = needed_grant(message, getattr(error, "statement", None) or "")
-            return family(words[state].format(message=message, needed=needed))
+            return family(words[state], message=message, needed=needed)
     shown = message if state.startswith(_SHOWN_CLASSES) else type(cause).__name__
-    return DatabaseError(f"PostgreSQL refused (SQLSTATE {state}): {shown}")
+    return DatabaseError("PostgreSQL refused (SQLSTATE {state}): {message}", state=state, message=shown)
 
 
 def _connection_error(error: SQLAlchemyError, cause: BaseException) -> DedupError:
@@ -101,13 +101,13 @@ def _connection_error(error: SQLAlchemyError, cause: BaseException) -> DedupErro
         return DatabaseUnavailableError("the connection was lost")
     message = one_line(cause)
     if isinstance(error, ProgrammingError):
-        return ConfigError(f"the database URL has a part that the driver does not take: {message}")
+        return ConfigError(
+            "the database URL has a part that the driver does not take: {message}", message=message
+        )
     if isinstance(error, DataError):  # a value that the driver itself cannot send
-        return DatabaseError(f"PostgreSQL refused: {message}")
+        return DatabaseError("PostgreSQL refused: {message}", message=message)
     if any(words in message for words in _REFUSED):
-        return DatabaseError(f"cannot connect: {message}")
+        return DatabaseError("cannot connect: {message}", message=message)
     if getattr(error, "statement", None) is not None:
-        message = f"the connection was lost: {message}"
-    else:
-        message = f"cannot connect: {message}"
-    return ended(error, message)
+        return ended(error, "the connection was lost: {message}", message=message)
+    return ended(error, "cannot connect: {message}", message=message)

@@ -13,7 +13,7 @@ _OWNER: Final = text("SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid =
 
 
 def grants(connection: Connection, wanted: Grants) -> str:
-    """The statements; the role that owns the user's table is looked up unless it is given."""
+    """Return the statements; the role that owns the user's table is looked up unless it is given."""
     owner = wanted.accounts.get(TABLE_OWNER)
     if owner is None:
         owner = str(connection.execute(_OWNER, {"name": _table(wanted)}).scalar_one())
@@ -21,7 +21,7 @@ def grants(connection: Connection, wanted: Grants) -> str:
 
 
 def script(wanted: Grants, table_owner: str) -> str:
-    """The statements, without a look at a database."""
+    """Return the statements without asking a database."""
     schema = _PREPARER.quote_schema(wanted.namespace.schema or "")
     names = {
         "schema": schema,

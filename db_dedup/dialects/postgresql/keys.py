@@ -25,7 +25,6 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSON, TIMESTAMP
 from sqlalchemy.types import UserDefinedType
 
-from db_dedup.dialects.base import NATIVE_FAMILIES
 from db_dedup.dialects.keys import between_commas, sql_text
 from db_dedup.dialects.postgresql.arrays import array_parameter
 from db_dedup.records import Family, SourceColumn
@@ -34,8 +33,10 @@ _COLLATABLE = re.compile(r"(VARCHAR|CHAR|TEXT|CITEXT|NAME|BPCHAR)\b", re.IGNOREC
 
 _FLOAT = re.compile(r"DOUBLE|REAL|FLOAT", re.IGNORECASE)
 _UNSCALED = re.compile(r"NUMERIC|DECIMAL", re.IGNORECASE)
+_NATIVE_FAMILIES: Final = frozenset({Family.NUMBER, Family.BOOLEAN, Family.BINARY})
+"""Families whose values the driver always fetches without an error."""
 _PLAIN_COLLATIONS: Final = (None, "default", "C", "POSIX", "ucs_basic")
-"""Those that cannot take different texts for equal."""
+"""Collations under which different texts are never equal."""
 
 
 class _NamedType(UserDefinedType[Any]):
@@ -55,7 +56,7 @@ _TEXT: Final = _NamedType("pg_catalog.text")
 
 
 def key_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
-    """A value as text that compares by its characters."""
+    """Return a value as text that compares by its characters."""
     return collate(_text(column, value), "C")
 
 
@@ -81,35 +82,39 @@ def key_equals(
 
 
 def json_array(texts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:
-    """A JSON array of strings."""
+    """Return a JSON array of strings."""
     quoted = [_as_text(_CATALOG.to_json(_as_text(text))) for text in texts]
     return collate(reduce(_joined, between_commas(quoted)), "C")
 
 
 def json_item(array: ColumnElement[str], index: int) -> ColumnElement[str]:
-    """One string of a JSON array."""
+    """Return one string of a JSON array."""
     return func.json_array_element_text(cast(array, JSON), index)
 
 
 def key_list(row_keys: Sequence[str]) -> FromClause:
-    """Row keys as a table, from one parameter."""
+    """Return row keys as a table, from one parameter."""
     keys = array_parameter("dedup_row_keys", Text(), list(row_keys))
     items = func.unnest(keys).table_valued(column("row_key", Text)).render_derived(name="dedup_item")
     return select(items.c.row_key).subquery("dedup_key")
 
 
 def readable(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:
-    """As text where the driver knows no such value: an infinite date, a range, a type of an extension."""
-    return value if column.family in NATIVE_FAMILIES else _text(column, value)
+    """Return a value as text where the driver cannot read it: an infinite date, a range, an extension's
+    type."""
+    return value if column.family in _NATIVE_FAMILIES else _text(column, value)
 
 
-def depends_on_session(column: SourceColumn) -> bool:
-    """Whether its text depends on the session's time zone, styles or digits."""
+def depends_on_session(column: SourceColumn, *, is_key: bool) -> bool:  # noqa: ARG001
+    """Return whether the column's text depends on the session's time zone, styles or digits.
+
+    A range, an array or a composite may hold a date or a float.
+    """
     return column.family is Family.OTHER or _FLOAT.match(column.type_name) is not None
 
 
 def typed(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:
-    """A value as one of the column's type."""
+    """Return a value cast to the column's type."""
     return cast(value, _NamedType(column.type_name))
 
 
@@ -128,7 +133,7 @@ def _as_text(value: ColumnElement[Any]) -> ColumnElement[str]:
 
 
 def _joined(one: ColumnElement[str], other: ColumnElement[str]) -> ColumnElement[str]:
-    """What `||` does; an operator without its schema is looked up in the session's search path."""
+    """Return what `||` does; an operator without its schema is looked up in the session's search path."""
     return _CATALOG.textcat(one, other, type_=Text)
 
 
@@ -140,7 +145,7 @@ def _date_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement
 
 
 def _is_exact(column: SourceColumn) -> bool:
-    """Whether no two of its values are equal that have different texts."""
+    """Return whether values of the column that are equal always have the same text."""
     match column.family:
         case Family.TEXT:
             return column.collation in _PLAIN_COLLATIONS and not column.type_name.upper().startswith("CITEXT")

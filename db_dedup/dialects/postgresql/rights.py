@@ -1,4 +1,4 @@
-"""Which GRANT is missing, as far as PostgreSQL's message and the statement that it refused tell."""
+"""Which GRANT is missing, by PostgreSQL's message and the statement that it refused."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _RIGHTS_OF_TARGET: Final[Mapping[str, str]] = {
 
 
 def needed_grant(message: str, statement: str) -> str:
-    """In brackets behind a space; "" where it cannot be told, as of what a trigger does."""
+    """Return the missing GRANT in brackets behind a space; "" where it is not known, as within a trigger."""
     denied = _DENIED.fullmatch(message)
     if denied is None:
         return ""  # "must be owner of view ..." says it all
@@ -37,7 +37,7 @@ def needed_grant(message: str, statement: str) -> str:
 
 
 def _rights_on(name: str, verb: str, statement: str) -> str:
-    """What a statement does to one of its tables: it writes to none but the first that it names."""
+    """Return the rights that a statement needs on one of its tables; it writes only to the first one."""
     first = _NAMES_A_TABLE.search(statement)
     if first is None or not _written(name, needs_schema=False).match(statement, first.end()):
         return "SELECT"
@@ -49,12 +49,12 @@ def _rights_on(name: str, verb: str, statement: str) -> str:
 
 
 def _with_schema(name: str, statement: str) -> str:
-    """The name as the statement writes it, its schema included."""
+    """Return the name as the statement writes it, its schema included."""
     found = _written(name, needs_schema=True).search(statement)
     return found[0] if found else name
 
 
 def _written(name: str, *, needs_schema: bool) -> re.Pattern[str]:
-    """A table's name in SQL, with a schema or perhaps with one."""
+    """Return a pattern for a table's name in SQL; `needs_schema` says whether the schema may be left out."""
     schema, own = r'(?:\w+|"(?:[^"]|"")+")\.', re.escape(name)
     return re.compile(rf'{schema if needs_schema else f"(?:{schema})?"}(?:{own}\b|"{own}")')

@@ -1,15 +1,15 @@
-"""How we open a PostgreSQL session, and what its transactions see."""
+"""Sessions, transactions and locks in PostgreSQL."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any, Final
 
-from sqlalchemy import URL, Connection, Engine, Executable, event, func, select
+from sqlalchemy import URL, Connection, Engine, Executable, Table, event, func, select
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
-from db_dedup.dialects.connecting import refuse_options
-from db_dedup.dialects.turns import TURN_SECONDS, no_transaction
+from db_dedup.dialects.sessions import ROW_LOCK_SECONDS, lock_digest, no_transaction, refuse_options
 from db_dedup.errors import ConfigError
+from db_dedup.records.names import Namespace
 
 OPTIONS: Final[Mapping[str, Any]] = {"pool_pre_ping": True}
 
@@ -30,8 +30,8 @@ _NOT_IN_A_URL: Final = ("autocommit", "context", "cursor_factory", "prepare_thre
 """Options of the driver that take no text."""
 
 
-def checked_url(url: URL) -> URL:
-    """The same URL.
+def engine_url(url: URL, create: bool) -> URL:  # noqa: ARG001
+    """Return the same URL.
 
     Raises:
         ConfigError: it has an option that would change how our sessions work.
@@ -41,13 +41,13 @@ def checked_url(url: URL) -> URL:
 
 
 def prepare_engine(engine: Engine) -> None:
-    """Pin what decides how values are written."""
+    """Set, in each new session, what decides how values are written."""
     event.listen(engine, "connect", _set_up)
 
 
 @contextmanager
 def read_snapshot(engine: Engine) -> Iterator[Connection]:
-    """REPEATABLE READ, READ ONLY."""
+    """Open a transaction at REPEATABLE READ, READ ONLY."""
     with engine.connect() as connection:
         connection.execution_options(isolation_level="REPEATABLE READ")
         with connection.begin() as transaction:
@@ -58,7 +58,7 @@ def read_snapshot(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def write_transaction(engine: Engine) -> Iterator[Connection]:
-    """READ COMMITTED; it may write unless the server, or the user's own setting, says that nobody may."""
+    """Open a transaction at READ COMMITTED; it may write unless the server or the account forbids it."""
     with engine.connect() as connection:
         connection.execution_options(isolation_level="READ COMMITTED")
         with connection.begin():
@@ -66,8 +66,8 @@ def write_transaction(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
-def turn(connection: Connection, lock: Executable) -> Iterator[None]:
-    """Use the caller's own transaction, which has a number from its first lock on.
+def lock_row(connection: Connection, lock: Executable, queue: Table) -> Iterator[None]:  # noqa: ARG001
+    """Lock a row in the caller's transaction, which has a number from its first lock on.
 
     Raises:
         ConfigError: each statement is committed by itself, or reads the database as it was at the first one.
@@ -75,28 +75,37 @@ def turn(connection: Connection, lock: Executable) -> Iterator[None]:
     level = connection.scalar(select(func.upper(func.current_setting("transaction_isolation"))))
     if level not in _SEES_COMMITS:
         raise ConfigError(
-            f"a check that blocks must see what others have committed by then, and this transaction is at "
-            f'{level}: begin it with isolation_level="READ COMMITTED"'
+            "a check that blocks must see what others have committed by then, and this transaction is at "
+            '{level}: begin it with isolation_level="READ COMMITTED"',
+            level=level,
         )
-    with setting(connection, "lock_timeout", f"{TURN_SECONDS}s"):
+    with setting(connection, "lock_timeout", f"{ROW_LOCK_SECONDS}s"):
         connection.execute(lock)
     if connection.scalar(select(func.txid_current_if_assigned())) is None:
         raise no_transaction()
     yield
 
 
+@contextmanager
+def schema_lock(connection: Connection, namespace: Namespace) -> Iterator[None]:
+    """Take an advisory lock, which ends with the caller's transaction."""
+    number = int.from_bytes(lock_digest(namespace.schema, namespace.prefix), signed=True)
+    connection.execute(select(func.pg_advisory_xact_lock(number)))
+    yield
+
+
 def setting(connection: Connection, name: str, value: str) -> AbstractContextManager[None]:
-    """Another value for this transaction; put back unless it failed."""
+    """Set another value for this transaction, and put it back unless the transaction failed."""
     return _settings(connection, {name: value})
 
 
 def settled(connection: Connection) -> AbstractContextManager[None]:
-    """What our own sessions pin, for this transaction; put back unless it failed."""
+    """Set what our own sessions set, for this transaction; put it back unless the transaction failed."""
     return _settings(connection, _PINS)
 
 
 def is_autocommit(connection: Connection) -> bool:
-    """Whether each statement is a transaction of its own."""
+    """Return whether each statement is a transaction of its own."""
     return bool(getattr(connection.connection.dbapi_connection, "autocommit", False))
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.dialects import postgresql
 from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.postgresql.sessions import setting
 from db_dedup.dialects.triggers import (
-    LOCK_WAIT_SECONDS,
+    TABLE_LOCK_SECONDS,
     FoundTrigger,
     QueueTrigger,
     Renderer,
@@ -21,7 +21,7 @@ from db_dedup.dialects.triggers import (
     row_of_trigger,
 )
 from db_dedup.records import Family
-from db_dedup.schema.names import Namespace, fit_name
+from db_dedup.records.names import Namespace, fit_name
 
 EVENTS: Final = ("insert", "update", "delete", "truncate")
 _LIMIT: Final = 63
@@ -44,18 +44,18 @@ SET intervalstyle = 'iso_8601' SET bytea_output = 'hex' SET extra_float_digits =
 
 
 def trigger_names(target: TriggerTarget) -> list[str]:
-    """What our triggers on the table and their function are called."""
+    """Return the names of our triggers on the table, and of their function."""
     triggers = [target.trigger_name(event, _LIMIT, limit_counts_bytes=True) for event in EVENTS]
     return [*triggers, _function_name(target)]
 
 
 def create_triggers(dialect: Dialect, plan: TriggerPlan) -> list[str]:
-    """Drop what is there under our names, and make the function and its triggers."""
+    """Return the statements that drop what has our names, and make the function and its triggers."""
     new, old = row_of_trigger("NEW", plan), row_of_trigger("OLD", plan)
     pieces = _pieces(plan.target) | {
         "new_key": _RENDERER.expression(dialect.row_key(plan.key, new)),
         "old_key": _RENDERER.expression(dialect.row_key(plan.key, old)),
-        # A column that stands in a condition cannot be dropped unnoticed, and the function rests on the key.
+        # A column that a condition uses cannot be dropped unnoticed, and the function depends on the key.
         "new_has_key": _has_key(plan, new),
         "old_has_key": _has_key(plan, old),
         # Compares the bytes: json and point have no equality, and a collation may call different texts equal.
@@ -77,7 +77,8 @@ def create_triggers(dialect: Dialect, plan: TriggerPlan) -> list[str]:
 
 
 def drop_triggers(target: TriggerTarget) -> list[str]:
-    """With the function go the triggers that call it, also on a table that was renamed meanwhile."""
+    """Return the statements; with the function go its triggers, also on a table that was renamed
+    meanwhile."""
     pieces = _pieces(target)
     by_name = [
         _RENDERER.statement("drop_trigger", trigger=trigger, **pieces) for _, trigger in _triggers(target)
@@ -86,7 +87,7 @@ def drop_triggers(target: TriggerTarget) -> list[str]:
 
 
 def describe_triggers(connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
-    """By name; twins on partitions only where they do not fire as they should."""
+    """Find our triggers by name; of their copies on partitions only those that do not fire as they should."""
     pieces = {
         "schema": target.namespace.schema,
         "function": _function_name(target),
@@ -105,7 +106,7 @@ def describe_triggers(connection: Connection, target: TriggerTarget) -> list[Fou
 
 
 def queue_triggers(connection: Connection, namespace: Namespace) -> list[QueueTrigger]:
-    """Those whose function names our queue."""
+    """Return the triggers whose function names our queue."""
     rows = connection.execute(_WRITES_TO, {"change": _RENDERER.queue_name(namespace)})
     return [
         QueueTrigger(
@@ -122,8 +123,8 @@ def queue_triggers(connection: Connection, namespace: Namespace) -> list[QueueTr
 
 @contextmanager
 def short_lock_wait(connection: Connection) -> Iterator[None]:
-    """For this transaction; put back unless it failed."""
-    with setting(connection, "lock_timeout", f"{LOCK_WAIT_SECONDS}s"):
+    """Set the time-out of this transaction, and put it back unless the transaction failed."""
+    with setting(connection, "lock_timeout", f"{TABLE_LOCK_SECONDS}s"):
         yield
 
 
@@ -137,7 +138,7 @@ def _function_name(target: TriggerTarget) -> str:
 
 
 def _triggers(target: TriggerTarget) -> list[tuple[str, str]]:
-    """Each event with the quoted name of its trigger."""
+    """Return each event with the quoted name of its trigger."""
     return [(event, _RENDERER.name(name)) for event, name in zip(EVENTS, trigger_names(target), strict=False)]
 
 
@@ -150,6 +151,6 @@ def _record(plan: TriggerPlan, row: FromClause) -> str:
 
 
 def _dollar_quoted(body: str) -> str:
-    """Between marks that do not stand in the body, whatever the columns are called."""
+    """Quote a body with marks that are not in it, whatever the columns are called."""
     tag = next(tag for n in count() if (tag := f"$dedup{n or ''}$") not in body)
     return f"{tag}\n{body}\n{tag}"

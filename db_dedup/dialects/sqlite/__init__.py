@@ -1,20 +1,14 @@
 """SQLite: one file, one writer at a time."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Never
 
-from sqlalchemy import URL, ColumnElement, Connection, Engine, Executable, FromClause, Table
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import ColumnElement, Connection
 
-from db_dedup.dialects.base import Capabilities, Dialect, WriteCost, WriteCosts
-from db_dedup.dialects.batches import Rows
+from db_dedup.dialects.base import Dialect
+from db_dedup.dialects.capabilities import Capabilities, ColumnTypes, WriteCost, WriteCosts
 from db_dedup.dialects.grants import Grants
-from db_dedup.dialects.sqlite import bulk, changes, errors, keys, sessions, triggers
-from db_dedup.dialects.triggers import FoundTrigger, QueueTrigger, TriggerPlan, TriggerTarget
-from db_dedup.errors import ConfigError, DedupError
-from db_dedup.records import SourceColumn
-from db_dedup.schema.names import Namespace
+from db_dedup.dialects.sqlite import bulk, errors, keys, sessions, triggers
+from db_dedup.errors import ConfigError
 
 
 class SQLiteDialect(Dialect):
@@ -28,151 +22,62 @@ class SQLiteDialect(Dialect):
         hamming_in_sql=False,
         one_writer=True,
     )
+    column_types: ClassVar = ColumnTypes(
+        row_id="INTEGER",  # no other type is numbered by the database
+        digest="BLOB",
+        sketch="BLOB",
+        timestamp="DATETIME",
+        nonce="BIGINT",
+        new_nonce="random()",
+        utc_now="strftime('%Y-%m-%d %H:%M:%f', 'now') || '000'",
+    )
     default_driver: ClassVar = "pysqlite"
+    engine_options: ClassVar = sessions.OPTIONS
     write_costs: ClassVar = WriteCosts(WriteCost(268, 25.2), WriteCost(27, 1.7), WriteCost(83, 5.9))
 
-    def engine_url(self, url: URL, create: bool) -> URL:
-        """The same; a file must be there unless `create`."""
-        return sessions.existing_file(url, create)
+    engine_url = staticmethod(sessions.engine_url)
+    prepare_engine = staticmethod(sessions.prepare_engine)
+    read_snapshot = staticmethod(sessions.read_snapshot)
+    write_transaction = staticmethod(sessions.write_transaction)
+    reads_beside_writes = staticmethod(sessions.reads_beside_writes)
+    is_shared = staticmethod(sessions.is_shared)
+    settled = staticmethod(sessions.settled)
+    lock_row = staticmethod(sessions.lock_row)
+    schema_lock = staticmethod(sessions.schema_lock)
+    full_folder = staticmethod(sessions.full_folder)
 
-    def engine_options(self) -> Mapping[str, Any]:
-        """Wait for another writer rather than fail."""
-        return sessions.OPTIONS
+    key_value_text = staticmethod(keys.key_value_text)
+    key_text = staticmethod(keys.key_text)
+    key_equals = staticmethod(keys.key_equals)
+    is_found_by_text = staticmethod(keys.is_found_by_text)
+    json_array = staticmethod(keys.json_array)
+    json_item = staticmethod(keys.json_item)
+    key_list = staticmethod(keys.key_list)
+    readable = staticmethod(keys.readable)
+    depends_on_session = staticmethod(keys.depends_on_session)
 
-    def prepare_engine(self, engine: Engine) -> None:
-        """Foreign keys on, broken text readable, transactions begun by us alone."""
-        sessions.prepare_engine(engine)
+    bulk_insert = staticmethod(bulk.bulk_insert)
+    bulk_update = staticmethod(bulk.bulk_update)
+    bulk_delete = staticmethod(bulk.bulk_delete)
+    refresh_statistics = staticmethod(bulk.refresh_statistics)
+    take_changes = staticmethod(bulk.take_changes)
 
-    def read_snapshot(self, engine: Engine) -> AbstractContextManager[Connection]:
-        """A plain transaction; with a rollback journal it keeps every writer out while it is open."""
-        return sessions.read_snapshot(engine)
+    trigger_names = staticmethod(triggers.trigger_names)
+    create_triggers = triggers.create_triggers
+    drop_triggers = staticmethod(triggers.drop_triggers)
+    describe_triggers = staticmethod(triggers.describe_triggers)
+    queue_triggers = staticmethod(triggers.queue_triggers)
+    short_lock_wait = staticmethod(triggers.short_lock_wait)
 
-    def write_transaction(self, engine: Engine) -> AbstractContextManager[Connection]:
-        """BEGIN IMMEDIATE: two writers wait for each other instead of failing at their first write."""
-        return sessions.write_transaction(engine)
-
-    def reads_beside_writes(self, connection: Connection) -> bool:
-        """Only in a file that is in WAL mode."""
-        return sessions.is_in_wal_mode(connection)
-
-    def is_shared(self, engine: Engine) -> bool:
-        """A database in memory is one connection's own."""
-        return not sessions.is_in_memory(engine.url)
-
-    def key_value_text(self, column: SourceColumn, value: object) -> str | None:
-        """As SQLAlchemy and the driver store it."""
-        return keys.key_value_text(column, value)
-
-    def key_text(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
-        """Integers and texts as stored; what has another storage class than it seems to have says so."""
-        return keys.key_text(column, value)
-
-    def key_equals(
-        self, column: SourceColumn, value: ColumnElement[Any], text: ColumnElement[str]
-    ) -> ColumnElement[bool]:
-        """Our text is turned into the value that it was made from, of the same storage class."""
-        return keys.key_equals(column, value, text)
-
-    def is_found_by_text(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[bool]:
-        """Not each real, and in UTF-16 not each blob."""
-        return keys.is_found_by_text(column, value)
-
-    def json_array(self, texts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:
-        """With json_quote."""
-        return keys.json_array(texts)
-
-    def json_item(self, array: ColumnElement[str], index: int) -> ColumnElement[str]:
-        """With json_extract."""
-        return keys.json_item(array, index)
-
-    def key_list(self, row_keys: Sequence[str]) -> FromClause:
-        """With json_each."""
-        return keys.key_list(row_keys)
-
-    def readable(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:  # noqa: ARG002
-        """As stored."""
-        return value
-
-    def depends_on_session(self, column: SourceColumn, *, is_key: bool) -> bool:  # noqa: ARG002
-        """A text that is no valid UTF-8 may be in any of them."""
-        return True
-
-    def settled(self, connection: Connection) -> AbstractContextManager[None]:
-        """Broken text can be read."""
-        return sessions.broken_text_readable(connection)
+    translate_error = staticmethod(errors.translate_error)
 
     def hamming(self, stored: ColumnElement[Any], fingerprint: ColumnElement[int]) -> None:  # noqa: ARG002
         """SQLite has neither XOR nor a count of bits."""
         return
 
-    def bulk_insert(self, connection: Connection, table: Table, columns: Sequence[str], rows: Rows) -> None:
-        """One prepared statement, many rows."""
-        bulk.bulk_insert(connection, table, columns, rows)
-
-    def bulk_update(
-        self, connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Rows
-    ) -> None:
-        """One prepared statement, many rows."""
-        bulk.bulk_update(connection, table, key, columns, rows)
-
-    def bulk_delete(self, connection: Connection, table: Table, key: str, ids: Iterable[int]) -> None:
-        """One prepared statement, many rows."""
-        bulk.bulk_delete(connection, table, key, ids)
-
-    def refresh_statistics(self, engine: Engine, table: Table) -> None:
-        """ANALYZE of that table alone."""
-        bulk.refresh_statistics(engine, table)
-
-    def take_changes(
-        self, connection: Connection, queue: Table, table_id: int, limit: int, row_key: str | None
-    ) -> list[tuple[str, str]]:
-        """By rowid: in a transaction that writes there is no other."""
-        return changes.take_changes(connection, queue, table_id, limit, row_key)
-
-    def trigger_names(self, target: TriggerTarget) -> list[str]:
-        """The three triggers."""
-        return triggers.trigger_names(target)
-
-    def create_triggers(self, plan: TriggerPlan) -> list[str]:
-        """Three triggers; each is dropped before it is made."""
-        return triggers.create_triggers(self, plan)
-
-    def drop_triggers(self, target: TriggerTarget) -> list[str]:
-        """By name."""
-        return triggers.drop_triggers(target)
-
-    def describe_triggers(self, connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
-        """From the catalogue table, which keeps the statements."""
-        return triggers.describe_triggers(connection, target)
-
-    def queue_triggers(self, connection: Connection, namespace: Namespace) -> list[QueueTrigger]:
-        """By what the triggers do."""
-        return triggers.queue_triggers(connection, namespace)
-
-    def turn(
-        self,
-        connection: Connection,
-        lock: Executable,
-        queue: Table,  # noqa: ARG002
-    ) -> AbstractContextManager[None]:
-        """An UPDATE takes the one right to write, so that nobody else commits."""
-        return sessions.turn(connection, lock)
-
-    def grants(self, connection: Connection, wanted: Grants) -> str:  # noqa: ARG002
-        """Refused."""
+    def grants(self, connection: Connection, wanted: Grants) -> Never:  # noqa: ARG002
+        """SQLite has no accounts."""
         raise ConfigError(
             "SQLite has no accounts, so there is nothing to grant: whoever may write to the file and its "
             "folder can run every command, and whoever may read the file can read the views"
         )
-
-    def short_lock_wait(self, connection: Connection) -> AbstractContextManager[None]:
-        """The busy timeout of the session is short enough."""
-        return triggers.short_lock_wait(connection)
-
-    def full_folder(self, engine: Engine) -> str | None:
-        """The folder of the file, or that of SQLite's temporary files: whichever has less room."""
-        return sessions.fuller_folder(engine.url)
-
-    def translate_error(self, error: SQLAlchemyError) -> DedupError:
-        """By SQLite's result code."""
-        return errors.translate_error(error)

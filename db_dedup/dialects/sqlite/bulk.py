@@ -1,20 +1,21 @@
-"""Many rows at once in SQLite: one prepared statement on the driver's level."""
+"""Many rows of our tables at once in SQLite: one prepared statement on the driver's level."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, DateTime, Engine, Table
+from sqlalchemy import Connection, DateTime, Engine, Table, column
 
 from db_dedup.dialects.batches import Rows, batches, row_batches
+from db_dedup.dialects.queue import oldest_changes
 from db_dedup.dialects.sqlite.sessions import write_transaction
 
 _ROWS_A_CALL = 10_000
 
 
 def bulk_insert(connection: Connection, table: Table, columns: Sequence[str], rows: Rows) -> None:
-    """INSERT."""
+    """Insert with one prepared statement."""
     quote = connection.dialect.identifier_preparer.quote
     names, marks = ", ".join(map(quote, columns)), ", ".join("?" for _ in columns)
     statement = f"INSERT INTO {quote(table.name)} ({names}) VALUES ({marks})"  # noqa: S608 - names are quoted
@@ -22,7 +23,7 @@ def bulk_insert(connection: Connection, table: Table, columns: Sequence[str], ro
 
 
 def bulk_update(connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Rows) -> None:
-    """UPDATE by key."""
+    """Update by key with one prepared statement."""
     quote = connection.dialect.identifier_preparer.quote
     values = ", ".join(f"{quote(column)} = ?{i}" for i, column in enumerate(columns, 2))
     statement = f"UPDATE {quote(table.name)} SET {values} WHERE {quote(key)} = ?1"  # noqa: S608 - names are quoted
@@ -30,7 +31,7 @@ def bulk_update(connection: Connection, table: Table, key: str, columns: Sequenc
 
 
 def bulk_delete(connection: Connection, table: Table, key: str, ids: Iterable[int]) -> None:
-    """DELETE by key."""
+    """Delete by key with one prepared statement."""
     quote = connection.dialect.identifier_preparer.quote
     statement = f"DELETE FROM {quote(table.name)} WHERE {quote(key)} = ?"  # noqa: S608 - names are quoted
     for batch in batches(((row_id,) for row_id in ids), _ROWS_A_CALL):
@@ -38,9 +39,19 @@ def bulk_delete(connection: Connection, table: Table, key: str, ids: Iterable[in
 
 
 def refresh_statistics(engine: Engine, table: Table) -> None:
-    """ANALYZE of one table: the user's tables keep what they have."""
+    """Run ANALYZE for one table: the statistics of the user's tables stay as they are."""
     with write_transaction(engine) as connection:
         connection.exec_driver_sql(f"ANALYZE {connection.dialect.identifier_preparer.quote(table.name)}")
+
+
+def take_changes(
+    connection: Connection, queue: Table, table_id: int, limit: int, row_key: str | None
+) -> list[tuple[str, str]]:
+    """Select, then delete by rowid: older versions have no RETURNING, and nobody else writes meanwhile."""
+    columns = [column("rowid"), queue.c.row_key, queue.c.operation]
+    rows = connection.execute(oldest_changes(queue, columns, table_id, limit, row_key)).all()
+    bulk_delete(connection, queue, "rowid", [row[0] for row in rows])
+    return [(row[1], row[2]) for row in rows]
 
 
 def _execute(
@@ -51,7 +62,7 @@ def _execute(
 
 
 def _storable(table: Table, columns: Sequence[str], rows: Rows) -> Iterator[tuple[Any, ...]]:
-    """Rows with their times written as SQLAlchemy reads them: SQLite has no type for them."""
+    """Return rows with times written as SQLAlchemy reads them: SQLite has no type for times."""
     is_time = [isinstance(table.c[column].type, DateTime) for column in columns]
     if not any(is_time):
         return map(tuple, rows)

@@ -1,4 +1,4 @@
-"""SQLite's result codes in words."""
+"""Errors of SQLite, by result code."""
 
 import sqlite3
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ _BROKEN_TEXT: Final = "Could not decode to UTF-8"
 
 
 def translate_error(error: SQLAlchemyError) -> DedupError:
-    """By the primary result code, which is the low byte of the extended one."""
+    """Translate by the primary result code, which is the low byte of the extended one."""
     cause = getattr(error, "orig", None)
     if _BROKEN_TEXT in str(cause):  # the driver's own words show the text
         return DatabaseError("a text in the SQLite file is no valid UTF-8: give its URL instead of an Engine")
@@ -47,4 +47,4 @@ def translate_error(error: SQLAlchemyError) -> DedupError:
         return DatabaseUnavailableError(_TRANSIENT[code])
     if code in _TERMINAL:
         return DatabaseError(_TERMINAL[code])
-    return DatabaseError(f"SQLite refused: {first_line(cause or error)}")
+    return DatabaseError("SQLite refused: {message}", message=first_line(cause or error))

@@ -69,7 +69,7 @@ def _write_blob_of_hex(element: _BlobOfHex, compiler: SQLCompiler, **options: An
 
 
 def key_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
-    """A value as text that says its storage class."""
+    """Return a value as text that says its storage class."""
     written = cast(value, Text)
     integer: ColumnElement[str] = written
     blob: ColumnElement[str] = func.lower(func.hex(value))
@@ -102,7 +102,7 @@ def key_equals(
 
 
 def key_value_text(column: SourceColumn, value: object) -> str | None:
-    """How SQLAlchemy and the driver store a value of Python's, as a key; None for a wrong type.
+    """Return how SQLAlchemy and the driver store a value of Python's, as a key; None for a wrong type.
 
     A moment has six decimal places, as SQLAlchemy writes it, and no time zone.
     """
@@ -139,7 +139,7 @@ def _date_text(column: SourceColumn, value: date) -> str | None:
 
 
 def is_found_by_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Whether a value is found by its text.
+    """Return whether a value is found by its text.
 
     The digits of a very large or small real may not bring it back, and in a database in UTF-16, where a
     character has two bytes, no blob of an odd length is made from its digits.
@@ -153,25 +153,35 @@ def is_found_by_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnE
     )
 
 
+def readable(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:  # noqa: ARG001
+    """Return the value as it is stored."""
+    return value
+
+
+def depends_on_session(column: SourceColumn, *, is_key: bool) -> bool:  # noqa: ARG001
+    """Return True: any column may hold a text that is no valid UTF-8."""
+    return True
+
+
 def json_array(texts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:
-    """A JSON array of strings; json_quote alone would write NULL as a word."""
+    """Return a JSON array of strings; json_quote alone would write NULL as a word."""
     quoted = [func.nullif(func.json_quote(text), sql_text("null")) for text in texts]
     return concatenate(between_commas(quoted))
 
 
 def json_item(array: ColumnElement[str], index: int) -> ColumnElement[str]:
-    """One string of a JSON array."""
+    """Return one string of a JSON array."""
     return func.json_extract(array, sql_text(f"$[{index}]"))
 
 
 def key_list(row_keys: Sequence[str]) -> FromClause:
-    """Row keys as a table, from one parameter."""
+    """Return row keys as a table, from one parameter."""
     items = func.json_each(json.dumps(row_keys, ensure_ascii=False)).table_valued("value", name="dedup_item")
     return select(cast(items.c.value, Text).label("row_key")).subquery("dedup_key")
 
 
 def _value_of(column: SourceColumn, text: ColumnElement[str]) -> ColumnElement[Any]:
-    """The value that `key_text` wrote; as a CASE it has no affinity of its own."""
+    """Return the value that `key_text` wrote; as a CASE it has no affinity of its own."""
     marked = func.substr(text, literal_column("3"), func.length(text) - literal_column("3"))
     whens: list[tuple[Any, Any]] = [(_is_like(text, "t'*'"), marked)]
     if _is_blob(column):
@@ -184,7 +194,7 @@ def _value_of(column: SourceColumn, text: ColumnElement[str]) -> ColumnElement[A
 
 
 def _reads_otherwise(column: SourceColumn, text: ColumnElement[str]) -> ColumnElement[bool]:
-    """Whether a stored text reads like the key of a value of another storage class."""
+    """Return whether a stored text reads like the key of a value of another storage class."""
     readings = [_is_like(text, "[ntx]'*'")]
     if _is_blob(column):
         readings.append(_is_hexadecimal(text))
@@ -203,7 +213,7 @@ def _is_real(text: ColumnElement[str]) -> ColumnElement[bool]:
 
 
 def _is_hexadecimal(text: ColumnElement[str]) -> ColumnElement[bool]:
-    """Whether it reads like a blob's digits; "" is the empty blob."""
+    """Return whether it reads like a blob's digits; "" is the empty blob."""
     return and_(not_(_is_like(text, "*[^0-9a-f]*")), _is_even(func.length(text)))
 
 

@@ -1,4 +1,4 @@
-"""How we open an SQLite file, and when its transactions begin."""
+"""Sessions, transactions and locks in SQLite."""
 
 import os
 import shutil
@@ -8,31 +8,32 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import URL, Connection, Engine, Executable, event
+from sqlalchemy import URL, Connection, Engine, Executable, Table, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
-from db_dedup.dialects.turns import no_transaction
+from db_dedup.dialects.sessions import no_transaction
 from db_dedup.errors import ConfigError, DatabaseUnavailableError
+from db_dedup.records.names import Namespace
 
 OPTIONS: Final[Mapping[str, Any]] = {"connect_args": {"timeout": 10.0}}
 
 
-def existing_file(url: URL, create: bool) -> URL:
-    """The same URL; one with `uri` opens a file that is there, unless it says otherwise.
+def engine_url(url: URL, create: bool) -> URL:
+    """Return the same URL; one with `uri` opens only an existing file, unless it sets another mode.
 
     Raises:
         ConfigError: it names no file.
         DatabaseUnavailableError: SQLite would make an empty database of it, and `create` is False.
     """
     name = url.database or ":memory:"
-    if is_in_memory(url):
+    if _is_in_memory(url):
         raise ConfigError("a database in memory has no tables to look at: write sqlite:///petitions.db")
     if create or url.host:
         return url
     if "uri" in url.query:
         return url if "mode" in url.query else url.update_query_dict({"mode": "rw"})
     if not _is_file(name):
-        raise DatabaseUnavailableError(f"there is no database file {name}")
+        raise DatabaseUnavailableError("there is no database file {name}", name=name)
     return url
 
 
@@ -42,59 +43,71 @@ def prepare_engine(engine: Engine) -> None:
     event.listen(engine, "begin", _begin)
 
 
-def is_in_memory(url: URL) -> bool:
-    """Whether the database ends with its connection."""
+def is_shared(engine: Engine) -> bool:
+    """Return False for a database in memory, which belongs to one connection."""
+    return not _is_in_memory(engine.url)
+
+
+def _is_in_memory(url: URL) -> bool:
+    """Return whether the database ends with its connection."""
     return ":memory:" in (url.database or ":memory:") or url.query.get("mode") == "memory"
 
 
-def fuller_folder(url: URL) -> str:
-    """The folder that has less room of the two that SQLite writes to, and what it is for."""
-    file = Path((url.database or "").removeprefix("file:")).resolve()
+def full_folder(engine: Engine) -> str | None:
+    """Return which of the two folders that SQLite writes to has less room, and what it is for."""
+    file = Path((engine.url.database or "").removeprefix("file:")).resolve()
     temporary = os.environ.get("SQLITE_TMPDIR") or tempfile.gettempdir()
     folders = {
         str(file.parent): "of the SQLite file",
         temporary: "of SQLite's temporary files (SQLITE_TMPDIR)",
     }
-    there = [folder for folder in folders if Path(folder).is_dir()]
-    fuller = min(there, key=lambda folder: shutil.disk_usage(folder).free, default=str(file.parent))
+    by_disk: dict[int, str] = {}
+    for folder in folders:
+        if Path(folder).is_dir():
+            # Of two folders on one disk the first is named: the room of one disk changes between two calls.
+            by_disk.setdefault(Path(folder).stat().st_dev, folder)
+    fuller = min(
+        by_disk.values(), key=lambda folder: shutil.disk_usage(folder).free, default=str(file.parent)
+    )
     return f"{fuller}, the folder {folders[fuller]}"
 
 
 @contextmanager
 def read_snapshot(engine: Engine) -> Iterator[Connection]:
-    """A transaction that only reads."""
+    """Open a transaction that only reads; with a rollback journal nobody can write meanwhile."""
     with engine.connect() as connection, connection.begin() as transaction:
         if not _is_in_transaction(connection):
             connection.exec_driver_sql("BEGIN")
-        with broken_text_readable(connection):
+        with settled(connection):
             yield connection
         transaction.rollback()
 
 
 @contextmanager
 def write_transaction(engine: Engine) -> Iterator[Connection]:
-    """A transaction that has the right to write from its start."""
+    """Open a transaction that has the right to write from its start, so that two writers wait for each
+    other."""
     with engine.connect() as connection, connection.begin():
         if _is_in_transaction(connection):
             connection.exec_driver_sql("COMMIT")  # nothing was done in it
         connection.exec_driver_sql("BEGIN IMMEDIATE")
-        with broken_text_readable(connection):
+        with settled(connection):
             yield connection
 
 
 @contextmanager
-def turn(connection: Connection, lock: Executable) -> Iterator[None]:
-    """The caller's own transaction; one that has read an older state cannot come to write."""
+def lock_row(connection: Connection, lock: Executable, queue: Table) -> Iterator[None]:  # noqa: ARG001
+    """Lock by a write in the caller's transaction; it fails where that has read an older state."""
     connection.execute(lock)
     if not _is_in_transaction(connection):
         raise no_transaction()
-    with broken_text_readable(connection):
+    with settled(connection):
         yield
 
 
 @contextmanager
-def broken_text_readable(connection: Connection) -> Iterator[None]:
-    """Also where the engine is the user's own, whose sessions stay as they were."""
+def settled(connection: Connection) -> Iterator[None]:
+    """Make text that is no valid UTF-8 readable, and put the session back as it was at the end."""
     # The driver's own connection: for asyncio SQLAlchemy puts another one before it, which knows no text.
     session: Any = connection.connection.driver_connection
     before = session.text_factory
@@ -105,9 +118,24 @@ def broken_text_readable(connection: Connection) -> Iterator[None]:
         session.text_factory = before
 
 
-def is_in_wal_mode(connection: Connection) -> bool:
-    """Whether readers and the writer of this file leave each other alone."""
+def reads_beside_writes(connection: Connection) -> bool:
+    """Return whether the file is in WAL mode, where readers and the writer do not wait for each other."""
     return bool(connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "wal")
+
+
+@contextmanager
+def schema_lock(connection: Connection, namespace: Namespace) -> Iterator[None]:
+    """Take the file's one right to write, which ends with the caller's transaction."""
+    # Where the engine emits BEGIN itself, it does so before the first statement.
+    connection.exec_driver_sql("SELECT 1")
+    if _is_in_transaction(connection):
+        # A write that leaves nothing turns this transaction into the writer, before it has read anything.
+        name = connection.dialect.identifier_preparer.quote(namespace.name("upgrade_lock"))
+        connection.exec_driver_sql(f"CREATE TABLE {name} (held INTEGER)")
+        connection.exec_driver_sql(f"DROP TABLE {name}")
+    else:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    yield
 
 
 def _set_up(connection: DBAPIConnection, _record: object) -> None:

@@ -21,7 +21,7 @@ from db_dedup.dialects.triggers import (
     TriggerTarget,
     row_of_trigger,
 )
-from db_dedup.schema.names import Namespace
+from db_dedup.records.names import Namespace
 
 EVENTS: Final = ("insert", "update", "delete")
 _RENDERER: Final = Renderer(sqlite.dialect, Path(__file__).with_name("sql"))
@@ -36,12 +36,12 @@ _WRITES_TO: Final = text(
 
 
 def trigger_names(target: TriggerTarget) -> list[str]:
-    """What our triggers on the table are called."""
+    """Return the names of our triggers on the table."""
     return [target.trigger_name(event, None, limit_counts_bytes=False) for event in EVENTS]
 
 
 def create_triggers(dialect: Dialect, plan: TriggerPlan) -> list[str]:
-    """Drop what is there under our names, and make the triggers."""
+    """Return the statements that drop triggers of our names and make ours."""
     new, old = row_of_trigger("NEW", plan), row_of_trigger("OLD", plan)
     new_key = _RENDERER.expression(dialect.row_key(plan.key, new))
     old_key = _RENDERER.expression(dialect.row_key(plan.key, old))
@@ -64,19 +64,19 @@ def create_triggers(dialect: Dialect, plan: TriggerPlan) -> list[str]:
 
 
 def drop_triggers(target: TriggerTarget) -> list[str]:
-    """Nothing is said where one is not there."""
+    """Return the statements that drop our triggers; one that is not there is no error."""
     names = trigger_names(target)
     return [_RENDERER.statement("drop_trigger", trigger=_qualified(name, target)) for name in names]
 
 
 def describe_triggers(connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
-    """By name; SQLite keeps the statement that made them, and cannot disable one."""
+    """Find our triggers by name; SQLite keeps the statement that made each, and cannot disable one."""
     rows = connection.execute(_CATALOGUE, {"names": trigger_names(target)})
     return [FoundTrigger(name, f"{table}\n{sql}") for name, table, sql in rows]
 
 
 def queue_triggers(connection: Connection, namespace: Namespace) -> list[QueueTrigger]:
-    """Those whose statement names our queue."""
+    """Return the triggers whose statement names our queue."""
     rows = connection.execute(_WRITES_TO, {"change": _RENDERER.queue_name(namespace)})
     return [
         QueueTrigger(name, table, None, _RENDERER.statement("drop_trigger", trigger=_RENDERER.name(name)))
@@ -86,12 +86,12 @@ def queue_triggers(connection: Connection, namespace: Namespace) -> list[QueueTr
 
 @contextmanager
 def short_lock_wait(connection: Connection) -> Iterator[None]:  # noqa: ARG001
-    """The session waits no longer than its busy timeout; the transaction has the right to write already."""
+    """Do nothing: the transaction has the right to write already."""
     yield
 
 
 def _as_stored(value: ColumnElement[Any]) -> str:
-    """Compared byte by byte: a collation of the user's own may not be there in every program."""
+    """Return a value to be compared by bytes: a user's own collation may be missing in another program."""
     return _RENDERER.expression(collate(value, "BINARY"))
 
 

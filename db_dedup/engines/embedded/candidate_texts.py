@@ -1,4 +1,4 @@
-"""The texts of candidates, read again where the similarity or `within` asks for them."""
+"""The texts of candidates, read again where the measure or `within` needs them."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from db_dedup.config import WatchedTable
-from db_dedup.engines.embedded.ragged import Ragged
-from db_dedup.engines.embedded.table_scan import MEASURE_OF
-from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter
-from db_dedup.flow.features import Features
-from db_dedup.flow.similarity import similarities
-from db_dedup.flow.sketches import Sketches
+from db_dedup.dialects.errors import is_of_a_row
+from db_dedup.flow.candidates.sketches import Sketches
+from db_dedup.flow.compare.rows import compared_texts
+from db_dedup.flow.compare.rule import Rule
+from db_dedup.flow.features.counting import Features
+from db_dedup.flow.features.details import SECTIONS, Details
+from db_dedup.flow.matching.ragged import Ragged
+from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
 from db_dedup.records import SourceRow
-from db_dedup.store.row_faults import is_of_a_row
+from db_dedup.records.kinds import UNKNOWN
 from db_dedup.store.source import Source
 
 ROWS_A_BATCH: Final = 1000
@@ -25,7 +27,7 @@ _NO_PLACE: Final = -1
 
 
 class Stored(Protocol):
-    """What must be known of a row whose text is wanted."""
+    """What must be known of a row to read its text again."""
 
     @property
     def id(self) -> int: ...  # noqa: D102
@@ -38,10 +40,11 @@ class Stored(Protocol):
 
 
 class CandidateTexts:
-    """Features of rows by id, as far as they were needed.
+    """The features and sketches of the rows that were read, by row id.
 
     Attributes:
-        stale: row keys of rows whose text is no longer what is stored; they confirm nothing.
+        is_needed: False if the rule decides by fingerprints alone; nothing is read then.
+        stale: row keys of rows that are gone or whose digest is not the stored one; they are in no pair.
     """
 
     def __init__(
@@ -54,19 +57,19 @@ class CandidateTexts:
     ) -> None:
         self._source, self._fingerprinter = source, fingerprinter
         self._passes_over_broken = passes_over_broken
-        self._measure = MEASURE_OF[watched.rule.similarity]
-        self._threshold = watched.rule.threshold
-        self.is_needed = self._measure is not None or bool(watched.within) or watched.rule.bands
-        self._keeps_weights = watched.rule.similarity == "cosine"
+        self._rule = Rule(watched.setting)
+        self.is_needed = self._rule.measure is not None or bool(watched.within) or watched.rule.sketches
+        self._keeps_weights = self._rule.uses_weights
         self.stale: set[str] = set()
         self._place_of: dict[int, int] = {}
         self._ids: list[int | None] = []
         self._within: list[str | None] = []
         self._features = Ragged(np.uint64, np.int64) if self._keeps_weights else Ragged(np.uint64)
+        self._details = Ragged(np.uint64)
         self._sketches = Ragged(np.uint64)
 
     def add(self, ids: Sequence[int | None], rows: Sequence[SourceRow], done: FingerprintedRows) -> None:
-        """Keep the features of rows that were read for another reason, if they have an id."""
+        """Keep the features of rows that have been read; a row without an id cannot be asked for later."""
         if not self.is_needed:
             return
         first = len(self._within)
@@ -77,11 +80,12 @@ class CandidateTexts:
         self._within += [row.within for row in rows]
         features, sketches = done.features, done.sketches
         self._features.add(features.counts, [features.hashes, features.weights][: 1 + self._keeps_weights])
+        self._details.add(done.details.counts, [done.details.values])
         self._sketches.add(sketches.counts, [sketches.values])
 
     @contextmanager
     def for_a_while(self) -> Iterator[None]:
-        """Forget at the end of the block what was read within; which rows are stale is remembered."""
+        """Delete at the end of the block the features that were read in it; `stale` is kept."""
         count = len(self._within)
         yield
         for row_id in self._ids[count:]:
@@ -89,10 +93,11 @@ class CandidateTexts:
                 self._place_of.pop(row_id, None)
         del self._ids[count:], self._within[count:]
         self._features.keep(count)
+        self._details.keep(count * SECTIONS)
         self._sketches.keep(count)
 
     def read(self, connection: Connection, rows: Collection[Stored]) -> None:
-        """Have the features of these rows; one that has changed, is gone or cannot be read becomes stale."""
+        """Read the features of these rows; one that has changed, is gone or cannot be read becomes stale."""
         if not self.is_needed:
             return
         wanted = [row for row in rows if row.id not in self._place_of and row.row_key not in self.stale]
@@ -103,7 +108,11 @@ class CandidateTexts:
                 self._read_batch(connection, batch)
 
     def _read_readable(self, connection: Connection, batch: Sequence[Stored]) -> None:
-        """One by one where a row is broken: its own change says so, and the others can be judged."""
+        """Read these rows, one by one if a row among them cannot be read.
+
+        The error of such a row is reported when its own change is processed, so that the pairs of the other
+        rows can still be confirmed.
+        """
         try:
             with connection.begin_nested():
                 self._read_batch(connection, batch)
@@ -134,50 +143,53 @@ class CandidateTexts:
                 del self._place_of[row.id]
 
     def features(self) -> Features:
-        """The features of all rows that were read; without weights where the measure asks for none."""
+        """Return the features of all rows that were read; without weights if the measure needs none."""
         weights = self._features.values(1) if self._keeps_weights else np.empty(0, np.int64)
         return Features(self._features.starts, self._features.values(0), weights)
 
+    def details(self) -> Details:
+        """Return the details of all rows that were read."""
+        return Details(self._details.starts, self._details.values(0))
+
     def sketches(self) -> Sketches:
-        """The sketches of all rows that were read."""
+        """Return the sketches of all rows that were read."""
         return Sketches(self._sketches.starts, self._sketches.values(0))
 
     def place(self, row_id: int) -> int | None:
-        """Where a row's features stand; None where it is stale."""
+        """Return the position of a row's features; None if the row is stale."""
         return self._place_of.get(row_id)
 
     def within(self, place: int) -> str | None:
-        """What the row at this place must agree in with a duplicate."""
+        """Return the text that the row at this position must share with a duplicate."""
         return self._within[place]
 
     def places(self, ids: Iterable[int]) -> NDArray[np.int32]:
-        """int32[n]: where the features of these rows stand; -1 for those that are stale or were not read."""
+        """Return int32[n]: the positions of these rows' features; -1 for a row that is stale or unread."""
         return np.array([self._place_of.get(row_id, _NO_PLACE) for row_id in ids], np.int32)
 
     def confirm(
         self, left: NDArray[np.int32], right: NDArray[np.int32]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-        """Judge p pairs of rows by their places.
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.uint8]]:
+        """Decide which of p candidate pairs are duplicates.
+
+        Args:
+            left: int32[p], positions as `places` gives them.
+            right: int32[p], the same.
 
         Returns:
-            (bool[p] whether they are duplicates, float64[p] their similarity, NaN where it is not asked for).
+            (bool[p] whether they are duplicates, float64[p] their similarity, NaN if there is no measure,
+            uint8[p] the kinds of those that are duplicates, packed as in `records.kinds`).
         """
+        are_duplicates = np.ones(left.size, np.bool_)
         scores = np.full(left.size, np.nan)
+        kinds = np.full(left.size, UNKNOWN, np.uint8)
         if not self.is_needed:
-            return np.ones(left.size, np.bool_), scores
+            return are_duplicates, scores, kinds
+        is_known = (left != _NO_PLACE) & (right != _NO_PLACE)
         numbers: dict[str | None, int] = {}
-        within = np.array([numbers.setdefault(text, len(numbers)) for text in self._within], np.int64)
-        is_duplicate = (left != _NO_PLACE) & (right != _NO_PLACE)
-        is_duplicate[is_duplicate] = within[left[is_duplicate]] == within[right[is_duplicate]]
-        if self._measure is not None:
-            features = self.features()
-            scores[is_duplicate] = similarities(
-                self._measure,
-                features.starts,
-                features.hashes,
-                features.weights,
-                left[is_duplicate],
-                right[is_duplicate],
-            )
-            is_duplicate[is_duplicate] = scores[is_duplicate] >= self._threshold
-        return is_duplicate, scores
+        within = np.array([numbers.setdefault(text, len(numbers)) for text in self._within], np.int32)
+        rows = compared_texts(within, self.features(), self.details())
+        are_duplicates &= is_known
+        found = self._rule.confirm(rows, left[is_known], right[is_known])
+        are_duplicates[is_known], scores[is_known], kinds[is_known] = found
+        return are_duplicates, scores, kinds

@@ -1,4 +1,7 @@
-"""Every pair of rows that the answer implies: copies written out, abridged groups searched again."""
+"""Every pair of rows that the stored answer implies.
+
+The pairs of exact duplicates are listed one by one, and abridged groups are searched again.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -6,19 +9,24 @@ from itertools import combinations
 from math import isnan
 from typing import NamedTuple
 
+import numpy as np
 from sqlalchemy import Connection, select
 
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.candidate_texts import CandidateTexts
 from db_dedup.engines.embedded.group_match import table_of
-from db_dedup.engines.embedded.matching import all_pairs
-from db_dedup.engines.embedded.table_scan import match_rule
-from db_dedup.engines.fingerprinter import Fingerprinter
+from db_dedup.flow.compare.rule import Rule
+from db_dedup.flow.matching.match import all_pairs
+from db_dedup.flow.pipeline import Fingerprinter
+from db_dedup.flow.rows.order import Receipt, receipt
 from db_dedup.records import DuplicatePair
+from db_dedup.records.fingerprints import DigestPair
+from db_dedup.records.kinds import PairKind
+from db_dedup.records.recipe import Recipe
 from db_dedup.store.fingerprints import FingerprintStore
-from db_dedup.store.ordering import Receipt, receipt
+from db_dedup.store.labels import rejected_among
+from db_dedup.store.pairs import StoredPairs, as_arrays, select_pairs
 from db_dedup.store.source import Source
-from db_dedup.store.verdicts import DigestPair, rejected_among
 
 _FETCH = 10_000
 
@@ -27,7 +35,7 @@ _Row = tuple[Receipt, str]
 
 
 class _Member(NamedTuple):
-    """A row that is no copy."""
+    """A canonical row."""
 
     id: int
     row_key: str
@@ -35,11 +43,23 @@ class _Member(NamedTuple):
     digest: bytes
 
 
-class Expansion:
-    """Writes out the pairs of one table."""
+class _ClassPair(NamedTuple):
+    """A pair of two classes of exact duplicates, by the ids of their canonical rows."""
 
-    def __init__(self, watched: WatchedTable, store: FingerprintStore, source: Source) -> None:
-        self._watched = watched
+    id_a: int
+    id_b: int
+    distance: int
+    similarity: float | None
+    kind: PairKind
+
+
+class Expansion:
+    """Lists the pairs of one table."""
+
+    def __init__(
+        self, watched: WatchedTable, recipe: Recipe, store: FingerprintStore, source: Source
+    ) -> None:
+        self._watched, self._recipe = watched, recipe
         self._store = store
         self._source = source
         self._families = [column.family for column in source.key_columns]
@@ -47,26 +67,29 @@ class Expansion:
     def pairs(
         self, connection: Connection, source_connection: Connection | None = None
     ) -> Iterator[DuplicatePair]:
-        """Every pair of rows whose copy classes are the same or paired, once each, the earlier row first.
+        """Yield every pair of rows whose classes of exact duplicates are the same or paired.
+
+        Each pair comes once, the earlier row first.
 
         Args:
-            connection: leads to our tables.
-            source_connection: leads to the user's rows; left out, the first one does.
+            connection: to our tables.
+            source_connection: to the user's rows; `connection` if it is left out.
         """
         classes, abridged = self._read_classes(connection)
         for members in classes.values():
             for (_, a), (_, b) in combinations(sorted(members), 2):
-                yield DuplicatePair(a, b, 0, 1.0)
-        for id_a, id_b, distance, similarity in self._class_pairs(
-            connection, source_connection or connection, abridged
-        ):
-            for one in classes[id_a]:
-                for other in classes[id_b]:
+                yield DuplicatePair(a, b, 0, 1.0, "copy", None, False)
+        for pair in self._class_pairs(connection, source_connection or connection, abridged):
+            for one in classes[pair.id_a]:
+                for other in classes[pair.id_b]:
                     (_, a), (_, b) = sorted((one, other))
-                    yield DuplicatePair(a, b, distance, similarity)
+                    part = pair.kind.part_of(one[1], other[1])
+                    yield DuplicatePair(
+                        a, b, pair.distance, pair.similarity, pair.kind.kind, part, pair.kind.other_place
+                    )
 
     def _read_classes(self, connection: Connection) -> tuple[dict[int, list[_Row]], dict[int, list[_Member]]]:
-        """(class id -> its rows, abridged group's id -> its members)."""
+        """Return (id of a class of exact duplicates -> its rows, id of an abridged group -> its members)."""
         row, first = self._store.tables.fingerprint, self._store.tables.fingerprint.alias("first")
         query = (
             select(
@@ -108,16 +131,15 @@ class Expansion:
         connection: Connection,
         source_connection: Connection,
         abridged: Mapping[int, Sequence[_Member]],
-    ) -> Iterator[tuple[int, int, int, float | None]]:
-        pair, row = self._store.tables.pair, self._store.tables.fingerprint
+    ) -> Iterator[_ClassPair]:
+        row = self._store.tables.fingerprint
         query = (
-            select(pair.c.id_a, pair.c.id_b, pair.c.distance, pair.c.similarity)
-            .join(row, row.c.id == pair.c.id_a)
-            .where(self._store.mine, row.c.group_id.not_in(list(abridged)))
+            select_pairs(self._store)
+            .where(row.c.group_id.not_in(list(abridged)))
             .execution_options(yield_per=_FETCH)
         )
-        for id_a, id_b, distance, similarity in connection.execute(query):
-            yield int(id_a), int(id_b), int(distance), similarity
+        for part in connection.execute(query).partitions():
+            yield from _class_pairs(as_arrays(part))
         for members in abridged.values():
             rejected = rejected_among(
                 connection, self._store.tables, self._store.table_id, [member.digest for member in members]
@@ -126,14 +148,23 @@ class Expansion:
 
     def _search_group(
         self, connection: Connection, members: Sequence[_Member], rejected: Collection[DigestPair]
-    ) -> Iterator[tuple[int, int, int, float | None]]:
-        """All pairs of an abridged group; a row that has changed since it was stored is in none."""
+    ) -> Iterator[_ClassPair]:
+        """Yield all pairs of an abridged group; a row that has changed since it was stored is in none."""
         texts = CandidateTexts(
-            self._watched, self._source, Fingerprinter(self._watched), passes_over_broken=False
+            self._watched, self._source, Fingerprinter(self._recipe), passes_over_broken=False
         )
         texts.read(connection, members)
-        rule = match_rule(self._watched.rule, self._watched.abridge_above)
-        for pairs in all_pairs(table_of(members, texts, rejected), rule):
-            columns = (pairs.left, pairs.right, pairs.distances, pairs.similarities)
-            for a, b, distance, score in zip(*(column.tolist() for column in columns), strict=True):
-                yield members[a].id, members[b].id, distance, None if isnan(score) else score
+        rule = Rule(self._watched.setting)
+        ids = np.array([member.id for member in members], np.int64)
+        for found in all_pairs(table_of(members, texts, rejected), rule):
+            yield from _class_pairs(
+                StoredPairs(
+                    ids[found.left], ids[found.right], found.distances, found.similarities, found.kinds
+                )
+            )
+
+
+def _class_pairs(pairs: StoredPairs) -> Iterator[_ClassPair]:
+    columns = (pairs.id_a, pairs.id_b, pairs.distances, pairs.similarities, pairs.kinds)
+    for a, b, distance, score, kind in zip(*(column.tolist() for column in columns), strict=True):
+        yield _ClassPair(a, b, distance, None if isnan(score) else score, PairKind.of(kind))

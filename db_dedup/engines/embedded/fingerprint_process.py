@@ -1,7 +1,8 @@
-"""Fingerprints pages in a process of its own, so that segmenting and the database's work go on at once.
+"""Fingerprint pages in a process of its own, so that one page is segmented while the next one is read.
 
-In one process they do not: all but the inside of a cut happens under the interpreter's lock. The process runs
-this very module, reads pages from its standard input, answers on its standard output, and ends with either.
+In a single process the two wait for each other, since most of the segmenting holds the interpreter's lock.
+The process runs this module. It reads pages from its standard input and writes the results to its standard
+output. It ends when either of them is closed.
 """
 
 import os
@@ -14,30 +15,30 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import IO, Self
 
-from db_dedup.config import WatchedTable
-from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter
 from db_dedup.errors import DedupError
+from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
+from db_dedup.records.recipe import Recipe
 
 
 class FingerprintProcess:
-    """Does what a `Fingerprinter` does, elsewhere; one page at a time."""
+    """Does the work of a `Fingerprinter` in another process, one page at a time."""
 
-    def __init__(self, watched: WatchedTable) -> None:
+    def __init__(self, recipe: Recipe) -> None:
         with _signals_held_back():
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter, this module
                 [sys.executable, "-m", __spec__.name],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 start_new_session=True,
-                # What a session of its own is on Windows: Ctrl-C does not reach it.
+                # The same on Windows as a session of its own elsewhere: Ctrl-C does not reach the process.
                 creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
             )
         assert self._process.stdin is not None  # noqa: S101 - both are pipes
         assert self._process.stdout is not None  # noqa: S101
         self._questions: IO[bytes] = self._process.stdin
         self._answers: IO[bytes] = self._process.stdout
-        with suppress(BrokenPipeError):  # the first answer says that it has ended
-            self._send(watched.model_dump_json(by_alias=True))
+        with suppress(BrokenPipeError):  # the first `fingerprint` raises an error if the process has ended
+            self._send(recipe)
 
     def fingerprint(
         self,
@@ -47,18 +48,20 @@ class FingerprintProcess:
         *,
         compares_known: bool = False,
     ) -> FingerprintedRows:
-        """As `Fingerprinter.fingerprint`.
+        """Run steps 2 to 4; arguments and result are those of `Fingerprinter.fingerprint`.
 
         Raises:
-            ConfigError: as the fingerprinter's own.
+            ConfigError: the fingerprinter of the process raised it.
             DedupError: the process has ended.
         """
         try:
-            with suppress(BrokenPipeError):  # it may have said why before it ended
+            with suppress(BrokenPipeError):  # it may have sent an error before it ended
                 self._send((rows, within, known, compares_known))
             answer = pickle.load(self._answers)  # noqa: S301 - our own process wrote it
         except (EOFError, pickle.UnpicklingError):  # it may have ended in the middle of an answer
-            raise DedupError(f"the fingerprinting process ended with code {self._process.wait()}") from None
+            raise DedupError(
+                "the fingerprinting process ended with code {exit_code}", exit_code=self._process.wait()
+            ) from None
         if isinstance(answer, DedupError):
             raise answer
         assert isinstance(answer, FingerprintedRows)  # noqa: S101 - nothing else is sent
@@ -69,24 +72,26 @@ class FingerprintProcess:
         self._questions.flush()
 
     def __enter__(self) -> Self:
-        """The process is at work from the start."""
+        """Return the same object; its process has run since it was made."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End it, whatever it is at."""
+        """Kill the process, even in the middle of a page."""
         self._process.kill()
         self._process.wait()
         self._answers.close()
-        with suppress(BrokenPipeError):  # a page was on its way
+        with suppress(BrokenPipeError):  # part of a page was still to be sent
             self._questions.close()
 
 
 @contextmanager
 def _signals_held_back() -> Iterator[None]:
-    """Keep the signals that stop a scan from a process that is started in the block: whoever sends them to
-    all processes of a service means the scan, which ends that process."""
+    """Block the signals that stop a scan in a process that is started in the block.
+
+    A service manager sends them to all processes of a service. The scan handles them, and ends this process.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -99,13 +104,13 @@ def _signals_held_back() -> Iterator[None]:
 
 
 def serve(questions: IO[bytes], answers: IO[bytes]) -> None:
-    """Answer until the questions end."""
+    """Answer each question until there are no more."""
     try:
-        fingerprinter = Fingerprinter(WatchedTable.model_validate_json(pickle.load(questions)))  # noqa: S301
+        fingerprinter = Fingerprinter(pickle.load(questions))  # noqa: S301
         while True:
             *rows, compares_known = pickle.load(questions)  # noqa: S301 - the process that started us wrote it
             _give(fingerprinter.fingerprint(*rows, compares_known=compares_known), answers)
-    except (EOFError, pickle.UnpicklingError):  # whoever asked is gone, maybe in the middle of a question
+    except (EOFError, pickle.UnpicklingError):  # the scan has ended, perhaps in the middle of a question
         return
     except DedupError as error:
         _give(error, answers)
@@ -120,4 +125,4 @@ if __name__ == "__main__":
     try:
         serve(sys.stdin.buffer, sys.stdout.buffer)
     except BrokenPipeError:
-        os._exit(1)  # nobody is left to answer, or to complain to
+        os._exit(1)  # the scan has ended: no process reads an answer or an error

@@ -1,4 +1,4 @@
-"""Some rows matched as a full scan would match them, from what is stored and their texts."""
+"""Match some stored rows from their texts, as a full scan would match them."""
 
 from collections.abc import Collection, Sequence
 from typing import Protocol
@@ -7,25 +7,27 @@ import numpy as np
 
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.candidate_texts import CandidateTexts, Stored
-from db_dedup.engines.embedded.matching import NO_ROW, Matches, Table, match_table
-from db_dedup.engines.embedded.regrouping import Group
-from db_dedup.engines.embedded.rejections import rejected_rows
-from db_dedup.engines.embedded.table_scan import match_rule
+from db_dedup.flow.compare.rows import ComparedRows
+from db_dedup.flow.compare.rule import Rule
+from db_dedup.flow.matching.match import NO_ROW, Matches, match_table
+from db_dedup.flow.matching.regrouping import Group
+from db_dedup.flow.matching.rejections import rejected_rows
 from db_dedup.progress import NullProgress
-from db_dedup.store.neighbours import AnswerRow
+from db_dedup.records.fingerprints import AnswerRow, DigestPair
 from db_dedup.store.pairs import StoredPairs
-from db_dedup.store.verdicts import DigestPair
 
 
-class Head(Stored, Protocol):
-    """A row that is no copy."""
+class StoredCanonicalRow(Stored, Protocol):
+    """A stored canonical row."""
 
     @property
     def fingerprint(self) -> int | None: ...  # noqa: D102
 
 
-def table_of(rows: Sequence[Head], texts: CandidateTexts, rejected: Collection[DigestPair]) -> Table:
-    """The rows as the matching takes them; a stale one is as if it had too little text."""
+def table_of(
+    rows: Sequence[StoredCanonicalRow], texts: CandidateTexts, rejected: Collection[DigestPair]
+) -> ComparedRows:
+    """Return the rows as the matching takes them; a stale row has no fingerprint there."""
     digests = np.frombuffer(b"".join(row.digest for row in rows), np.uint64).reshape(-1, 2)
     places = [texts.place(row.id) if texts.is_needed else 0 for row in rows]
     within: dict[str | None, int] = {}
@@ -33,7 +35,7 @@ def table_of(rows: Sequence[Head], texts: CandidateTexts, rejected: Collection[D
         within.setdefault(texts.within(place), len(within)) if texts.is_needed and place is not None else 0
         for place in places
     ]
-    return Table(
+    return ComparedRows(
         np.array([row.fingerprint or 0 for row in rows], np.uint64),
         np.array(
             [
@@ -42,9 +44,10 @@ def table_of(rows: Sequence[Head], texts: CandidateTexts, rejected: Collection[D
             ],
             np.bool_,
         ),
-        np.zeros((len(rows), 2), np.uint64),  # none of them is a copy of another
+        np.zeros((len(rows), 2), np.uint64),  # canonical rows have different digests: none need be compared
         np.array(agree, np.int32),
         texts.features(),
+        texts.details(),
         np.array([place or 0 for place in places], np.int64),
         texts.sketches(),
         np.array([place or 0 for place in places], np.int64),
@@ -54,24 +57,23 @@ def table_of(rows: Sequence[Head], texts: CandidateTexts, rejected: Collection[D
 
 def match_rows(
     watched: WatchedTable,
-    heads: Sequence[AnswerRow],
+    canonical: Sequence[AnswerRow],
     texts: CandidateTexts,
     rejected: Collection[DigestPair],
 ) -> tuple[list[Group], StoredPairs]:
-    """Groups and pairs of these rows.
+    """Return the groups and the pairs of these rows.
 
     Args:
         watched: the settings.
-        heads: rows that are no copies, in the order they were received.
-        texts: has read them; a stale one is in no pair.
-        rejected: pairs of texts that are no duplicates, whatever the rule says.
+        canonical: canonical rows, in the order they were received.
+        texts: has read the rows; a stale row is in no pair.
+        rejected: pairs of texts that people have labelled as no duplicates.
     """
-    table = table_of(heads, texts, rejected)
-    rule = match_rule(watched.rule, watched.abridge_above)
-    matches = match_table(table, rule, NullProgress())
-    ids = np.array([row.id for row in heads], np.int64)
+    table = table_of(canonical, texts, rejected)
+    matches = match_table(table, Rule(watched.setting), watched.abridge_above, NullProgress())
+    ids = np.array([row.id for row in canonical], np.int64)
     found = matches.pairs
-    pairs = StoredPairs(ids[found.left], ids[found.right], found.distances, found.similarities)
+    pairs = StoredPairs(ids[found.left], ids[found.right], found.distances, found.similarities, found.kinds)
     return _groups(matches, ids.tolist()), pairs
 
 

@@ -1,8 +1,8 @@
 """The duplicate pairs of some rows, with each other and with all that is stored.
 
-The rows that a search proposes are looked at some at a time: their texts are read, compared with those of the
-asked rows that propose them, and forgotten. So the memory depends on how many rows are asked about and on how
-many pairs are confirmed, never on how many rows of the table share a phrase.
+The candidates of a search are compared in parts: their texts are read, compared with the texts of the asked
+rows, and deleted from memory. So the memory depends on the number of asked rows and of confirmed pairs, never
+on how many rows of the table share a phrase.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,32 +14,33 @@ from sqlalchemy import Connection
 
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.candidate_texts import ROWS_A_BATCH, CandidateTexts
-from db_dedup.engines.embedded.meeting import find_meeting
 from db_dedup.engines.embedded.neighbourhood import Neighbourhood
-from db_dedup.flow.candidates import block_values
-from db_dedup.flow.fingerprint_index import FingerprintIndex
+from db_dedup.engines.embedded.sharing import find_sharing_rows
+from db_dedup.flow.candidates.blocks import block_values
+from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
+from db_dedup.flow.compare.kinds import swapped_kinds
+from db_dedup.flow.rows.order import Receipt
+from db_dedup.records.fingerprints import AnswerRow
 from db_dedup.store import neighbours
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.lookup import Asked, find_near
-from db_dedup.store.neighbours import AnswerRow
-from db_dedup.store.ordering import Receipt
 from db_dedup.store.pairs import StoredPairs, concatenate_pairs
 
 _PAIRS_A_PIECE: Final = 2_000_000
 _ASKED_A_SEARCH: Final = 256
 
 Places = Mapping[int, int]
-"""Id of an asked row -> where its sketch stands among the texts."""
+"""Id of an asked row -> position of its sketch among the texts."""
 
 
-class _Proposed(NamedTuple):
-    """p pairs: int64[p] positions of asked rows, int64[p] ids of the rows that are proposed to them."""
+class _Candidates(NamedTuple):
+    """p candidate pairs: int64[p] positions of asked rows, int64[p] ids of their candidates."""
 
     which: NDArray[np.int64]
     ids: NDArray[np.int64]
 
-    def part(self, chosen: slice) -> "_Proposed":
-        return _Proposed(self.which[chosen], self.ids[chosen])
+    def part(self, chosen: slice) -> "_Candidates":
+        return _Candidates(self.which[chosen], self.ids[chosen])
 
 
 class PairSearch:
@@ -54,42 +55,42 @@ class PairSearch:
         texts: CandidateTexts,
     ) -> None:
         self._connection, self._store, self._index, self._texts = connection, store, index, texts
-        self._radius, self._has_bands = watched.rule.radius, watched.rule.bands
+        self._radius, self._has_sketches = watched.rule.radius, watched.rule.sketches
 
     def find(self, asked: Sequence[AnswerRow], places: Places, rows: Neighbourhood) -> StoredPairs:
-        """Every duplicate pair of the asked rows, each once, the asked row first.
+        """Return every duplicate pair of the asked rows, each once, the asked row first.
 
         Args:
-            asked: rows with a fingerprint, no copies, in the order of their ids.
-            places: of those with a sketch.
-            rows: what is loaded; the partners in pairs are loaded as well.
+            asked: canonical rows with a fingerprint, in the order of their ids.
+            places: of the asked rows that have a sketch.
+            rows: the loaded rows; the other rows of the pairs are added to them.
         """
         ids = np.array([row.id for row in asked], np.int64)
         found = []
-        for some in self._proposed(asked, places):
-            which, others = some
-            # Of two asked rows that propose each other one pair is enough.
+        for which, others in self._candidates(asked, places):
+            # Two asked rows are candidates of each other: one pair of the two is enough.
             is_new = (ids[which] != others) & (~np.isin(others, ids) | (ids[which] < others))
-            found.append(self._confirmed(asked, _Proposed(which[is_new], others[is_new]), rows))
+            found.append(self._confirmed(asked, _Candidates(which[is_new], others[is_new]), rows))
         return concatenate_pairs(found)
 
-    # What is proposed
+    # Candidates
 
-    def _proposed(self, asked: Sequence[AnswerRow], places: Places) -> Iterator[_Proposed]:
-        """Pairs, bounded at a time; all of a row that is proposed come together."""
+    def _candidates(self, asked: Sequence[AnswerRow], places: Places) -> Iterator[_Candidates]:
+        """Yield the candidate pairs in parts of bounded size; all pairs of a candidate are in one part."""
         near = self._near(asked)
         order = np.argsort(near.ids, kind="stable")
-        near = _Proposed(near.which[order], near.ids[order])
+        near = _Candidates(near.which[order], near.ids[order])
         first = 0
-        for met in self._met(asked, places):
-            if met.ids.size:
-                last = int(np.searchsorted(near.ids, met.ids.max(), "right"))
-                yield from _pieces(_united(near.part(slice(first, last)), met))
+        for sharing in self._sharing(asked, places):
+            if sharing.ids.size:
+                last = int(np.searchsorted(near.ids, sharing.ids.max(), "right"))
+                yield from _pieces(_united(near.part(slice(first, last)), sharing))
                 first = last
-        yield from _pieces(_united(near.part(slice(first, None)), _Proposed(near.which[:0], near.ids[:0])))
+        none = _Candidates(near.which[:0], near.ids[:0])
+        yield from _pieces(_united(near.part(slice(first, None)), none))
 
-    def _near(self, asked: Sequence[AnswerRow]) -> _Proposed:
-        """By the fingerprints."""
+    def _near(self, asked: Sequence[AnswerRow]) -> _Candidates:
+        """Return the candidates by SimHash blocks."""
         which, ids = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         if self._index is not None:
             values = np.array([row.fingerprint for row in asked], np.uint64)
@@ -105,22 +106,26 @@ class PairSearch:
             found = find_near(self._connection, self._store, looked_up, self._radius)
             which.append(found.which)
             ids.append(found.ids)
-        return _Proposed(np.concatenate(which), np.concatenate(ids))
+        return _Candidates(np.concatenate(which), np.concatenate(ids))
 
-    def _met(self, asked: Sequence[AnswerRow], places: Places) -> Iterator[_Proposed]:
-        """By the sketches."""
-        if not self._has_bands:
+    def _sharing(self, asked: Sequence[AnswerRow], places: Places) -> Iterator[_Candidates]:
+        """Yield the candidates by sketches, in parts, in the order of their ids."""
+        if not self._has_sketches:
             return
         sketched = np.array([i for i, row in enumerate(asked) if row.id in places], np.int64)
         own = np.array([places[asked[i].id] for i in sketched.tolist()], np.int64)
-        for met in find_meeting(self._connection, self._store, self._texts.sketches().take(own)):
-            yield _Proposed(sketched[met.which], met.ids)
+        asked_sketches = self._texts.sketches().take(own)
+        for sharing in find_sharing_rows(self._connection, self._store, asked_sketches):
+            yield _Candidates(sketched[sharing.which], sharing.ids)
 
-    # What is confirmed
+    # Confirmation
 
-    def _confirmed(self, asked: Sequence[AnswerRow], proposed: _Proposed, rows: Neighbourhood) -> StoredPairs:
-        chosen, which = np.unique(proposed.which, return_inverse=True)
-        ids, others = np.unique(proposed.ids, return_inverse=True)
+    def _confirmed(
+        self, asked: Sequence[AnswerRow], candidates: _Candidates, rows: Neighbourhood
+    ) -> StoredPairs:
+        """Return the candidate pairs that are duplicates."""
+        chosen, which = np.unique(candidates.which, return_inverse=True)
+        ids, others = np.unique(candidates.ids, return_inverse=True)
         ours = [asked[i] for i in chosen.tolist()]
         stored = {i: rows[i] for i in ids.tolist() if i in rows}
         missing = [i for i in ids.tolist() if i not in stored]
@@ -129,20 +134,20 @@ class PairSearch:
         self._texts.read(self._connection, ours)
         with self._texts.for_a_while():
             self._texts.read(self._connection, theirs)
-            is_duplicate, scores = self._texts.confirm(
+            is_duplicate, scores, kinds = self._texts.confirm(
                 self._texts.places(row.id for row in ours)[which],
                 self._texts.places(ids.tolist())[others],
             )
         values, other_values = _fingerprints(ours), _fingerprints(theirs)
         distances = np.bitwise_count(values[which] ^ other_values[others]).astype(np.int16)
         own_ids = np.array([row.id for row in ours], np.int64)
-        found = StoredPairs(own_ids[which], proposed.ids, distances, scores).only(is_duplicate)
+        found = StoredPairs(own_ids[which], candidates.ids, distances, scores, kinds).only(is_duplicate)
         rows.load(stored[i] for i in np.unique(found.id_b).tolist())
         return found
 
 
 def oriented(pairs: StoredPairs, received: Callable[[int], Receipt]) -> StoredPairs:
-    """The same pairs, in each the row first that was received first."""
+    """Return the same pairs, each with the row first that was received first."""
     ids, places = np.unique(np.concatenate([pairs.id_a, pairs.id_b]), return_inverse=True)
     ranks = np.empty(ids.size, np.int64)
     ranks[sorted(range(ids.size), key=lambda place: received(int(ids[place])))] = np.arange(ids.size)
@@ -153,6 +158,7 @@ def oriented(pairs: StoredPairs, received: Callable[[int], Receipt]) -> StoredPa
         np.where(swapped, pairs.id_a, pairs.id_b),
         pairs.distances,
         pairs.similarities,
+        np.where(swapped, swapped_kinds(pairs.kinds), pairs.kinds),
     )
 
 
@@ -160,23 +166,27 @@ def _fingerprints(rows: Sequence[AnswerRow]) -> NDArray[np.uint64]:
     return np.array([row.fingerprint or 0 for row in rows], np.uint64)
 
 
-def _united(one: _Proposed, other: _Proposed) -> _Proposed:
-    """The pairs of both, each once, by the ids of the proposed rows."""
+def _united(one: _Candidates, other: _Candidates) -> _Candidates:
+    """Return the pairs of both, each once, sorted by the ids of the candidates."""
     which, ids = np.concatenate([one.which, other.which]), np.concatenate([one.ids, other.ids])
     order = np.lexsort((which, ids))
     which, ids = which[order], ids[order]
     is_new = np.ones(ids.size, np.bool_)
     is_new[1:] = (ids[1:] != ids[:-1]) | (which[1:] != which[:-1])
-    return _Proposed(which[is_new], ids[is_new])
+    return _Candidates(which[is_new], ids[is_new])
 
 
-def _pieces(proposed: _Proposed) -> Iterator[_Proposed]:
-    """So many proposed rows, and so many pairs, at a time; the pairs are sorted by the rows."""
-    starts = np.flatnonzero(np.diff(proposed.ids, prepend=-1))
+def _pieces(candidates: _Candidates) -> Iterator[_Candidates]:
+    """Yield the pairs in pieces of at most `ROWS_A_BATCH` candidates and about `_PAIRS_A_PIECE` pairs.
+
+    Args:
+        candidates: sorted by their ids.
+    """
+    starts = np.flatnonzero(np.diff(candidates.ids, prepend=-1))
     first = 0
     while first < starts.size:
         within = np.searchsorted(starts, starts[first] + _PAIRS_A_PIECE, "right") - 1
         last = min(first + ROWS_A_BATCH, max(int(within), first + 1))
         end = int(starts[last]) if last < starts.size else None
-        yield proposed.part(slice(int(starts[first]), end))
+        yield candidates.part(slice(int(starts[first]), end))
         first = last

@@ -1,21 +1,21 @@
-"""Rows whose changes still wait in the queue, judged by their texts as they are now."""
+"""Rows whose changes are still in the queue, compared by their present texts."""
 
 from collections import defaultdict
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from math import isnan
 
 import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.config import WatchedTable
-from db_dedup.engines.embedded.table_scan import MEASURE_OF
-from db_dedup.engines.fingerprinter import FingerprintedRows
-from db_dedup.engines.row_texts import NOTHING_TO_SAY
-from db_dedup.flow.features import concatenate_features
-from db_dedup.flow.similarity import similarities
-from db_dedup.flow.sketches import meetings
+from db_dedup.flow.compare.rule import Rule
+from db_dedup.flow.matching.match import Pairs, pairs_between
+from db_dedup.flow.pipeline import FingerprintedRows, joined_rows
+from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
 from db_dedup.records import Match, SourceRow
-from db_dedup.store.verdicts import DigestPair, digest_pair
+from db_dedup.records.fingerprints import DigestPair, digest_pair
+from db_dedup.records.kinds import PairKind
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,9 @@ class Queued:
 
     Attributes:
         row_keys: of all of them.
-        rows: those that are there.
-        done: what the flow knows of these; a row that is as it is stored is known, and found there.
+        rows: those of them that are in the table.
+        done: what was computed of `rows`. A row that has not changed since it was stored is known; the search
+            of stored rows finds it.
     """
 
     row_keys: frozenset[str]
@@ -34,7 +35,7 @@ class Queued:
 
     @property
     def passed_over(self) -> frozenset[str]:
-        """Row keys of those that are gone, or are not as they are stored."""
+        """Row keys of rows that are gone or differ from what is stored of them."""
         known = {row.row_key for row, known in zip(self.rows, self.done.is_known, strict=True) if known}
         return self.row_keys - known
 
@@ -44,74 +45,51 @@ class Queued:
         rows: Sequence[SourceRow],
         done: FingerprintedRows,
         rejected: Container[DigestPair],
+        own_keys: Sequence[str | None],
     ) -> list[list[Match]]:
-        """For each of n other rows those of these that are not as they are stored which it duplicates.
+        """Return for each of n other rows its duplicates among the changed rows of the queue.
 
         Args:
             watched: the rule.
             rows: n rows.
-            done: what the flow knows of them.
-            rejected: digests of two texts that are said to be no duplicates.
+            done: what was computed of them.
+            rejected: pairs of texts that people have labelled as no duplicates.
+            own_keys: the row keys of the n rows; None for one that is not known.
         """
         found: list[list[Match]] = [[] for _ in rows]
         changed = np.flatnonzero(~self.done.is_known)
-        left, right = self._proposed(watched, done, changed)
-        scores = pair_similarities(MEASURE_OF[watched.rule.similarity], done, self.done, left, right)
-        for one, i, score in zip(left.tolist(), right.tolist(), scores, strict=True):
-            ours, theirs = done.digests[one], self.done.digests[i]
-            is_similar = score is None or score >= watched.rule.threshold
-            is_pair = is_similar and self.rows[i].within == rows[one].within
-            if ours != theirs and is_pair and digest_pair(ours, theirs) not in rejected:
-                distance = (int(done.fingerprints[one]) ^ int(self.done.fingerprints[i])).bit_count()
-                found[one].append(Match(self.rows[i].row_key, distance, score, None))
+        pairs = self._pairs(watched, rows, done, changed)
+        columns = (pairs.left, pairs.right, pairs.distances, pairs.similarities, pairs.kinds)
+        for one, i, distance, score, packed in zip(*(column.tolist() for column in columns), strict=True):
+            queued = i - len(rows)
+            ours, theirs = done.digests[one], self.done.digests[queued]
+            if ours != theirs and digest_pair(ours, theirs) not in rejected:
+                similarity, row_key = None if isnan(score) else score, self.rows[queued].row_key
+                kind = PairKind.of(packed)
+                part = kind.part_of(own_keys[one], row_key)
+                found[one].append(
+                    Match(row_key, distance, similarity, None, kind.kind, part, kind.other_place)
+                )
         equal: dict[bytes, list[Match]] = defaultdict(list)
         for i in changed.tolist():
-            equal[self.done.digests[i]].append(Match(self.rows[i].row_key, 0, 1.0, None))
+            equal[self.done.digests[i]].append(Match(self.rows[i].row_key, 0, 1.0, None, "copy", None, False))
         for matches, digest in zip(found, done.digests, strict=True):
-            if digest != NOTHING_TO_SAY:
+            if digest != NO_FEATURES_DIGEST:
                 matches.extend(equal.get(digest, ()))
         return found
 
-    def _proposed(
-        self, watched: WatchedTable, done: FingerprintedRows, changed: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """(int32[p] places of other rows, int32[p] places of these): pairs to confirm, each once."""
-        theirs = changed[self.done.has_fingerprint[changed]]
+    def _pairs(
+        self,
+        watched: WatchedTable,
+        rows: Sequence[SourceRow],
+        done: FingerprintedRows,
+        changed: NDArray[np.int64],
+    ) -> Pairs:
+        """Return the duplicate pairs of n other rows (left) and the changed rows of the queue (right).
+
+        Numbers below n are those of the other rows; n plus a position is a row of the queue.
+        """
+        both = joined_rows([done, self.done]).compared([row.within for row in [*rows, *self.rows]])
         ours = np.flatnonzero(done.has_fingerprint)
-        is_proposed = np.zeros((ours.size, theirs.size), np.bool_)
-        for place, one in enumerate(ours.tolist()):
-            distances = np.bitwise_count(self.done.fingerprints[theirs] ^ done.fingerprints[one])
-            is_proposed[place] = distances <= watched.rule.radius
-        if watched.rule.bands:
-            sketches = self.done.sketches.take(theirs)
-            of_rows = np.repeat(np.arange(theirs.size), sketches.counts)
-            asked = done.sketches.take(ours)
-            is_proposed[meetings(asked, sketches.values, of_rows, sketches.counts)] = True
-        left, right = np.nonzero(is_proposed)
-        return ours[left].astype(np.int32), theirs[right].astype(np.int32)
-
-
-def pair_similarities(
-    measure: str | None,
-    ours: FingerprintedRows,
-    theirs: FingerprintedRows,
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-) -> Sequence[float | None]:
-    """How similar the rows of p pairs are; None where that is not asked for.
-
-    Args:
-        measure: of similarity.
-        ours: rows.
-        theirs: other rows.
-        left: int32[p], places among ours.
-        right: int32[p], places among theirs.
-    """
-    if measure is None or not left.size:
-        return [None] * left.size
-    features = concatenate_features([ours.features, theirs.features])
-    offset = np.int32(len(ours.digests))
-    found: list[float | None] = similarities(
-        measure, features.starts, features.hashes, features.weights, left, right + offset
-    ).tolist()
-    return found
+        theirs = changed[self.done.has_fingerprint[changed]] + len(rows)
+        return pairs_between(both, Rule(watched.setting), ours.astype(np.int32), theirs.astype(np.int32))

@@ -1,85 +1,55 @@
 """A full scan of one table up to its answer: rows -> fingerprints -> matches in memory.
 
-What the matching needs of each row (some thirty bytes and its features) stays here; where fingerprints go is
-the caller's affair. Rows are then numbered in the order they were received, so that every engine and every
+The scan keeps what the matching needs of each row: some thirty bytes and its features. The caller stores the
+fingerprints. At the end the rows are numbered in the order they were received, so that every engine and every
 database gives the same representatives.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.config import Rule, WatchedTable
+from db_dedup.config import WatchedTable
+from db_dedup.engines.base import ReadRows
+from db_dedup.engines.embedded.answer import EmbeddedAnswer
 from db_dedup.engines.embedded.fingerprint_process import FingerprintProcess
-from db_dedup.engines.embedded.matching import (
+from db_dedup.flow.candidates.sketches import Sketches
+from db_dedup.flow.compare.rows import ComparedRows
+from db_dedup.flow.compare.rule import Rule
+from db_dedup.flow.features.counting import NO_FEATURES
+from db_dedup.flow.features.details import NO_DETAILS
+from db_dedup.flow.matching.match import (
     NO_ROW,
-    Matches,
-    MatchRule,
-    Table,
-    find_copies,
+    find_exact_duplicates,
     match_table,
     rows_with_candidates,
 )
-from db_dedup.engines.embedded.rejections import rejected_rows
-from db_dedup.engines.embedded.spool import FeatureSpool
-from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter, row_fingerprints
-from db_dedup.flow.features import NO_FEATURES
-from db_dedup.flow.sketches import Sketches
+from db_dedup.flow.matching.rejections import rejected_rows
+from db_dedup.flow.matching.spool import FeatureSpool
+from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter, row_fingerprints
+from db_dedup.flow.rows.keys import refuse_repeated
+from db_dedup.flow.rows.order import typed_key
 from db_dedup.progress import Progress
 from db_dedup.records import Family, SourceRow
-from db_dedup.store.fingerprints import RowFingerprint, StoredFingerprint
-from db_dedup.store.ordering import typed_key
-from db_dedup.store.read_size import ReadSize, length_of
-from db_dedup.store.source import refuse_repeated
-from db_dedup.store.verdicts import DigestPair
+from db_dedup.records.fingerprints import DigestPair, RowFingerprint, StoredFingerprint
+from db_dedup.records.read_size import ReadSize, length_of
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 _NO_PLACE = -1
 
-ReadRows = Callable[[Sequence[str]], Iterable[SourceRow]]
-"""Reads the rows of these keys as they are now."""
-
-MEASURE_OF = {
-    "none": None,
-    "word_jaccard": "jaccard",
-    "char_jaccard": "jaccard",
-    "char_overlap": "guarded_overlap",
-    "overlap": "overlap",
-    "cosine": "cosine",
-}
-"""The similarity a table asks for -> the measure on its features."""
-
-
-def match_rule(rule: Rule, abridge_above: int) -> MatchRule:
-    """The rule in the matching's terms."""
-    return MatchRule(rule.radius, MEASURE_OF[rule.similarity], rule.threshold, abridge_above)
-
-
-@dataclass(frozen=True)
-class ScannedTable:
-    """The answer of a scan for n rows, numbered in the order they were received.
-
-    Attributes:
-        row_keys: n row keys.
-        order_values: n sortable values of the order column.
-        table: what the matching knew of the rows.
-        matches: what it found.
-    """
-
-    row_keys: list[str]
-    order_values: list[str | None]
-    table: Table
-    matches: Matches
-
 
 @dataclass
 class _Rows:
-    """What is kept of each row, in reading order; `places` tell where its features stand, and `sketch_places`
-    its sketch, -1 for nowhere."""
+    """What is kept of each row, in reading order.
+
+    Attributes:
+        places: the positions of the features in the spool, -1 for a row without.
+        sketch_places: the positions of the sketches, -1 for a row without.
+    """
 
     row_keys: list[str] = field(default_factory=list)
     order_values: list[str | None] = field(default_factory=list)
@@ -91,11 +61,12 @@ class _Rows:
     sketch_places: list[NDArray[np.int64]] = field(default_factory=list)
 
 
-class TableScan:
+class EmbeddedScan:
     """Collects the rows of one table, then matches them.
 
     Attributes:
-        reread: rows that had changed when their text was read a second time.
+        reread: rows that had changed when their text was read again.
+        framed_count: rows that were added whose frame was left out.
     """
 
     def __init__(
@@ -106,6 +77,7 @@ class TableScan:
         fingerprinter: Fingerprinter | FingerprintProcess,
     ) -> None:
         self._watched = watched
+        self._rule = Rule(watched.setting)
         self._key_families = key_families
         self._fingerprinter = fingerprinter
         self._spool = spool
@@ -113,15 +85,16 @@ class TableScan:
         self._read_size = ReadSize()
         self._within_numbers: dict[str | None, int] = {}
         self.reread: list[RowFingerprint] = []
+        self.framed_count = 0
 
     @property
     def row_count(self) -> int:
-        """How many rows have come so far."""
+        """How many rows have been added so far."""
         return len(self._rows.row_keys)
 
     @property
     def segmented_count(self) -> int:
-        """How many texts were segmented so far, the second reading included."""
+        """How many texts have been segmented so far, including those that were read again."""
         return self._spool.row_count
 
     def add_page(
@@ -135,9 +108,9 @@ class TableScan:
 
         Args:
             page: the rows.
-            stored: what is stored of them under the same recipe; a row whose digest is still the stored one
+            stored: what is stored of them under the same recipe. A row whose digest is still the stored one
                 is not segmented.
-            with_sketches: give the rows with their sketches; of equal ones the first alone.
+            with_sketches: return the rows with their sketches; among exact duplicates only the first has one.
         """
         before = [stored.get(row.row_key) for row in page] if stored else []
         done = self._fingerprinter.fingerprint(
@@ -145,24 +118,22 @@ class TableScan:
             [row.within for row in page],
             [old and old.digest for old in before] if stored else None,
         )
-        for i in np.flatnonzero(done.is_known).tolist():
-            old = before[i]
-            if old is not None and old.fingerprint is not None:
-                done.fingerprints[i], done.has_fingerprint[i] = old.fingerprint, True
+        done.take_stored(before)
+        self.framed_count += int(np.count_nonzero(done.framed))
         self._keep(page, done)
         self._rows.sketch_places.append(self._spooled_sketches(done, before))
         rows = row_fingerprints(page, done)
-        return _with_sketches(rows, done, before) if with_sketches and self._watched.rule.bands else rows
+        return _with_sketches(rows, done, before) if with_sketches and self._watched.rule.sketches else rows
 
     def match(
         self, progress: Progress, read_rows: ReadRows, rejected: Collection[DigestPair] = ()
-    ) -> ScannedTable:
+    ) -> EmbeddedAnswer:
         """Number the rows in the order they were received and find all duplicates.
 
         Args:
-            progress: told how far it is.
-            read_rows: reads once more the rows that were not segmented and turn out to have a candidate.
-            rejected: pairs of texts that are no duplicates, whatever the rule says.
+            progress: gets the state of the work.
+            read_rows: reads again the rows that were not segmented and have a candidate.
+            rejected: pairs of texts that people have labelled as no duplicates.
 
         Raises:
             RowKeyError: two rows have the same key.
@@ -171,11 +142,16 @@ class TableScan:
         rows = _Joined.of(self._rows)
         self._complete(rows, progress, read_rows)
         table, order = self._table(rows)
-        apart = rejected_rows(table.digests, rejected)
-        table = replace(table, features=self._spool.all_features(), rejected=apart)
-        matches = match_table(table, match_rule(self._watched.rule, self._watched.abridge_above), progress)
+        rejected_pairs = rejected_rows(table.digests, rejected)
+        table = replace(
+            table,
+            features=self._spool.all_features(),
+            details=self._spool.all_details(),
+            rejected=rejected_pairs,
+        )
+        matches = match_table(table, self._rule, self._watched.abridge_above, progress)
         numbers = order.tolist()
-        return ScannedTable(
+        return EmbeddedAnswer(
             [rows.row_keys[i] for i in numbers], [rows.order_values[i] for i in numbers], table, matches
         )
 
@@ -190,19 +166,19 @@ class TableScan:
         rows.places.append(self._spooled(done))
 
     def _spooled(self, done: FingerprintedRows) -> NDArray[np.int64]:
-        """Keep the features of the rows that have some; int64[n], the place of each."""
+        """Write the features of new rows to the spool; return int64[n], the position of each row's."""
         places = np.full(len(done.digests), _NO_PLACE, np.int64)
         is_new = ~done.is_known
         places[is_new] = self._spool.row_count + np.arange(np.count_nonzero(is_new))
-        self._spool.add(done.features, is_new)
+        self._spool.add(done.features, done.details, is_new)
         return places
 
     def _spooled_sketches(
         self, done: FingerprintedRows, before: Sequence[StoredFingerprint | None] = ()
     ) -> NDArray[np.int64]:
-        """Keep the sketches of the rows that have one, computed or stored; int64[n], the place of each."""
+        """Write the computed and the stored sketches to the spool; return int64[n], the position of each."""
         places = np.full(len(done.digests), _NO_PLACE, np.int64)
-        if not self._watched.rule.bands:
+        if not self._watched.rule.sketches:
             return places
         is_new = ~done.is_known
         places[is_new] = self._spool.add_sketches(done.sketches.take(np.flatnonzero(is_new)))
@@ -212,15 +188,16 @@ class TableScan:
             places[[i for i, _ in stored]] = self._spool.add_sketches(sketches)
         return places
 
-    def _table(self, rows: "_Joined") -> tuple[Table, NDArray[np.int64]]:
+    def _table(self, rows: "_Joined") -> tuple[ComparedRows, NDArray[np.int64]]:
         order = self._receipt_order(rows)
         order = order[~rows.is_gone[order]]
-        table = Table(
+        table = ComparedRows(
             rows.fingerprints[order],
             rows.has_fingerprint[order],
             rows.digests[order],
             rows.within[order],
             NO_FEATURES,
+            NO_DETAILS,
             rows.places[order],
             self._spool.all_sketches(),
             rows.sketch_places[order],
@@ -228,11 +205,14 @@ class TableScan:
         return table, order
 
     def _complete(self, rows: "_Joined", progress: Progress, read: ReadRows) -> None:
-        """Read and segment once more the rows that were not, and turn out to need sketches or features. One
-        that has changed since may have other candidates: then look again."""
+        """Read and segment the rows that were not segmented and need a sketch or features.
+
+        A row that has changed since it was first read may have other candidates, so the search is repeated
+        until no row has changed.
+        """
         while True:
             table, order = self._table(rows)
-            self._hand_on_sketches(rows, table, order)
+            self._move_sketches(rows, table, order)
             table = replace(table, sketch_places=rows.sketch_places[order])
             unsketched = self._unsketched(table)
             if np.any(unsketched):
@@ -242,25 +222,25 @@ class TableScan:
             if not np.any(unread) or not self._read_again(rows, order[unread].tolist(), progress, read):
                 return
 
-    def _hand_on_sketches(self, rows: "_Joined", table: Table, order: NDArray[np.int64]) -> None:
-        """Where another row is the first of its class by now, it gets the sketch of the one that was."""
-        copy_of = find_copies(table.digests)
-        former = np.flatnonzero((copy_of != NO_ROW) & (table.sketch_places != _NO_PLACE))
-        heirs = former[table.sketch_places[copy_of[former]] == _NO_PLACE]
-        rows.sketch_places[order[copy_of[heirs]]] = table.sketch_places[heirs]
+    def _move_sketches(self, rows: "_Joined", table: ComparedRows, order: NDArray[np.int64]) -> None:
+        """Give each canonical row without a sketch the sketch of one of its exact duplicates."""
+        copy_of = find_exact_duplicates(table.digests)
+        sketched = np.flatnonzero((copy_of != NO_ROW) & (table.sketch_places != _NO_PLACE))
+        givers = sketched[table.sketch_places[copy_of[sketched]] == _NO_PLACE]
+        rows.sketch_places[order[copy_of[givers]]] = table.sketch_places[givers]
 
-    def _unsketched(self, table: Table) -> NDArray[np.bool_]:
-        """bool[n]: rows that take part in pairs and have no sketch yet."""
-        if not self._watched.rule.bands:
+    def _unsketched(self, table: ComparedRows) -> NDArray[np.bool_]:
+        """Return bool[n]: the canonical rows that have a fingerprint and no sketch yet."""
+        if not self._watched.rule.sketches:
             return np.zeros(table.fingerprints.size, np.bool_)
-        is_head = (find_copies(table.digests) == NO_ROW) & table.has_fingerprint
-        lacking: NDArray[np.bool_] = is_head & (table.sketch_places == _NO_PLACE)
-        return lacking
+        is_canonical = (find_exact_duplicates(table.digests) == NO_ROW) & table.has_fingerprint
+        unsketched: NDArray[np.bool_] = is_canonical & (table.sketch_places == _NO_PLACE)
+        return unsketched
 
-    def _unread_candidates(self, table: Table, progress: Progress) -> NDArray[np.bool_]:
-        """bool[n]: rows that have a candidate, and no features yet."""
+    def _unread_candidates(self, table: ComparedRows, progress: Progress) -> NDArray[np.bool_]:
+        """Return bool[n]: the rows that have a candidate and no features yet."""
         is_unread: NDArray[np.bool_] = table.places == _NO_PLACE
-        if MEASURE_OF[self._watched.rule.similarity] is None or not np.any(is_unread):
+        if self._rule.measure is None or not np.any(is_unread):
             return np.zeros(is_unread.size, np.bool_)
         is_unread &= rows_with_candidates(table, self._watched.rule.radius, progress)
         return is_unread
@@ -268,7 +248,7 @@ class TableScan:
     def _read_again(
         self, rows: "_Joined", numbers: Sequence[int], progress: Progress, read: ReadRows
     ) -> bool:
-        """Give these rows their features and sketches; True where one of them has changed or is gone."""
+        """Read the features and sketches of these rows; return whether a row has changed or is gone."""
         progress.start("texts of candidates", len(numbers))
         has_changed = False
         for batch in self._read_size.batches(numbers):
@@ -294,7 +274,7 @@ class TableScan:
                 done.has_fingerprint[place] = rows.has_fingerprint[i]
         rows.places[found] = self._spooled(done)
         rows.sketch_places[found] = self._spooled_sketches(done)
-        # Each of these rows was found by its own key when its page was read: by now it is gone.
+        # The keys that are left were read with their page: these rows have been deleted since.
         rows.is_gone[list(number_of.values())] = True
         has_changed = bool(number_of)
         for i, row, new in zip(found, page, row_fingerprints(page, done), strict=True):
@@ -305,11 +285,11 @@ class TableScan:
         return has_changed
 
     def _within_number(self, within: str | None) -> int:
-        """Equal numbers for rows that agree; without `within` columns all do."""
+        """Return the number of a `within` text; rows that agree have equal numbers."""
         return self._within_numbers.setdefault(within, len(self._within_numbers))
 
     def _receipt_order(self, rows: "_Joined") -> NDArray[np.int64]:
-        """By the order column, NULL last, then by typed key."""
+        """Return int64[n]: the rows sorted by the order column, NULL last, then by typed key."""
         keys = [typed_key(key, self._key_families) for key in rows.row_keys]
         values = [(value is None, value or "") for value in rows.order_values]
         by_key = sorted(range(len(keys)), key=keys.__getitem__)
@@ -319,7 +299,7 @@ class TableScan:
 
 @dataclass(frozen=True)
 class _Joined:
-    """The rows of all pages, in reading order; what was read again is put in its place."""
+    """The rows of all pages, in reading order; a row that was read again is replaced."""
 
     row_keys: list[str]
     order_values: list[str | None]

@@ -7,13 +7,14 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from db_dedup import Deduplicator
-from db_dedup.engines.row_texts import NOTHING_TO_SAY
 from db_dedup.errors import DedupError
-from db_dedup.jobs.verdicts import digests_of
+from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
+from db_dedup.jobs.review.labels import digests_of
 from db_dedup.records import PairLabel
+from db_dedup.records.fingerprints import DigestPair, digest_pair
 from db_dedup.store.inspection import inspect_table
+from db_dedup.store.labels import read_rejected
 from db_dedup.store.source import Source
-from db_dedup.store.verdicts import DigestPair, digest_pair, read_rejected
 from tests.worker.history.writers import Writers
 from tests.worker.watched import Watched
 
@@ -40,7 +41,7 @@ class Labels:
         a, b = self._watched.row_key(row), self._watched.row_key(other)
         if a is None or b is None or a == b:
             return
-        verdicts = Deduplicator(self._watched.dedup.database, self._watched.letters.name).verdicts()
+        verdicts = Deduplicator(self._watched.dedup.database, self._watched.letters.name).labels()
         self._last = None
         # Also a transaction that ends meanwhile, by what interrupts this.
         was_being_written = self._writers.is_being_written(row, other)
@@ -81,5 +82,5 @@ class Labels:
         watched = self._watched.read_stored(connection).watched
         source = Source(database.dialect, inspect_table(connection, self._watched.letters.name), watched)
         digests = digests_of(watched, list(source.read_rows(connection, said.row_keys)))
-        found = {digests.get(row_key, NOTHING_TO_SAY) for row_key in said.row_keys}
-        return None if len(found) < 2 or NOTHING_TO_SAY in found else digest_pair(*found)
+        found = {digests.get(row_key, NO_FEATURES_DIGEST) for row_key in said.row_keys}
+        return None if len(found) < 2 or NO_FEATURES_DIGEST in found else digest_pair(*found)

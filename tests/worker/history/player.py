@@ -23,7 +23,7 @@ from tests.worker.watched import Watched
 
 _ROUNDS: Final = 300
 """More turns than the workers need to handle all that a history queues."""
-_COMMAND: Final = re.compile(r"`db-dedup (attach|scan --afresh|scan)\b")
+_COMMAND: Final = re.compile(r"`db-dedup (attach|scan --rebuild|scan)\b")
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class History:
             if command == "attach":
                 self._as_stored().attach()
             else:
-                self._as_stored().scan(afresh="--afresh" in command)
+                self._as_stored().scan(rebuild="--rebuild" in command)
 
     # Steps
 
@@ -139,10 +139,10 @@ class History:
     def _scan(self, step: Step) -> None:
         if self._must_wait():
             return
-        afresh, interruption = step.value
+        rebuild, interruption = step.value
         self._is_changed |= interruption is not None
         with self._interrupted(interruption):
-            self._settings.scan(afresh)
+            self._settings.scan(rebuild)
 
     def _switch(self, step: Step) -> None:
         """Scan by other settings. A transaction that stays open meanwhile keeps the triggers as they are."""

@@ -15,7 +15,7 @@ from db_dedup import Text, Value
 from tests.worker.keys import ROWS
 
 KEYS = range(ROWS)
-WORDS = [f"word{i}" for i in range(8)]
+WORDS = [*(f"word{i}" for i in range(6)), "岳麓小区", "雨花小区"]
 BASES = tuple(
     sentence.split()
     for sentence in (
@@ -25,14 +25,20 @@ BASES = tuple(
     )
 )
 
+OPENING = "to the office of the town about the matter of the day"
+CLOSING = "with kind regards from all of your citizens"
+"""A frame around some bodies."""
+
 RECIPES: Sequence[Mapping[str, Any]] = (
-    {"threshold": 0.3, "similarity": "char_jaccard", "bands": True},
-    {"radius": 7, "bands": False},
+    {"threshold": 0.3, "similarity": "char_jaccard", "sketches": True},
+    {"radius": 7, "sketches": False},
     {"columns": {"body": Text(), "region": Value()}},
     {"within": "region"},
-    {"preset": "strict", "similarity": None, "threshold": None, "radius": None, "bands": None},
+    {"preset": "strict", "similarity": None, "threshold": None, "radius": None, "sketches": None},
     {"where": "received IS NOT NULL"},
+    {"frames": False},
     {"order": None, "columns": {"body": Text(weight=2)}},
+    {"similarity": "word_jaccard", "threshold": 0.3, "exclude_kinds": ("contained", "partial")},
 )
 """Settings that a history may switch to, in place of those that the table had at first."""
 
@@ -77,21 +83,29 @@ def _body(base: int, edits: list[tuple[int, str]], form: str) -> str | None:
     words = list(BASES[base])
     for place, word in edits:
         words[place] = word
+    body: str | None = " ".join(words)
     match form:
         case "nothing":
-            return None
+            body = None
         case "short":
             return " ".join(words[:2])
+        case "longer":
+            return " ".join([*words, *BASES[(base + 1) % len(BASES)]])
         case "turned":
-            return " ".join(reversed(words))
+            body = " ".join(reversed(words))
         case "loud":
-            return " ".join(words).upper() + "  "
-    return " ".join(words)
+            body = " ".join(words).upper() + "  "
+        case "framed":
+            body = f"{OPENING} {body} {CLOSING}"
+        case "framed, short":
+            body = f"{OPENING} {' '.join(words[:2])} {CLOSING}"
+    return body
 
 
 _edit = st.tuples(st.integers(0, 8), st.sampled_from(WORDS))
 edits = st.lists(_edit, max_size=1) | st.lists(_edit, max_size=3)
-forms = st.sampled_from(["plain", "plain", "plain", "turned", "loud", "short", "nothing"])
+_FRAMED = ("framed", "framed", "framed", "framed, short")
+forms = st.sampled_from(["plain", "plain", "plain", "turned", "longer", "loud", "short", "nothing", *_FRAMED])
 bodies = st.builds(_body, st.sampled_from([0, 0, 1, 2]), edits, forms)
 regions = st.sampled_from(["A", "A", "B", "C"])
 moments = st.sampled_from([None, 1, 2, 3])
@@ -109,7 +123,7 @@ def _interrupted(last: int, *steps: st.SearchStrategy[Step]) -> st.SearchStrateg
     return st.builds(Interruption, st.integers(1, last), st.one_of(*steps))
 
 
-_LABEL, _BATCH, _SCAN = 20, 30, 110
+_LABEL, _BATCH, _SCAN = 20, 30, 130
 """About so many statements a label, a batch and a scan have at most."""
 
 _commit = _step("commit")

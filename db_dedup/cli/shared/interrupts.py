@@ -1,0 +1,126 @@
+"""What SIGINT (Ctrl-C), SIGTERM and SIGHUP (a closed terminal) do to a command.
+
+While the command loads, they end the process at once. While it runs, they raise KeyboardInterrupt, so that a
+scan can release its table. While it exits, they end the process without a message. A command that finishes
+its work first handles the signals itself (`stop_event`).
+"""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any, Final, NoReturn
+
+SIGNALS: Final = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+NOTHING_WRITTEN: Final = "nothing was written"
+_SIGNALLED: Final = 128
+"""What a shell adds to a signal's number to make an exit code of it."""
+_AGAIN_SECONDS: Final = 0.05
+
+Handler = Callable[[int, FrameType | None], Any] | signal.Handlers
+
+
+class Interrupted(KeyboardInterrupt):
+    """This process received a signal to stop."""
+
+    def __init__(self, number: signal.Signals) -> None:
+        super().__init__(number.name)
+        self.number = number
+
+
+class _State:
+    """Which signal this process has received, and whether a line has reported it."""
+
+    received: signal.Signals | None = None
+    is_reported = False
+
+
+def answer_with(handler: Handler) -> None:
+    """Let the signals do this from now on. One that is ignored stays so, as under `nohup`."""
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)
+
+
+def leave_at_once(number: int, _: FrameType | None) -> NoReturn:
+    """End the process: nothing has been done yet. An import could catch an exception raised in it."""
+    with suppress(OSError):
+        os.write(2, b"stopped\n")
+    os._exit(_SIGNALLED + number)
+
+
+def interrupt(number: int, _: FrameType | None) -> NoReturn:
+    """Raise KeyboardInterrupt in the main thread."""
+    _State.received = signal.Signals(number)
+    raise Interrupted(_State.received)
+
+
+def leave(run: Callable[[], None]) -> NoReturn:
+    """Run something and end the process, with one line if a signal stopped it."""
+    sys.unraisablehook = _interrupt_again
+    code: Any = 0
+    try:
+        run()
+    except SystemExit as error:
+        code = error.code
+    except KeyboardInterrupt:
+        code = _SIGNALLED + signal.SIGINT
+    answer_with(signal.SIG_DFL)
+    if _State.received is not None:
+        code = _SIGNALLED + _State.received
+        if not _State.is_reported:
+            report_stop()
+    sys.exit(code)
+
+
+def report_stop(consequence: str = "") -> None:
+    """Write one line: the command was stopped, and what that means."""
+    _State.is_reported = True
+    with suppress(OSError):  # the terminal may be gone
+        sys.stderr.write(f"stopped: {consequence}\n" if consequence else "stopped\n")
+        sys.stderr.flush()
+
+
+@contextmanager
+def report_when_stopped(consequence: str) -> Iterator[None]:
+    """Report what an interruption of the block means."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        report_stop(consequence)
+        raise
+
+
+@contextmanager
+def stop_event() -> Iterator[threading.Event]:
+    """An event that the signals set until the block ends, for a command that finishes its work first."""
+    stop = threading.Event()
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    answer_with(lambda *_: stop.set())
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
+    """A signal that arrived while some object was deleted was lost with what it raised there: raise it once
+    more, as soon as this is over."""
+    error = unraisable.exc_value
+    if isinstance(error, Interrupted):
+        threading.Timer(_AGAIN_SECONDS, _send_to_ourselves, [error.number]).start()
+    else:
+        sys.__unraisablehook__(unraisable)
+
+
+def _send_to_ourselves(number: int) -> None:
+    if sys.platform == "win32":  # there os.kill would end the process at once
+        signal.raise_signal(number)
+    else:
+        os.kill(os.getpid(), number)  # also interrupts a system call for which the main thread waits

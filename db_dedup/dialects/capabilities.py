@@ -1,0 +1,73 @@
+"""How databases differ where the difference is plain data, which code and tests read."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What differs between databases and is plain data.
+
+    Attributes:
+        has_schemas: our tables live in a schema of their own rather than behind a prefix.
+        max_name_length: of a table, view or trigger; None where nothing limits it.
+        name_limit_counts_bytes: that limit counts UTF-8 bytes rather than characters.
+        snapshot_beside_writes: a long read and our own writes go on at the same time.
+        hamming_in_sql: the database can count the bits in which two fingerprints differ.
+        one_writer: while we write, nobody else can.
+        commits_ddl: each CREATE and DROP ends the transaction and commits it.
+    """
+
+    has_schemas: bool
+    max_name_length: int | None
+    name_limit_counts_bytes: bool
+    snapshot_beside_writes: bool
+    hamming_in_sql: bool
+    one_writer: bool = False
+    commits_ddl: bool = False
+
+
+class WriteCost(NamedTuple):
+    """What one row of a table of ours costs in a bulk insert, indexes included: bytes of the disk, and
+    microseconds."""
+
+    bytes: float
+    microseconds: float
+
+
+class WriteCosts(NamedTuple):
+    """What a scan's writes cost on some database, as `python -m benchmarks indexes` measures it.
+
+    Attributes:
+        fingerprint: a row's fingerprint, digest and place in its group.
+        entry: an entry of the index of sketches, and its value in the row's sketch.
+        pair: a pair.
+    """
+
+    fingerprint: WriteCost
+    entry: WriteCost
+    pair: WriteCost
+
+
+@dataclass(frozen=True)
+class ColumnTypes:
+    """What is declared for the columns of our tables, as SQL.
+
+    Attributes:
+        row_id: a signed integer of 64 bits, which the database numbers by itself in a primary key.
+        digest: 16 bytes.
+        sketch: bytes, up to 16 KB.
+        timestamp: date and time to the microsecond, without a time zone.
+        nonce: the type of `new_nonce`.
+        new_nonce: an expression for a new value that no other row of the queue has. It changes nothing in the
+            session: a sequence would change the host's lastval().
+        utc_now: an expression for the database's own clock in UTC, as a `timestamp`.
+    """
+
+    row_id: str
+    digest: str
+    sketch: str
+    timestamp: str
+    nonce: str
+    new_nonce: str
+    utc_now: str

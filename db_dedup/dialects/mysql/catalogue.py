@@ -1,0 +1,30 @@
+"""What the catalogue of MySQL and MariaDB tells of the user's tables and inspection does not."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from sqlalchemy import Connection, text
+
+_NAMES: Final = text("""
+    SELECT column_name FROM information_schema.columns
+    WHERE table_name = :table AND table_schema = COALESCE(:schema, DATABASE()) ORDER BY ordinal_position
+""")
+_COLLATIONS: Final = text("""
+    SELECT column_name, collation_name FROM information_schema.columns
+    WHERE table_name = :table AND table_schema = COALESCE(:schema, DATABASE()) AND collation_name IS NOT NULL
+""")
+
+
+def column_names(
+    connection: Connection, table: str, schema: str | None, found: Sequence[str]
+) -> Sequence[str]:
+    """Return the names as they are: inspection doubles each backtick."""
+    if not any("`" in name for name in found):
+        return found
+    return list(connection.execute(_NAMES, {"table": table, "schema": schema}).scalars())
+
+
+def column_collations(connection: Connection, table: str, schema: str | None) -> Mapping[str, str]:
+    """Return the collation of every text column; inspection names only those unlike their table's."""
+    rows = connection.execute(_COLLATIONS, {"table": table, "schema": schema})
+    return {str(name): str(collation) for name, collation in rows}

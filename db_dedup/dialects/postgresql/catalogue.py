@@ -1,0 +1,29 @@
+"""What PostgreSQL's catalogue tells of the user's tables and inspection does not."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection, text
+
+from db_dedup.dialects.postgresql import sessions
+
+_SQL: Final = Path(__file__).with_name("sql")
+_COLUMN_TYPES: Final = text((_SQL / "column_types.sql").read_text(encoding="utf-8"))
+_FIND_TABLE: Final = text("SELECT CAST(to_regclass(:table) AS oid)")
+_PARTITIONS: Final = text((_SQL / "list_partitions.sql").read_text(encoding="utf-8"))
+
+
+def type_names(connection: Connection, table: str, schema: str | None) -> Mapping[str, str]:
+    """Return column -> type as SQL writes it, with its schema."""
+    quote = connection.dialect.identifier_preparer.quote_identifier
+    name = quote(table) if schema is None else f"{quote(schema)}.{quote(table)}"
+    relation = connection.scalar(_FIND_TABLE, {"table": name})
+    with sessions.setting(connection, "search_path", "pg_catalog"):
+        rows = connection.execute(_COLUMN_TYPES, {"table": relation})
+        return {str(column): str(written) for column, written in rows}
+
+
+def partition_names(connection: Connection) -> set[str]:
+    """Return the names of all partitions on the session's search path: they are listed as tables, too."""
+    return set(connection.execute(_PARTITIONS).scalars())

@@ -1,0 +1,79 @@
+"""What the sessions of all databases have in common: a URL is checked, and a row is locked.
+
+Some faults of a URL show only when its driver connects. The message is one line and shows no value of an
+option, since one may be a password.
+"""
+
+import hashlib
+from collections.abc import Callable, Collection
+from typing import Any, Final
+
+from sqlalchemy import URL
+from sqlalchemy.engine.interfaces import DBAPIConnection, Dialect
+
+from db_dedup.errors import ConfigError
+
+_MISUSED = (TypeError, ValueError, AttributeError, LookupError, OSError)
+"""What drivers raise for an option they do not know or cannot read; a server's refusal is none of them."""
+
+ROW_LOCK_SECONDS: Final = 10
+"""Seconds to wait for a row of ours that another writer, or a batch of the worker, has locked."""
+
+SCHEMA_LOCK_SECONDS: Final = 600
+"""Seconds to wait while another process changes our schema."""
+
+
+def connect_or_explain(url: URL, extra: str | None) -> Callable[..., DBAPIConnection]:
+    """Make a listener to `do_connect`, which connects or says which part of the URL is wrong.
+
+    Args:
+        url: its options may be the fault.
+        extra: our extra that installs the driver with all that it may need.
+    """
+
+    def connect(dialect: Dialect, _record: object, arguments: list[Any], options: dict[str, Any]) -> Any:
+        try:
+            return dialect.connect(*arguments, **options)
+        except _MISUSED as error:
+            raise wrong_part(url, error) from None
+        except RuntimeError as error:  # PyMySQL's, of a package that it needs for some servers only
+            raise ConfigError('{error}: pip install "db-dedup[{extra}]"', error=error, extra=extra) from None
+
+    return connect
+
+
+def refuse_options(url: URL, names: Collection[str]) -> None:
+    """Raise ConfigError for the first option of the URL that is one of these."""
+    for name in url.query:
+        if name in names:
+            raise ConfigError(
+                "the database URL must not set {name}: our sessions rely on how it is", name=name
+            )
+
+
+def wrong_part(url: URL, error: Exception) -> ConfigError:
+    """Return the error for a URL that its driver does not take; it names the options without their values."""
+    options = ", ".join(sorted(url.query)) or "nothing"
+    reason = f": {error}" if isinstance(error, TypeError) else ""
+    if isinstance(error, OSError) and error.strerror:
+        reason = f": {error.strerror}"
+    return ConfigError(
+        "the database URL has a part that {driver} does not take{reason} "
+        "(options after its question mark: {options})",
+        driver=url.drivername,
+        reason=reason,
+        options=options,
+    )
+
+
+def lock_digest(*parts: str | None) -> bytes:
+    """Return 8 bytes that name a lock of ours among all those of a server."""
+    return hashlib.blake2b(repr(parts).encode(), digest_size=8).digest()
+
+
+def no_transaction() -> ConfigError:
+    """Return the error for a connection on which a lock would end with its statement."""
+    return ConfigError(
+        "a check that blocks needs a transaction, and this connection commits each statement by itself: "
+        "hand over one without AUTOCOMMIT"
+    )

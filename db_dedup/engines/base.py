@@ -1,0 +1,302 @@
+"""The protocol of an engine: what it takes and what it gives.
+
+An engine finds the duplicates of a watched table. It takes rows page by page and gives fingerprints, links of
+exact duplicates, pairs and groups, in batches; the jobs write them. The pure steps of `flow` decide, so that
+every engine gives the same answer.
+
+The answer of a scan numbers the rows in the order they were received. It gives them in that order, and all
+else by these numbers, in batches of any size. An engine on one machine may give everything in one batch.
+
+A new engine is a module with a class that has the methods of `Engine`, and a line in `app.engines`. The class
+of an engine that offers scans only inherits its other methods from `ScansOnly`.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import NamedTuple, NoReturn, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection
+
+from db_dedup.config import WatchedTable
+from db_dedup.errors import ConfigError
+from db_dedup.flow.candidates.sketches import Sketches
+from db_dedup.flow.matching.match import Pairs
+from db_dedup.progress import Progress
+from db_dedup.records import CheckResult, DuplicatePair, Family, Record, RowKey, SourceRow
+from db_dedup.records.fingerprints import DigestPair, RowFingerprint, StoredFingerprint
+from db_dedup.records.recipe import Recipe
+from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.source import Source
+
+ReadRows = Callable[[Sequence[str]], Iterable[SourceRow]]
+"""Reads the rows of these keys as they are now."""
+
+
+class RowBatch(NamedTuple):
+    """The next n rows.
+
+    Attributes:
+        row_keys: n row keys.
+        order_values: n sortable values of the order column.
+        fingerprints: uint64[n]; meaningless where `has_fingerprint` is False.
+        has_fingerprint: bool[n].
+        digests: uint64[n, 2], the two halves of each digest.
+        sketches: of rows, in any order.
+        sketch_places: int64[n], each row's number among the sketches; -1 for none.
+    """
+
+    row_keys: list[str]
+    order_values: list[str | None]
+    fingerprints: NDArray[np.uint64]
+    has_fingerprint: NDArray[np.bool_]
+    digests: NDArray[np.uint64]
+    sketches: Sketches
+    sketch_places: NDArray[np.int64]
+
+
+class LinkBatch(NamedTuple):
+    """Some exact duplicates: int32[l] rows, and int32[l] the canonical row of each."""
+
+    rows: NDArray[np.int32]
+    canonical: NDArray[np.int32]
+
+
+class GroupBatch(NamedTuple):
+    """Some rows of groups, exact duplicates included.
+
+    Attributes:
+        rows: int32[m].
+        representatives: int32[m], of the group of each.
+        is_loose: bool[m], of the group of each.
+        is_abridged: bool[m], of the group of each.
+    """
+
+    rows: NDArray[np.int32]
+    representatives: NDArray[np.int32]
+    is_loose: NDArray[np.bool_]
+    is_abridged: NDArray[np.bool_]
+
+
+class ScanAnswer(Protocol):
+    """What a scan found. Each method can be called once."""
+
+    def rows(self) -> Iterator[RowBatch]:
+        """Give all rows, in the order they were received."""
+
+    def links(self) -> Iterator[LinkBatch]:
+        """Give all exact duplicates."""
+
+    def pairs(self) -> Iterator[Pairs]:
+        """Give all pairs of canonical rows; of an abridged group those that connect it."""
+
+    def groups(self) -> Iterator[GroupBatch]:
+        """Give all rows that are in a group."""
+
+
+class TableScan(Protocol):
+    """One pass over a table: `add_page` for each page of rows, then `match`."""
+
+    @property
+    def row_count(self) -> int:
+        """How many rows have been added so far."""
+
+    @property
+    def segmented_count(self) -> int:
+        """How many texts have been segmented so far, including those that were read again."""
+
+    @property
+    def framed_count(self) -> int:
+        """How many rows have been added so far whose frame was left out."""
+
+    @property
+    def reread(self) -> Sequence[RowFingerprint]:
+        """Rows that had changed when `match` read their text again."""
+
+    def add_page(
+        self,
+        page: Sequence[SourceRow],
+        stored: Mapping[str, StoredFingerprint],
+        *,
+        with_sketches: bool = False,
+    ) -> list[RowFingerprint]:
+        """Fingerprint a page of rows, and keep what the matching needs of them.
+
+        Args:
+            page: the rows.
+            stored: what is stored of them under the same recipe. A row whose digest is still the stored one
+                need not be segmented.
+            with_sketches: return the rows with their sketches; among exact duplicates only the first has one.
+        """
+
+    def match(
+        self, progress: Progress, read_rows: ReadRows, rejected: Collection[DigestPair] = ()
+    ) -> ScanAnswer:
+        """Find all duplicates among the rows that were added.
+
+        Args:
+            progress: gets the state of the work.
+            read_rows: reads again the rows that were not segmented and have a candidate.
+            rejected: pairs of texts that people labelled as no duplicates.
+
+        Raises:
+            RowKeyError: two rows have the same key.
+        """
+
+
+class Increment(Protocol):
+    """Applies changes of one table under one recipe, in transactions of the caller."""
+
+    @property
+    def source(self) -> Source:
+        """The user's table."""
+
+    @property
+    def store(self) -> FingerprintStore:
+        """The stored answer."""
+
+    def make_ready(self) -> None:
+        """Load and compile what a first batch needs; call it before the lock of the table is taken."""
+
+    @property
+    def has_index(self) -> bool:
+        """Whether an index of all fingerprints is in memory; without it each search queries the database."""
+
+    def load_index(self, connection: Connection) -> None:
+        """Read all fingerprints into memory, in a transaction that holds the table."""
+
+    def drop_index(self) -> None:
+        """Delete the index from memory: after a rollback it has fingerprints that the database has not."""
+
+    def apply(
+        self,
+        connection: Connection,
+        row_keys: Collection[str],
+        now: datetime,
+        again: Collection[str] = (),
+        written: Collection[str] = (),
+    ) -> set[str]:
+        """Update the stored answer for rows that may have changed.
+
+        Args:
+            connection: in a transaction that holds the lock of the table.
+            row_keys: of the rows; the stored row of a key that is not in the table is deleted.
+            now: the time to store with new pairs.
+            again: the keys of rows whose pairs are searched even if the rows have not changed.
+            written: the keys of rows whose last change was a write, so that they should be in the table.
+
+        Returns:
+            Row keys of candidates that differ from what is stored of them. Their pairs with these rows were
+            left out: call `apply` for these keys later, and name them in `again`.
+
+        Raises:
+            RowKeyError: a row of the table is not found by its key, or two rows have the same key.
+        """
+
+
+class QueuedRows(Protocol):
+    """Rows whose changes wait in the queue, as they are now."""
+
+
+class Lookup(Protocol):
+    """Checks records against the stored rows of one table."""
+
+    def row_key_of(self, given: RowKey) -> str:
+        """Return a caller's key as a row key.
+
+        Raises:
+            InvalidArgumentError: the table can have no such key.
+        """
+
+    def check(
+        self,
+        connection: Connection,
+        records: Sequence[Record],
+        source_connection: Connection | None = None,
+        queued: QueuedRows | None = None,
+        own_keys: Sequence[str | None] | None = None,
+    ) -> list[CheckResult]:
+        """Return for each record the stored rows that a full scan would pair with it as the latest row.
+
+        Args:
+            connection: to our tables.
+            records: n records; they are not compared with each other.
+            source_connection: to the user's rows; `connection` if it is left out.
+            queued: rows that are compared as they are now, not as they are stored.
+            own_keys: for each record its own row key, stored or not yet, or None. A row is never a duplicate
+                of itself.
+        """
+
+    def read_queued(self, connection: Connection, row_keys: Sequence[str]) -> QueuedRows:
+        """Return the rows of the queue as they are now."""
+
+    def put(self, connection: Connection, records: Mapping[str, Record]) -> None:
+        """Store the fingerprints of records under new row keys; their pairs are left to the worker."""
+
+
+class Engine(Protocol):
+    """Finds the duplicates of watched tables."""
+
+    def scan(
+        self, watched: WatchedTable, recipe: Recipe, key_families: Sequence[Family], row_count: int
+    ) -> AbstractContextManager[TableScan]:
+        """Return a pass over a table.
+
+        Args:
+            watched: the settings of the table.
+            recipe: theirs, with the frozen list of frames.
+            key_families: of its key columns.
+            row_count: how many rows to expect.
+        """
+
+    def increment(
+        self, watched: WatchedTable, recipe: Recipe, store: FingerprintStore, source: Source
+    ) -> Increment:
+        """Return the incremental processing of a table by the recipe that is stored."""
+
+    def lookup(
+        self, watched: WatchedTable, recipe: Recipe, store: FingerprintStore, source: Source
+    ) -> Lookup:
+        """Return what checks records against a table by the recipe that is stored."""
+
+    def expanded_pairs(
+        self,
+        watched: WatchedTable,
+        recipe: Recipe,
+        store: FingerprintStore,
+        source: Source,
+        connection: Connection,
+        source_connection: Connection,
+    ) -> Iterator[DuplicatePair]:
+        """Yield every pair of rows whose classes of exact duplicates are the same or paired, once each.
+
+        Args:
+            watched: the settings.
+            recipe: theirs, with the frozen list of frames.
+            store: the stored answer.
+            source: the user's table.
+            connection: to our tables.
+            source_connection: to the user's rows.
+        """
+
+
+class ScansOnly:
+    """The other methods of an engine that offers only scans: each raises ConfigError."""
+
+    def increment(self, *_: object, **__: object) -> NoReturn:
+        """Refuse incremental processing."""
+        raise _unsupported("incremental processing")
+
+    def lookup(self, *_: object, **__: object) -> NoReturn:
+        """Refuse checks of records."""
+        raise _unsupported("checks of records")
+
+    def expanded_pairs(self, *_: object, **__: object) -> NoReturn:
+        """Refuse to list the pairs that exact duplicates and abridged groups imply."""
+        raise _unsupported("expanded pairs")
+
+
+def _unsupported(what: str) -> ConfigError:
+    return ConfigError("this engine offers scans only, not {what}: use the embedded engine", what=what)

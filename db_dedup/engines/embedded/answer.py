@@ -1,0 +1,56 @@
+"""The answer of the embedded engine: it is in memory as a whole, so each part is one batch."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from db_dedup.engines.base import GroupBatch, LinkBatch, RowBatch
+from db_dedup.flow.compare.rows import ComparedRows
+from db_dedup.flow.matching.match import NO_ROW, Matches, Pairs
+
+
+@dataclass(frozen=True)
+class EmbeddedAnswer:
+    """The answer for n rows, numbered in the order they were received; see `engines.base.ScanAnswer`.
+
+    Attributes:
+        row_keys: n row keys.
+        order_values: n sortable values of the order column.
+        table: the rows as they were compared.
+        matches: exact duplicates, pairs and groups.
+    """
+
+    row_keys: list[str]
+    order_values: list[str | None]
+    table: ComparedRows
+    matches: Matches
+
+    def rows(self) -> Iterator[RowBatch]:
+        """Give all rows."""
+        table = self.table
+        yield RowBatch(
+            self.row_keys,
+            self.order_values,
+            table.fingerprints,
+            table.has_fingerprint,
+            table.digests,
+            table.sketches,
+            table.sketch_places,
+        )
+
+    def links(self) -> Iterator[LinkBatch]:
+        """Give all exact duplicates."""
+        rows = np.flatnonzero(self.matches.copy_of != NO_ROW).astype(np.int32)
+        yield LinkBatch(rows, self.matches.copy_of[rows])
+
+    def pairs(self) -> Iterator[Pairs]:
+        """Give all pairs."""
+        yield self.matches.pairs
+
+    def groups(self) -> Iterator[GroupBatch]:
+        """Give all rows that are in a group."""
+        rows = np.flatnonzero(self.matches.group_of != NO_ROW).astype(np.int32)
+        representatives = self.matches.group_of[rows]
+        is_loose, is_abridged = self.matches.is_loose, self.matches.is_abridged
+        yield GroupBatch(rows, representatives, is_loose[representatives], is_abridged[representatives])

@@ -1,0 +1,71 @@
+"""The embedded engine: it works on one machine, in the caller's process and in a child process."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+from sqlalchemy import Connection
+
+from db_dedup.config import WatchedTable
+from db_dedup.engines.embedded.expansion import Expansion
+from db_dedup.engines.embedded.fingerprint_process import FingerprintProcess
+from db_dedup.engines.embedded.increment import EmbeddedIncrement
+from db_dedup.engines.embedded.lookup import EmbeddedLookup
+from db_dedup.engines.embedded.table_scan import EmbeddedScan
+from db_dedup.flow.compare.rule import Rule
+from db_dedup.flow.matching.spool import FeatureSpool
+from db_dedup.flow.pipeline import Fingerprinter
+from db_dedup.records import DuplicatePair, Family
+from db_dedup.records.recipe import Recipe
+from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.source import Source
+
+_ROWS_WORTH_A_PROCESS = 20_000
+
+
+class EmbeddedEngine:
+    """Finds duplicates with numpy and compiled kernels. See `engines.base.Engine` for the methods."""
+
+    @contextmanager
+    def scan(
+        self, watched: WatchedTable, recipe: Recipe, key_families: Sequence[Family], row_count: int
+    ) -> Iterator[EmbeddedScan]:
+        """Yield a pass over a table; its features are in temporary files until the end of the block."""
+        with ExitStack() as resources:
+            uses_weights = Rule(watched.setting).uses_weights
+            spool = resources.enter_context(FeatureSpool(keep_weights=uses_weights))
+            fingerprinter = _fingerprinter(recipe, row_count, resources)
+            yield EmbeddedScan(watched, key_families, spool, fingerprinter)
+
+    def increment(
+        self, watched: WatchedTable, recipe: Recipe, store: FingerprintStore, source: Source
+    ) -> EmbeddedIncrement:
+        """Return the incremental processing of a table."""
+        return EmbeddedIncrement(watched, store, source, Fingerprinter(recipe))
+
+    def lookup(
+        self, watched: WatchedTable, recipe: Recipe, store: FingerprintStore, source: Source
+    ) -> EmbeddedLookup:
+        """Return what checks records against a table."""
+        return EmbeddedLookup(watched, recipe, store, source)
+
+    def expanded_pairs(
+        self,
+        watched: WatchedTable,
+        recipe: Recipe,
+        store: FingerprintStore,
+        source: Source,
+        connection: Connection,
+        source_connection: Connection,
+    ) -> Iterator[DuplicatePair]:
+        """Yield every pair of rows whose classes of exact duplicates are the same or paired."""
+        return Expansion(watched, recipe, store, source).pairs(connection, source_connection)
+
+
+def _fingerprinter(
+    recipe: Recipe, row_count: int, resources: ExitStack
+) -> Fingerprinter | FingerprintProcess:
+    """Return the fingerprinter, in a process of its own if the table has enough rows to be worth it."""
+    if row_count < _ROWS_WORTH_A_PROCESS or not sys.executable:
+        return Fingerprinter(recipe)
+    return resources.enter_context(FingerprintProcess(recipe))

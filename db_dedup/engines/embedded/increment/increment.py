@@ -1,0 +1,119 @@
+"""Apply the changes of some rows: fingerprints, then exact duplicates, then pairs, then groups.
+
+It reads and writes only the answer of the changed rows, and of the rows that share a class, a pair or a group
+with them. All steps run in the caller's transaction, which must hold the lock of the table: if two workers or
+scans ran at the same time, neither would see the other's rows.
+"""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from db_dedup.config import WatchedTable
+from db_dedup.engines.embedded.candidate_texts import CandidateTexts
+from db_dedup.engines.embedded.increment import exact_duplicates, groups, pairs, rows
+from db_dedup.engines.embedded.increment.scope import BatchScope
+from db_dedup.engines.embedded.neighbourhood import Neighbourhood
+from db_dedup.engines.embedded.readiness import make_ready
+from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
+from db_dedup.flow.pipeline import Fingerprinter
+from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.source import Source
+
+
+class EmbeddedIncrement:
+    """Applies changes of one table under one recipe.
+
+    Attributes:
+        index: all fingerprints in memory, kept up to date; None if each search queries the database.
+    """
+
+    def __init__(
+        self,
+        watched: WatchedTable,
+        store: FingerprintStore,
+        source: Source,
+        fingerprinter: Fingerprinter,
+        index: FingerprintIndex | None = None,
+    ) -> None:
+        self.watched, self.store, self.source = watched, store, source
+        self.fingerprinter = fingerprinter
+        self.index = index
+        self._families = [column.family for column in source.key_columns]
+
+    def make_ready(self) -> None:
+        """Compile what a first batch needs."""
+        make_ready(self.watched, self.fingerprinter)
+
+    @property
+    def has_index(self) -> bool:
+        """Whether all fingerprints are in memory."""
+        return self.index is not None
+
+    def load_index(self, connection: Connection) -> None:
+        """Read all fingerprints into memory."""
+        self.index = FingerprintIndex(*self.store.read_canonical_rows(connection))
+
+    def drop_index(self) -> None:
+        """Delete the index from memory."""
+        self.index = None
+
+    def apply(
+        self,
+        connection: Connection,
+        row_keys: Collection[str],
+        now: datetime,
+        again: Collection[str] = (),
+        written: Collection[str] = (),
+    ) -> set[str]:
+        """Update the stored answer for rows that may have changed.
+
+        Args:
+            connection: in a transaction that holds the lock of the table.
+            row_keys: of the rows; the stored row of a key that is not in the table is deleted.
+            now: the time to store with new pairs.
+            again: the keys of rows whose pairs are searched even if the rows have not changed.
+            written: the keys of rows whose last change was a write, so that they should be in the table.
+
+        Returns:
+            Row keys of candidates that differ from what is stored of them. Their pairs with these rows were
+            left out: call `apply` for these keys later, and name them in `again`.
+
+        Raises:
+            RowKeyError: a row of the table is not found by its key, or two rows have the same key.
+        """
+        scope = self._scope(connection, now)
+        changes = rows.read_changes(scope, sorted(set(row_keys)), frozenset(again), frozenset(written))
+        if not changes.is_empty:
+            _apply(scope, changes)
+        return scope.texts.stale
+
+    def _scope(self, connection: Connection, now: datetime) -> BatchScope:
+        return BatchScope(
+            connection=connection,
+            now=now,
+            watched=self.watched,
+            store=self.store,
+            source=self.source,
+            families=self._families,
+            fingerprinter=self.fingerprinter,
+            index=self.index,
+            rows=Neighbourhood(),
+            texts=CandidateTexts(self.watched, self.source, self.fingerprinter),
+        )
+
+
+def _apply(scope: BatchScope, changes: rows.RowChanges) -> None:
+    exact_duplicates.load_classes(scope, changes)
+    former = groups.find_former_groups(scope)
+    current = rows.write_rows(scope, changes)
+    canonical = exact_duplicates.link_classes(scope, current)
+    loses_connection = groups.loses_connection(scope, former, changes.outdated, canonical.demoted)
+    paired = pairs.search_pairs(scope, changes.outdated, canonical)
+    abridged = groups.load_groups(scope, former)
+    if loses_connection:
+        found = groups.match_again(scope)
+    else:
+        found = groups.regroup_rows(scope, paired, canonical.searched, abridged)
+    groups.write_groups(scope, found)

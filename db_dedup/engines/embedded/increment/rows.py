@@ -1,0 +1,98 @@
+"""The first step of a batch: read the rows that may have changed, and update what is stored of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from db_dedup.engines.embedded.increment.scope import BatchScope
+from db_dedup.flow.pipeline import FingerprintedRows, row_fingerprints
+from db_dedup.records import SourceRow
+from db_dedup.records.fingerprints import AnswerRow, RowFingerprint
+from db_dedup.store import neighbours
+from db_dedup.store.sketches import drop_sketches
+
+
+@dataclass(frozen=True)
+class RowChanges:
+    """What has changed among the rows of a batch.
+
+    Attributes:
+        outdated: stored rows that are no longer in the table or have changed.
+        current: the new state of rows that are new or have changed.
+        read: every row of the batch that is in the table.
+        fingerprinted: what was computed of `read`, in its order.
+    """
+
+    outdated: Sequence[AnswerRow]
+    current: Sequence[RowFingerprint]
+    read: Sequence[SourceRow]
+    fingerprinted: FingerprintedRows
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row has changed."""
+        return not self.outdated and not self.current
+
+
+def read_changes(
+    scope: BatchScope, row_keys: Sequence[str], again: frozenset[str], written: frozenset[str]
+) -> RowChanges:
+    """Read and fingerprint the rows of these keys, and compare them with what is stored.
+
+    Args:
+        scope: the batch.
+        row_keys: of the rows that may have changed.
+        again: keys of rows that count as changed even if they have not.
+        written: keys of rows that should be in the table.
+
+    Raises:
+        RowKeyError: a row of the table is not found by its key, or two rows have the same key.
+    """
+    stored = {row.row_key: row for row in neighbours.rows_of_keys(scope.connection, scope.store, row_keys)}
+    read = list(scope.source.read_rows(scope.connection, row_keys))
+    scope.source.require_gone(scope.connection, written.difference(row.row_key for row in read))
+    done = _fingerprinted(scope, read, stored)
+    current = []
+    for row in row_fingerprints(read, done):
+        old = stored.get(row.row_key)
+        if old is None or not old.is_of(row) or row.row_key in again:
+            current.append(row)
+        else:
+            del stored[row.row_key]
+    return RowChanges(list(stored.values()), current, read, done)
+
+
+def _fingerprinted(
+    scope: BatchScope, read: Sequence[SourceRow], stored: dict[str, AnswerRow]
+) -> FingerprintedRows:
+    """Fingerprint these rows; of a text whose digest is the stored one, take the stored fingerprint."""
+    before = [stored.get(row.row_key) for row in read]
+    known = [old and old.digest for old in before]
+    done = scope.fingerprinter.fingerprint([row.values for row in read], [row.within for row in read], known)
+    done.take_stored(before)
+    return done
+
+
+def write_rows(scope: BatchScope, changes: RowChanges) -> frozenset[int]:
+    """Update what is stored of the changed rows; return the ids of `changes.current`."""
+    store, connection = scope.store, scope.connection
+    before = {row.row_key: row for row in changes.outdated}
+    new = [row for row in changes.current if row.row_key not in before]
+    changed = [(before.pop(row.row_key), row) for row in changes.current if row.row_key in before]
+    gone = [row.id for row in before.values()]
+    outdated = [row.id for row in changes.outdated]
+    if scope.index is not None:
+        scope.index.remove(outdated)
+    if scope.watched.rule.sketches:
+        drop_sketches(connection, store, outdated)
+    store.delete_rows(connection, gone)
+    for row_id in gone:
+        scope.rows.forget(row_id)
+    store.update_rows(connection, [(old.id, row) for old, row in changed])
+    store.insert_rows(connection, new)
+    written = [old.updated(row) for old, row in changed]
+    written += neighbours.rows_of_keys(connection, store, [row.row_key for row in new])
+    scope.rows.load_again(written)
+    id_of = {row.row_key: row.id for row in written}
+    ids = [id_of.get(row.row_key) for row in changes.read]
+    scope.texts.add(ids, changes.read, changes.fingerprinted)
+    return frozenset(row.id for row in written)

@@ -1,0 +1,1 @@
+"""Candidate generators: which pairs of rows are compared."""

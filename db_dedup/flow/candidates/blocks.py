@@ -1,0 +1,197 @@
+"""Step 5: find all fingerprints within k bits of each other; no pair is missed.
+
+Multi-index hashing (Norouzi, Punjani, Fleet 2012). By the pigeonhole principle two fingerprints within k bits
+agree, in one of four 16-bit blocks, within floor(k/4) bits; with q, a = divmod(k, 4) it is enough to search
+the first a + 1 blocks within q bits and the others within q - 1. `block_radii` and `block_values` give these
+numbers for one row. `candidate_pairs` searches the same blocks for all rows at once, bucket against bucket. A
+pair of buckets with too many comparisons (a hot pair) is divided again by its remaining blocks.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from db_dedup.flow.candidates import _bucket_join as kernels
+
+MAX_RADIUS: Final = 11
+BLOCK_BITS: Final = 16
+BLOCK_COUNT: Final = 4
+BLOCK_SHIFTS: Final = (48, 32, 16, 0)
+"""The positions of blocks 1 to 4 in a fingerprint: block = (fingerprint >> shift) & 65535."""
+
+# A pair of buckets with more comparisons than this is divided by another block; below, comparing is cheaper.
+_HOT_COMPARISONS = 1 << 19
+_CHUNK = 1 << 20
+_FEWEST_BITS = np.array([i.bit_count() for i in range(1 << BLOCK_BITS)], np.uint8)
+
+
+def block_radii(radius: int, block_count: int = BLOCK_COUNT) -> list[int]:
+    """Return by how many bits each block may differ; -1 for a block that need not be searched."""
+    quotient, remainder = divmod(radius, block_count)
+    return [quotient if i <= remainder else quotient - 1 for i in range(block_count)]
+
+
+@cache
+def flip_masks(radius: int) -> NDArray[np.int64]:
+    """Return every 16-bit mask with at most `radius` bits set, fewest first: 1, 17, 137, 697 of them."""
+    masks = [0]
+    for size in range(1, radius + 1):
+        masks += [sum(1 << bit for bit in bits) for bits in combinations(range(BLOCK_BITS), size)]
+    return np.array(masks, np.int64)
+
+
+def block_values(fingerprint: int, radius: int) -> list[list[int]]:
+    """Return for each of the four blocks the values to look up to find all rows within `radius` bits."""
+    return [
+        [((fingerprint >> shift) & 0xFFFF) ^ mask for mask in flip_masks(block_radius).tolist()]
+        if block_radius >= 0
+        else []
+        for shift, block_radius in zip(BLOCK_SHIFTS, block_radii(radius), strict=True)
+    ]
+
+
+def candidate_pairs(
+    fingerprints: NDArray[np.uint64], radius: int, labels: NDArray[np.int32] | None = None
+) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+    """Yield all pairs of rows whose fingerprints differ in at most `radius` bits, each once, in chunks.
+
+    Args:
+        fingerprints: uint64[n], equal ones allowed.
+        radius: bits, 0 to 11.
+        labels: int32[n] or None. Pairs with equal labels are left out. The caller may merge labels between
+            two chunks: rows of one group need no comparison, so that a cluster of near-equal rows does not
+            take time with its square.
+
+    Yields:
+        (left, right), int32[p] row numbers, left < right.
+    """
+    if not 0 <= radius <= MAX_RADIUS:
+        raise ValueError(f"radius must be 0 to {MAX_RADIUS} bits, not {radius}")
+    everyone = np.arange(fingerprints.size, dtype=np.int32)
+    search = _Search(fingerprints, radius, labels)
+    yield from search.join(_Side(everyone), None, BLOCK_SHIFTS, radius, [])
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Some rows, by number."""
+
+    rows: NDArray[np.int32]
+
+
+_Done = list[tuple[int, int]]
+"""(mask, radius): an earlier block found the pairs whose difference under the mask is within the radius."""
+
+
+class _Search:
+    """One search over all rows, recursing into hot bucket pairs."""
+
+    def __init__(
+        self, fingerprints: NDArray[np.uint64], radius: int, labels: NDArray[np.int32] | None
+    ) -> None:
+        self._values = fingerprints
+        self._radius = radius
+        # Without labels every row has its own label, so no pair is left out.
+        self._labels = np.arange(fingerprints.size, dtype=np.int32) if labels is None else labels
+
+    def join(
+        self, left: _Side, right: _Side | None, shifts: Sequence[int], radius: int, done: _Done
+    ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        """Yield the pairs of left and right that differ by at most `radius` bits within these blocks.
+
+        If right is None, the pairs are those within left.
+        """
+        if radius < 0:
+            return
+        radii = block_radii(radius, len(shifts)) if shifts else []
+        if not shifts or self._comparing_is_cheaper(left, right, radii):
+            yield from self._compare_all(left, right, done)
+            return
+        done = list(done)
+        for shift, block_radius in zip(shifts, radii, strict=True):
+            if block_radius < 0:
+                continue
+            yield from self._join_block(
+                left, right, shift, block_radius=block_radius, shifts=shifts, radius=radius, done=done
+            )
+            done.append((0xFFFF << shift, block_radius))
+
+    def _comparing_is_cheaper(self, left: _Side, right: _Side | None, radii: Sequence[int]) -> bool:
+        left_size = left.rows.size
+        comparisons = self._count_comparisons(left, right)
+        if comparisons <= _HOT_COMPARISONS:
+            return True
+        buckets = min(1 << BLOCK_BITS, left_size)
+        visits = sum(buckets * flip_masks(r).size for r in radii if r >= 0)
+        return comparisons <= visits
+
+    def _count_comparisons(self, left: _Side, right: _Side | None) -> int:
+        """Return the number of pairs of rows with different labels."""
+        groups, sizes = np.unique(self._labels[left.rows], return_counts=True)
+        if right is None:
+            return int(left.rows.size**2 - np.sum(sizes**2)) // 2
+        others, other_sizes = np.unique(self._labels[right.rows], return_counts=True)
+        _, i, j = np.intersect1d(groups, others, assume_unique=True, return_indices=True)
+        return int(left.rows.size * right.rows.size - np.sum(sizes[i] * other_sizes[j]))
+
+    def _join_block(
+        self,
+        left: _Side,
+        right: _Side | None,
+        shift: int,
+        *,
+        block_radius: int,
+        shifts: Sequence[int],
+        radius: int,
+        done: _Done,
+    ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        masks = flip_masks(block_radius)
+        a = kernels.bucket_rows(self._values, left.rows, shift)
+        b = a if right is None else kernels.bucket_rows(self._values, right.rows, shift)
+        found_before = _as_arrays(done)
+        bucket = 0
+        while bucket < 1 << BLOCK_BITS:
+            bucket, found_left, found_right, hot = kernels.join_buckets(
+                a, b, right is None, self._labels, bucket, masks, self._radius, found_before,
+                _HOT_COMPARISONS, _CHUNK,
+            )  # fmt: skip
+            if found_left.size:
+                yield found_left, found_right
+            rest = [other for other in shifts if other != shift]
+            for u, v in hot.tolist():
+                inner_left = _Side(_bucket(a, u))
+                inner_right = None if right is None and u == v else _Side(_bucket(b, v))
+                yield from self.join(inner_left, inner_right, rest, radius - int(_FEWEST_BITS[u ^ v]), done)
+
+    def _compare_all(
+        self, left: _Side, right: _Side | None, done: _Done
+    ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        found_before = _as_arrays(done)
+        a = kernels.sort_by_label(self._values, self._labels, left.rows)
+        b = a if right is None else kernels.sort_by_label(self._values, self._labels, right.rows)
+        position = 0
+        while position < left.rows.size:
+            position, found_left, found_right = kernels.compare_all(
+                a, b, right is None, self._labels, position, self._radius, found_before, _CHUNK
+            )
+            if found_left.size:
+                yield found_left, found_right
+
+
+def _as_arrays(done: _Done) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    return (
+        np.array([mask for mask, _ in done], np.uint64),
+        np.array([radius for _, radius in done], np.int64),
+    )
+
+
+def _bucket(
+    bucketed: tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]], value: int
+) -> NDArray[np.int32]:
+    _, rows, starts = bucketed
+    return rows[starts[value] : starts[value + 1]]

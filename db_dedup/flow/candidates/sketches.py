@@ -1,0 +1,290 @@
+"""Sketches: the hashes of a row by all hash generators, and which rows share enough hashes.
+
+Even hashes are of generators for which a single common hash is enough, such as MinHash bands. Odd hashes are
+of generators that need a share of common hashes, such as passage hashes. Two rows are a candidate pair if
+they share an even hash, or one in twelve of the odd hashes of the row that has fewer, and at least one. A
+phrase that two long letters share is not enough. A short letter inside a long one shares all of its hashes.
+In the database each hash is an entry of its own; here the sketches of many rows are compressed sparse rows.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from db_dedup.flow._arrays import resized
+from db_dedup.flow.candidates.generators import HASH_GENERATORS, RowHashes
+
+_ONE_IN: Final = 12
+"""One in this many odd hashes must be common."""
+_EVEN_HASHES: Final = sum(generator.most_hashes for generator in HASH_GENERATORS if generator.one_is_enough)
+"""The most even hashes of a row; all others are odd."""
+
+_ENTRIES_A_PART = 1 << 22
+
+
+@dataclass(frozen=True)
+class Sketches:
+    """The sketches of n rows.
+
+    Attributes:
+        starts: int64[n + 1]; row i owns the slice starts[i]:starts[i + 1] of the values.
+        values: uint64[m], ascending and distinct within a row.
+    """
+
+    starts: NDArray[np.int64]
+    values: NDArray[np.uint64]
+
+    @classmethod
+    def of_bytes(cls, sketches: Sequence[bytes]) -> "Sketches":
+        """Return the sketches that `bytes_of` turned into bytes."""
+        starts = np.cumsum([0, *(len(sketch) // 8 for sketch in sketches)]).astype(np.int64)
+        return cls(starts, np.frombuffer(b"".join(sketches), np.uint64))
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """int64[n]: how many values each row has."""
+        return np.diff(self.starts)
+
+    def of(self, row: int) -> NDArray[np.uint64]:
+        """Return uint64[k]: the values of one row."""
+        return self.values[self.starts[row] : self.starts[row + 1]]
+
+    def bytes_of(self, row: int) -> bytes:
+        """Return the values of one row as bytes, as they are stored."""
+        return self.of(row).tobytes()
+
+    def take(self, rows: NDArray[np.int64]) -> "Sketches":
+        """Return the sketches of these rows, in their order."""
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.counts[rows])])
+        return Sketches(starts, _taken(self.starts, self.values, rows, starts))
+
+
+NO_SKETCHES: Final = Sketches(np.zeros(1, np.int64), np.empty(0, np.uint64))
+"""Of no rows."""
+
+
+def empty_sketches(count: int) -> Sketches:
+    """Return empty sketches of `count` rows."""
+    return Sketches(np.zeros(count + 1, np.int64), np.empty(0, np.uint64))
+
+
+def join_hashes(row_count: int, one_is_enough: Sequence[RowHashes], share: Sequence[RowHashes]) -> Sketches:
+    """Return the sketches of n rows.
+
+    Args:
+        row_count: n.
+        one_is_enough: the rows' hashes by each generator for which one common hash is enough.
+        share: the rows' hashes by each other generator.
+    """
+    even, odd = _merged(row_count, one_is_enough), _merged(row_count, share)
+    return Sketches(*_joined(even.starts, even.values, odd.starts, odd.values))
+
+
+def _merged(row_count: int, parts: Sequence[RowHashes]) -> RowHashes:
+    """Return the hashes of all parts together, row by row."""
+    parts = [part for part in parts if part.values.size] or parts[:1]
+    if len(parts) == 1:
+        return parts[0]
+    counts = [np.zeros(row_count, np.int64), *(np.diff(part.starts) for part in parts)]
+    rows = np.concatenate([np.repeat(np.arange(row_count), count) for count in counts])
+    values = np.concatenate([np.empty(0, np.uint64), *(part.values for part in parts)])
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.sum(counts, axis=0))])
+    return RowHashes(starts, values[np.argsort(rows, kind="stable")])
+
+
+def concatenate_sketches(parts: Sequence[Sketches]) -> Sketches:
+    """Put the rows of several batches one after the other."""
+    counts = [np.zeros(1, np.int64), *(part.counts for part in parts)]
+    values = [np.empty(0, np.uint64), *(part.values for part in parts)]
+    return Sketches(np.cumsum(np.concatenate(counts)), np.concatenate(values))
+
+
+def entries(
+    sketches: Sketches, places: NDArray[np.int64], salts: NDArray[np.uint64] | None = None
+) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int32]]]:
+    """Yield all values of some rows, each with its row, some millions at a time; equal values in one part.
+
+    Args:
+        sketches: of all rows.
+        places: int64[n], the position of each row's sketch.
+        salts: uint64[n], added to the values: rows with different ones have no value in common.
+
+    Yields:
+        (uint64[k] ascending values, int32[k] positions of their rows among the n).
+    """
+    if salts is None:
+        salts = np.zeros(places.size, np.uint64)
+    total = int(sketches.counts[places].sum())
+    parts = max(1, -(-total // _ENTRIES_A_PART))
+    for part in range(parts if total else 0):
+        values, rows = _part(sketches.starts, sketches.values, places, salts, part, parts)
+        order = np.argsort(values, kind="stable")
+        yield values[order], rows[order]
+
+
+def runs_of_equal(
+    values: NDArray[np.uint64], rows: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return the rows that share a value, run by run.
+
+    Args:
+        values: uint64[n], ascending.
+        rows: int32[n].
+
+    Returns:
+        (int32[r] rows, int64[k + 1] where each of the k runs of two or more rows starts).
+    """
+    is_equal = values[1:] == values[:-1]
+    in_run = np.zeros(values.size, np.bool_)
+    in_run[1:] |= is_equal
+    in_run[:-1] |= is_equal
+    kept = values[in_run]
+    firsts = np.flatnonzero(np.concatenate([np.ones(min(1, kept.size), np.bool_), kept[1:] != kept[:-1]]))
+    return rows[in_run], np.concatenate([firsts, [kept.size]]).astype(np.int64)
+
+
+def least_in_common(count: Any) -> Any:
+    """Return how many odd hashes two rows must share if the smaller of their sketches has `count` hashes.
+
+    Args:
+        count: a number, or an array of them.
+    """
+    return np.maximum(1, (count - _EVEN_HASHES + _ONE_IN - 1) // _ONE_IN)
+
+
+_least_in_common = nb.njit(cache=True, nogil=True)(least_in_common)
+
+
+@nb.njit(cache=True, nogil=True)
+def share_enough(starts, values, a, b):
+    """Return whether two sketches share enough hashes; False without sketches. For use in other kernels."""
+    if values.size == 0:
+        return False
+    i, i_end = starts[a], starts[a + 1]
+    j, j_end = starts[b], starts[b + 1]
+    least = _least_in_common(min(i_end - i, j_end - j))
+    common = 0
+    while i < i_end and j < j_end:
+        if values[i] == values[j]:
+            common += 1
+            if common == least or values[i] & np.uint64(1) == np.uint64(0):
+                return True
+            i += 1
+            j += 1
+        elif values[i] < values[j]:
+            i += 1
+        else:
+            j += 1
+    return False
+
+
+def shares_enough(sketches: Sketches, a: int, b: int) -> bool:
+    """Return whether the sketches of two rows share enough hashes."""
+    return bool(share_enough(sketches.starts, sketches.values, a, b))
+
+
+def sharing_pairs(
+    asked: Sketches, values: NDArray[np.uint64], rows: NDArray[np.int64], counts: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return which of n asked sketches share enough hashes with which of r rows.
+
+    It takes memory for the entries and for the pairs found, but not for every value that two rows share.
+
+    Args:
+        asked: n sketches.
+        values: uint64[e], the rows' values that are also in an asked sketch.
+        rows: int64[e], the row of each value, 0 to r - 1.
+        counts: int64[r], how many values each row's sketch has.
+
+    Returns:
+        (int64[p] positions among the n, int64[p] positions among the r).
+    """
+    order = np.argsort(values, kind="stable")
+    values, rows = values[order], rows[order]
+    first, last = (np.searchsorted(values, asked.values, side) for side in ("left", "right"))
+    found: tuple[NDArray[np.int64], NDArray[np.int64]] = _sharing_pairs(
+        asked.starts, asked.values, first, last, rows, counts
+    )
+    return found
+
+
+@nb.njit(cache=True, nogil=True)
+def _sharing_pairs(starts, values, first, last, rows, counts):
+    """Count for each asked sketch the values that each row shares with it, and keep the rows with enough."""
+    size, found = 1024, 0
+    which, others = np.empty(size, np.int64), np.empty(size, np.int64)
+    common, shares_even = np.zeros(counts.size, np.int64), np.zeros(counts.size, np.bool_)
+    touched = np.empty(counts.size, np.int64)
+    for one in range(starts.size - 1):
+        count = 0
+        for i in range(starts[one], starts[one + 1]):
+            for place in range(first[i], last[i]):
+                row = rows[place]
+                if common[row] == 0:
+                    touched[count] = row
+                    count += 1
+                common[row] += 1
+                shares_even[row] |= values[i] & np.uint64(1) == np.uint64(0)
+        for row in np.sort(touched[:count]):
+            smaller = min(starts[one + 1] - starts[one], counts[row])
+            if shares_even[row] or common[row] >= _least_in_common(smaller):
+                if found == size:
+                    size *= 2
+                    which, others = resized(which, size), resized(others, size)
+                which[found], others[found] = one, row
+                found += 1
+            common[row], shares_even[row] = 0, False
+    return which[:found].copy(), others[:found].copy()
+
+
+@nb.njit(cache=True, nogil=True)
+def _taken(starts, values, rows, new_starts):
+    taken = np.empty(new_starts[-1], np.uint64)
+    for i in range(rows.size):
+        taken[new_starts[i] : new_starts[i + 1]] = values[starts[rows[i]] : starts[rows[i] + 1]]
+    return taken
+
+
+@nb.njit(cache=True, nogil=True)
+def _joined(even_starts, even, odd_starts, odd):
+    rows = even_starts.size - 1
+    new_starts = np.zeros(rows + 1, np.int64)
+    values = np.empty(even.size + odd.size, np.uint64)
+    used = 0
+    for row in range(rows):
+        own_even = even[even_starts[row] : even_starts[row + 1]] & ~np.uint64(1)
+        own_odd = odd[odd_starts[row] : odd_starts[row + 1]] | np.uint64(1)
+        own = np.sort(np.concatenate((own_even, own_odd)))
+        for i in range(own.size):
+            if i == 0 or own[i] != own[i - 1]:
+                values[used] = own[i]
+                used += 1
+        new_starts[row + 1] = used
+    return new_starts, values[:used].copy()
+
+
+@nb.njit(cache=True, nogil=True)
+def _part(starts, values, places, salts, part, parts):
+    """Return the entries whose salted value is in the given one of `parts` equal ranges of 64-bit numbers."""
+    count = 0
+    for row in range(places.size):
+        for i in range(starts[places[row]], starts[places[row] + 1]):
+            count += _part_of(values[i] + salts[row], parts) == part
+    found, rows = np.empty(count, np.uint64), np.empty(count, np.int32)
+    used = 0
+    for row in range(places.size):
+        for i in range(starts[places[row]], starts[places[row] + 1]):
+            value = values[i] + salts[row]
+            if _part_of(value, parts) == part:
+                found[used], rows[used] = value, row
+                used += 1
+    return found, rows
+
+
+@nb.njit(cache=True, nogil=True)
+def _part_of(value, parts):
+    return np.int64(((value >> np.uint64(32)) * np.uint64(parts)) >> np.uint64(32))

@@ -1,0 +1,1 @@
+"""Whether a candidate pair is a duplicate pair."""

@@ -1,0 +1,1 @@
+"""Weighted features of words and character n-grams."""

@@ -1,0 +1,153 @@
+"""Long grams: runs of five characters of texts that are mostly in letters.
+
+A language that is written with some thirty letters uses nearly all of its common 3-grams in any text of a
+few thousand characters, so two long texts share most of them whatever they are about. They share few runs of
+five.
+A Chinese character, a Japanese one or a Korean syllable says as much as two or three letters, so 3-grams are
+long enough for these scripts (docs/decisions/0049-long-grams.md).
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Final
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from db_dedup.flow._mix import mix
+
+LONG_RUN: Final = 5
+"""Characters of a long gram."""
+LEAST_GRAMS: Final = 20
+"""A row with fewer distinct long grams carries none: one edit would change too many of them."""
+
+_NEWLINE: Final = 10
+_BITS: Final = 21
+_CODE_POINTS: Final = 0x110000
+_UNKNOWN, _SPACE, _SIGN, _OTHER, _LETTER = range(5)
+"""The kinds of code points; `_OTHER` is a digit, or a character that says more than a letter."""
+
+_DENSE: Final = (
+    (0x2E80, 0xA4D0),  # radicals, kana, bopomofo, ideographs, Yi
+    (0xAC00, 0xD7A4),  # Hangul syllables
+    (0xF900, 0xFB00),  # compatibility ideographs
+    (0x16FE0, 0x1B300),  # Tangut, Khitan, more kana
+    (0x20000, 0x40000),  # more ideographs
+)
+"""First code points, and those past the last, of scripts of which a character says more than a letter."""
+
+
+def find_long_grams(columns: Sequence[Sequence[str]]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Return the long grams of rows, of all their columns together.
+
+    White space is left out, and so are grams without a letter or digit. No gram reaches from one column into
+    the next.
+
+    Args:
+        columns: column by column the normalised texts of n rows, so none holds a newline; at least one.
+
+    Returns:
+        (int64[n + 1] the rows' slices, uint64[m] hashes, ascending and distinct within a row). A row has none
+        unless more than half of its letters, digits and ideographs are letters, and it has at least
+        `LEAST_GRAMS` distinct ones.
+    """
+    count = len(columns[0])
+    rows = list(zip(*columns, strict=True))
+    lengths = np.array([sum(map(len, row)) for row in rows], np.int64)
+    chosen = _mostly_letters(rows, np.flatnonzero(lengths >= LEAST_GRAMS))
+    if not chosen.size:
+        return np.zeros(count + 1, np.int64), np.empty(0, np.uint64)
+    points = _points_of([rows[row] for row in chosen.tolist()])
+    sizes = np.zeros(count, np.int64)
+    own_sizes, values = _hash_rows(points, _kinds_of(points), len(columns), chosen.size)
+    sizes[chosen] = own_sizes
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), values
+
+
+def _mostly_letters(rows: Sequence[tuple[str, ...]], some: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return those of some rows of whose letters, digits and ideographs more than half are letters."""
+    if not some.size:
+        return some
+    chosen = [rows[row] for row in some.tolist()]
+    points = _points_of(chosen)
+    kinds = _kinds_of(points)[points]
+    sizes = np.array([sum(map(len, row)) + len(row) for row in chosen], np.int64)
+    firsts = np.cumsum(sizes) - sizes
+    letters, others = (np.add.reduceat(kinds == kind, firsts, dtype=np.int64) for kind in (_LETTER, _OTHER))
+    return some[(letters >= LEAST_GRAMS) & (letters > others)]
+
+
+def _points_of(rows: Sequence[tuple[str, ...]]) -> NDArray[np.uint32]:
+    """Return the code points of the rows, with a newline after each column of each row."""
+    joined = "".join(f"{text}\n" for row in rows for text in row)
+    return np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
+
+
+def _kinds_of(points: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    """Return uint8[0x110000]: the kind of each code point, filled in at least for these points."""
+    kinds = _known_kinds()
+    new = np.unique(points[kinds[points] == _UNKNOWN])
+    kinds[new] = [_kind(chr(point)) for point in new.tolist()]
+    return kinds
+
+
+@cache
+def _known_kinds() -> NDArray[np.uint8]:
+    return np.full(_CODE_POINTS, _UNKNOWN, np.uint8)
+
+
+def _kind(character: str) -> int:
+    if character.isspace():
+        return _SPACE
+    if not character.isalnum():
+        return _SIGN
+    is_dense = any(first <= ord(character) < last for first, last in _DENSE)
+    return _LETTER if character.isalpha() and not is_dense else _OTHER
+
+
+@nb.njit(cache=True, nogil=True)
+def _hash_rows(points, kinds, columns, row_count):
+    """Return (int64[row_count] numbers of long grams, their hashes row by row)."""
+    low_mask = (np.uint64(1) << np.uint64(3 * _BITS)) - np.uint64(1)
+    high_mask = (np.uint64(1) << np.uint64((LONG_RUN - 3) * _BITS)) - np.uint64(1)
+    sizes = np.zeros(row_count, np.int64)
+    values = np.empty(points.size, np.uint64)
+    # The latest three characters, and those before them.
+    low, high = np.uint64(0), np.uint64(0)
+    length, signs = 0, LONG_RUN
+    first, used, row, ended = 0, 0, 0, 0
+    for i in range(points.size):
+        if points[i] == _NEWLINE:
+            length, signs = 0, LONG_RUN
+            ended += 1
+            if ended == columns:
+                sizes[row] = _keep_distinct(values, first, used)
+                first += sizes[row]
+                used = first
+                row += 1
+                ended = 0
+            continue
+        kind = kinds[points[i]]
+        if kind == _SPACE:
+            continue
+        high = ((high << np.uint64(_BITS)) | (low >> np.uint64(2 * _BITS))) & high_mask
+        low = ((low << np.uint64(_BITS)) | np.uint64(points[i])) & low_mask
+        length += 1
+        signs = signs + 1 if kind == _SIGN else 0
+        if length >= LONG_RUN and signs < LONG_RUN:
+            values[used] = mix(mix(high) ^ low)
+            used += 1
+    return sizes, values[:used].copy()
+
+
+@nb.njit(cache=True, nogil=True)
+def _keep_distinct(values, first, end):
+    """Sort values[first:end] and move the distinct ones to the front; return their number, 0 if few."""
+    values[first:end].sort()
+    used = first
+    for i in range(first, end):
+        if i == first or values[i] != values[used - 1]:
+            values[used] = values[i]
+            used += 1
+    return used - first if used - first >= LEAST_GRAMS else 0

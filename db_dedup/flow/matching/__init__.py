@@ -1,0 +1,1 @@
+"""Candidates, pairs and groups of a whole table."""

@@ -1,0 +1,128 @@
+"""The compiled kernels that join rows by their rarest features: two similar rows share at least one of these.
+
+They are used for rows that share hashes with very many rows that are not similar to them. Pairs of two short
+rows are found elsewhere: they may be similar and share no feature.
+"""
+
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_hashes
+from db_dedup.flow.matching._join_runs import by_group
+from db_dedup.flow.matching.groups import find_root, joined
+
+_MOST_BUCKETS = 1 << 22
+
+
+class RareFeatures(NamedTuple):
+    """An index of n rows by their rarest features.
+
+    Attributes:
+        rows: int32[n], row numbers, sorted by their groups.
+        ends: int32[n], the end of each row's group among the n.
+        sizes: int64[n], how many features each row has.
+        first_of: int64[b + 1], the start of each bucket of features.
+        indexed: int32[m], for each bucket the positions of its rows among the n.
+    """
+
+    rows: NDArray[np.int32]
+    ends: NDArray[np.int32]
+    sizes: NDArray[np.int64]
+    first_of: NDArray[np.int64]
+    indexed: NDArray[np.int32]
+
+
+@nb.njit(cache=True, nogil=True)
+def index_rarest(some, parents, rows, rule):
+    """Return the `RareFeatures` of these rows.
+
+    If two rows share at least s of the n features of the smaller row, then any n - s + 1 of these n features
+    include a shared one. So it is enough to index the n - s + 1 rarest features of each row, and to look up
+    all features of every row.
+    """
+    places, starts, hashes = rows.places, rows.starts, rows.hashes
+    some, bounds = by_group(some, parents)
+    ends = np.repeat(bounds[1:], np.diff(bounds)).astype(np.int32)
+    sizes = starts[places[some] + 1] - starts[places[some]]
+    buckets = 1024
+    while buckets < min(2 * sizes.sum(), _MOST_BUCKETS):
+        buckets *= 2
+    mask = np.uint64(buckets - 1)
+    counts = np.zeros(buckets, np.int64)
+    for row in some:
+        for feature in hashes[starts[places[row]] : starts[places[row] + 1]]:
+            counts[feature & mask] += 1
+    is_rare = np.zeros(sizes.sum(), np.bool_)
+    first_of = np.zeros(buckets + 1, np.int64)
+    first = 0
+    for i in range(some.size):
+        own = hashes[starts[places[some[i]]] : starts[places[some[i]] + 1]]
+        order = np.argsort(counts[own & mask])
+        for k in order[
+            : max(0, sizes[i] - least_shared(rule.measure, rule.threshold, sizes[i], sizes[i]) + 1)
+        ]:
+            is_rare[first + k] = True
+            first_of[(own[k] & mask) + np.uint64(1)] += 1
+        first += sizes[i]
+    first_of = np.cumsum(first_of)
+    indexed = np.empty(first_of[-1], np.int32)
+    used = first_of[:-1].copy()
+    first = 0
+    for i in range(some.size):
+        for k, feature in enumerate(hashes[starts[places[some[i]]] : starts[places[some[i]] + 1]]):
+            if is_rare[first + k]:
+                indexed[used[feature & mask]] = i
+                used[feature & mask] += 1
+        first += sizes[i]
+    return RareFeatures(some, ends, sizes, first_of, indexed)
+
+
+@nb.njit(cache=True, nogil=True)
+def join_indexed(first, last, index, parents, rows, rule):
+    """Join the groups of confirmed pairs of rows that share enough hashes.
+
+    One row of each pair is at a position from first to last in the index. The other row has at most as many
+    features.
+
+    Args:
+        first: position in the index.
+        last: position after the last one.
+        index: the result of `index_rarest`.
+        parents: int32[n], the union-find parents of all rows.
+        rows: `RowArrays`.
+        rule: `RuleNumbers`.
+
+    Returns:
+        (left, right) row numbers of the pairs that joined two groups.
+    """
+    some, ends, sizes = index.rows, index.ends, index.sizes
+    first_of, indexed = index.first_of, index.indexed
+    places, starts, hashes = rows.places, rows.starts, rows.hashes
+    mask = np.uint64(first_of.size - 2)
+    pairs, found = (np.empty(1024, np.int32), np.empty(1024, np.int32)), 0
+    compared_with = np.full(some.size, -1, np.int32)
+    for i in range(first, last):
+        a = some[i]
+        for feature in hashes[starts[places[a]] : starts[places[a] + 1]]:
+            bucket = feature & mask
+            place, end = first_of[bucket], first_of[bucket + np.uint64(1)]
+            while place < end:
+                j = indexed[place]
+                place += 1
+                if ends[j] == ends[i]:
+                    # The rows were in one group when the index was built: skip all rows of the group.
+                    place += np.searchsorted(indexed[place:end], ends[i])
+                    continue
+                if compared_with[j] == i or sizes[j] > sizes[i] or (sizes[j] == sizes[i] and j > i):
+                    continue
+                compared_with[j] = i
+                b = some[j]
+                if find_root(parents, a) == find_root(parents, b):
+                    continue
+                if confirmed(a, b, rows, rule)[0] and share_enough_hashes(a, b, rows):
+                    pairs, found = joined(a, b, parents, pairs, found)
+    left, right = pairs
+    return left[:found].copy(), right[:found].copy()

@@ -1,0 +1,44 @@
+"""The compiled kernels of `measured_table`."""
+
+import numba as nb
+import numpy as np
+
+from db_dedup.flow.candidates.sketches import share_enough
+
+
+@nb.njit(cache=True, nogil=True)
+def sharing_in_runs(rows, starts, sketch_starts, values, places, at_most):
+    """Return (left, right) of the pairs of rows within each run that share enough hashes, at most `at_most`.
+
+    Args:
+        rows: row numbers, run by run.
+        starts: the position where each run starts, and the end of the last run.
+        sketch_starts: the sketches' slices of their values.
+        values: ascending and distinct within a sketch.
+        places: each row's number among the sketches.
+        at_most: number of pairs.
+    """
+    count = 0
+    for run in range(starts.size - 1):
+        size = starts[run + 1] - starts[run]
+        count = min(at_most, count + size * (size - 1) // 2)
+    left, right = np.empty(count, np.int32), np.empty(count, np.int32)
+    found = 0
+    for run in range(starts.size - 1):
+        for i in range(starts[run], starts[run + 1]):
+            for j in range(i + 1, starts[run + 1]):
+                if found == count:
+                    return left, right
+                if share_enough(sketch_starts, values, places[rows[i]], places[rows[j]]):
+                    left[found], right[found] = rows[i], rows[j]
+                    found += 1
+    return left[:found].copy(), right[:found].copy()
+
+
+@nb.njit(cache=True, nogil=True)
+def all_share_enough(starts, values, left, right):
+    """Return bool[p]: whether the sketches left[i] and right[i] share enough hashes."""
+    result = np.zeros(left.size, np.bool_)
+    for p in range(left.size):
+        result[p] = share_enough(starts, values, left[p], right[p])
+    return result

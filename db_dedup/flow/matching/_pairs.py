@@ -1,0 +1,128 @@
+"""The compiled kernels of `match` that list pairs, and join the groups of pairs that are given.
+
+`rows` and `rule` are the `RowArrays` and `RuleNumbers` of `compare.kernels`.
+"""
+
+import numba as nb
+import numpy as np
+
+from db_dedup.flow._arrays import resized
+from db_dedup.flow.candidates._bucket_join import popcount
+from db_dedup.flow.compare.kernels import confirmed, is_candidate, kind_of
+from db_dedup.flow.matching.groups import find_root
+
+
+@nb.njit(cache=True, nogil=True)
+def join_confirmed(left, right, parents, rows, rule):
+    """Join the two groups of every confirmed pair.
+
+    Returns:
+        bool[p], True for the pairs that joined two different groups.
+    """
+    joined = np.zeros(left.size, np.bool_)
+    for p in range(left.size):
+        a, b = find_root(parents, left[p]), find_root(parents, right[p])
+        if a == b:
+            continue
+        is_duplicate, _ = confirmed(left[p], right[p], rows, rule)
+        if is_duplicate:
+            parents[max(a, b)] = min(a, b)
+            joined[p] = True
+    return joined
+
+
+@nb.njit(cache=True, nogil=True)
+def pairs_within_groups(members, roots, rows, rule):
+    """Return every duplicate pair of two members of a group.
+
+    Args:
+        members: row numbers, group by group, ascending within each group.
+        roots: int32[n], the root of each row's group.
+        rows: `RowArrays`.
+        rule: `RuleNumbers`.
+
+    Returns:
+        (left, right, distances, similarities, kinds).
+    """
+    found, pairs = 0, _no_pairs()
+    for i in range(members.size):
+        for j in range(i + 1, members.size):
+            if roots[members[j]] != roots[members[i]]:
+                break
+            found, pairs = _added(members[i], members[j], rows, rule, found, pairs)
+    return _found(found, pairs)
+
+
+@nb.njit(cache=True, nogil=True)
+def pairs_of_some(first, last, count, rows, rule):
+    """Return every duplicate pair of a row from first to last and a row after it, up to row count."""
+    found, pairs = 0, _no_pairs()
+    for i in range(first, last):
+        for j in range(i + 1, count):
+            found, pairs = _added(i, j, rows, rule, found, pairs)
+    return _found(found, pairs)
+
+
+@nb.njit(cache=True, nogil=True)
+def pairs_between(lefts, rights, rows, rule):
+    """Return every duplicate pair of one of `lefts` and one of `rights`."""
+    found, pairs = 0, _no_pairs()
+    for a in lefts:
+        for b in rights:
+            found, pairs = _added(a, b, rows, rule, found, pairs)
+    return _found(found, pairs)
+
+
+@nb.njit(cache=True, nogil=True)
+def _no_pairs():
+    size = 1024
+    return (
+        np.empty(size, np.int32),
+        np.empty(size, np.int32),
+        np.empty(size, np.int16),
+        np.empty(size, np.float64),
+        np.empty(size, np.uint8),
+    )
+
+
+@nb.njit(cache=True, nogil=True)
+def _added(a, b, rows, rule, found, pairs):
+    """Add the pair of a and b if they are duplicates; return (the number of pairs, their arrays)."""
+    if not is_candidate(a, b, rows, rule):
+        return found, pairs
+    is_duplicate, similarity = confirmed(a, b, rows, rule)
+    if not is_duplicate:
+        return found, pairs
+    left, right, distances, similarities, kinds = pairs
+    if found == left.size:
+        size = 2 * found
+        left, right = resized(left, size), resized(right, size)
+        distances, similarities = resized(distances, size), resized(similarities, size)
+        kinds = resized(kinds, size)
+    values = rows.fingerprints
+    left[found], right[found] = a, b
+    distances[found], similarities[found] = popcount(values[a] ^ values[b]), similarity
+    kinds[found] = kind_of(a, b, rows, rule)
+    return found + 1, (left, right, distances, similarities, kinds)
+
+
+@nb.njit(cache=True, nogil=True)
+def _found(found, pairs):
+    left, right, distances, similarities, kinds = pairs
+    return (
+        left[:found].copy(),
+        right[:found].copy(),
+        distances[:found].copy(),
+        similarities[:found].copy(),
+        kinds[:found].copy(),
+    )
+
+
+@nb.njit(cache=True, nogil=True)
+def are_duplicates(left, right, rows, rule):
+    """Return bool[p]: whether left[i] and right[i] are a candidate pair that is confirmed."""
+    result = np.zeros(left.size, np.bool_)
+    for p in range(left.size):
+        if is_candidate(left[p], right[p], rows, rule):
+            result[p], _ = confirmed(left[p], right[p], rows, rule)
+    return result

@@ -1,0 +1,50 @@
+"""Step 7: groups are the connected components of the pairs, updated while the pairs are found.
+
+They are kept by union-find. The root of a group is its smallest row number. Rows are numbered in the order
+they were received, so the root is the group's representative. The search needs to know at any time which rows
+are joined already; scipy computes the same components only when all pairs are known.
+"""
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from db_dedup.flow._arrays import resized
+
+
+def flatten(parents: NDArray[np.int32]) -> None:
+    """Set the parent of every row to its root, in place."""
+    _flatten(parents)
+
+
+def group_sizes(roots: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return int64[n]: at each root the size of its group, 0 elsewhere; the parents must be flattened."""
+    return np.bincount(roots, minlength=roots.size).astype(np.int64)
+
+
+@nb.njit(cache=True, nogil=True)
+def find_root(parents, row):
+    """Return the root of a row's group, and halve the path to it."""
+    while parents[row] != row:
+        parents[row] = parents[parents[row]]
+        row = parents[row]
+    return row
+
+
+@nb.njit(cache=True, nogil=True)
+def _flatten(parents):
+    # A parent is never larger than its child, so one pass upwards is enough.
+    for row in range(parents.size):
+        parents[row] = parents[parents[row]]
+
+
+@nb.njit(cache=True, nogil=True)
+def joined(a, b, parents, pairs, found):
+    """Join the groups of two rows; return (the pairs with this one added, their number)."""
+    root_a, root_b = find_root(parents, a), find_root(parents, b)
+    parents[max(root_a, root_b)] = min(root_a, root_b)
+    left, right = pairs
+    if found == left.size:
+        left, right = resized(left, 2 * found), resized(right, 2 * found)
+    left[found], right[found] = a, b
+    return (left, right), found + 1

@@ -1,0 +1,324 @@
+"""Steps 5 to 7 for a whole table: exact duplicates, candidates, confirmed pairs, groups.
+
+The groups are found first. They are exact, although pairs of rows that are joined already are not compared:
+so a cluster of near-equal rows takes time with its size, not with its square. Then all pairs of each group
+are found. A group past the limit keeps only the pairs that connect it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from db_dedup.flow.candidates.blocks import BLOCK_SHIFTS, candidate_pairs
+from db_dedup.flow.candidates.sketches import entries, runs_of_equal
+from db_dedup.flow.compare.kernels import confirm_pairs
+from db_dedup.flow.compare.measures import NO_SIMILARITY
+from db_dedup.flow.compare.rows import ComparedRows
+from db_dedup.flow.compare.rule import Rule
+from db_dedup.flow.matching import _pairs as kernels
+from db_dedup.flow.matching._join_features import index_rarest, join_indexed
+from db_dedup.flow.matching._join_runs import join_runs
+from db_dedup.flow.matching.groups import flatten, group_sizes
+from db_dedup.flow.matching.rejections import pack, unpack
+from db_dedup.progress import Progress
+from db_dedup.records.calibration import PairSetting
+
+NO_ROW = -1
+_ROWS_A_BLOCK = 64
+# In longer runs each row gets this many comparisons; the rest of the run is searched by the rarest features.
+_LONGEST_COMPARED = 5_000
+_COMPARISONS_A_ROW = 200
+_ROWS_A_SEARCH = 10_000
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # odd, so that small numbers become distinct large ones
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """p pairs of rows, left received before right.
+
+    The similarity is NaN if it was not computed; the kinds are packed as in `records.kinds`.
+    """
+
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    distances: NDArray[np.int16]
+    similarities: NDArray[np.float64]
+    kinds: NDArray[np.uint8]
+
+    def among(self, rows: NDArray[np.int32]) -> "Pairs":
+        """Return the same pairs, where the numbers of rows so far are positions in `rows`."""
+        return Pairs(rows[self.left], rows[self.right], self.distances, self.similarities, self.kinds)
+
+
+def concatenate_pairs(parts: Sequence[Pairs]) -> Pairs:
+    """Return the pairs of all parts, of which there is at least one."""
+    return Pairs(
+        np.concatenate([part.left for part in parts]),
+        np.concatenate([part.right for part in parts]),
+        np.concatenate([part.distances for part in parts]),
+        np.concatenate([part.similarities for part in parts]),
+        np.concatenate([part.kinds for part in parts]),
+    )
+
+
+@dataclass(frozen=True)
+class Matches:
+    """The answer for n rows.
+
+    Attributes:
+        copy_of: int32[n], the first-received row with the same digest, or -1.
+        pairs: pairs of canonical rows.
+        group_of: int32[n], the representative's number, or -1 for a row without duplicates.
+        is_loose: bool[n], True at the representative of a group in which a canonical row is not similar to
+            the representative, or which has both rows of a rejected pair.
+        is_abridged: bool[n], True at the representative of a group that keeps only the pairs that connect it.
+    """
+
+    copy_of: NDArray[np.int32]
+    pairs: Pairs
+    group_of: NDArray[np.int32]
+    is_loose: NDArray[np.bool_]
+    is_abridged: NDArray[np.bool_]
+
+
+def match_table(table: ComparedRows, rule: Rule, abridge_above: int, progress: Progress) -> Matches:
+    """Find every duplicate pair and group of a table.
+
+    Args:
+        table: all its rows.
+        rule: the rule that decides.
+        abridge_above: a group of more canonical rows keeps only the pairs that connect it.
+        progress: gets the state of the work.
+    """
+    copy_of = find_exact_duplicates(table.digests)
+    canonical = _canonical_rows(table, copy_of)
+    search = _Search(table, rule, canonical)
+    connecting = search.connect(progress)
+    roots = search.parents
+    sizes = group_sizes(roots)
+    is_big = sizes > abridge_above
+    pairs = search.all_pairs(sizes, is_big, connecting, progress)
+    is_loose = search.loose_groups(sizes, is_big, pairs)
+
+    count = table.fingerprints.size
+    group_of = np.full(count, NO_ROW, np.int32)
+    in_pair = sizes[roots] > 1
+    group_of[canonical[in_pair]] = canonical[roots[in_pair]]
+    duplicates = np.flatnonzero(copy_of != NO_ROW)
+    classes = copy_of[duplicates]
+    alone = classes[group_of[classes] == NO_ROW]
+    group_of[alone] = alone
+    group_of[duplicates] = group_of[classes]
+    return Matches(
+        copy_of,
+        pairs.among(canonical),
+        group_of,
+        _spread(is_loose, canonical, count),
+        _spread(is_big, canonical, count),
+    )
+
+
+def all_pairs(table: ComparedRows, rule: Rule) -> Iterator[Pairs]:
+    """Yield every duplicate pair of canonical rows, for a block of rows at a time, since they may be many."""
+    rows = _canonical_rows(table, np.full(table.digests.shape[0], NO_ROW, np.int32))
+    search = _Search(table, rule, rows)
+    for first in range(0, rows.size, _ROWS_A_BLOCK):
+        yield search.pairs_of(first, min(first + _ROWS_A_BLOCK, rows.size)).among(rows)
+
+
+def pairs_between(
+    rows: ComparedRows, rule: Rule, lefts: NDArray[np.int32], rights: NDArray[np.int32]
+) -> Pairs:
+    """Return every duplicate pair of one of `lefts` and one of `rights`, by comparing each with each.
+
+    Args:
+        rows: the rows of which `lefts` and `rights` are numbers.
+        rule: the rule that decides.
+        lefts: int32[l], rows with a fingerprint.
+        rights: int32[r], other rows with a fingerprint.
+    """
+    arrays = rows.arrays(slice(None), rows.rejected)
+    return Pairs(*kernels.pairs_between(lefts, rights, arrays, rule.numbers))
+
+
+def rows_with_candidates(table: ComparedRows, radius: int, progress: Progress) -> NDArray[np.bool_]:
+    """Return bool[n]: the canonical rows that are in a candidate pair; the table may be without features."""
+    canonical = _canonical_rows(table, find_exact_duplicates(table.digests))
+    candidates_only = Rule(PairSetting(radius, bool(table.sketches.values.size), NO_SIMILARITY, 0.0))
+    search = _Search(table, candidates_only, canonical)
+    search.connect(progress, "candidates")
+    return _spread(group_sizes(search.parents)[search.parents] > 1, canonical, table.fingerprints.size)
+
+
+def find_exact_duplicates(digests: NDArray[np.uint64]) -> NDArray[np.int32]:
+    """Return int32[n]: the first row with the same digest; -1 for that row and for rows without features."""
+    order = np.lexsort((digests[:, 1], digests[:, 0]))
+    ordered = digests[order]
+    is_first = np.ones(order.size, np.bool_)
+    is_first[1:] = np.any(ordered[1:] != ordered[:-1], axis=1)
+    # lexsort is stable, so the first of a run is the first received.
+    canonical = order[is_first][np.cumsum(is_first) - 1]
+    copy_of = np.full(order.size, NO_ROW, np.int32)
+    is_duplicate = ~is_first & np.any(ordered != 0, axis=1)
+    copy_of[order[is_duplicate]] = canonical[is_duplicate]
+    return copy_of
+
+
+def _canonical_rows(table: ComparedRows, copy_of: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the canonical rows that have a fingerprint: only these are in pairs."""
+    return np.flatnonzero((copy_of == NO_ROW) & table.has_fingerprint).astype(np.int32)
+
+
+class _Search:
+    """The search among canonical rows; row numbers in this class are positions among these."""
+
+    def __init__(self, table: ComparedRows, rule: Rule, canonical: NDArray[np.int32]) -> None:
+        self._rejected = _among(table.rejected, canonical)
+        self._rows = table.arrays(canonical, self._rejected)
+        self._rule = rule.numbers
+        self._values = self._rows.fingerprints
+        self._sketches = table.sketches
+        self._within_values = self._rows.within.astype(np.uint64) * _SPREAD
+        self.parents = np.arange(canonical.size, dtype=np.int32)
+
+    def connect(
+        self, progress: Progress, step: str = "matching"
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Join all groups; return the pairs that connect them, for a group of g rows g - 1 pairs."""
+        progress.start(step, None)
+        found = [self._join(*self._neighbours(shift)) for shift in BLOCK_SHIFTS]
+        for left, right in candidate_pairs(self._values, self._rule.radius, self.parents):
+            found.append(self._join(left, right))
+            progress.advance(left.size)
+        found += self._join_sharing(progress)
+        progress.finish()
+        return np.concatenate([left for left, _ in found]), np.concatenate([right for _, right in found])
+
+    def _neighbours(self, shift: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the near pairs among neighbours when the fingerprints are sorted from one block on.
+
+        They are cheap to find, and join most rows of a large cluster before the complete search starts.
+        """
+        values = self._values
+        rotated = values if shift == 0 else (values << np.uint64(shift)) | (values >> np.uint64(64 - shift))
+        order = np.argsort(rotated, kind="stable").astype(np.int32)
+        left, right = order[:-1], order[1:]
+        is_near = np.bitwise_count(values[left] ^ values[right]) <= self._rule.radius
+        return left[is_near], right[is_near]
+
+    def _join(
+        self, left: NDArray[np.int32], right: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        joined = kernels.join_confirmed(left, right, self.parents, self._rows, self._rule)
+        flatten(self.parents)
+        return left[joined], right[joined]
+
+    def _join_sharing(self, progress: Progress) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        """Join the rows that share enough hashes and agree in `within`."""
+        if not self._sketches.values.size:
+            return
+        in_long_runs = np.zeros(self.parents.size, np.bool_)
+        budget = (_LONGEST_COMPARED, _COMPARISONS_A_ROW)
+        for values, rows in entries(self._sketches, self._rows.sketch_places, self._within_values):
+            left, right = join_runs(
+                *runs_of_equal(values, rows),
+                budget,
+                in_long_runs,
+                self.parents,
+                self._rows,
+                self._rule,
+            )
+            progress.advance(left.size)
+            yield left, right
+        index = index_rarest(
+            np.flatnonzero(in_long_runs).astype(np.int32), self.parents, self._rows, self._rule
+        )
+        for first in range(0, index.rows.size, _ROWS_A_SEARCH):
+            last = min(first + _ROWS_A_SEARCH, index.rows.size)
+            left, right = join_indexed(first, last, index, self.parents, self._rows, self._rule)
+            progress.advance(left.size)
+            yield left, right
+        flatten(self.parents)
+
+    def all_pairs(
+        self,
+        sizes: NDArray[np.int64],
+        is_big: NDArray[np.bool_],
+        connecting: tuple[NDArray[np.int32], NDArray[np.int32]],
+        progress: Progress,
+    ) -> Pairs:
+        """Return all confirmed pairs of the groups up to the limit, and the pairs that connect the others."""
+        roots = self.parents
+        members = np.flatnonzero((sizes[roots] > 1) & ~is_big[roots]).astype(np.int32)
+        members = members[np.argsort(roots[members], kind="stable")]
+        bounds = [*np.flatnonzero(np.diff(roots[members], prepend=-1)).tolist(), members.size]
+        progress.start("pairs", int(members.size))
+        parts = []
+        for first, last in _slices(bounds):
+            found = kernels.pairs_within_groups(members[first:last], roots, self._rows, self._rule)
+            parts.append(Pairs(*found))
+            progress.advance(last - first)
+        progress.finish()
+        parts.append(self._connecting_pairs(connecting, is_big))
+        return concatenate_pairs(parts)
+
+    def pairs_of(self, first: int, last: int) -> Pairs:
+        """Return the pairs of these rows with each other and with all rows after them."""
+        return Pairs(*kernels.pairs_of_some(first, last, self._values.size, self._rows, self._rule))
+
+    def _connecting_pairs(
+        self, connecting: tuple[NDArray[np.int32], NDArray[np.int32]], is_big: NDArray[np.bool_]
+    ) -> Pairs:
+        left, right = connecting
+        is_kept = is_big[self.parents[left]]
+        left, right = left[is_kept], right[is_kept]
+        left, right = np.minimum(left, right), np.maximum(left, right)
+        distances = np.bitwise_count(self._values[left] ^ self._values[right]).astype(np.int16)
+        _, similarities, kinds = confirm_pairs(left, right, self._rows, self._rule)
+        return Pairs(left, right, distances, similarities, kinds)
+
+    def loose_groups(
+        self, sizes: NDArray[np.int64], is_big: NDArray[np.bool_], pairs: Pairs
+    ) -> NDArray[np.bool_]:
+        """Return bool[h]: True at the root of a loose group, as `Matches.is_loose` defines it."""
+        roots = self.parents
+        similar = np.bincount(
+            pairs.left[(roots[pairs.left] == pairs.left) & ~is_big[roots[pairs.left]]], minlength=roots.size
+        )
+        of_big = np.flatnonzero(is_big[roots] & (roots != np.arange(roots.size))).astype(np.int32)
+        duplicates_root = kernels.are_duplicates(roots[of_big], of_big, self._rows, self._rule)
+        similar += np.bincount(roots[of_big[duplicates_root]], minlength=roots.size)
+        loose: NDArray[np.bool_] = (sizes > 1) & (similar < sizes - 1)
+        rejected = roots[unpack(self._rejected)]
+        loose[rejected[rejected[:, 0] == rejected[:, 1], 0]] = True
+        return loose
+
+
+def _slices(bounds: list[int], at_least: int = 20_000) -> list[tuple[int, int]]:
+    """Return (start, end) of slices of whole groups, each of at least `at_least` rows but the last."""
+    slices, first = [], 0
+    for bound in bounds:
+        if bound - first >= at_least or (bound == bounds[-1] and bound > first):
+            slices.append((first, bound))
+            first = bound
+    return slices
+
+
+def _among(rejected: NDArray[np.int64], canonical: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return the rejected pairs of two canonical rows, by their positions among the canonical rows."""
+    rows = unpack(rejected)
+    places = np.searchsorted(canonical, rows)
+    is_canonical = (
+        canonical[np.minimum(places, canonical.size - 1)] == rows
+        if canonical.size
+        else np.zeros_like(rows, np.bool_)
+    )
+    return pack(places[is_canonical.all(axis=1)])
+
+
+def _spread(flags: NDArray[np.bool_], canonical: NDArray[np.int32], count: int) -> NDArray[np.bool_]:
+    spread = np.zeros(count, np.bool_)
+    spread[canonical] = flags
+    return spread

@@ -1,0 +1,115 @@
+"""Form the groups around a change again from the pairs; pure, without a database."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from db_dedup.flow.rows.order import Receipt
+
+PairIds = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class CanonicalRow:
+    """A canonical row.
+
+    Attributes:
+        received: sorts the row by the order in which the rows were received.
+        group_id: the group that the row was in, None if it was in none.
+        has_exact_duplicates: whether another row is an exact duplicate of it.
+    """
+
+    id: int
+    received: Receipt
+    group_id: int | None
+    has_exact_duplicates: bool
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group as it is now.
+
+    Attributes:
+        representative: the id of the first-received row.
+        members: the ids of its canonical rows.
+        surplus: the stored pairs that an abridged group does not keep.
+    """
+
+    representative: int
+    members: list[int]
+    is_loose: bool
+    is_abridged: bool
+    surplus: list[PairIds]
+
+
+def regroup(
+    rows: Collection[CanonicalRow],
+    pairs: Collection[PairIds],
+    searched: Collection[int],
+    abridged: Mapping[int, bool],
+    abridge_above: int,
+    rejected: Collection[PairIds] = (),
+) -> list[Group]:
+    """Return the connected components of these rows; a row without any duplicate is in none.
+
+    Args:
+        rows: the rows, with all other canonical rows of the groups that they were in.
+        pairs: every stored pair among the rows.
+        searched: ids of the rows whose pairs have just been searched, so that all their pairs are stored.
+        abridged: id of a former abridged group -> whether it was loose. No row of these groups has changed or
+            is gone: without one of its rows an abridged group must be matched again from the texts.
+        abridge_above: a group with more rows than this keeps only the pairs that connect it.
+        rejected: pairs that people have labelled as no duplicates, each in any order. A group with both rows
+            of such a pair is loose.
+    """
+    parents = {row.id: row.id for row in rows}
+    connecting = {pair for pair in sorted(pairs) if _join(parents, *pair)}
+    components: dict[int, list[CanonicalRow]] = {}
+    for row in rows:
+        components.setdefault(_root(parents, row.id), []).append(row)
+    pairs_of: dict[int, list[PairIds]] = {}
+    for pair in pairs:
+        pairs_of.setdefault(_root(parents, pair[0]), []).append(pair)
+    known = set(pairs)
+    contradicted = {_root(parents, a) for a, b in rejected if _root(parents, a) == _root(parents, b)}
+    groups = []
+    for root, members in components.items():
+        if len(members) == 1 and not members[0].has_exact_duplicates:
+            continue
+        members.sort(key=lambda row: row.received)
+        is_abridged = len(members) > abridge_above
+        surplus = [pair for pair in pairs_of.get(root, ()) if pair not in connecting] if is_abridged else []
+        is_loose = root in contradicted or _is_loose(members, known, searched, abridged)
+        ids = [row.id for row in members]
+        groups.append(Group(ids[0], ids, is_loose, is_abridged, surplus))
+    return groups
+
+
+def _is_loose(
+    members: list[CanonicalRow], pairs: set[PairIds], searched: Collection[int], abridged: Mapping[int, bool]
+) -> bool:
+    """Return whether some member is no duplicate of the first one."""
+    first, *others = members
+    if first.group_id is not None and abridged.get(first.group_id):
+        return True
+
+    def is_known_similar(other: CanonicalRow) -> bool:
+        if (first.id, other.id) in pairs or (other.id, first.id) in pairs:
+            return True
+        # In an abridged group that was not loose every row duplicates the representative, stored or not.
+        is_of_old = first.group_id is not None and first.group_id == other.group_id
+        return is_of_old and first.group_id in abridged and not {first.id, other.id} & set(searched)
+
+    return not all(map(is_known_similar, others))
+
+
+def _join(parents: dict[int, int], a: int, b: int) -> bool:
+    root_a, root_b = _root(parents, a), _root(parents, b)
+    parents[max(root_a, root_b)] = min(root_a, root_b)
+    return root_a != root_b
+
+
+def _root(parents: dict[int, int], row: int) -> int:
+    while parents[row] != row:
+        parents[row] = parents[parents[row]]
+        row = parents[row]
+    return row

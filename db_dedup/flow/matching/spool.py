@@ -1,0 +1,135 @@
+"""The features of a whole table, kept in temporary files during a scan.
+
+A million petitions have more than a gigabyte of features. The files are mapped into memory, so that the
+system loads only the parts that the matching reads. They have hashes in them and no text, and are removed
+when the scan ends.
+"""
+
+import errno
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import IO, Final, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from db_dedup.errors import TemporaryFolderError
+from db_dedup.flow.candidates.sketches import Sketches
+from db_dedup.flow.features.counting import Features
+from db_dedup.flow.features.details import SECTIONS, Details
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_FOLDER_FULL: Final = "the temporary folder {folder} is full: set TMPDIR to a folder with more room"
+_FOLDER_UNUSABLE: Final = (
+    "the temporary folder {folder} cannot be used ({reason}): set TMPDIR to a folder with more room"
+)
+
+
+class FeatureSpool:
+    """Stores the features of one batch after another; returns those of all rows at the end.
+
+    Raises:
+        TemporaryFolderError: any method raises it if the folder for temporary files is full or cannot be
+            used.
+    """
+
+    def __init__(self, keep_weights: bool) -> None:
+        """Open the files; only the cosine needs the weights."""
+        self._sketches = _temporary_file()
+        self._sketch_counts: list[NDArray[np.int64]] = []
+        self._sketch_count = 0
+        self._counts: list[NDArray[np.int64]] = []
+        self._hashes = _temporary_file()
+        self._details = _temporary_file()
+        self._detail_counts: list[NDArray[np.int64]] = []
+        self._weights = _temporary_file() if keep_weights else None
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows whose features are stored."""
+        return sum(counts.size for counts in self._counts)
+
+    def add(self, features: Features, details: Details, is_kept: NDArray[np.bool_] | None = None) -> None:
+        """Store the features and details of the next rows; a row that is not kept must have none."""
+        kept = slice(None) if is_kept is None else is_kept
+        self._counts.append(features.counts[kept])
+        self._detail_counts.append(details.counts.reshape(-1, SECTIONS)[kept].reshape(-1))
+        with _translate_errors():
+            self._hashes.write(features.hashes.data)
+            self._details.write(details.values.data)
+            if self._weights is not None:
+                self._weights.write(features.weights.data)
+
+    def add_sketches(self, sketches: Sketches) -> NDArray[np.int64]:
+        """Store the sketches of n rows; return int64[n], their positions among all sketches."""
+        first = self._sketch_count
+        self._sketch_count += sketches.counts.size
+        self._sketch_counts.append(sketches.counts)
+        with _translate_errors():
+            self._sketches.write(sketches.values.data)
+        return np.arange(first, self._sketch_count)
+
+    def all_sketches(self) -> Sketches:
+        """Return all sketches, mapped from the file; valid while the spool is open."""
+        counts = np.concatenate([np.zeros(1, np.int64), *self._sketch_counts])
+        return Sketches(np.cumsum(counts), _mapped(self._sketches, np.uint64))
+
+    def all_features(self) -> Features:
+        """Return the features of all rows, mapped from the file; valid while the spool is open."""
+        counts = np.concatenate([np.zeros(1, np.int64), *self._counts])
+        hashes = _mapped(self._hashes, np.uint64)
+        weights = np.empty(0, np.int64) if self._weights is None else _mapped(self._weights, np.int64)
+        return Features(np.cumsum(counts), hashes, weights)
+
+    def all_details(self) -> Details:
+        """Return the details of all rows, mapped from the file; valid while the spool is open."""
+        counts = np.concatenate([np.zeros(1, np.int64), *self._detail_counts])
+        return Details(np.cumsum(counts), _mapped(self._details, np.uint64))
+
+    def __enter__(self) -> Self:
+        """Return the spool itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the files, which removes them."""
+        for file in filter(None, (self._hashes, self._details, self._weights, self._sketches)):
+            with suppress(OSError):  # closing writes the last bytes, which nobody needs any more
+                file.close()
+
+
+def _temporary_file() -> IO[bytes]:
+    with _translate_errors():
+        file: IO[bytes] = tempfile.TemporaryFile(prefix="db-dedup-")  # noqa: SIM115 - the spool closes it
+    return file
+
+
+@contextmanager
+def _translate_errors() -> Iterator[None]:
+    """Re-raise an OSError of the block as TemporaryFolderError."""
+    try:
+        yield
+    except OSError as error:
+        if tempfile.tempdir is None:  # none of the temporary folders of the system can be written to
+            raise TemporaryFolderError(
+                "{reason}: set TMPDIR to a folder that is", reason=error.strerror
+            ) from None
+        raise TemporaryFolderError(
+            _FOLDER_FULL if error.errno in _FULL else _FOLDER_UNUSABLE,
+            folder=tempfile.tempdir,
+            reason=error.strerror,
+        ) from None
+
+
+def _mapped(file: IO[bytes], kind: type[_Scalar]) -> NDArray[_Scalar]:
+    with _translate_errors():
+        file.flush()
+    if file.seek(0, 2) == 0:
+        return np.empty(0, kind)
+    # A plain, writable array: for a memmap or a read-only array numba would compile every kernel again.
+    return np.asarray(np.memmap(file, kind, "c"))

@@ -1,0 +1,340 @@
+"""Steps 2 to 4 together: from a batch of rows to their digests, features and fingerprints.
+
+Only this module computes fingerprints by a recipe: scan, worker and check all call it, so their bits are
+equal.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import is_not
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from db_dedup.errors import ConfigError
+from db_dedup.flow.candidates.generators import HASH_GENERATORS, HashGenerator, RowHashes, emptied
+from db_dedup.flow.candidates.sketches import Sketches, concatenate_sketches, empty_sketches, join_hashes
+from db_dedup.flow.compare.rows import ComparedRows
+from db_dedup.flow.features.characters import short_characters
+from db_dedup.flow.features.counting import (
+    NO_FEATURES,
+    Features,
+    TokenHasher,
+    concatenate_features,
+    count_features,
+    hash_values,
+)
+from db_dedup.flow.features.details import (
+    CHARACTERS,
+    LONG_GRAMS,
+    PLACES,
+    Details,
+    concatenate_details,
+    join_sections,
+)
+from db_dedup.flow.features.grams import hash_grams
+from db_dedup.flow.features.long_grams import find_long_grams
+from db_dedup.flow.features.places import place_names
+from db_dedup.flow.fingerprints.simhash import fingerprint_rows
+from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST, digest_columns
+from db_dedup.flow.text.compared import compared_columns
+from db_dedup.flow.text.frames import without_frames
+from db_dedup.flow.text.normalise import normalise_batch
+from db_dedup.flow.text.segment import cut_in_batches, make_segmenter
+from db_dedup.flow.text.stop_words import STOP_WORDS
+from db_dedup.records import SourceRow
+from db_dedup.records.fingerprints import AnswerRow, RowFingerprint, StoredFingerprint
+from db_dedup.records.pages import cut_pages
+from db_dedup.records.recipe import Recipe
+
+_Item = tuple[Sequence[str], str | None, bytes | None]
+"""(the texts of a row, the text of its `within` columns, its former digest)."""
+
+_NO_PLACE: Final = -1
+
+HashTexts = Callable[[list[str]], NDArray[np.uint64]]
+
+
+@dataclass(frozen=True)
+class FingerprintedRows:
+    """What was computed of n rows.
+
+    Attributes:
+        fingerprints: uint64[n]; meaningless if `has_fingerprint` is False.
+        has_fingerprint: bool[n]; False if the row has too little text to judge.
+        digests: n digests of 16 bytes of the normalised columns.
+        features: the features that the measure compares: character 3-grams, or those of the fingerprint.
+        details: what the measure compares beside the features; empty if it compares no more.
+        sketches: the sketches of the n rows; empty if no hash generator is switched on.
+        is_known: bool[n]; True for a row whose digest is the known one. Such a row has neither fingerprint
+            nor features here. With `compares_known` it is False, and a row with a known digest has features
+            but no fingerprint.
+        framed: bool[n]; True for a row of which a frame was left out.
+    """
+
+    fingerprints: NDArray[np.uint64]
+    has_fingerprint: NDArray[np.bool_]
+    digests: list[bytes]
+    features: Features
+    details: Details
+    sketches: Sketches
+    is_known: NDArray[np.bool_]
+    framed: NDArray[np.bool_]
+
+    def take_stored(self, stored: Sequence[StoredFingerprint | AnswerRow | None]) -> None:
+        """Give the known rows the fingerprints that are stored of them.
+
+        Args:
+            stored: what is stored of each of the n rows.
+        """
+        for i in np.flatnonzero(self.is_known).tolist():
+            before = stored[i]
+            if before is not None and before.fingerprint is not None:
+                self.fingerprints[i], self.has_fingerprint[i] = before.fingerprint, True
+
+    def compared(self, within: Sequence[str | None]) -> ComparedRows:
+        """Return the rows as the rule compares them.
+
+        Args:
+            within: for each row the text that it must share with a duplicate.
+        """
+        numbers: dict[str | None, int] = {}
+        places = np.arange(len(self.digests))
+        return ComparedRows(
+            self.fingerprints,
+            self.has_fingerprint,
+            np.frombuffer(b"".join(self.digests), np.uint64).reshape(-1, 2),
+            np.array([numbers.setdefault(text, len(numbers)) for text in within], np.int32),
+            self.features,
+            self.details,
+            places,
+            self.sketches,
+            np.where(self.sketches.counts > 0, places, _NO_PLACE),
+        )
+
+
+class Fingerprinter:
+    """Computes digests, features, sketches and fingerprints by one recipe."""
+
+    def __init__(self, recipe: Recipe, hasher: TokenHasher | None = None) -> None:
+        """Load the segmenter, which takes a moment.
+
+        Args:
+            recipe: what to compute.
+            hasher: hashes the tokens instead of the recipe's own hasher, for a caller that records them.
+
+        Raises:
+            ConfigError: there is no such segmenter, or it cannot take the user words.
+        """
+        self._recipe = recipe
+        self._weights = [column.weight for column in recipe.columns]
+        try:
+            self._segmenter = make_segmenter(recipe.segmenter, normalise_batch(recipe.user_words))
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
+        self._hasher = hasher or TokenHasher(stop_words_of(recipe))
+        self._compares_grams = recipe.compared_by == "grams"
+
+    def fingerprint(
+        self,
+        rows: Sequence[Sequence[str]],
+        within: Sequence[str | None] | None = None,
+        known: Sequence[bytes | None] | None = None,
+        *,
+        compares_known: bool = False,
+    ) -> FingerprintedRows:
+        """Run steps 2 to 4.
+
+        Args:
+            rows: for each row the texts of the watched columns in their order, "" for NULL.
+            within: for each row the text that it must share with a duplicate.
+            known: for each row its digest when it was last fingerprinted. A row that still has this digest is
+                not segmented again, which would be most of the work.
+            compares_known: compute features and sketches of known rows, too, so that they can be compared
+                with others. They are segmented only if the measure compares words, and get no fingerprint.
+        """
+        count = len(rows)
+        items = zip(rows, within or [None] * count, known or [None] * count, strict=True)
+        pages = cut_pages(items, lambda item: sum(map(len, item[0])), max(1, count))
+        parts = [self._fingerprint_page(page, compares_known) for page in pages]
+        return joined_rows(parts) if parts else self._fingerprint_page((), compares_known)
+
+    def _fingerprint_page(self, page: Sequence[_Item], compares_known: bool) -> FingerprintedRows:
+        columns = compared_columns(self._recipe.columns, self._recipe.normaliser, [row for row, _, _ in page])
+        within, known = [agree for _, agree, _ in page], [digest for _, _, digest in page]
+        return self.fingerprint_compared(columns, within, known, compares_known=compares_known)
+
+    def fingerprint_compared(
+        self,
+        columns: list[list[str]],
+        within: Sequence[str | None],
+        known: Sequence[bytes | None],
+        *,
+        compares_known: bool = False,
+    ) -> FingerprintedRows:
+        """Run steps 3 and 4 on a page of rows whose texts are normalised already.
+
+        Args:
+            columns: column by column the texts of the rows, as `compared_columns` returns them.
+            within: as for `fingerprint`.
+            known: as for `fingerprint`.
+            compares_known: as for `fingerprint`.
+        """
+        digests = digest_columns(columns, within)
+        is_known = np.array(
+            [digest == before for digest, before in zip(digests, known, strict=True)], np.bool_
+        )
+        entire, columns = columns, without_frames(columns, self._recipe.frames)
+        framed = _differ(entire, columns)
+        blanked = [_blanked(texts, is_known) for texts in columns]
+        needs_words = compares_known and not self._compares_grams
+        features = self._features(
+            columns if needs_words else blanked, self._hash_words, self._recipe.term_frequency
+        )
+        counts = features.counts
+        has_features = is_known | (counts > 0)
+        has_features |= self._entire_have_features(entire, framed & ~has_features)
+        details = self._details(columns if compares_known else blanked)
+        grams, sketches = self._grams(columns if compares_known else blanked, details)
+        return FingerprintedRows(
+            fingerprint_rows(features.starts, features.hashes, features.weights),
+            counts >= self._recipe.min_features,
+            [d if has else NO_FEATURES_DIGEST for d, has in zip(digests, has_features.tolist(), strict=True)],
+            grams if self._compares_grams else features,
+            details,
+            sketches,
+            is_known & (not compares_known),
+            framed,
+        )
+
+    def _entire_have_features(
+        self, columns: list[list[str]], looked_at: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """Return which of some rows have features if frames are not left out: the digest depends on these."""
+        if not looked_at.any():
+            return looked_at
+        texts = [_blanked(column, ~looked_at) for column in columns]
+        return self._features(texts, self._hash_words, self._recipe.term_frequency).counts > 0
+
+    def _details(self, columns: list[list[str]]) -> Details:
+        count = len(columns[0])
+        texts = self._texts(columns)
+        sections = {}
+        if self._recipe.short_threshold > 0:
+            sections[CHARACTERS] = short_characters(self._recipe.columns, columns)
+        if self._recipe.long_grams and self._compares_grams:
+            sections[LONG_GRAMS] = find_long_grams(texts or [[""] * count])
+        if self._recipe.names_places:
+            sections[PLACES] = place_names(texts, count)
+        return join_sections(count, sections)
+
+    def _texts(self, columns: list[list[str]]) -> list[list[str]]:
+        """Return the columns that are texts, not values."""
+        kinds = [column.kind for column in self._recipe.columns]
+        return [texts for texts, kind in zip(columns, kinds, strict=True) if kind == "text"]
+
+    def _features(self, columns: list[list[str]], hash_texts: HashTexts, term_frequency: str) -> Features:
+        return count_features(self._hashed(columns, hash_texts), self._weights, term_frequency)
+
+    def _hashed(self, columns: list[list[str]], hash_texts: HashTexts) -> list[NDArray[np.uint64]]:
+        return [
+            hash_values(column.name, texts) if column.kind == "value" else hash_texts(texts)
+            for column, texts in zip(self._recipe.columns, columns, strict=True)
+        ]
+
+    def _grams(self, columns: list[list[str]], details: Details) -> tuple[Features, Sketches]:
+        """Return (character 3-grams, sketches) of the rows; empty ones if the recipe needs none."""
+        count = len(columns[0])
+        if not (self._compares_grams or self._recipe.sketches):
+            return NO_FEATURES, empty_sketches(count)
+        hashed = self._hashed(columns, hash_grams)
+        if not self._recipe.sketches:
+            return count_features(hashed, self._weights, "raw"), empty_sketches(count)
+        grams, by_generator = self._generated(hashed, details, count)
+        kinds: tuple[list[RowHashes], list[RowHashes]] = ([], [])
+        for generator, hashes in by_generator.items():
+            kinds[generator.one_is_enough].append(hashes)
+        share, one_is_enough = kinds
+        return grams, join_hashes(count, one_is_enough, share)
+
+    def hashes_by_generator(self, columns: list[list[str]]) -> dict[HashGenerator, RowHashes]:
+        """Return the hashes that each hash generator computes of rows whose texts are normalised already.
+
+        Args:
+            columns: column by column the texts of the rows, as `compared_columns` returns them.
+        """
+        columns = without_frames(columns, self._recipe.frames)
+        hashed, details = self._hashed(columns, hash_grams), self._details(columns)
+        return self._generated(hashed, details, len(columns[0]))[1]
+
+    def _generated(
+        self, hashed: list[NDArray[np.uint64]], details: Details, count: int
+    ) -> tuple[Features, dict[HashGenerator, RowHashes]]:
+        """Return (character 3-grams of each row, the hashes of each generator)."""
+        columns = zip(hashed, self._recipe.columns, strict=True)
+        texts = [stream for stream, column in columns if column.kind == "text"]
+        # This comes before `count_features`, which sorts the 3-grams in place.
+        found = {each: each.of_texts(texts, count) for each in HASH_GENERATORS if each.of_texts}
+        grams = count_features(hashed, self._weights, "raw")
+        characters = RowHashes(*details.section(CHARACTERS))
+        is_short = np.diff(characters.starts) > 0
+        longer = emptied(RowHashes(grams.starts, grams.hashes), is_short)
+        for each in HASH_GENERATORS:
+            if each.of_grams:
+                found[each] = each.of_grams(*longer)
+            if each.of_characters and self._recipe.short_threshold > 0:
+                threshold = self._recipe.short_threshold
+                found[each] = each.of_characters(*characters, grams.starts, grams.hashes, threshold)
+            elif each in found:
+                found[each] = emptied(found[each], is_short)
+        return grams, found
+
+    def _hash_words(self, texts: list[str]) -> NDArray[np.uint64]:
+        parts = [self._hasher.hash_tokens(tokens) for tokens in cut_in_batches(self._segmenter, texts)]
+        return np.concatenate(parts) if parts else np.empty(0, np.uint64)
+
+
+def joined_rows(parts: Sequence[FingerprintedRows]) -> FingerprintedRows:
+    """Return the rows of all parts, one part after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    return FingerprintedRows(
+        np.concatenate([part.fingerprints for part in parts]),
+        np.concatenate([part.has_fingerprint for part in parts]),
+        [digest for part in parts for digest in part.digests],
+        concatenate_features([part.features for part in parts]),
+        concatenate_details([part.details for part in parts]),
+        concatenate_sketches([part.sketches for part in parts]),
+        np.concatenate([part.is_known for part in parts]),
+        np.concatenate([part.framed for part in parts]),
+    )
+
+
+def row_fingerprints(page: Sequence[SourceRow], done: FingerprintedRows) -> list[RowFingerprint]:
+    """Return what is to be stored of these rows."""
+    fingerprints: Iterator[tuple[int, bool]] = zip(
+        done.fingerprints.tolist(), done.has_fingerprint.tolist(), strict=True
+    )
+    return [
+        RowFingerprint(row.row_key, row.order_value, value if has else None, digest)
+        for row, (value, has), digest in zip(page, fingerprints, done.digests, strict=True)
+    ]
+
+
+def stop_words_of(recipe: Recipe) -> list[str]:
+    """Return the stop words of a recipe, normalised."""
+    return normalise_batch(STOP_WORDS if recipe.stop_words is None else recipe.stop_words)
+
+
+def _blanked(texts: list[str], is_known: NDArray[np.bool_]) -> list[str]:
+    """Return the texts, with "" in place of those of known rows."""
+    return ["" if skip else text for text, skip in zip(texts, is_known.tolist(), strict=True)]
+
+
+def _differ(entire: list[list[str]], columns: list[list[str]]) -> NDArray[np.bool_]:
+    """Return bool[n]: whether a text of each row was replaced by another one."""
+    differ = np.zeros(len(entire[0]), np.bool_)
+    for before, after in zip(entire, columns, strict=True):
+        differ |= np.fromiter(map(is_not, before, after), np.bool_, len(before))
+    return differ

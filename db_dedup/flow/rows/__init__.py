@@ -1,0 +1,1 @@
+"""Rows before their text is read: typed keys, receipt order, canonical values, digests."""

@@ -1,0 +1,71 @@
+"""Rows as a driver gives them, turned into rows of canonical texts."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from db_dedup.flow.rows.keys import storable_key
+from db_dedup.flow.rows.order import order_text
+from db_dedup.flow.rows.values import canonical_text
+from db_dedup.flow.rows.within import WithinBy, within_part
+from db_dedup.records import Family, SourceRow
+
+
+class RawRow(NamedTuple):
+    """One row as the database gave it.
+
+    Attributes:
+        row_key: None where a part of the key is NULL.
+        order_value: of the order column; None where there is no such column.
+        values: of the watched columns.
+        within: of the columns that both rows of a pair must agree in.
+    """
+
+    row_key: str | None
+    order_value: Any
+    values: Sequence[Any]
+    within: Sequence[Any]
+
+
+class WithinColumn(NamedTuple):
+    """A column that both rows of a pair must agree in, as a whole or by a part of its dates."""
+
+    by: WithinBy
+    family: Family
+
+
+@dataclass(frozen=True)
+class RowTexts:
+    """Turns the values of one table's rows into texts, by the families of their columns.
+
+    Attributes:
+        values: of the watched columns, in their order.
+        order: of the order column; OTHER where there is none.
+        within: the columns that both rows of a pair must agree in.
+    """
+
+    values: tuple[Family, ...]
+    order: Family
+    within: tuple[WithinColumn, ...]
+
+    def row(self, raw: RawRow) -> SourceRow:
+        """Return the row as texts; without a key, as of a row that is not stored, its key is "".
+
+        Raises:
+            RowKeyError: its key cannot be stored.
+        """
+        return SourceRow(
+            row_key="" if raw.row_key is None else storable_key(raw.row_key),
+            order_value=order_text(raw.order_value, self.order),
+            values=tuple(map(canonical_text, raw.values, self.values)),
+            within=self._within_text(raw.within),
+        )
+
+    def _within_text(self, values: Sequence[Any]) -> str | None:
+        """Return the text that both rows of a pair must share; rows without a value have the same text."""
+        if not self.within:
+            return None
+        pairs = zip(self.within, values, strict=True)
+        parts = [within_part(column.by, value, column.family) for column, value in pairs]
+        return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,1 @@
+"""A text normalised and cut into tokens."""

@@ -1,0 +1,197 @@
+"""Frames: what many otherwise unlike rows share, such as the form around every complaint.
+
+docs/explanation/frames.md says what a frame is, decision 0046 where the numbers come from.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from itertools import compress, groupby
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from db_dedup.flow.text._frame_grams import Covered, covered_by, row_grams
+from db_dedup.records.frames import CUT, NO_FRAMES, FrameList
+from db_dedup.records.pages import cut_pages
+from db_dedup.records.recipe import RecipeColumn
+
+LEAST_ROWS = 200
+"""With fewer canonical rows no frame is looked for."""
+
+_COMMON_SHARE: Final = 0.05
+_LEAST_SHARE: Final = 0.02
+_COMMON_ROWS: Final = 20
+_ENOUGH_ROWS: Final = 60
+"""A gram is common if it occurs in 5 % of the rows, and in at least 20. In a larger sample 60 rows are enough
+if they are 2 % of the rows."""
+
+_LEAST_OWN: Final = 12
+_ENOUGH_OWN: Final = 60
+_OWN_PART: Final = 0.2
+_OWN_SHARE: Final = 0.2
+"""A row has own content if what no common gram covers comes to a fifth of what common grams cover, and to
+at least 12 characters; 60 are always enough. If a fifth of the rows of a common gram have own content, it
+belongs to a frame."""
+
+_FORMER: Final = 0.7
+"""A gram of the former list stays down to this part of the shares."""
+
+_LEAST_LEFT: Final = 4
+"""A text is read entirely if no part of so many letters, digits and ideographs would be left of it."""
+
+_END_CHARACTERS: Final = 2_000
+"""Frames are looked for in so many characters at both ends of a text."""
+
+_LOOKED_AT: Final = 32
+
+
+def measure_frames(
+    columns: Sequence[RecipeColumn], texts: Sequence[Sequence[str]], former: FrameList = NO_FRAMES
+) -> FrameList:
+    """Return the frame grams of a sample of rows.
+
+    Args:
+        columns: of the recipe.
+        texts: column by column the texts of the sampled rows as they are compared, exact duplicates once.
+        former: the list in use: a gram of it stays in the list down to a lower share of the rows.
+    """
+    nothing = np.empty(0, np.uint64)
+    found = tuple(
+        _frame_grams(own, former.of_column(i)) if column.kind == "text" else nothing
+        for i, (column, own) in enumerate(zip(columns, texts, strict=True))
+    )
+    return FrameList(found) if any(grams.size for grams in found) else NO_FRAMES
+
+
+def without_frames(columns: Sequence[Sequence[str]], frames: FrameList) -> list[list[str]]:
+    """Return the texts of rows, column by column, without the frames that the list covers.
+
+    A text without a frame is returned as the same object. Where something was cut out, `CUT` is between the
+    parts that are left, so that no word and no gram reaches across.
+
+    Args:
+        columns: column by column the texts of the rows as they are compared.
+        frames: the frozen list.
+    """
+    return [_column_without(texts, frames.of_column(i)) for i, texts in enumerate(columns)]
+
+
+def frame_spans(text: str, column: int, frames: FrameList) -> list[tuple[int, int]]:
+    """Return (start, end) of each part of one text that is left out, ascending."""
+    grams = frames.of_column(column)
+    if not grams.size:
+        return []
+    covered = covered_by([text], text, grams)
+    spans = _with_signs(text, zip(covered.starts.tolist(), covered.ends.tolist(), strict=True))
+    return spans if _left_of(text, spans) is not None else []
+
+
+def _column_without(texts: Sequence[str], grams: NDArray[np.uint64]) -> list[str]:
+    result = list(texts)
+    if not grams.size or not result:
+        return result
+    joined = "\n".join(result)
+    covered = covered_by(result, joined, grams)
+    if not covered.rows.size:
+        return result
+    lengths = np.fromiter(map(len, result), np.int64, len(result))
+    firsts = np.cumsum(lengths + 1) - lengths - 1
+    offsets = firsts[covered.rows]
+    spans = zip(
+        covered.rows.tolist(),
+        (covered.starts - offsets).tolist(),
+        (covered.ends - offsets).tolist(),
+        strict=True,
+    )
+    for row, of_row in groupby(spans, lambda span: span[0]):
+        text = result[row]
+        left = _left_of(text, _with_signs(text, [(start, end) for _, start, end in of_row]))
+        result[row] = text if left is None else left
+    return result
+
+
+def _with_signs(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return spans with the signs and spaces around them: what is left begins and ends with neither."""
+    widened: list[tuple[int, int]] = []
+    for span in spans:
+        start, end = span
+        while start and not _has_meaning(text[start - 1]):
+            start -= 1
+        while end < len(text) and not _has_meaning(text[end]):
+            end += 1
+        if widened and start <= widened[-1][1]:
+            start = widened.pop()[0]
+        widened.append((start, end))
+    return widened
+
+
+def _has_meaning(character: str) -> bool:
+    """Return whether a character is a letter, digit or ideograph, or a mark that belongs to one."""
+    return character.isalnum() or unicodedata.category(character)[0] == "M"
+
+
+def _left_of(text: str, spans: Sequence[tuple[int, int]]) -> str | None:
+    """Return what is left of a text without these parts; None if it is too little, or nothing is left out."""
+    if not spans:
+        return None
+    ends = [0, *(end for _, end in spans)]
+    starts = [*(start for start, _ in spans), len(text)]
+    parts = [text[begin:end] for begin, end in zip(ends, starts, strict=True) if begin < end]
+    return CUT.join(parts) if any(map(_is_enough, parts)) else None
+
+
+def _is_enough(part: str) -> bool:
+    """Return whether a part has enough letters, digits and ideographs: mostly its beginning decides."""
+    count = 0
+    for first in range(0, len(part), _LOOKED_AT):
+        count += sum(map(str.isalnum, part[first : first + _LOOKED_AT]))
+        if count >= _LEAST_LEFT:
+            return True
+    return False
+
+
+def _frame_grams(texts: Sequence[str], former: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return uint64[g], ascending: the frame grams of one column."""
+    sampled = [_ends_of(text) for text in texts if text]
+    if len(sampled) < LEAST_ROWS:
+        return np.empty(0, np.uint64)
+    pages = list(cut_pages(sampled, len, len(sampled)))
+    of_rows = [grams for page in pages for grams in row_grams(page)]
+    values, counts = _counted(np.concatenate(of_rows))
+    stays = np.isin(values, former, assume_unique=True)
+    is_common = counts >= np.where(stays, _FORMER, 1.0) * _least_common(len(sampled))
+    common, counts, stays = values[is_common], counts[is_common], stays[is_common]
+    if not common.size:
+        return common
+    has_own = np.concatenate([_has_own(covered_by(page, "\n".join(page), common)) for page in pages])
+    of_own = np.concatenate([np.empty(0, np.uint64), *compress(of_rows, has_own)])
+    places = np.minimum(np.searchsorted(common, of_own), common.size - 1)
+    shares = np.bincount(places[common[places] == of_own], minlength=common.size) / counts
+    return common[shares >= np.where(stays, _FORMER, 1.0) * _OWN_SHARE]
+
+
+def _has_own(covered: Covered) -> NDArray[np.bool_]:
+    """Return bool[r]: whether each row has enough own content beside its common content."""
+    common = covered.sizes - covered.own
+    has_own: NDArray[np.bool_] = covered.own >= np.clip(common * _OWN_PART, _LEAST_OWN, _ENOUGH_OWN)
+    return has_own
+
+
+def _least_common(row_count: int) -> float:
+    """Return in how many of the rows a gram is common."""
+    return max(_COMMON_ROWS, _LEAST_SHARE * row_count, min(_COMMON_SHARE * row_count, _ENOUGH_ROWS))
+
+
+def _counted(grams: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Return (the distinct grams, ascending; in how many rows each is)."""
+    ordered = np.sort(grams)
+    firsts = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] + np.uint64(1)))
+    return ordered[firsts], np.diff(firsts, append=ordered.size)
+
+
+def _ends_of(text: str) -> str:
+    """Return the parts of a text in which frames are looked for: all of it, or its beginning and end."""
+    if len(text) <= 2 * _END_CHARACTERS:
+        return text
+    return f"{text[:_END_CHARACTERS]}{CUT}{text[-_END_CHARACTERS:]}"

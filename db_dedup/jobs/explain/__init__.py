@@ -1,0 +1,1 @@
+"""Why two rows are a duplicate pair, or why not."""

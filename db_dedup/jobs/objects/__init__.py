@@ -1,0 +1,1 @@
+"""The views and triggers of one watched table."""

@@ -1,0 +1,253 @@
+"""Write the answer of a scan: only what differs from what is stored."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from db_dedup.flow.candidates.sketches import Sketches, entries
+from db_dedup.flow.matching.match import NO_ROW
+from db_dedup.jobs.scan.answer_changes import AnswerChanges, count_changes
+from db_dedup.jobs.scan.pieces import Writing
+from db_dedup.jobs.scan.row_answers import NOT_SET, AnswerValues, RowAnswers
+from db_dedup.jobs.scan.scanned_table import ScannedTable
+from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.found_at import FoundTimes, nothing_found
+from db_dedup.store.pairs import (
+    NO_PAIRS,
+    StoredPairs,
+    delete_pairs,
+    differing_pairs,
+    insert_pairs,
+    read_pairs,
+)
+from db_dedup.store.reader import Reader
+from db_dedup.store.sketches import drop_sketches, put_entries, sketched_ids, write_sketches
+
+_ROWS_WITH_SKETCHES = 1_000
+"""At a time: each has dozens of entries all over the index, and more would show no progress for long."""
+_GROUP_COLUMNS = AnswerValues._fields[1:]
+
+
+@dataclass(frozen=True)
+class _SketchedRows:
+    """Rows that have a sketch, and where it is.
+
+    Attributes:
+        ids: int64[n], of the rows.
+        places: int64[n], of their sketches among those of the scan.
+    """
+
+    ids: NDArray[np.int64]
+    places: NDArray[np.int64]
+
+    def only(self, chosen: NDArray[np.bool_]) -> "_SketchedRows":
+        return _SketchedRows(self.ids[chosen], self.places[chosen])
+
+
+@dataclass(frozen=True)
+class _SketchDifference:
+    """What is to be written of the rows' sketches and their entries in the index of sketches.
+
+    Attributes:
+        dropped: ids of rows that lose both, or get others.
+        emptied: ids of rows that have a sketch without entries, and lose it.
+        gained: rows that get a sketch.
+        entered: rows that get entries.
+        sketches: those of the scan.
+    """
+
+    dropped: list[int]
+    emptied: list[int]
+    gained: _SketchedRows
+    entered: _SketchedRows
+    sketches: Sketches
+
+    @property
+    def count(self) -> int:
+        """How many rows and entries are written."""
+        entry_count = int(self.sketches.counts[self.entered.places].sum())
+        return len(self.dropped) + len(self.emptied) + self.gained.ids.size + entry_count
+
+
+@dataclass(frozen=True)
+class AnswerDifference:
+    """In what the answer of a scan differs from what is stored under its recipe.
+
+    Attributes:
+        gone: ids of rows that are no longer in the user's table.
+        lost: stored pairs that the scan did not find.
+        gained: pairs that are not stored.
+        before: the stored answer of the rows for which it differs.
+        after: the answer of the scan of the same rows in the same order.
+        changes: the difference from the answer that is shown, in numbers as a person counts.
+    """
+
+    gone: list[int]
+    lost: StoredPairs
+    gained: StoredPairs
+    before: RowAnswers
+    after: RowAnswers
+    sketches: _SketchDifference
+    changes: AnswerChanges
+
+    @classmethod
+    def of(
+        cls,
+        reader: Reader,
+        store: FingerprintStore,
+        scanned: ScannedTable,
+        changed: Collection[str],
+        *,
+        serves: bool,
+    ) -> "AnswerDifference":
+        """Compare an answer with what is stored; every row of the scan must be stored already.
+
+        Args:
+            reader: of our tables.
+            store: the table and the recipe.
+            scanned: the answer.
+            changed: row keys of the rows whose text is another one than that of their stored sketches.
+            serves: the recipe serves already. Otherwise nothing is stored of it but fingerprints with their
+                sketches and, from a scan that was interrupted, exact duplicates and groups.
+        """
+        id_of = store.read_ids(reader)
+        ids = np.array([id_of.pop(row_key) for row_key in scanned.row_keys], np.int64)
+        gone = sorted(id_of.values())
+        found = scanned.matches.pairs
+        new_pairs = StoredPairs(
+            ids[found.left], ids[found.right], found.distances, found.similarities, found.kinds
+        )
+        lost, gained = differing_pairs(_stored_pairs(reader, store) if serves else NO_PAIRS, new_pairs)
+        stored, answer = RowAnswers.read(store, reader), RowAnswers.of(ids, scanned)
+        before = stored.only(~np.isin(stored.ids, gone)).aligned(answer.ids)
+        differs = before.differs(answer)
+        return cls(
+            gone,
+            lost,
+            gained,
+            before.only(differs),
+            answer.only(differs),
+            _differing_sketches(reader, store, ids, scanned, changed, serves),
+            _changes(lost, gained, stored if serves else stored.only(slice(0)), answer),
+        )
+
+    @property
+    def count(self) -> int:
+        """How many rows of all our tables are written."""
+        of_rows = len(self.gone) + self.after.ids.size
+        return of_rows + self.lost.count + self.gained.count + self.sketches.count
+
+    def write(
+        self, writing: Writing, store: FingerprintStore, now: datetime, found: FoundTimes | None = None
+    ) -> None:
+        """Make the stored answer that of the scan.
+
+        Args:
+            writing: to write in.
+            store: the table and the recipe.
+            now: the time of what is found for the first time.
+            found: when the rest was found; None if everything is new.
+        """
+        found = nothing_found() if found is None else found
+        for connection, part in writing.slices(self.lost.count):
+            delete_pairs(connection, store, self.lost.only(part))
+        for connection, part in writing.slices(self.gained.count):
+            gained = self.gained.only(part)
+            insert_pairs(connection, store, gained, found.of(gained.id_a, gained.id_b, now))
+        for connection, ids in writing.parts(self.gone, _ROWS_WITH_SKETCHES):
+            drop_sketches(connection, store, ids)
+            store.delete_rows(connection, ids)
+        _write_groups(writing, store, self.before, self.after, found, now)
+        _write_sketches(writing, store, self.sketches)
+
+
+def _stored_pairs(reader: Reader, store: FingerprintStore) -> StoredPairs:
+    with reader.open() as connection:
+        return read_pairs(connection, store)
+
+
+def _changes(lost: StoredPairs, gained: StoredPairs, shown: RowAnswers, answer: RowAnswers) -> AnswerChanges:
+    """Count the difference; `shown` and `answer` are of all rows, before and after."""
+    ids = np.union1d(shown.ids, answer.ids)
+    before, after = shown.aligned(ids), answer.aligned(ids)
+    differs = before.differs(after)
+    return count_changes(gained.count, lost.count, before.only(differs), after.only(differs))
+
+
+def _differing_sketches(
+    reader: Reader,
+    store: FingerprintStore,
+    ids: NDArray[np.int64],
+    scanned: ScannedTable,
+    changed: Collection[str],
+    serves: bool,
+) -> _SketchDifference:
+    """Compare sketches: if the rule asks for them, rows that take part in pairs have one, and no others."""
+    has_sketch = np.isin(ids, sketched_ids(reader, store))
+    has_entries = has_sketch if serves else np.zeros(ids.size, np.bool_)
+    table, wants_sketch = scanned.table, wanted_sketches(scanned)
+    is_changed = np.array([row_key in changed for row_key in scanned.row_keys], np.bool_)
+    gaining, entering = (wants_sketch & (is_changed | ~has) for has in (has_sketch, has_entries))
+    rows = _SketchedRows(ids, table.sketch_places)
+    return _SketchDifference(
+        dropped=ids[has_entries & (is_changed | ~wants_sketch)].tolist(),
+        emptied=ids[has_sketch & ~has_entries & ~wants_sketch].tolist(),
+        gained=rows.only(gaining),
+        entered=rows.only(entering),
+        sketches=table.sketches,
+    )
+
+
+def _write_sketches(writing: Writing, store: FingerprintStore, found: _SketchDifference) -> None:
+    for connection, ids in writing.parts(found.dropped, _ROWS_WITH_SKETCHES):
+        drop_sketches(connection, store, ids)
+    for connection, ids in writing.parts(found.emptied):
+        write_sketches(connection, store, [(row_id, None) for row_id in ids])
+    gained = zip(found.gained.ids.tolist(), found.gained.places.tolist(), strict=True)
+    for connection, rows in writing.parts(gained):
+        sketches = [(row_id, found.sketches.bytes_of(place)) for row_id, place in rows]
+        write_sketches(connection, store, sketches)
+    owners, places = found.entered.ids, found.entered.places
+    writing.pause()  # to sort a part of the entries takes a while, and no lock is needed for it
+    for values, rows_of in entries(found.sketches, places):
+        for connection, part in writing.slices(values.size):
+            put_entries(connection, store, [(values[part], owners[rows_of[part]])])
+        writing.pause()
+
+
+def wanted_sketches(scanned: ScannedTable) -> NDArray[np.bool_]:
+    """Return bool[n]: the rows that are to have a sketch."""
+    table = scanned.table
+    takes_part = (scanned.matches.copy_of == NO_ROW) & table.has_fingerprint
+    is_wanted: NDArray[np.bool_] = takes_part & (table.sketch_places != NO_ROW)
+    return is_wanted
+
+
+def _write_groups(
+    writing: Writing,
+    store: FingerprintStore,
+    before: RowAnswers,
+    after: RowAnswers,
+    found: FoundTimes,
+    now: datetime,
+) -> None:
+    """Write canonical rows and groups; `found_at` of a row changes only with its canonical row."""
+    is_linked, was_linked = after.copy_of != NOT_SET, before.copy_of != NOT_SET
+    is_new_link = is_linked & (before.copy_of != after.copy_of)
+    is_link_gone = ~is_linked & was_linked
+    table, update = store.tables.fingerprint, store.dialect.bulk_update
+    new, gone = after.only(is_new_link), after.only(is_link_gone)
+    times: tuple[tuple[RowAnswers, Sequence[datetime | None]], ...] = (
+        (new, found.of(new.ids, new.copy_of, now)),
+        (gone, [None] * gone.ids.size),
+    )
+    for chosen, found_at in times:
+        for connection, linked in writing.parts(
+            [(*row, at) for row, at in zip(chosen.values(), found_at, strict=True)]
+        ):
+            update(connection, table, "id", (*_GROUP_COLUMNS, "found_at"), linked)
+    for connection, rows in writing.parts(after.only(~is_new_link & ~is_link_gone).values()):
+        update(connection, table, "id", _GROUP_COLUMNS, rows)

@@ -1,0 +1,332 @@
+"""Centralized processing: read a whole table, find every duplicate, switch the views to the new answer.
+
+The last complete answer can be read until one transaction replaces it. A recipe serves if the views show its
+answer. Under a recipe that does not serve yet, fingerprints and answer are written in short transactions, and
+nobody sees them; the last one marks the recipe as the one that serves. After it, what is stored under the
+former recipe is removed. Under the recipe that serves already, what changed is held in memory and written in
+one transaction, so that fingerprints and answer always agree.
+"""
+
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+from db_dedup.errors import DedupError, ScanRunningError
+from db_dedup.jobs.context import JobContext
+from db_dedup.jobs.objects.attachment import mark_stale
+from db_dedup.jobs.review.labels import ScanLabels, labels_for, move_labels
+from db_dedup.jobs.scan.answer import AnswerDifference
+from db_dedup.jobs.scan.answer_changes import AnswerChanges
+from db_dedup.jobs.scan.frozen_frames import NOTHING_FROZEN, FrozenFrames, freeze_frames
+from db_dedup.jobs.scan.lease import Lease, new_owner
+from db_dedup.jobs.scan.pieces import OneTransaction, Pieces
+from db_dedup.jobs.scan.reading import FindStored, TableReading, is_stored, nothing_stored
+from db_dedup.jobs.scan.removal import remove_answer, remove_recipe
+from db_dedup.jobs.scan.report import report_of
+from db_dedup.jobs.scan.scanned_table import ScannedTable
+from db_dedup.progress import NullProgress, Progress
+from db_dedup.records import ScanReport
+from db_dedup.records.fingerprints import RowFingerprint, StoredFingerprint
+from db_dedup.store import scans, watched_tables
+from db_dedup.store.clock import utc_now
+from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.found_at import FoundTimes
+from db_dedup.store.frames import drop_other_frames, put_frames
+from db_dedup.store.sketches import drop_all_sketches
+from db_dedup.store.watched_tables import StoredTable
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One running scan.
+
+    Attributes:
+        store: the fingerprints of the table under the scan's recipe.
+        scan_id: the scan's row in the table of scans.
+        serves: the recipe serves already.
+        is_resumed: the recipe does not serve, and an earlier scan has written a part of its answer.
+        former: the recipe that serves, if the settings are the same and only the frames differ.
+        frames: the list of the recipe, and its measurement.
+    """
+
+    store: FingerprintStore
+    scan_id: int
+    lease: Lease
+    serves: bool
+    is_resumed: bool
+    former: FingerprintStore | None = None
+    frames: FrozenFrames = NOTHING_FROZEN
+
+
+class FullScan:
+    """Scans one table once."""
+
+    def __init__(self, context: JobContext, *, rebuild: bool = False) -> None:
+        """Prepare to scan; `rebuild` segments every text, also of a row whose digest is the stored one."""
+        self._context = context
+        self._engine, self._dialect, self._tables = context.engine, context.dialect, context.tables
+        self._watched, self._progress = context.watched, context.progress
+        self._rebuild = rebuild
+        self._started = time.monotonic()
+
+    def run(self) -> ScanReport:
+        """Scan.
+
+        Raises:
+            ScanRunningError: another scan of the table is running.
+        """
+        self._started = time.monotonic()
+        with self._engine.connect() as connection:
+            # Without a lock: a running scan may hold it for as long as its last transaction takes.
+            self._refuse(watched_tables.lease_holder(connection, self._tables, self._watched.name))
+        owner = new_owner()
+        try:
+            run = self._begin(owner)
+            with run.lease:
+                report = self._scan(self._with_frames(run))
+                self._refresh_statistics()
+        except BaseException as error:
+            self._give_up(owner, error)
+            raise
+        return replace(report, seconds=self._seconds())
+
+    def _scan(self, run: _Run) -> ScanReport:
+        with TableReading(self._context) as reading:
+            kept_back = self._read(run, reading)
+            labels = labels_for(self._context)
+            scanned = reading.match(labels.rejected)
+            report = report_of(self._context, reading, scanned, run.frames, self._seconds())
+            kept_back |= _by_key(reading.scan.reread)
+            report = self._switch(run, list(kept_back.values()), scanned, report, labels)
+            self._remove_former(run)
+        return report
+
+    def _seconds(self) -> float:
+        """Return the seconds since the scan began."""
+        return round(time.monotonic() - self._started, 3)
+
+    def _begin(self, owner: str) -> _Run:
+        with self._dialect.write_transaction(self._engine) as connection:
+            table_id = watched_tables.add_table(connection, self._tables, self._watched).id
+            self._refuse(watched_tables.take_lease(connection, self._tables, table_id, owner))
+            # Read again: the lease may have waited for the end of another scan, which could have changed it.
+            stored = watched_tables.add_table(connection, self._tables, self._watched).require_known()
+            digest = self._watched.recipe_digest()
+            recipe = self._recipe_to_scan(connection, stored)
+            serves = recipe == stored.recipe
+            store = FingerprintStore(self._dialect, self._tables, stored.id, recipe)
+            is_of_other_frames = not serves and stored.recipe_digest == digest
+            former = replace(store, recipe=stored.recipe or 0) if is_of_other_frames else None
+            is_resumed = not (serves or store.is_empty(connection))
+            scan_id = scans.begin_scan(connection, self._tables, stored.id, recipe, digest, owner)
+        lease = Lease(self._engine, self._dialect, self._tables, stored, owner)
+        return _Run(store, scan_id, lease, serves, is_resumed, former)
+
+    def _recipe_to_scan(self, connection: Connection, stored: StoredTable) -> int:
+        """Return the number of the recipe that serves if it is of these settings, or of one to build."""
+        digest = self._watched.recipe_digest()
+        serves = stored.recipe is not None and stored.recipe_digest == digest
+        if stored.recipe is not None and serves:
+            last = scans.recipe_of_last_scan(connection, self._tables, stored.id, digest)
+            # A scan that was to replace drifted frames may have been interrupted: it is resumed.
+            return stored.recipe if last is None or self._watched.frame_drift == "wait" else last
+        return scans.recipe_to_build(connection, self._tables, stored.id, digest)
+
+    def _with_frames(self, run: _Run) -> _Run:
+        """Return the run with its list of frames, under a recipe of its own where the list is another one."""
+        frozen = freeze_frames(
+            self._context,
+            run.store,
+            serves=run.serves,
+            is_resumed=run.is_resumed,
+            rebuild=self._rebuild,
+        )
+        self._context = replace(self._context, frames=frozen.frames)
+        run = replace(run, frames=replace(frozen, sample=None))  # a scan needs its memory
+        if frozen.measured is None or (run.serves and not frozen.is_other):
+            return run
+        with self._dialect.write_transaction(self._engine) as connection:
+            run.lease.fence(connection)
+            if frozen.is_other:
+                run = self._under_new_recipe(connection, run)
+            put_frames(connection, self._tables, run.store.table_id, run.store.recipe, frozen.measured)
+        return run
+
+    def _under_new_recipe(self, connection: Connection, run: _Run) -> _Run:
+        recipe = scans.unused_recipe(connection, self._tables, run.store.table_id)
+        scans.move_scan(connection, self._tables, run.scan_id, recipe)
+        former = run.store if run.serves else run.former
+        return replace(
+            run, store=replace(run.store, recipe=recipe), serves=False, is_resumed=False, former=former
+        )
+
+    def _refuse(self, holder: str | None) -> None:
+        if holder is not None:
+            raise ScanRunningError(
+                "another scan of {name!r} is running (host:process {holder}); "
+                "if it died, its lease ends within {lease} seconds",
+                name=self._watched.name,
+                holder=holder,
+                lease=watched_tables.LEASE.seconds,
+            )
+
+    def _read(self, run: _Run, reading: TableReading) -> dict[str, RowFingerprint]:
+        """Fingerprint all rows; return those whose new state is not written yet, by row key."""
+        kept_back: dict[str, RowFingerprint] = {}
+        pages = reading.pages(self._stored_finder(run), reuse=not self._rebuild, with_sketches=not run.serves)
+        # The reading reports its own progress.
+        with closing(pages), self._pieces(run, NullProgress()) as pieces:
+            for rows, stored in pages:
+                if run.serves:
+                    kept_back |= _by_key(row for row in rows if not is_stored(row, stored))
+                    continue
+                for connection, part in pieces.parts(rows):
+                    run.store.put_rows(connection, part, stored, with_sketches=True)
+                pieces.pause()
+        return kept_back
+
+    def _pieces(self, run: _Run, progress: Progress) -> Pieces:
+        return Pieces(self._engine, self._dialect, run.lease, progress)
+
+    def _stored_finder(self, run: _Run) -> FindStored:
+        with self._engine.connect() as connection:
+            if run.store.is_empty(connection):
+                return nothing_stored
+
+        def find(row_keys: Sequence[str]) -> Mapping[str, StoredFingerprint]:
+            with self._engine.connect() as connection:
+                return run.store.find_rows(connection, row_keys)
+
+        return find
+
+    def _switch(
+        self,
+        run: _Run,
+        changed: Sequence[RowFingerprint],
+        scanned: ScannedTable,
+        report: ScanReport,
+        labels: ScanLabels,
+    ) -> ScanReport:
+        """Write the answer and let the views show it; return the report with what it changed."""
+        built = None if run.serves else self._build(run, changed, scanned)
+        if built is None:
+            self._progress.start("writing the answer", len(changed))
+        with self._dialect.write_transaction(self._engine) as connection:
+            run.lease.fence(connection)
+            move_labels(connection, self._context, labels)
+            changes = built or self._write_changes(connection, run, changed, scanned)
+            # Only the commit and the removal of the former recipe are missing from what is stored.
+            report = replace(report, **asdict(changes), seconds=self._seconds())
+            watched_tables.serve_recipe(
+                connection, self._tables, run.store.table_id, self._watched, run.store.recipe
+            )
+            if run.serves and run.frames.measured is not None:
+                put_frames(
+                    connection, self._tables, run.store.table_id, run.store.recipe, run.frames.measured
+                )
+            mark_stale(connection, self._context, run.store.table_id)
+            scans.finish_scan(connection, self._tables, run.scan_id, report)
+            if not run.store.other_recipes(connection):
+                self._drop_lease(connection, run)
+        self._progress.finish()
+        return report
+
+    def _build(self, run: _Run, changed: Sequence[RowFingerprint], scanned: ScannedTable) -> AnswerChanges:
+        """Write the answer of a recipe that does not serve yet, in short transactions."""
+        with self._pieces(run, self._progress) as pieces:
+            if run.is_resumed:
+                remove_answer(pieces, run.store, self._progress)
+            keys = {row.row_key for row in changed}
+            difference = AnswerDifference.of(pieces.reader, run.store, scanned, keys, serves=False)
+            self._progress.start("writing the answer", len(changed) + difference.count)
+            for connection, part in pieces.parts(changed):
+                stored = run.store.find_rows(connection, [row.row_key for row in part])
+                run.store.put_rows(connection, part, stored)
+            difference.write(pieces, run.store, utc_now(), self._found_before(run, pieces, scanned))
+        return difference.changes
+
+    def _found_before(self, run: _Run, pieces: Pieces, scanned: ScannedTable) -> FoundTimes | None:
+        """Return when the recipe that serves found its pairs, if the settings are the same."""
+        if run.former is None:
+            return None
+        id_of = run.store.read_ids(pieces.reader)
+        ids = np.array([id_of[row_key] for row_key in scanned.row_keys], np.int64)
+        return FoundTimes.read(pieces.reader, run.former, scanned.row_keys, ids)
+
+    def _write_changes(
+        self,
+        connection: Connection,
+        run: _Run,
+        changed: Sequence[RowFingerprint],
+        scanned: ScannedTable,
+    ) -> AnswerChanges:
+        """Write what has changed under the recipe that serves, in the transaction of the switch."""
+        writing = OneTransaction(connection, self._dialect, self._progress)
+        for _, part in writing.parts(changed):
+            stored = run.store.find_rows(connection, [row.row_key for row in part])
+            run.store.put_rows(connection, part, stored)
+        self._progress.finish()
+        if self._rebuild:
+            drop_all_sketches(connection, run.store)
+        keys = {row.row_key for row in changed}
+        difference = AnswerDifference.of(writing.reader, run.store, scanned, keys, serves=True)
+        self._progress.start("writing pairs and groups", difference.count)
+        difference.write(writing, run.store, utc_now())
+        return difference.changes
+
+    def _remove_former(self, run: _Run) -> None:
+        """Remove what is stored under all other recipes, and give the lease back."""
+        with self._engine.connect() as connection:
+            former = run.store.other_recipes(connection)
+        if not former:
+            return
+        run.lease.let_answer_change()
+        try:
+            with self._pieces(run, self._progress) as pieces:
+                for store in former:
+                    remove_recipe(pieces, store, self._progress)
+                self._drop_lease(pieces.connection(), run)
+        except ScanRunningError:
+            logger.info("another scan has taken over; it removes what is stored under former recipes")
+
+    def _drop_lease(self, connection: Connection, run: _Run) -> None:
+        """Remove what is left of former recipes, and give the lease back."""
+        drop_other_frames(connection, self._tables, run.store.table_id, run.store.recipe)
+        run.lease.drop(connection)
+
+    def _refresh_statistics(self) -> None:
+        """Refresh the planner's statistics. Best effort: a failure leaves them stale, nothing else."""
+        try:
+            for table in (self._tables.fingerprint, self._tables.pair):
+                self._dialect.refresh_statistics(self._engine, table)
+        except SQLAlchemyError as error:
+            logger.warning("statistics not refreshed: %s", self._dialect.translate_error(error))
+
+    def _give_up(self, owner: str, error: BaseException) -> None:
+        """Record the error and give the lease back; if that fails, the lease runs out by itself."""
+        try:
+            reason = self._reason(error)
+            with self._dialect.write_transaction(self._engine) as connection:
+                scans.fail_scan(connection, self._tables, owner, reason)
+                watched_tables.drop_lease(connection, self._tables, owner)
+        except Exception as second:  # the first error is the one to report
+            error.add_note(f"the scan could not be marked as failed: {type(second).__name__}")
+
+    def _reason(self, error: BaseException) -> str:
+        if isinstance(error, KeyboardInterrupt):
+            return f"interrupted by {error}" if str(error) else "interrupted"
+        if isinstance(error, SQLAlchemyError):
+            error = self._dialect.translate_error(error)
+        return str(error) if isinstance(error, DedupError) else type(error).__name__
+
+
+def _by_key(rows: Iterable[RowFingerprint]) -> dict[str, RowFingerprint]:
+    return {row.row_key: row for row in rows}

@@ -1,0 +1,118 @@
+"""Read a whole table and fingerprint it, page after page: the first step of every job over all rows."""
+
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from sqlalchemy import Connection
+
+from db_dedup.jobs.context import JobContext
+from db_dedup.jobs.scan.scanned_table import ScannedTable
+from db_dedup.records import SourceRow
+from db_dedup.records.fingerprints import DigestPair, RowFingerprint, StoredFingerprint
+
+
+class Page(NamedTuple):
+    """Rows as they are now, and by row key what is stored of them."""
+
+    rows: list[RowFingerprint]
+    stored: Mapping[str, StoredFingerprint]
+
+
+class _SubmittedPage(NamedTuple):
+    rows: Future[list[RowFingerprint]]
+    stored: Mapping[str, StoredFingerprint]
+
+
+FindStored = Callable[[Sequence[str]], Mapping[str, StoredFingerprint]]
+"""Looks up what is stored of the rows of these keys."""
+
+
+def nothing_stored(_: Sequence[str]) -> Mapping[str, StoredFingerprint]:
+    """Find nothing: every row is new."""
+    return {}
+
+
+def is_stored(row: RowFingerprint, stored: Mapping[str, StoredFingerprint]) -> bool:
+    """Return whether the row is stored as it is now."""
+    old = stored.get(row.row_key)
+    return old is not None and old.is_of(row)
+
+
+class TableReading:
+    """One pass over a table: call `pages` and read it to its end, then `match`."""
+
+    def __init__(self, context: JobContext, snapshot: Connection | None = None) -> None:
+        """Take the context's table; read it through this snapshot, or through a new one."""
+        self._engine, self._source = context.source_engine, context.source
+        self._watched, self._progress = context.watched, context.progress
+        self._matching_engine, self._recipe = context.matching_engine, context.recipe
+        self._snapshot = snapshot
+        self._resources = ExitStack()
+
+    def __enter__(self) -> Self:
+        """Count the rows and prepare the fingerprinter, in a separate process where that is worth it."""
+        with self._engine.connect() as connection:
+            self._total = self._source.count(connection)
+        with ExitStack() as resources:
+            self._thread = ThreadPoolExecutor(max_workers=1)
+            # After the engine has ended, so that the page it is at is waited for no longer.
+            resources.callback(self._thread.shutdown, cancel_futures=True)
+            families = [column.family for column in self._source.key_columns]
+            scan = self._matching_engine.scan(self._watched, self._recipe, families, self._total)
+            self.scan = resources.enter_context(scan)
+            self._resources = resources.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the process and remove the temporary files."""
+        self._resources.close()
+
+    def pages(
+        self, find_stored: FindStored, *, reuse: bool = True, with_sketches: bool = False
+    ) -> Generator[Page, None, None]:
+        """Yield each page of rows with what is stored of them. Close it if you do not read it to its end.
+
+        While a thread waits for the fingerprints of one page, the next page is read, and the caller handles
+        the one before.
+
+        Args:
+            find_stored: looks up what is stored of a page.
+            reuse: do not segment a row again whose digest is the stored one.
+            with_sketches: give the rows with their sketches.
+        """
+        self._progress.start("fingerprints", self._total)
+        before: _SubmittedPage | None = None
+        with closing(self._read_pages()) as pages:
+            for page in pages:
+                stored = find_stored([row.row_key for row in page])
+                known = stored if reuse else {}
+                rows = self._thread.submit(self.scan.add_page, page, known, with_sketches=with_sketches)
+                if before is not None:
+                    yield Page(self._done(before.rows), before.stored)
+                before = _SubmittedPage(rows, stored)
+            if before is not None:
+                yield Page(self._done(before.rows), before.stored)
+        self._progress.finish()
+
+    def match(self, rejected: Collection[DigestPair]) -> ScannedTable:
+        """Find all duplicates among the rows of all pages, except rejected pairs of texts."""
+        return ScannedTable.collected(self.scan.match(self._progress, self._read_rows, rejected))
+
+    def _done(self, page: Future[list[RowFingerprint]]) -> list[RowFingerprint]:
+        rows = page.result()
+        self._progress.advance(len(rows))
+        return rows
+
+    def _read_pages(self) -> Generator[list[SourceRow], None, None]:
+        if self._snapshot is not None:
+            return self._source.read_pages(self._snapshot)
+        return self._source.pages(self._engine)
+
+    def _read_rows(self, row_keys: Sequence[str]) -> list[SourceRow]:
+        with self._engine.connect() as connection:
+            return list(self._source.read_rows(connection, row_keys))

@@ -1,0 +1,1 @@
+"""The stored answer compared with a fresh one."""

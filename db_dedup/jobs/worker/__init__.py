@@ -1,0 +1,1 @@
+"""Incremental processing and scheduled scans."""

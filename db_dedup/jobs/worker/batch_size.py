@@ -1,0 +1,78 @@
+"""How many changes the worker takes in one batch."""
+
+from typing import Final, Self
+
+from db_dedup.dialects.base import Dialect
+from db_dedup.jobs.pace import pace_of
+from db_dedup.store.source import Source
+
+BATCH_CHANGES: Final = 2_000
+"""The most changes in one batch, unless a caller asks for another limit."""
+
+_ONE_WRITER_FIRST_BATCH: Final = 20
+# The texts of a batch are in memory together, and their features take some ten times as much.
+_CHARACTERS_A_BATCH: Final = 8_000_000
+
+
+class BatchSize:
+    """The size of the next batch, learned from those before.
+
+    Attributes:
+        limit: the most changes in any batch.
+        changes: how many to take next.
+        rate: changes a second, the latest batches counting most; None or 0 while it is not known.
+    """
+
+    def __init__(self, limit: int, wanted_seconds: float, first: int | None = None) -> None:
+        """Prepare.
+
+        Args:
+            limit: the most changes in any batch.
+            wanted_seconds: how long a batch should take.
+            first: the size of the first batch; None for the limit.
+        """
+        self.limit = self._most = limit
+        self.changes = limit if first is None else min(limit, first)
+        self.rate: float | None = None
+        self._asked = self.changes
+        self._wanted_seconds = wanted_seconds
+
+    @classmethod
+    def for_dialect(cls, dialect: Dialect, limit: int) -> Self:
+        """Return the size to begin with in a database of this dialect: small where a batch blocks all other
+        writers."""
+        first = _ONE_WRITER_FIRST_BATCH if dialect.capabilities.one_writer else None
+        return cls(limit, pace_of(dialect).seconds, first)
+
+    def ask(self, source: Source | None) -> int:
+        """Return how many changes to take now.
+
+        Args:
+            source: the user's table; a batch takes no more of its rows than fit into memory together. None
+                before the first batch, which takes one change.
+        """
+        most = 1 if source is None else source.rows_within(_CHARACTERS_A_BATCH)
+        self._asked = min(self.changes, most)
+        return self._asked
+
+    def learn(self, changes: int, seconds: float) -> None:
+        """Learn from a batch that was handled, if it was full.
+
+        The first batch is not used for the rate: it also loads what later batches find loaded.
+        """
+        if changes < self._asked:
+            return
+        seconds = max(seconds, 1e-6)
+        factor = min(max(self._wanted_seconds / seconds, 1 / 4), 4)
+        # After a batch that was too much its limit is raised slowly: another one that fails costs time again.
+        self._most = min(self.limit, self._most + self._most // 8 + 1)
+        self.changes = max(1, min(self._most, int(self.changes * factor)))
+        rate = changes / seconds
+        if self.rate is None:
+            self.rate = 0.0
+        else:
+            self.rate = rate if not self.rate else 0.7 * self.rate + 0.3 * rate
+
+    def halve(self, changes: int) -> None:
+        """Take half of the changes of a batch that was too much."""
+        self._most = self.changes = max(1, changes // 2)

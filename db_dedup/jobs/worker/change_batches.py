@@ -1,0 +1,94 @@
+"""One batch of changes: a transaction that takes them out of the queue and writes their result."""
+
+import time
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from db_dedup.engines.base import Increment
+from db_dedup.jobs.worker.batch_faults import BatchFaults
+from db_dedup.jobs.worker.batch_size import BatchSize
+from db_dedup.jobs.worker.increments import Increments
+from db_dedup.jobs.worker.worker_table import Batch, WorkerTable
+from db_dedup.store import changes, watched_tables
+from db_dedup.store.changes import Change
+from db_dedup.store.clock import utc_now
+from db_dedup.store.watched_tables import StoredTable
+
+
+class ChangeBatches:
+    """Handles batches of the changes of one table.
+
+    Attributes:
+        taken: the changes that the last batch took, also if it was rolled back.
+    """
+
+    def __init__(
+        self, table: WorkerTable, size: BatchSize, increments: Increments, faults: BatchFaults
+    ) -> None:
+        """Prepare; nothing is asked of the database yet."""
+        self._table, self._size, self._increments, self._faults = table, size, increments, faults
+        self.taken: Sequence[Change] = ()
+
+    def handle(self, row_key: str | None = None) -> Batch | None:
+        """Handle the oldest changes, or those of one row; None where there are none, or a scan is running.
+
+        Args:
+            row_key: only changes of this row, all of them.
+        """
+        started = time.monotonic()
+        self.taken = ()
+        try:
+            with self._table.dialect.write_transaction(self._table.engine) as connection:
+                stored, is_scanned = self._table.lock(connection)
+                if is_scanned:
+                    return None
+                self.taken = self.take(connection, stored, row_key)
+                if not self.taken:
+                    return None
+                dead = self._apply(connection, stored, self.taken)
+                watched_tables.bump_answer_version(connection, self._table.tables, stored.id)
+        except BaseException:
+            self._increments.drop_index()
+            raise
+        self._increments.note_commit(stored)
+        batch = Batch(self._table.name, len(self.taken), dead, time.monotonic() - started)
+        self._size.learn(batch.changes, batch.seconds)
+        return batch
+
+    def take(self, connection: Connection, stored: StoredTable, row_key: str | None = None) -> list[Change]:
+        """Take changes out of the queue in this transaction: the oldest, or all of one row."""
+        limit = self._size.limit if row_key is not None else self._size.ask(self._increments.source)
+        table = self._table
+        return changes.take_changes(connection, table.dialect, table.tables, stored.id, limit, row_key)
+
+    def _apply(self, connection: Connection, stored: StoredTable, taken: Sequence[Change]) -> int:
+        may_load = not self._faults.was_too_much
+        increment = self._increments.current(connection, stored, len(taken), may_load=may_load)
+        return apply_changes(connection, increment, taken)
+
+
+def apply_changes(connection: Connection, increment: Increment, taken: Sequence[Change]) -> int:
+    """Make the answer right for these changes; return how many of them were parked.
+
+    Args:
+        connection: in the transaction that took them.
+        increment: for the settings and the answer as they are stored.
+        taken: in the order of the queue.
+    """
+    dialect, tables, table_id = increment.store.dialect, increment.store.tables, increment.store.table_id
+    faulty = [(change, fault) for change in taken if (fault := change.fault)]
+    for change, fault in faulty:
+        changes.park(connection, tables, table_id, change, 1, fault)
+    if any(change.operation == changes.TRUNCATED for change in taken):
+        changes.append_stored_rows(connection, increment.store)
+    of_rows = [c for c in taken if not c.fault and c.operation != changes.TRUNCATED]
+    keys = {change.row_key for change in of_rows}
+    again = {change.row_key for change in of_rows if change.operation == changes.SEARCH_AGAIN}
+    latest = {change.row_key: change.operation for change in of_rows}
+    written = {key for key, last in latest.items() if last in (changes.INSERTED, changes.UPDATED)}
+    stale = increment.apply(connection, keys, utc_now(), again, written)
+    left_out = (Change(key, changes.SEARCH_AGAIN) for key in sorted(stale))
+    changes.append_changes(connection, dialect, tables, table_id, left_out)
+    changes.forget_dead(connection, dialect, tables, table_id, sorted(keys))
+    return len(faulty)

@@ -1,0 +1,154 @@
+"""What a worker does and how far it lags, for Prometheus. Labels have few values: table and outcome.
+
+Importing this module raises MissingExtraError where prometheus-client is not installed.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC
+from typing import Final
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from db_dedup.errors import ConfigError, DedupError, MissingExtraError
+from db_dedup.jobs.worker.worker_table import Batch
+from db_dedup.schema.tables import Tables
+from db_dedup.store.lag import Lag, read_lag
+
+try:
+    from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, start_http_server
+    from prometheus_client.core import GaugeMetricFamily
+except ModuleNotFoundError as _error:
+    raise MissingExtraError("prometheus-client", "metrics") from _error
+
+logger = logging.getLogger(__name__)
+
+HANDLED, DEAD = "handled", "dead"
+
+_BATCH_SECONDS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+class WorkerMetrics:
+    """Counts the batches that a worker reports, and asks the database how long the queues are.
+
+    The queues are read when somebody asks for the metrics, on a connection of its own. While the database
+    cannot be reached, `db_dedup_database_up` is 0 and the gauges are left out.
+    """
+
+    def __init__(self, engine: Engine, tables: Tables, names: Sequence[str]) -> None:
+        """Begin at zero for the watched tables of these names."""
+        self.registry = CollectorRegistry()
+        self._changes = Counter(
+            "db_dedup_changes",
+            "Changes taken out of the queue.",
+            ["table", "outcome"],
+            registry=self.registry,
+        )
+        self._batches = Counter(
+            "db_dedup_batches",
+            "Transactions in which changes were handled.",
+            ["table"],
+            registry=self.registry,
+        )
+        self._scans = Counter(
+            "db_dedup_scans", "Full scans that this worker made.", ["table"], registry=self.registry
+        )
+        self._seconds = Histogram(
+            "db_dedup_batch_seconds",
+            "How long a batch took.",
+            ["table"],
+            buckets=_BATCH_SECONDS,
+            registry=self.registry,
+        )
+        self._faulty = Gauge(
+            "db_dedup_table_faulty",
+            "The worker cannot work on the table and tries again: 1, or 0.",
+            ["table"],
+            registry=self.registry,
+        )
+        for name in names:
+            self._faulty.labels(name).set(0)
+            for outcome in (HANDLED, DEAD):
+                self._changes.labels(name, outcome)
+            for metric in (self._batches, self._scans, self._seconds):
+                metric.labels(name)
+        self.registry.register(_QueueCollector(engine, tables, names))
+
+    def observe(self, batch: Batch) -> None:
+        """Count a batch, or a scan."""
+        if batch.is_scan:
+            self._scans.labels(batch.table).inc()
+            return
+        self._batches.labels(batch.table).inc()
+        self._seconds.labels(batch.table).observe(batch.seconds)
+        self._changes.labels(batch.table, HANDLED).inc(max(0, batch.changes - batch.dead))
+        self._changes.labels(batch.table, DEAD).inc(batch.dead)
+
+    def observe_fault(self, name: str, fault: DedupError | None) -> None:
+        """Note that the changes of a table can no longer be handled; None: they can again."""
+        self._faulty.labels(name).set(fault is not None)
+
+    @contextmanager
+    def served(self, host: str, port: int) -> Iterator[int]:
+        """Serve the metrics over HTTP until the block ends; yield the port, a free one for 0.
+
+        Raises:
+            ConfigError: the port cannot be opened on this host.
+        """
+        try:
+            server, thread = start_http_server(port, host, self.registry)
+        except OSError as error:
+            raise ConfigError(
+                "no metrics on {host}, port {port}: {reason}",
+                host=host,
+                port=port,
+                reason=error.strerror or error,
+            ) from error
+        try:
+            yield int(server.server_port)
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+
+class _QueueCollector:
+    """The gauges, read when somebody asks for them."""
+
+    def __init__(self, engine: Engine, tables: Tables, names: Sequence[str]) -> None:
+        self._engine, self._tables, self._names = engine, tables, tuple(dict.fromkeys(names))
+
+    def collect(self) -> Iterator[Metric]:
+        """Read the gauges of all tables with one query."""
+        is_up = GaugeMetricFamily("db_dedup_database_up", "The database answers: 1, or 0.")
+        try:
+            with self._engine.connect() as connection:
+                lags = read_lag(connection, self._tables)
+        except (SQLAlchemyError, DedupError) as error:
+            logger.info("no gauges: %s", type(error).__name__)
+            is_up.add_metric([], 0)
+            yield is_up
+            return
+        is_up.add_metric([], 1)
+        yield is_up
+        yield from self._gauges([lags[name] for name in self._names if name in lags])
+
+    def _gauges(self, lags: Sequence[Lag]) -> Iterator[Metric]:
+        for name, help_text, values in (
+            ("queue_length", "Changes that wait.", [lag.waiting for lag in lags]),
+            ("queue_age_seconds", "How long the oldest has waited.", [lag.age_seconds or 0 for lag in lags]),
+            ("dead_changes", "Changes that were given up.", [lag.dead for lag in lags]),
+            ("last_scan_timestamp_seconds", "When the last full scan ended.", [_ended(lag) for lag in lags]),
+        ):
+            gauge = GaugeMetricFamily(f"db_dedup_{name}", help_text, labels=["table"])
+            for lag, value in zip(lags, values, strict=True):
+                if value is not None:
+                    gauge.add_metric([lag.table_name], value)
+            yield gauge
+
+
+def _ended(lag: Lag) -> float | None:
+    """Return seconds since 1970; None before the first scan."""
+    return lag.last_scan_at.replace(tzinfo=UTC).timestamp() if lag.last_scan_at else None

@@ -1,0 +1,91 @@
+"""Whether the worker handles a batch of changes next, or scans the whole table instead."""
+
+import logging
+from datetime import datetime
+from enum import Enum, auto
+from typing import Final
+
+from sqlalchemy import Connection
+
+from db_dedup.errors import NotScannedError
+from db_dedup.jobs.worker.frame_age import FrameAge
+from db_dedup.jobs.worker.worker_table import WorkerTable
+from db_dedup.store import changes, scans
+from db_dedup.store.scans import FinishedScan
+from db_dedup.store.watched_tables import StoredTable
+
+logger = logging.getLogger(__name__)
+
+_WORTH_COMPARING_WITH_A_SCAN: Final = 5_000
+
+
+class Task(Enum):
+    """What to do for a table next."""
+
+    NOTHING = auto()
+    BATCH = auto()
+    REQUIRED_SCAN = auto()
+    OPTIONAL_SCAN = auto()
+
+
+class ScanChoice:
+    """Chooses the next task for one table.
+
+    Attributes:
+        frames: whether a scan should measure the frames of the table again.
+        may_prefer_scan: scan where that is cheaper than batches, or for frames; False after such a scan has
+            failed.
+    """
+
+    def __init__(self, table: WorkerTable) -> None:
+        """Prepare; nothing is asked of the database yet."""
+        self._table = table
+        self.frames = FrameAge(table)
+        self.may_prefer_scan = True
+
+    def choose(self, connection: Connection, stored: StoredTable, rate: float | None) -> Task:
+        """Choose the next task.
+
+        Args:
+            connection: reads our tables.
+            stored: what is stored of the table.
+            rate: changes a second that batches handle; None or 0 while it is not known.
+
+        Raises:
+            NotScannedError: the table has no triggers.
+        """
+        last = scans.last_finished(connection, self._table.tables, stored.id)
+        if self._must_scan(stored, last):
+            return Task.REQUIRED_SCAN
+        if self.may_prefer_scan and self.frames.wants_scan(connection, stored):
+            return Task.OPTIONAL_SCAN
+        # Without a look at the queue first, an idle worker would lock and write all day.
+        if not changes.count_waiting(connection, self._table.tables, stored.id, at_most=1):
+            return Task.NOTHING
+        return Task.OPTIONAL_SCAN if self._prefers_scan(connection, stored, last, rate) else Task.BATCH
+
+    def _must_scan(self, stored: StoredTable, last: FinishedScan | None) -> bool:
+        """Return whether rows may have changed before there were triggers, and after the last scan began."""
+        name = self._table.name
+        if stored.attached_at is None:
+            raise NotScannedError("{name!r} has no triggers: run `db-dedup attach {name}` first", name=name)
+        return last is None or stored.recipe is None or last.started_at < stored.attached_at
+
+    def _prefers_scan(
+        self, connection: Connection, stored: StoredTable, last: FinishedScan | None, rate: float | None
+    ) -> bool:
+        """Return whether a scan takes less time than what has been queued since the last one."""
+        if last is None or not rate or not self.may_prefer_scan:
+            return False
+        break_even = max(_WORTH_COMPARING_WITH_A_SCAN, int(rate * last.seconds))
+        since = _queued_since(last, stored)
+        tables = self._table.tables
+        waiting = changes.count_waiting(connection, tables, stored.id, since, at_most=break_even + 1)
+        if waiting <= break_even:
+            return False
+        logger.info("more than %d changes of %s wait: a scan is cheaper", break_even, self._table.name)
+        return True
+
+
+def _queued_since(last: FinishedScan, stored: StoredTable) -> datetime:
+    return max(last.started_at, stored.attached_at or last.started_at)

@@ -1,0 +1,221 @@
+"""Scheduled full scans: they repair what the triggers missed, and report what they repaired."""
+
+import logging
+import re
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.triggers.base import BaseTrigger
+from apscheduler.triggers.cron import CronTrigger
+from apscheduler.triggers.date import DateTrigger
+from apscheduler.triggers.interval import IntervalTrigger
+
+from db_dedup.errors import ConfigError, DatabaseUnavailableError, DedupError
+from db_dedup.jobs.worker.ended_scans import EndedScans
+from db_dedup.progress import Progress
+from db_dedup.records import ScanReport
+
+logger = logging.getLogger(__name__)
+
+Scan = Callable[[], ScanReport]
+
+_UNITS: Final = {"m": 60, "h": 3600, "d": 86400}
+_FIRST_PAUSE_SECONDS: Final = 1.0
+_LONGEST_PAUSE_SECONDS: Final = 30.0
+_WEEKDAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+
+
+def cron_trigger(expression: str) -> BaseTrigger:
+    """Return a trigger for a cron expression in the machine's time zone: `0 2 * * *` is every night at two.
+
+    Raises:
+        ConfigError: the expression is not valid.
+    """
+    fields = expression.split()
+    try:
+        if len(fields) != 5:
+            raise ValueError(f"{len(fields)} fields in place of five")
+        fields[4] = _named_weekdays(fields[4])
+        return CronTrigger.from_crontab(" ".join(fields))
+    except ValueError as error:
+        raise ConfigError(
+            "cannot read the cron expression {cron!r} ({error}); "
+            "such as '0 2 * * *': minute, hour, day, month, weekday",
+            cron=expression,
+            error=error,
+        ) from None
+
+
+def interval_trigger(duration: str) -> BaseTrigger:
+    """Return a trigger for a whole number of minutes, hours or days: `30m`, `6h`, `1d`.
+
+    Raises:
+        ConfigError: the duration is not valid.
+    """
+    found = re.fullmatch(r"([1-9]\d{0,5})([mhd])", duration)
+    if found is None:
+        raise ConfigError("cannot read the interval {interval!r}; such as 30m, 6h or 1d", interval=duration)
+    return IntervalTrigger(seconds=int(found[1]) * _UNITS[found[2]])
+
+
+@dataclass
+class _Table:
+    """A table, and the outcome of its last scan.
+
+    Attributes:
+        fault: the error of the last scan; None after one that finished.
+        pause: seconds until the next attempt, where a retry may help.
+    """
+
+    name: str
+    scan: Scan
+    ended: EndedScans
+    fault: DedupError | None = None
+    pause: float = _FIRST_PAUSE_SECONDS
+
+
+class ScheduledScans:
+    """Scans some tables whenever a trigger fires, one after another."""
+
+    def __init__(
+        self,
+        scans: Mapping[str, Scan],
+        trigger: BaseTrigger,
+        on_scan: Callable[[ScanReport], None],
+        on_error: Callable[[str, DedupError], None],
+    ) -> None:
+        """Prepare; nothing runs yet.
+
+        Args:
+            scans: table name -> a full scan of it, which raises a DedupError where it fails.
+            trigger: when to scan.
+            on_scan: called after each scan that has finished.
+            on_error: called after each scan that failed; the schedule goes on. Where the database cannot be
+                reached, the scan is tried again soon, and this is called once.
+        """
+        self._tables = [_Table(name, scan, EndedScans(name)) for name, scan in scans.items()]
+        self._trigger, self._on_scan, self._on_error = trigger, on_scan, on_error
+        # One thread: scans of several tables at the same time would compete for memory and processors.
+        self._scheduler = BackgroundScheduler(executors={"default": ThreadPoolExecutor(1)})
+        self._stop = threading.Event()
+
+    def run(self, stop: threading.Event, *, once_now: bool = False) -> None:
+        """Scan until `stop` is set; with `once_now`, also right away.
+
+        A scan that is due before the last one of the same table has ended is skipped. One that is late,
+        because the scan of another table takes long or the machine was asleep, runs once, as soon as it can.
+        """
+        self._stop = stop
+        first: dict[str, Any] = {"next_run_time": self._now()} if once_now else {}
+        for table in self._tables:
+            self._add_job(table, table.name, self._scan, self._trigger, **first)
+        self._scheduler.start()
+        stop.wait()
+        self._scheduler.shutdown(wait=True)
+
+    def _now(self) -> datetime:
+        return datetime.now(self._scheduler.timezone)
+
+    def _add_job(
+        self,
+        table: _Table,
+        job_id: str,
+        job: Callable[[_Table], None],
+        trigger: BaseTrigger,
+        **options: Any,
+    ) -> None:
+        self._scheduler.add_job(
+            job,
+            trigger,
+            args=(table,),
+            id=job_id,
+            name=f"scan of {table.name}",
+            max_instances=1,
+            coalesce=True,
+            misfire_grace_time=None,
+            replace_existing=True,
+            **options,
+        )
+
+    def _scan(self, table: _Table) -> None:
+        if self._stop.is_set():
+            return
+        try:
+            report = table.scan()
+        except DedupError as error:
+            self._note_fault(table, table.ended.judged(error))
+        else:
+            logger.info("a scheduled scan finished", extra={"table": table.name, "rows": report.rows})
+            table.fault, table.pause = None, _FIRST_PAUSE_SECONDS
+            table.ended.reset()
+            self._on_scan(report)
+
+    def _scan_again(self, table: _Table) -> None:
+        """Scan unless a scan has finished meanwhile."""
+        if table.fault is not None:
+            self._scan(table)
+
+    def _note_fault(self, table: _Table, fault: DedupError) -> None:
+        logger.info("a scheduled scan failed", extra={"table": table.name})
+        is_news = str(table.fault) != str(fault)
+        table.fault = fault
+        may_pass = isinstance(fault, DatabaseUnavailableError)
+        if is_news or not may_pass:
+            self._on_error(table.name, fault)
+        if may_pass:
+            again = DateTrigger(self._now() + timedelta(seconds=table.pause))
+            self._add_job(table, f"{table.name}, again", self._scan_again, again)
+            table.pause = min(2 * table.pause, _LONGEST_PAUSE_SECONDS)
+
+
+class StoppedError(DedupError):
+    """The scan was stopped by the user or a signal."""
+
+    def __init__(self) -> None:
+        super().__init__("the scan was stopped; the views still show the last complete answer")
+
+
+class StoppableProgress:
+    """Notifies another progress, and ends the scan at its next step once `stop` is set."""
+
+    def __init__(self, progress: Progress, stop: threading.Event) -> None:
+        """Wrap a progress; `stop` ends the scan."""
+        self._progress, self._stop = progress, stop
+
+    def start(self, step: str, total: int | None) -> None:
+        """Begin a step, unless the scan is to stop."""
+        self._check()
+        self._progress.start(step, total)
+
+    def advance(self, amount: int) -> None:
+        """Report that so much more is done, unless the scan is to stop."""
+        self._check()
+        self._progress.advance(amount)
+
+    def finish(self) -> None:
+        """End the step."""
+        self._progress.finish()
+
+    def _check(self) -> None:
+        if self._stop.is_set():
+            raise StoppedError
+
+
+def _named_weekdays(field: str) -> str:
+    """Return weekdays by name: a crontab counts from Sunday, 0 or 7, APScheduler from Monday."""
+    return field if field == "*" else ",".join(map(_weekdays, field.split(",")))
+
+
+def _weekdays(part: str) -> str:
+    found = re.fullmatch(r"(\*|(\d)(?:-(\d))?)(?:/([1-9]))?", part)
+    if found is None:
+        return part  # names, which mean the same in a crontab and in APScheduler
+    first, last = (0, 6) if found[1] == "*" else (int(found[2]), int(found[3] or found[2]))
+    if not first <= last <= 7:
+        raise ValueError(f"no weekdays {part}: they go from 0, Sunday, to 7")
+    return ",".join(_WEEKDAYS[day % 7] for day in range(first, last + 1, int(found[4] or 1)))

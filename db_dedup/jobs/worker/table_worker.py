@@ -1,0 +1,130 @@
+"""The changes of one table, batch after batch.
+
+A batch is one transaction: the changes leave the queue and their result is written, or neither. It begins by
+locking the table's row among the watched tables: however many workers there are, one at a time writes the
+answer of a table. The lock ends with the transaction, also if the process dies.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from db_dedup.dialects.errors import is_of_a_row
+from db_dedup.errors import DedupError
+from db_dedup.jobs.pace import pace_of
+from db_dedup.jobs.worker.batch_faults import BatchFaults
+from db_dedup.jobs.worker.batch_size import BATCH_CHANGES, BatchSize
+from db_dedup.jobs.worker.broken_rows import BrokenRows
+from db_dedup.jobs.worker.change_batches import ChangeBatches
+from db_dedup.jobs.worker.driver_errors import translate_driver_error
+from db_dedup.jobs.worker.increments import Increments
+from db_dedup.jobs.worker.scan_choice import ScanChoice, Task
+from db_dedup.jobs.worker.trigger_guard import TriggerGuard
+from db_dedup.jobs.worker.worker_scan import WorkerScan
+from db_dedup.jobs.worker.worker_table import Batch, WorkerTable
+from db_dedup.store import changes
+
+logger = logging.getLogger(__name__)
+
+
+class TableWorker:
+    """Handles the changes of one table.
+
+    Attributes:
+        gap_seconds: how long to leave the database to others between two batches.
+    """
+
+    def __init__(self, table: WorkerTable, batch_changes: int = BATCH_CHANGES) -> None:
+        """Prepare; nothing is asked of the database yet."""
+        self.name = table.name
+        self.gap_seconds = pace_of(table.dialect).gap_seconds
+        self._table = table
+        self._guard = TriggerGuard(table.name, table.trigger_state, table.mend_triggers)
+        self._choice, self._scan = ScanChoice(table), WorkerScan(table)
+        self._size = BatchSize.for_dialect(table.dialect, batch_changes)
+        self._increments = Increments(table)
+        self._faults = BatchFaults(table.dialect.translate_error)
+        self._batches = ChangeBatches(table, self._size, self._increments, self._faults)
+        self._broken_rows = BrokenRows(table, self._batches, self._faults)
+
+    def step(self) -> Batch | None:
+        """Handle one batch of changes, or scan; None where no change waits, or another scan is running.
+
+        Raises:
+            DedupError: the database refuses; a later step may succeed if the error is transient.
+        """
+        with self._translate_driver_errors():
+            return self._step()
+
+    def is_drained(self) -> bool:
+        """Return whether the queue is empty; raises DedupError like `step`."""
+        with self._translate_driver_errors(), self._table.engine.connect() as connection:
+            stored = self._table.read(connection)
+            return changes.count_waiting(connection, self._table.tables, stored.id, at_most=1) == 0
+
+    def forget(self) -> None:
+        """Prepare again at the next step."""
+        self._increments.forget()
+
+    def translate_error(self, error: SQLAlchemyError) -> DedupError:
+        """Return a driver's error in the words of its dialect."""
+        return self._table.dialect.translate_error(error)
+
+    def _step(self) -> Batch | None:
+        with self._table.engine.connect() as connection:
+            stored = self._table.read(connection)
+            task = self._choice.choose(connection, stored, self._size.rate)
+        if self._guard.mends(stored):
+            return self._step()  # a scan finds what changed before the triggers were mended
+        if task is Task.NOTHING:
+            return None
+        if task is Task.REQUIRED_SCAN:
+            return self._run_scan()
+        if task is Task.OPTIONAL_SCAN and (scanned := self._run_optional_scan()) is not None:
+            return scanned
+        self._increments.make_ready(stored)
+        return self._handle_batch()
+
+    def _run_scan(self) -> Batch | None:
+        self._increments.drop_index()
+        return self._scan.run()
+
+    def _run_optional_scan(self) -> Batch | None:
+        """Scan instead of handling batches; None where the scan fails, so that batches go on."""
+        try:
+            return self._run_scan()
+        except DedupError as error:
+            if error.is_transient:
+                raise
+            logger.warning("the scan of %s failed: %s", self.name, error)
+            self._choice.may_prefer_scan = False
+            return None
+
+    def _handle_batch(self) -> Batch | None:
+        """Handle a batch; half of it where it is too much, and row by row where a row may be broken."""
+        while True:
+            try:
+                batch = self._batches.handle()
+            except Exception as error:
+                taken = self._batches.taken
+                if not self._faults.are_of_changes(error, taken):
+                    raise
+                logger.info("a batch of %s failed: %s", self.name, type(error).__name__)
+                if is_of_a_row(error):
+                    return self._broken_rows.handle_waiting(self._size.limit)
+                if len(taken) == 1:
+                    return self._broken_rows.handle_one_by_one([taken[0].row_key])
+                self._size.halve(len(taken))
+            else:
+                self._faults.reset()
+                self._choice.frames.note_changes(0 if batch is None else batch.changes)
+                return batch
+
+    @contextmanager
+    def _translate_driver_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (SQLAlchemyError, MemoryError) as error:
+            raise translate_driver_error(error, self.translate_error) from error

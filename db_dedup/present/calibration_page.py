@@ -1,0 +1,149 @@
+"""A calibration as one page of HTML that needs no other file."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from math import floor
+from typing import Final
+
+from db_dedup.config import DEFAULT_PRESET, PRESETS
+from db_dedup.flow.compare.measures import NO_SIMILARITY
+from db_dedup.present.plots import Axis, Line, Point, share_axis, svg
+from db_dedup.present.setting_words import (
+    length_words,
+    proposal_lines,
+    setting_words,
+    share_words,
+    summary_lines,
+    toml_lines,
+)
+from db_dedup.records import Calibration, SettingScore, Share
+
+_STYLE: Final = (
+    "body{font-family:sans-serif;max-width:52em;margin:2em auto;padding:0 1em;color:#222}"
+    "table{border-collapse:collapse;margin:1em 0}"
+    "td,th{padding:.3em .7em;border:1px solid #ccc;text-align:right}"
+    "td:first-child,th:first-child{text-align:left}svg{width:100%;max-width:640px;display:block}"
+    "pre{background:#f4f4f4;padding:1em}"
+)
+_HEADER: Final = ("", "right", "wrong", "missed", "not labelled", "precision", "recall", "F1")
+
+
+def calibration_page(found: Calibration) -> str:
+    """The page; it holds counts and settings, no key and no text of a row."""
+    title = f"Calibration of {found.table}"
+    parts = [
+        "<!DOCTYPE html>",
+        f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',
+        f"<style>{_STYLE}</style></head><body>",
+        f"<h1>{escape(title)}</h1>",
+        *(f"<p>{escape(line)}</p>" for line in summary_lines(found)),
+        "<h2>Current and proposed settings</h2>",
+        f"<p>Now: {escape(setting_words(found.now.setting))}.</p>",
+        f"<p>Proposed: {escape(setting_words(found.proposed.setting))}.</p>",
+        _table(_HEADER, [("now", *_cells(found.now)), ("proposed", *_cells(found.proposed))]),
+        *(f"<p>{escape(line)}</p>" for line in proposal_lines(found) if line not in toml_lines(found)),
+        f"<pre>{escape(chr(10).join(toml_lines(found)))}</pre>",
+        "<h2>By radius</h2>",
+        _radius_plot(found),
+        "<h2>By threshold</h2>",
+        _threshold_plot(found),
+        "<h2>Precision against recall</h2>",
+        _tradeoff_plot(found),
+        "<h2>By length of the shorter text</h2>",
+        _length_plot(found),
+        *_length_tables(found),
+        "</body></html>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _radius_plot(found: Calibration) -> str:
+    lines = []
+    for with_sketches in (False, True):
+        scores = [each for each in found.by_radius if each.setting.sketches is with_sketches]
+        which = "sketches" if with_sketches else "no sketches"
+        lines.append(Line(f"precision, {which}", _points(scores, "radius", "precision")))
+        lines.append(Line(f"recall, {which}", _points(scores, "radius", "recall")))
+    axis = Axis("radius (bits)", 0, 11, [(i, str(i)) for i in range(12)])
+    title = "Precision and recall by radius"
+    return svg(title, axis, share_axis("share"), lines, found.now.setting.radius)
+
+
+def _threshold_plot(found: Calibration) -> str:
+    measure = found.now.setting.similarity
+    if measure == NO_SIMILARITY:
+        measure = PRESETS[DEFAULT_PRESET].similarity
+    scores = [each for each in found.by_threshold if each.setting.similarity == measure]
+    lines = [Line(kind, _points(scores, "threshold", kind)) for kind in ("precision", "recall")]
+    mark = found.now.setting.threshold if found.now.setting.similarity == measure else None
+    title = f"Precision and recall by threshold of {measure}"
+    return svg(title, share_axis(f"threshold of {measure}"), share_axis("share"), lines, mark)
+
+
+def _tradeoff_plot(found: Calibration) -> str:
+    lines = []
+    for measure in dict.fromkeys(each.setting.similarity for each in found.by_threshold):
+        scores = [each for each in found.by_threshold if each.setting.similarity == measure]
+        points = [
+            Point(each.recall.value, each.precision.value)
+            for each in scores
+            if each.recall.value is not None and each.precision.value is not None
+        ]
+        lines.append(Line(measure, points))
+    lines += _marked(found)
+    seen = [point for line in lines for point in line.points]
+    start_x, start_y = (_tenth_below(values) for values in ([p.x for p in seen], [p.y for p in seen]))
+    axes = share_axis("recall", start_x), share_axis("precision", start_y)
+    return svg("Precision against recall", *axes, lines)
+
+
+def _marked(found: Calibration) -> Iterable[Line]:
+    """Current and proposed settings, once where they are one."""
+    marked = {"now": found.now, "proposed": found.proposed}
+    if found.now.setting == found.proposed.setting:
+        marked = {"now and proposed": found.now}
+    for name, each in marked.items():
+        if each.recall.value is not None and each.precision.value is not None:
+            yield Line(name, [Point(each.recall.value, each.precision.value)], is_joined=False)
+
+
+def _tenth_below(shares: Iterable[float]) -> float:
+    """Where an axis may begin, at 0.9 at the latest."""
+    return min(0.9, floor(10 * min(shares, default=0.0)) / 10)
+
+
+def _length_plot(found: Calibration) -> str:
+    names = [length_words(each) for each in found.by_length[0]]
+    lines = []
+    for kind, shift in (("precision", -0.08), ("recall", 0.08)):
+        points = [_point(i + shift, getattr(each.score, kind)) for i, each in enumerate(found.by_length[0])]
+        lines.append(Line(kind, [point for point in points if point], is_joined=False))
+    axis = Axis("characters", -0.5, max(len(names), 1) - 0.5, list(enumerate(names)))
+    return svg("Precision and recall by length", axis, share_axis("share"), lines)
+
+
+def _length_tables(found: Calibration) -> Iterable[str]:
+    for name, scores in zip(("Now", "Proposed"), found.by_length, strict=True):
+        rows = [(length_words(each), *_cells(each.score)) for each in scores]
+        yield f"<h3>{name}</h3>{_table(('characters', *_HEADER[1:]), rows)}"
+
+
+def _points(scores: Iterable[SettingScore], field: str, kind: str) -> list[Point]:
+    points = (_point(getattr(each.setting, field), getattr(each, kind)) for each in scores)
+    return [point for point in points if point]
+
+
+def _point(x: float, share: Share) -> Point | None:
+    return None if share.value is None else Point(x, share.value, share.low, share.high)
+
+
+def _cells(score: SettingScore) -> tuple[str, ...]:
+    unlabelled = "?" if score.unlabelled is None else f"{score.unlabelled:,}"
+    counts = (f"{score.right:,}", f"{score.wrong:,}", f"{score.missed:,}", unlabelled)
+    return (*counts, share_words(score.precision), share_words(score.recall), f"{score.f1:.3f}")
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>{body}</table>"

@@ -1,0 +1,188 @@
+"""Why two rows are a duplicate pair, or why not, in words."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from db_dedup.flow.candidates.generators import SIMHASH
+from db_dedup.jobs.explain.applied_rule import EDIT_SIMILARITY, EXCLUDED, REJECTED
+from db_dedup.present.kind_words import kind_words
+from db_dedup.present.named_differences import NamedDifference, difference_lines, named_differences
+from db_dedup.present.visible import visible
+from db_dedup.records import Decision, ExplainedColumn, ExplainedRow, Explanation, RuleTest
+
+_DECISIONS: Final = {
+    Decision.COPIES: "exact duplicates: they agree in every weighted column",
+    Decision.DUPLICATE_PAIR: "a duplicate pair",
+    Decision.NO_PAIR: "not a pair",
+    Decision.TOO_LITTLE_TEXT: "too little text to judge",
+}
+
+_STATES: Final = {
+    "changed": "Row {key} has changed since it was last fingerprinted.",
+    "new": "Row {key} is new since the last scan.",
+}
+_SAME_GROUP: Final = "Groups: both are in group {group}."
+_SAME_GROUP_NO_PAIR: Final = (
+    "Groups: both are in group {group}, although they are no pair: other rows connect them."
+)
+_STORED_AGREES: Final = "Stored answer: {answer}. It agrees with the texts as they are now."
+_STORED_DIFFERS: Final = "Stored answer: {answer}. It does not agree with the texts as they are now."
+_ABRIDGED: Final = "no link between them: their group is abridged to the pairs that connect it"
+_EDIT_SIMILARITY: Final = (
+    "{passed}  {name}, since both texts are short: {value:.3f}, at least {limit:g} needed"
+)
+_FRAMES: Final = "Column {column} of row {key} was compared without its frame: {parts}"
+_LONG_COLUMN: Final = (
+    "Column {column} is long: {tokens_a:,} and {tokens_b:,} tokens of the two texts are not shown, "
+    "far from the first differences. They were compared like the others."
+)
+
+
+def explanation_lines(explanation: Explanation) -> list[str]:
+    """Explain the decision, a sentence a line."""
+    shown = ", ".join(f"{name} {value:.3f}" for name, value in explanation.similarities.items())
+    row_a, row_b = explanation.row_a, explanation.row_b
+    return [
+        "Rows {key_a} and {key_b}: {decision}.".format(
+            key_a=_key(row_a), key_b=_key(row_b), decision=_decision(explanation)
+        ),
+        *(f"  {_generator(generator)}" for generator in explanation.generators),
+        *(f"  {_test(test, explanation)}" for test in explanation.tests),
+        "Similarities: {similarities}.".format(similarities=shown),
+        *_kind(explanation),
+        *difference_lines(explained_differences(explanation), row_a.row_key, row_b.row_key),
+        _groups(explanation),
+        _stored(explanation),
+        *(_left_out(column) for column in explanation.columns if column.left_out_a or column.left_out_b),
+        *_frames(explanation),
+        *(_STATES[row.state].format(key=_key(row)) for row in (row_a, row_b) if row.state != "unchanged"),
+    ]
+
+
+def _frames(explanation: Explanation) -> Iterator[str]:
+    for column in explanation.columns:
+        sides = (explanation.row_a, column.frames_a), (explanation.row_b, column.frames_b)
+        for row, parts in sides:
+            if parts:
+                shown = " ".join("[{part}]".format(part=visible(part)) for part in parts)
+                yield _FRAMES.format(column=visible(column.name), key=_key(row), parts=shown)
+
+
+def explained_differences(explanation: Explanation) -> dict[str, NamedDifference]:
+    """Return the places, people, numbers and dates that only one of the two rows names."""
+    texts_a, texts_b = zip(*((column.value_a, column.value_b) for column in explanation.columns), strict=True)
+    return named_differences(texts_a, texts_b)
+
+
+def _kind(explanation: Explanation) -> Iterator[str]:
+    if explanation.kind is None:
+        return
+    yield kind_words(explanation.kind, explanation.contained_key, explanation.other_place)
+
+
+def _decision(explanation: Explanation) -> str:
+    said = _DECISIONS[explanation.decision]
+    if explanation.decision is Decision.NO_PAIR:
+        failed = [test.name for test in explanation.tests if not test.passed]
+        if not any(generator.passed for generator in explanation.generators):
+            failed = [generator.name for generator in explanation.generators] + failed
+        return "{decision}, because of {failed}".format(decision=said, failed=" and ".join(failed))
+    if explanation.decision is Decision.TOO_LITTLE_TEXT:
+        short = ", ".join(
+            "row {key} has {features} features".format(key=_key(row), features=row.features)
+            for row in (explanation.row_a, explanation.row_b)
+            if row.fingerprint is None
+        )
+        return "{decision}: {rows}".format(decision=said, rows=short)
+    return said
+
+
+def _generator(generator: RuleTest) -> str:
+    if generator.value is None:
+        template = "failed  {name}: a row has no fingerprint"
+    elif generator.name == SIMHASH:
+        template = "{passed}  {name}, radius: {value:.0f} of 64 bits differ, at most {limit:.0f} may"
+    elif generator.limit and generator.limit > 1:
+        template = "{passed}  {name}: {value:.0f} in common, at least {limit:.0f} wanted"
+    else:
+        template = "{passed}  {name}: {value:.0f} in common"
+    return _filled(template, generator)
+
+
+def _test(test: RuleTest, explanation: Explanation) -> str:
+    if test.name == EDIT_SIMILARITY:
+        return _filled(_EDIT_SIMILARITY, test)
+    if test.value is not None:
+        return _filled("{passed}  {name}: {value:.3f}, at least {limit:g} needed", test)
+    if test.name == EXCLUDED:
+        said = "pairs of this kind are left out" if not test.passed else "pairs of this kind are kept"
+        return _filled("{passed}  {name}: {said}", test, said=said)
+    if test.name == REJECTED:
+        return _filled("{passed}  {name}: somebody has labelled them as no duplicates", test)
+    one, other = (", ".join(map(visible, r.within)) or "-" for r in (explanation.row_a, explanation.row_b))
+    if test.passed:
+        return _filled("{passed}  {name}: both {one}", test, one=one)
+    return _filled("{passed}  {name}: {one} and {other}", test, one=one, other=other)
+
+
+def _filled(template: str, test: RuleTest, **fields: str) -> str:
+    passed = _passed(test)
+    return template.format(passed=passed, name=test.name, value=test.value, limit=test.limit, **fields)
+
+
+def _passed(test: RuleTest) -> str:
+    return "passed" if test.passed else "failed"
+
+
+def _groups(explanation: Explanation) -> str:
+    a, b = explanation.row_a, explanation.row_b
+    if explanation.in_same_group:
+        is_pair = explanation.decision in (Decision.COPIES, Decision.DUPLICATE_PAIR)
+        return (_SAME_GROUP if is_pair else _SAME_GROUP_NO_PAIR).format(group=visible(str(a.group_id)))
+    return "Groups: {group_a}, {group_b}.".format(group_a=_group_of(a), group_b=_group_of(b))
+
+
+def _group_of(row: ExplainedRow) -> str:
+    if row.group_id:
+        return "row {key} is in group {group}".format(key=_key(row), group=visible(row.group_id))
+    return "row {key} is in no group".format(key=_key(row))
+
+
+def _stored(explanation: Explanation) -> str:
+    template = _STORED_AGREES if explanation.agrees else _STORED_DIFFERS
+    return template.format(answer=_stored_answer(explanation))
+
+
+def _stored_answer(explanation: Explanation) -> str:
+    link = explanation.stored
+    if link is None:
+        return _ABRIDGED if explanation.is_abridged else "no link between them"
+    if link.kind == "copies":
+        said = "exact duplicates"
+    elif link.similarity is None:
+        said = "a pair, distance {distance}".format(distance=link.distance)
+    else:
+        said = "a pair, distance {distance}, similarity {similarity:.3f}".format(
+            distance=link.distance, similarity=link.similarity
+        )
+    if link.found_at:
+        said = "{answer}, found {found_at:%Y-%m-%d %H:%M} UTC".format(answer=said, found_at=link.found_at)
+    copies = (
+        "; row {key} as an exact duplicate of row {canonical}".format(
+            key=_key(row), canonical=visible(row.copy_of)
+        )
+        for row in (explanation.row_a, explanation.row_b)
+        if row.copy_of
+    )
+    return said + "".join(copies)
+
+
+def _left_out(column: ExplainedColumn) -> str:
+    """Say how many tokens of a very long text are not shown; --full does not show them either."""
+    return _LONG_COLUMN.format(
+        column=visible(column.name), tokens_a=column.left_out_a, tokens_b=column.left_out_b
+    )
+
+
+def _key(row: ExplainedRow) -> str:
+    return visible(row.row_key)

@@ -1,0 +1,87 @@
+"""What a scan found, what it changed and what it would cost, in words."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from db_dedup.amounts import counted
+from db_dedup.present.frame_words import drift_lines, frame_lines
+from db_dedup.records import PastScan, ScanPreview, ScanReport
+
+_SUSPICIOUS_ROWS: Final = 20
+"""A smaller group that holds most rows may be right: the table is small."""
+
+_LARGE_GROUP: Final = (
+    "warning: one group holds {largest:,} of the {rows:,} rows: most of what is compared is the same in all "
+    "rows, such as a form, a category or an official answer; compare only the columns that tell one matter "
+    "from another"
+)
+_TAKES: Final = (
+    "a scan takes about {seconds:.1f} s: {reading:.1f} s to read and segment, {matching:.1f} s to match, "
+    "about {writing:.1f} s to write"
+)
+_TAKES_LESS: Final = (
+    "a scan takes about {seconds:.1f} s: {reading:.1f} s to read and segment, {matching:.1f} s to match, "
+    "about {writing:.1f} s to write; it does not segment again what has not changed"
+)
+_WRITES: Final = "it writes {fingerprints}, {entries} and {pairs}: about {megabytes:,.1f} MB of disk"
+_WRITES_BESIDE: Final = (
+    "it writes {fingerprints}, {entries} and {pairs}: about {megabytes:,.1f} MB of disk, "
+    "beside the stored answer, which is then removed"
+)
+
+
+def report_lines(report: ScanReport) -> Iterator[str]:
+    """Describe what a scan found, a sentence a line."""
+    yield "{table}: {rows} in {seconds:.1f} s, {too_little_text:,} with too little text to judge".format(
+        table=report.table,
+        rows=counted(report.rows, "row"),
+        seconds=report.seconds,
+        too_little_text=report.too_little_text,
+    )
+    if report.segmented < report.rows:
+        yield "{texts} segmented; the others had not changed".format(
+            texts=counted(report.segmented, "text was", "texts were")
+        )
+    yield "{groups} with {rows}: {pairs} and {copies}".format(
+        groups=counted(report.groups, "duplicate group"),
+        rows=counted(report.grouped_rows, "row"),
+        pairs=counted(report.pairs, "pair"),
+        copies=counted(report.copies, "exact duplicate"),
+    )
+    if report.rows_without_key:
+        yield "{rows} no key (NULL), left out".format(
+            rows=counted(report.rows_without_key, "row has", "rows have")
+        )
+    if report.frames is not None:
+        yield from frame_lines(report.frames)
+        yield from drift_lines(report.table, report.frames, is_written=report.pairs_gained is not None)
+    if report.largest_group >= _SUSPICIOUS_ROWS and 2 * report.largest_group > report.rows:
+        yield _LARGE_GROUP.format(largest=report.largest_group, rows=report.rows)
+
+
+def changes_of(scan: ScanReport | PastScan) -> str:
+    """Describe how a scan changed the stored answer."""
+    gained, lost, groups = scan.pairs_gained or 0, scan.pairs_lost or 0, scan.groups_changed or 0
+    if not (gained or lost or groups):
+        return "nothing has changed"
+    return "{pairs} gained, {lost:,} lost, {groups} changed".format(
+        pairs=counted(gained, "pair"), lost=lost, groups=counted(groups, "group")
+    )
+
+
+def cost_lines(found: ScanPreview) -> Iterator[str]:
+    """Describe what a scan would cost: seconds, disk, locks."""
+    costs, matching = found.costs, found.matching_seconds
+    reading = found.report.seconds - matching
+    is_beside = found.is_new_recipe and found.differences is not None
+    yield (_TAKES if found.is_new_recipe else _TAKES_LESS).format(
+        seconds=costs.seconds, reading=reading, matching=matching, writing=costs.writing_seconds
+    )
+    yield (_WRITES_BESIDE if is_beside else _WRITES).format(
+        fingerprints=counted(costs.fingerprints, "fingerprint"),
+        entries=counted(costs.entries, "band entry", "band entries"),
+        pairs=counted(costs.pairs, "pair"),
+        megabytes=costs.bytes / 1e6,
+    )
+    for sentence in costs.locks:
+        yield "locks: {sentence}".format(sentence=sentence)

@@ -1,0 +1,93 @@
+"""What a calibration found, in words, for the terminal and for the HTML page."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from db_dedup.amounts import counted
+from db_dedup.present.visible import one_line
+from db_dedup.records import Calibration, LengthScore, PairSetting, Share
+
+_SETTINGS: Final = {
+    (True, True): "radius {radius} with sketches, {measure} of at least {threshold:g}",
+    (True, False): "radius {radius} with sketches, no similarity check",
+    (False, True): "radius {radius} without sketches, {measure} of at least {threshold:g}",
+    (False, False): "radius {radius} without sketches, no similarity check",
+}
+"""By whether there are sketches, and whether the similarity is checked."""
+
+
+def setting_words(setting: PairSetting) -> str:
+    """A setting on one line."""
+    template = _SETTINGS[setting.sketches, setting.similarity != "none"]
+    return template.format(radius=setting.radius, measure=setting.similarity, threshold=setting.threshold)
+
+
+def share_words(share: Share) -> str:
+    """A share with its interval."""
+    if share.value is None:
+        return "-"
+    return "{share:.3f} ({low:.3f} to {high:.3f})".format(share=share.value, low=share.low, high=share.high)
+
+
+def length_words(each: LengthScore) -> str:
+    """A range of lengths, in characters."""
+    if each.to is None:
+        return "{start} and more".format(start=each.start)
+    return "{start} to {end}".format(start=each.start, end=each.to - 1)
+
+
+def summary_lines(found: Calibration) -> Iterator[str]:
+    """Describe the labels."""
+    yield "{table}: {labelled_pairs}, {duplicates:,} of them duplicates, in {groups}".format(
+        table=one_line(found.table),
+        labelled_pairs=counted(found.labelled, "labelled pair"),
+        duplicates=found.duplicates,
+        groups=counted(found.groups, "group"),
+    )
+    if found.not_there:
+        yield "{labels} rows or texts that are not there".format(
+            labels=counted(found.not_there, "label names", "labels name")
+        )
+    if found.unlabelled_are_wrong:
+        yield "a pair without a label counts as wrong"
+    yield "intervals are of 95 %: Wilson's for shares, a bootstrap over groups for F1"
+
+
+def proposal_lines(found: Calibration) -> Iterator[str]:
+    """Describe the steps, the gain and the proposal."""
+    yield "One change at a time:"
+    yield from (f"  {step.words}" for step in found.steps)
+    if found.gain.value is None:
+        groups = counted(found.groups, "group of labelled pairs is", "groups of labelled pairs are")
+        yield "{groups} too few to estimate how a choice does on other pairs.".format(groups=groups)
+        yield from ["The best on these labels:", *toml_lines(found)] if found.proposed != found.now else []
+        return
+    yield "F1 now {now}; of a setting chosen in five folds over groups {chosen}, a gain of {gain}".format(
+        now=share_words(found.now_f1),
+        chosen=share_words(found.cross_validated_f1),
+        gain=share_words(found.gain),
+    )
+    if found.is_better:
+        yield "The labels support the proposed setting:"
+        yield from toml_lines(found)
+    elif found.proposed == found.now:
+        yield "No other setting does better on these labels: keep what there is."
+    else:
+        yield "The labels do not show that another setting does better: keep what there is. To try it anyway:"
+        yield from toml_lines(found)
+
+
+def toml_lines(found: Calibration) -> list[str]:
+    """Return the proposed setting as lines of `dedup.toml`."""
+    setting = found.proposed.setting
+    plain = re.fullmatch(r"[A-Za-z0-9_-]+", found.table)
+    title = found.table if plain else json.dumps(found.table, ensure_ascii=False)
+    lines = [
+        f"[tables.{title}]",
+        f"radius = {setting.radius}",
+        f"sketches = {'true' if setting.sketches else 'false'}",
+        f'similarity = "{setting.similarity}"',
+    ]
+    return lines if setting.similarity == "none" else [*lines, f"threshold = {setting.threshold:g}"]

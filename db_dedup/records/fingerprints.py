@@ -1,0 +1,85 @@
+"""Rows as the fingerprint table keeps them."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+DigestPair = tuple[bytes, bytes]
+"""Digests of two texts, the smaller first."""
+
+
+class AnswerColumns(NamedTuple):
+    """What is stored of the answer of n rows, each column int64[n]; NULL is -1."""
+
+    ids: NDArray[np.int64]
+    copy_of: NDArray[np.int64]
+    group_id: NDArray[np.int64]
+    is_loose: NDArray[np.int64]
+    is_abridged: NDArray[np.int64]
+    group_size: NDArray[np.int64]
+
+
+class RowFingerprint(NamedTuple):
+    """What is stored of a row.
+
+    Attributes:
+        fingerprint: unsigned; None where there is too little text.
+        sketch: only where it is to be written with the row.
+    """
+
+    row_key: str
+    order_value: str | None
+    fingerprint: int | None
+    digest: bytes
+    sketch: bytes | None = None
+
+
+class StoredFingerprint(NamedTuple):
+    """The same as it is in the fingerprint table, with its id there; with its sketch, if it has one."""
+
+    id: int
+    order_value: str | None
+    fingerprint: int | None
+    digest: bytes
+    sketch: bytes | None = None
+
+    def is_of(self, row: RowFingerprint) -> bool:
+        """Whether the row is as it was stored."""
+        return _is_same(self, row)
+
+
+class AnswerRow(NamedTuple):
+    """A stored row, its canonical row and its group; ids are those of the fingerprint table."""
+
+    id: int
+    row_key: str
+    order_value: str | None
+    fingerprint: int | None
+    digest: bytes
+    copy_of: int | None
+    group_id: int | None
+    is_loose: bool | None
+    is_abridged: bool | None
+    group_size: int | None
+
+    def is_of(self, row: RowFingerprint) -> bool:
+        """Whether the row is as it was stored."""
+        return _is_same(self, row)
+
+    def updated(self, row: RowFingerprint) -> "AnswerRow":
+        """The same row once this is stored of it."""
+        return self._replace(order_value=row.order_value, fingerprint=row.fingerprint, digest=row.digest)
+
+
+def _is_same(stored: StoredFingerprint | AnswerRow, row: RowFingerprint) -> bool:
+    return (stored.order_value, stored.fingerprint, stored.digest) == (
+        row.order_value,
+        row.fingerprint,
+        row.digest,
+    )
+
+
+def digest_pair(one: bytes, other: bytes) -> DigestPair:
+    """Return two digests in the order in which labels are kept by them."""
+    return (one, other) if one < other else (other, one)

@@ -1,0 +1,147 @@
+"""The frozen list of frame grams of a recipe."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from db_dedup.errors import ConfigError
+
+
+@dataclass(frozen=True, eq=False)
+class FrameList:
+    """Which grams belong to frames, column by column.
+
+    Attributes:
+        grams: for each watched column uint64[g], ascending; empty for a column without frames, and for value
+            columns. No entry at all if no column has a frame.
+    """
+
+    grams: tuple[NDArray[np.uint64], ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no column has a frame."""
+        return not any(column.size for column in self.grams)
+
+    @property
+    def column_count(self) -> int:
+        """How many columns have frames."""
+        return sum(column.size > 0 for column in self.grams)
+
+    @property
+    def gram_count(self) -> int:
+        """How many grams the columns have together."""
+        return sum(column.size for column in self.grams)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the list, in hex."""
+        return hashlib.sha256(self.as_text().encode()).hexdigest()
+
+    def of_column(self, column: int) -> NDArray[np.uint64]:
+        """Return the grams of one column."""
+        return self.grams[column] if self.grams else np.empty(0, np.uint64)
+
+    def as_text(self) -> str:
+        """Return the list as JSON, as it is stored."""
+        columns: Sequence[NDArray[np.uint64]] = () if self.is_empty else self.grams
+        return json.dumps([[f"{gram:016x}" for gram in column.tolist()] for column in columns])
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Return the list that `as_text` has written.
+
+        Raises:
+            ConfigError: the text is no such list.
+        """
+        try:
+            columns = [[int(gram, 16) for gram in column] for column in json.loads(text)]
+            return cls(tuple(np.array(column, np.uint64) for column in columns))
+        except (ValueError, TypeError, OverflowError):
+            raise ConfigError("the stored list of frames is damaged: run a scan with --rebuild") from None
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both lists have the same grams."""
+        return isinstance(other, FrameList) and self.as_text() == other.as_text()
+
+    def __hash__(self) -> int:
+        """Return the hash of the list's text."""
+        return hash(self.as_text())
+
+
+CUT: Final = "\x1f"
+"""What replaces a frame between two parts of a text: a separator that no normalised text holds."""
+
+NO_FRAMES: Final = FrameList()
+"""No column has a frame."""
+
+
+@dataclass(frozen=True)
+class FrameExample:
+    """A text of a row as it is now, cut where a frame begins or ends.
+
+    Attributes:
+        parts: (a part of the text, whether it is left out as a frame), in their order.
+    """
+
+    row_key: str
+    column: str
+    parts: tuple[tuple[str, bool], ...]
+
+
+@dataclass(frozen=True)
+class FrameStatus:
+    """The frozen list of the recipe that serves.
+
+    Attributes:
+        state: "measured"; "not measured" as long as the table has too few rows; or "damaged" or "missing",
+            where `scan --rebuild` mends it.
+        columns: how many columns have frames.
+        grams: of the list.
+        rows: rows of which the last scan left a frame out; None if it did not count them.
+        drift: what the last scan found, as in `FrameReport`.
+        has_drifted: it kept a list that has drifted, and waits for `--rebuild`.
+        waits: as in `FrameReport`.
+        measured_rows: rows of the table when the list was measured.
+        measured_at: UTC.
+    """
+
+    state: str
+    columns: int = 0
+    grams: int = 0
+    rows: int | None = None
+    drift: float | None = None
+    has_drifted: bool = False
+    waits: bool = False
+    measured_rows: int | None = None
+    measured_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class FrameReport:
+    """What a scan left out of texts.
+
+    Attributes:
+        is_measured: False if the table has too few rows to look for frames.
+        columns: how many columns have frames.
+        grams: of the frozen list.
+        rows: rows of which a frame was left out.
+        drift: of the sampled rows the share whose texts a list that is measured now reads differently than
+            the list of the recipe that serves; None if no list serves.
+        has_drifted: that share is so large that the list is to be replaced.
+        waits: the settings ask to keep the list until a scan with `--rebuild`.
+    """
+
+    is_measured: bool
+    columns: int
+    grams: int
+    rows: int
+    drift: float | None = None
+    has_drifted: bool = False
+    waits: bool = False
