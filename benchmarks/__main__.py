@@ -12,7 +12,7 @@ from benchmarks.servers import DATABASES
 
 WITHOUT_DATA = (
     "candidates",
-    "proposers",
+    "generators",
     "equal_rows",
     "lookups",
     "indexes",
@@ -24,8 +24,20 @@ WITHOUT_DATA = (
     "worker_speed",
     "latency",
     "peers",
+    "planted_changes",
 )
-WITH_DATA = ("petitions", "measures", "databases", "law", "recall", "record_linkage")
+WITH_DATA = (
+    "petitions",
+    "kinds",
+    "measures",
+    "databases",
+    "law",
+    "recall",
+    "short_texts",
+    "record_linkage",
+    "frames",
+    "languages",
+)
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.timing import median_seconds
-from db_dedup.flow.candidates import candidate_pairs
+from db_dedup.flow.candidates.blocks import candidate_pairs
 
 ROWS = 1_000_000
 PLANTED = 20_000

@@ -58,6 +58,47 @@ def read_replies(data: Path) -> list[str]:
     return [row["text"] for row in _read(data / "cofacts-replies-2019" / "replies.csv.gz")]
 
 
+def read_texts(path: Path, column: str) -> list[str]:
+    """The texts of one column of a CSV file, packed or not; empty ones are left out."""
+    if path.suffix == ".gz":
+        rows = _read(path)
+    else:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+    return [row[column] for row in rows if row[column]]
+
+
+def read_english(data: Path) -> dict[str, list[str]]:
+    """Name of a set -> its English texts: complaints, petitions, tweets, messages."""
+    complaints = _read(data / "cfpb-complaints" / "complaints_full_columns.csv.gz")
+    tweets = [
+        row["text"]
+        for name in ("airline", "apple")
+        for row in _read(data / "tweets-en" / f"{name}_tweets.csv.gz")
+    ]
+    with (data / "sms-spam" / "sms.csv").open(newline="", encoding="utf-8") as file:
+        messages = [row["message"] for row in csv.DictReader(file)]
+    return {
+        "cfpb-complaints": [text for row in complaints if (text := row["Consumer complaint narrative"])],
+        "us-wethepeople-petitions": [
+            f"{row['title']}\n{row['body']}"
+            for row in _read(data / "us-wethepeople-petitions" / "petitions.csv.gz")
+        ],
+        "tweets-en": tweets,
+        "sms-spam": messages,
+    }
+
+
+def read_titles(data: Path, most: int) -> list[str]:
+    """weibo-hot-search: the first titles."""
+    return [row["title"] for row in _read(data / "weibo-hot-search" / "titles.csv.gz")[:most]]
+
+
+def read_questions(data: Path) -> list[tuple[str, str]]:
+    """zhihu-hot-questions: question, title; a question has several titles if it was edited."""
+    return [(row["qid"], row["title"]) for row in _read(data / "zhihu-hot-questions" / "questions.csv.gz")]
+
+
 def load(engine: Engine, table: Table, rows: list[dict[str, object]]) -> None:
     """Make the table and fill it."""
     with engine.begin() as connection:

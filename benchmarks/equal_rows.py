@@ -8,10 +8,14 @@ _CODE = """
 import resource, sys
 from time import perf_counter
 import numpy as np
-from db_dedup.engines.embedded.matching import MatchRule, Table, match_table
-from db_dedup.flow.features import Features
-from db_dedup.flow.fingerprint import fingerprint_rows
+from db_dedup.flow.candidates.sketches import NO_SKETCHES
+from db_dedup.flow.compare.rows import ComparedRows
+from db_dedup.flow.compare.rule import Rule
+from db_dedup.flow.matching.match import match_table
+from db_dedup.flow.features.counting import Features
+from db_dedup.flow.fingerprints.simhash import fingerprint_rows
 from db_dedup.progress import NullProgress
+from db_dedup.records.calibration import PairSetting
 
 kind, rows = sys.argv[1], int(sys.argv[2])
 rng = np.random.default_rng(1)
@@ -28,15 +32,18 @@ starts = np.arange(rows + 1, dtype=np.int64) * size
 features = Features(starts, hashes.ravel(), np.ones(rows * size, np.int64))
 fingerprints = fingerprint_rows(features.starts, features.hashes, features.weights)
 def first_rows(n):
-    within = np.zeros(n, np.int32)
-    return Table(fingerprints[:n], np.ones(n, np.bool_), digests[:n], within, features, np.arange(n))
+    within, places = np.zeros(n, np.int32), np.arange(n)
+    flags = np.ones(n, np.bool_)
+    return ComparedRows(
+        fingerprints[:n], flags, digests[:n], within, features, places, NO_SKETCHES, places
+    )
 
 table, small = first_rows(rows), first_rows(2)
-rule = MatchRule(11, "jaccard", 0.5, 1000)
-match_table(small, rule, NullProgress())
+rule = Rule(PairSetting(11, False, "word_jaccard", 0.5))
+match_table(small, rule, 1000, NullProgress())
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 start = perf_counter()
-matches = match_table(table, rule, NullProgress())
+matches = match_table(table, rule, 1000, NullProgress())
 seconds = perf_counter() - start
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 groups = np.unique(matches.group_of[matches.group_of >= 0]).size

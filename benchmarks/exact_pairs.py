@@ -9,8 +9,8 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow.features import Features
-from db_dedup.flow.similarity import similarities
+from db_dedup.flow.compare.kernels import similarities
+from db_dedup.flow.features.counting import Features
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def similar_pairs(features: Features, measure: str, threshold: float) -> Similar
     found = similarities(measure, features.starts, features.hashes, features.weights, left, right)
     is_similar = found >= threshold
     left, right = left[is_similar], right[is_similar]
-    jaccards = similarities("jaccard", features.starts, features.hashes, features.weights, left, right)
+    jaccards = similarities("word_jaccard", features.starts, features.hashes, features.weights, left, right)
     return SimilarPairs(left, right, found[is_similar], jaccards)
 
 

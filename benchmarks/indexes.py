@@ -14,7 +14,7 @@ from sqlalchemy import Index, MetaData, Table, UniqueConstraint, text
 
 from benchmarks.servers import DATABASES, each_database
 from db_dedup.app import Database
-from db_dedup.schema.names import Namespace
+from db_dedup.records.names import Namespace
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.types import to_signed
 

@@ -14,7 +14,7 @@ from sqlalchemy import create_engine
 
 from benchmarks.datasets import ARTICLES, load, read_articles
 from db_dedup.config import watched_table
-from db_dedup.engines.fingerprinter import Fingerprinter
+from db_dedup.flow.pipeline import Fingerprinter
 from tests.servers import fresh_database, start_postgresql
 
 RUNS = 3
@@ -46,7 +46,7 @@ def run(data: Path | None) -> None:
 
 def bare_loop_seconds(texts: list[tuple[str]]) -> float:
     """Seconds for text -> tokens -> features -> fingerprints of all texts; nothing read or written."""
-    fingerprinter = Fingerprinter(watched_table("articles", {"columns": {"text": 1}}))
+    fingerprinter = Fingerprinter(watched_table("articles", {"columns": {"text": 1}}).recipe)
     fingerprinter.fingerprint(texts[:100])
     start = perf_counter()
     for first in range(0, len(texts), PAGE_ROWS):

@@ -17,10 +17,11 @@ from db_dedup import Deduplicator, Text
 from db_dedup.app import Database
 from db_dedup.cli.demo import petitions
 from db_dedup.dialects.batches import batches
-from db_dedup.flow.candidates import block_values
+from db_dedup.flow.candidates.blocks import block_values
+from db_dedup.records.fingerprints import RowFingerprint
 from db_dedup.sample import Petition, generate_petitions
 from db_dedup.store import watched_tables
-from db_dedup.store.fingerprints import FingerprintStore, RowFingerprint
+from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.lookup import Asked, find_near
 
 RADII = (3, 7, 11)

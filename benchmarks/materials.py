@@ -10,7 +10,7 @@ from benchmarks.datasets import read_articles, read_gold_pairs, read_petitions
 from benchmarks.exact_pairs import similar_pairs
 from benchmarks.scores import Pair
 from db_dedup.config import watched_table
-from db_dedup.engines.fingerprinter import Fingerprinter
+from db_dedup.flow.pipeline import Fingerprinter
 from db_dedup.sample import generate_petitions
 
 MOST_EDITS = 5
@@ -59,7 +59,7 @@ def planted_edits(data: Path | None, originals: int, repeats: int) -> Material:
     Copies among the texts stay, and count with the repeats of either.
     """
     rng = random.Random(1)
-    texts = _unlike_texts(data, originals, rng)
+    texts = _unlike_source_texts(data, originals, rng)
     characters = [c for text in texts[:1000] for c in text if c.isalpha()]
     origins = list(range(len(texts)))
     edits = [0] * len(texts)
@@ -91,12 +91,18 @@ def edited(text: str, count: int, characters: Sequence[str], rng: random.Random)
     return text
 
 
-def _unlike_texts(data: Path | None, count: int, rng: random.Random) -> list[str]:
-    """Of texts that share more, the first one alone; what they share is counted, not estimated."""
+def _unlike_source_texts(data: Path | None, count: int, rng: random.Random) -> list[str]:
     texts = [text for text in _source_texts(data, 3 * count) if len(text) >= _SHORTEST]
-    texts = rng.sample(texts, min(len(texts), 2 * count))
+    return unlike_texts(rng.sample(texts, min(len(texts), 2 * count)), count)
+
+
+def unlike_texts(texts: Sequence[str], count: int) -> list[str]:
+    """At most so many of the texts; of texts that share more, the first one alone.
+
+    What they share is counted, not estimated.
+    """
     watched = watched_table("texts", {"columns": {"text": 1}})
-    features = Fingerprinter(watched).fingerprint([(text,) for text in texts]).features
+    features = Fingerprinter(watched.recipe).fingerprint([(text,) for text in texts]).features
     pairs = similar_pairs(features, "overlap", _SHARED_AT_MOST)
     alike = zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
     left_out = {b for a, b in alike if texts[a] != texts[b]}

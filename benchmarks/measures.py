@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets import read_gold_pairs, read_petitions
 from db_dedup.config import watched_table
-from db_dedup.engines.fingerprinter import Fingerprinter
-from db_dedup.flow.features import Features
-from db_dedup.flow.normalise import normalise_batch
-from db_dedup.flow.similarity import similarities
+from db_dedup.flow.compare.kernels import similarities
+from db_dedup.flow.features.counting import Features
+from db_dedup.flow.pipeline import Fingerprinter
+from db_dedup.flow.text.normalise import normalise_batch
 
 FEATURES: Final = {"words": "jieba", "runs of 2": "chars:2", "runs of 3": "chars:3", "runs of 4": "chars:4"}
 _THRESHOLDS: Final = np.arange(20, 96) / 100
@@ -79,8 +79,8 @@ def _by_number(pair: frozenset[str], numbers: Mapping[str, int]) -> tuple[int, i
 def features_of(texts: list[list[str]], segmenter: str) -> Features:
     """Each text's features and how often it has them."""
     settings = {"columns": {"title": 1, "content": 1}, "segmenter": segmenter, "similarity": "cosine"}
-    watched = watched_table("petitions", {**settings, "bands": False, "term_frequency": "raw"})
-    return Fingerprinter(watched).fingerprint(texts).features
+    watched = watched_table("petitions", {**settings, "sketches": False, "term_frequency": "raw"})
+    return Fingerprinter(watched.recipe).fingerprint(texts).features
 
 
 def judge(texts: list[list[str]], labels: Mapping[tuple[int, int], str]) -> Judged:
@@ -180,7 +180,7 @@ def tell_guards(texts: list[list[str]], judged: Judged) -> None:
     """What the default rule finds among all pairs, and what is left of it under each guard."""
     features = features_of(texts, "chars:3")
     scores = similarities(
-        "guarded_overlap", features.starts, features.hashes, features.weights, judged.left, judged.right
+        "char_overlap", features.starts, features.hashes, features.weights, judged.left, judged.right
     )
     is_found = scores >= 0.57
     whole = normalise_batch([" ".join(text) for text in texts])

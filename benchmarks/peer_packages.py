@@ -18,8 +18,8 @@ from pathlib import Path
 
 from benchmarks.materials import Material
 from benchmarks.scores import Pair
-from db_dedup.flow.normalise import normalise_batch
-from db_dedup.flow.segment import make_segmenter
+from db_dedup.flow.text.normalise import normalise_batch
+from db_dedup.flow.text.segment import make_segmenter
 
 TEXT_DEDUP_PYTHON = "TEXT_DEDUP_PYTHON"
 """Environment variable: the interpreter of the environment that text-dedup is installed in."""

@@ -1,6 +1,7 @@
 """Precision and recall on petitions with gold labels: the presets, and what was tried to choose them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, cast
@@ -9,18 +10,18 @@ import numpy as np
 
 from benchmarks.datasets import read_gold_pairs, read_petitions
 from db_dedup.config import WatchedTable, watched_table
-from db_dedup.engines.embedded.matching import Matches, Table, match_table
-from db_dedup.engines.embedded.table_scan import match_rule
-from db_dedup.engines.embedded.wide_table import WideTable
-from db_dedup.engines.fingerprinter import Fingerprinter
-from db_dedup.jobs.calibration.calibrate import setting_of
-from db_dedup.jobs.calibration.choosing import cross_validate
-from db_dedup.jobs.calibration.counting import bootstrap, counts_by_group, is_found, score_by_length
-from db_dedup.jobs.calibration.evidence import gather, numbered
+from db_dedup.flow.compare.rule import Rule
+from db_dedup.flow.matching.match import Matches, match_table
+from db_dedup.flow.matching.measured_table import MeasuredTable
+from db_dedup.flow.pipeline import Fingerprinter
+from db_dedup.jobs.review.calibration.choosing import cross_validate
+from db_dedup.jobs.review.calibration.counting import bootstrap, counts_by_group, is_found, score_by_length
+from db_dedup.jobs.review.calibration.evidence import gather, numbered
 from db_dedup.progress import NullProgress
 from db_dedup.records import SourceRow
+from db_dedup.records.frames import NO_FRAMES, FrameList
 
-_BY_WORDS: dict[str, Any] = {"radius": 11, "bands": False, "similarity": "word_jaccard", "threshold": 0.5}
+_BY_WORDS: dict[str, Any] = {"radius": 11, "sketches": False, "similarity": "word_jaccard", "threshold": 0.5}
 _TRIED: list[dict[str, Any]] = [
     {"preset": "strict"},
     {"preset": "strict", "radius": 7},
@@ -71,8 +72,8 @@ def run(data: Path | None) -> None:
 def _print_calibration(rows: list[dict[str, object]], gold: Mapping[frozenset[str], str]) -> None:
     """One setting for all texts: how well it does when it is chosen without the petitions it is judged by."""
     watched = watched_table("petitions", {"columns": {"title": 1, "content": 1}})
-    now = setting_of(watched.rule)
-    with WideTable(watched) as wide:
+    now = watched.setting
+    with MeasuredTable(watched.recipe) as wide:
         wide.add_page(
             [SourceRow(str(r["id"]), None, (str(r["title"]), str(r["content"])), None) for r in rows]
         )
@@ -106,20 +107,15 @@ def _by_number(pair: frozenset[str], numbers: Mapping[str, int]) -> tuple[int, i
     return a, b
 
 
-def find_pairs(rows: list[dict[str, object]], watched: WatchedTable) -> set[frozenset[str]]:
+def find_pairs(
+    rows: list[dict[str, object]], watched: WatchedTable, frames: FrameList = NO_FRAMES
+) -> set[frozenset[str]]:
     """All pairs of ids that the settings call duplicates."""
-    done = Fingerprinter(watched).fingerprint([[str(row[name]) for name in watched.columns] for row in rows])
-    table = Table(
-        done.fingerprints,
-        done.has_fingerprint,
-        np.frombuffer(b"".join(done.digests), np.uint64).reshape(-1, 2),
-        np.zeros(len(rows), np.int32),
-        done.features,
-        np.arange(len(rows)),
-        done.sketches,
-        np.arange(len(rows)),
+    done = Fingerprinter(replace(watched.recipe, frames=frames)).fingerprint(
+        [[str(row[name]) for name in watched.columns] for row in rows]
     )
-    matches = match_table(table, match_rule(watched.rule, watched.abridge_above), NullProgress())
+    table = done.compared([None] * len(rows))
+    matches = match_table(table, Rule(watched.setting), watched.abridge_above, NullProgress())
     return _expanded(matches, [str(row["id"]) for row in rows])
 
 

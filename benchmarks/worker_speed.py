@@ -18,7 +18,7 @@ from benchmarks.servers import DATABASES, each_database
 from db_dedup import Deduplicator, Text, Value
 from db_dedup.app import Database
 from db_dedup.cli.demo import petitions
-from db_dedup.jobs.change_worker import BATCH_CHANGES, Batch, ChangeWorker, TableWorker
+from db_dedup.jobs.worker.change_worker import BATCH_CHANGES, Batch, ChangeWorker, TableWorker
 from db_dedup.records import ScanReport
 
 _TEXTS: Final = {"title": Text(), "content": Text()}

@@ -1,4 +1,4 @@
-"""What each proposer brings and costs: radius, bands and passages, on edited and on quoted texts."""
+"""What each candidate generator finds and costs, on edited and on quoted texts."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -19,8 +19,8 @@ from db_dedup import Deduplicator, Text
 from db_dedup.app import Database
 from db_dedup.cli.demo import petitions
 from db_dedup.config import WatchedTable, watched_table
-from db_dedup.engines.fingerprinter import FingerprintedRows, Fingerprinter
-from db_dedup.flow.minhash import find_bands
+from db_dedup.flow.candidates.minhash import find_bands
+from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
 from db_dedup.sample import generate_petitions
 
 RADIUS: Final = 3
@@ -51,7 +51,7 @@ def run(
     sizes: Sizes = Sizes(),
     databases: Sequence[str] = DATABASES,
 ) -> None:
-    """Print the share of pairs that each proposer brings, then what sketches cost."""
+    """Print the share of pairs that each candidate generator finds, then what sketches cost."""
     tell_shares(sizes.texts)
     print(
         f"\nscans of {sizes.rows:,} made-up petitions, three bits and char_overlap 0.57, with sketches and "
@@ -101,7 +101,7 @@ def edited(chance: Random, text: str, share: float) -> str:
 
 
 def tell_share(what: str, texts: Sequence[str], others: Sequence[str]) -> None:
-    """How many of the pairs each proposer brings."""
+    """Return the share of the pairs that each candidate generator finds."""
     watched = watched_table("petitions", {"columns": {"content": Text()}})
     near, bands, passages = proposed(fingerprinted(watched, texts), fingerprinted(watched, others))
     shares = [float(np.mean(found)) for found in (near, bands, passages, near | bands | passages)]
@@ -110,7 +110,7 @@ def tell_share(what: str, texts: Sequence[str], others: Sequence[str]) -> None:
 
 def fingerprinted(watched: WatchedTable, texts: Sequence[str]) -> FingerprintedRows:
     """Steps 2 to 4."""
-    return Fingerprinter(watched).fingerprint([(text,) for text in texts])
+    return Fingerprinter(watched.recipe).fingerprint([(text,) for text in texts])
 
 
 def proposed(
@@ -144,22 +144,26 @@ def tell_costs(name: str, database: Database, sizes: Sizes) -> None:
     seconds: dict[bool, list[float]] = {True: [], False: []}
     lines = {}
     for _ in range(sizes.runs):
-        for bands in (True, False):
+        for with_sketches in (True, False):
             before = file_bytes(database)
             dedup = Deduplicator(
-                database, "petitions", {"title": Text(), "content": Text()}, order="created_at", bands=bands
+                database,
+                "petitions",
+                {"title": Text(), "content": Text()},
+                order="created_at",
+                sketches=with_sketches,
             )
             dedup.upgrade()
             report = dedup.scan()
-            seconds[bands].append(report.seconds)
+            seconds[with_sketches].append(report.seconds)
             used = file_bytes(database) - before or table_bytes(database)
             with database.engine.connect() as connection:
                 entries = connection.execute(select(func.count()).select_from(band)).scalar_one()
-            lines[bands] = (entries / report.rows, used / report.rows, report.pairs)
+            lines[with_sketches] = (entries / report.rows, used / report.rows, report.pairs)
             database.uninstall()
-    for bands, (entries_a_row, bytes_a_row, pairs) in lines.items():
+    for with_sketches, (entries_a_row, bytes_a_row, pairs) in lines.items():
         print(
-            f"{name:<11} {'with' if bands else 'without':<9} {median(seconds[bands]):>8.2f} "
+            f"{name:<11} {'with' if with_sketches else 'without':<9} {median(seconds[with_sketches]):>8.2f} "
             f"{entries_a_row:>14.1f} {bytes_a_row:>12.0f} {pairs:>9,}",
             flush=True,
         )
