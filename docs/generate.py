@@ -12,7 +12,7 @@ from db_dedup.cli.application import app
 from db_dedup.dialects.grants import Grants
 from db_dedup.dialects.mysql import grants as mysql_grants
 from db_dedup.dialects.postgresql import grants as postgresql_grants
-from db_dedup.schema.names import Namespace
+from db_dedup.records.names import Namespace
 
 PAGE: Final = Path(__file__).parent / "reference" / "cli.md"
 GRANTS_PAGE: Final = Path(__file__).parent / "reference" / "grants.md"
