@@ -160,7 +160,7 @@ def _frame_gauges(frames: Mapping[str, FrameReport]) -> Iterator[Metric]:
     )
     yield _gauge(
         "frame_drift_ratio",
-        "Share of sampled rows whose texts the frames in use read differently than new ones, at the last scan.",
+        "Share of sampled rows whose texts new frames would change, by the last full scan.",
         ((name, _drift_left(report)) for name, report in frames.items()),
     )
 
