@@ -100,6 +100,10 @@ class TableScan(Protocol):
     """One pass over a table: `add_page` for each page of rows, then `match`."""
 
     @property
+    def pages_at_once(self) -> int:
+        """How many threads may call `add_page` at the same time."""
+
+    @property
     def row_count(self) -> int:
         """How many rows have been added so far."""
 

@@ -35,6 +35,7 @@ class SlowScan:
         self._watched, self._families = watched, families
         self._fingerprinter = Fingerprinter(recipe)
         self.framed_count = 0
+        self.pages_at_once = 1
         self._rows: list[SourceRow] = []
         self._done: list[FingerprintedRows] = [self._fingerprinter.fingerprint([])]
         self.reread: Sequence[RowFingerprint] = ()
