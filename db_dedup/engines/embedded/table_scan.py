@@ -7,6 +7,7 @@ database gives the same representatives.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import TypeVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from db_dedup.config import WatchedTable
 from db_dedup.engines.base import ReadRows
 from db_dedup.engines.embedded.answer import EmbeddedAnswer
-from db_dedup.engines.embedded.fingerprint_process import FingerprintProcess
+from db_dedup.engines.embedded.fingerprint_process import FingerprintProcesses
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.compare.rule import Rule
@@ -74,7 +75,7 @@ class EmbeddedScan:
         watched: WatchedTable,
         key_families: Sequence[Family],
         spool: FeatureSpool,
-        fingerprinter: Fingerprinter | FingerprintProcess,
+        fingerprinter: Fingerprinter | FingerprintProcesses,
     ) -> None:
         self._watched = watched
         self._rule = Rule(watched.setting)
@@ -84,8 +85,14 @@ class EmbeddedScan:
         self._rows = _Rows()
         self._read_size = ReadSize()
         self._within_numbers: dict[str | None, int] = {}
+        self._keeping = Lock()
         self.reread: list[RowFingerprint] = []
         self.framed_count = 0
+
+    @property
+    def pages_at_once(self) -> int:
+        """How many threads may add a page at the same time."""
+        return self._fingerprinter.count if isinstance(self._fingerprinter, FingerprintProcesses) else 1
 
     @property
     def row_count(self) -> int:
@@ -119,9 +126,10 @@ class EmbeddedScan:
             [old and old.digest for old in before] if stored else None,
         )
         done.take_stored(before)
-        self.framed_count += int(np.count_nonzero(done.framed))
-        self._keep(page, done)
-        self._rows.sketch_places.append(self._spooled_sketches(done, before))
+        with self._keeping:
+            self.framed_count += int(np.count_nonzero(done.framed))
+            self._keep(page, done)
+            self._rows.sketch_places.append(self._spooled_sketches(done, before))
         rows = row_fingerprints(page, done)
         return _with_sketches(rows, done, before) if with_sketches and self._watched.rule.sketches else rows
 
