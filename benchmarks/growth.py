@@ -1,4 +1,4 @@
-"""A first scan at the default preset, of ten thousand rows to a million: wall time, memory, size of the store.
+"""A first scan at the default preset, from ten thousand rows to a million: wall time, memory, store.
 
 Each size is scanned by the command line in a process of its own. The figures are kept in a CSV file, so that
 sizes can be measured one by one (`--size most_rows=30000`), and are drawn from it. Real texts are multiplied
