@@ -227,19 +227,8 @@ class Deduplicator(Checks):
             kinds: only pairs of these kinds; pairs whose kind is not known are of none.
             other_place: only pairs with the flag, or only those without it.
         """
-        parts = self.pair_columns(expand, limit, kinds, other_place)
+        parts = pair_columns(self, expand, limit, kinds, other_place)
         return chain.from_iterable(part.pairs() for part in parts)
-
-    def pair_columns(
-        self,
-        expand: bool = False,
-        limit: int | None = None,
-        kinds: Iterable[Kind] | None = None,
-        other_place: bool | None = None,
-    ) -> Iterator[PairColumns]:
-        """Yield the same pairs as `pairs`, some thousand at a time and column by column, which is faster."""
-        require_limit(limit)
-        return self._answers.pairs(expand, limit, PairFilter(kinds_of(kinds), other_place))
 
     def groups(self, limit: int | None = None) -> list[GroupSummary]:
         """Return the duplicate groups, the largest first."""
@@ -342,6 +331,18 @@ class Deduplicator(Checks):
             watched = self._access.settings(connection)
         watched, source = self._access.source(connection, watched)
         return stored, watched, source.table
+
+
+def pair_columns(
+    dedup: Deduplicator,
+    expand: bool,
+    limit: int | None,
+    kinds: Iterable[Kind] | None,
+    other_place: bool | None,
+) -> Iterator[PairColumns]:
+    """Yield the pairs of `Deduplicator.pairs` some thousand at a time, which is faster."""
+    require_limit(limit)
+    return dedup._answers.pairs(expand, limit, PairFilter(kinds_of(kinds), other_place))
 
 
 def _given_settings(

@@ -5,6 +5,7 @@ from typing import Annotated, cast
 
 import typer
 
+from db_dedup.app.deduplicator import pair_columns as read_columns
 from db_dedup.cli.shared.options import (
     DEFAULT_CONFIG,
     Config,
@@ -67,7 +68,7 @@ def pairs(
     """Print the duplicate pairs of TABLE, the earlier-received row first."""
     with open_table(config, url, table, store=store_url) as dedup:
         wanted = None if kind is None else [cast("Kind", name.strip()) for name in kind.split(",")]
-        found = dedup.pair_columns(expand, limit, wanted, other_place)
+        found = read_columns(dedup, expand, limit, wanted, other_place)
         # JSON names its values, so more of them cannot shift those that a script reads.
         shows_kinds = kinds or form is Format.JSON
         if not texts:
