@@ -256,9 +256,22 @@ class Engine(Protocol):
         """
 
     def increment(
-        self, watched: WatchedTable, recipe: Recipe, store: FingerprintStore, source: Source
+        self,
+        watched: WatchedTable,
+        recipe: Recipe,
+        store: FingerprintStore,
+        source: Source,
+        cache_bytes: int,
     ) -> Increment:
-        """Return the incremental processing of a table by the recipe that is stored."""
+        """Return the incremental processing of a table by the recipe that is stored.
+
+        Args:
+            watched: the settings.
+            recipe: theirs, with the frozen list of frames.
+            store: the stored answer.
+            source: the user's table.
+            cache_bytes: memory for the features of rows, so that they need not be read for every batch.
+        """
 
     def lookup(
         self, watched: WatchedTable, recipe: Recipe, store: FingerprintStore, source: Source

@@ -203,7 +203,12 @@ class SlowEngine:
         yield SlowScan(watched, recipe, key_families)
 
     def increment(
-        self, watched: WatchedTable, recipe: Recipe, store: FingerprintStore, source: Source
+        self,
+        watched: WatchedTable,
+        recipe: Recipe,
+        store: FingerprintStore,
+        source: Source,
+        cache_bytes: int,  # noqa: ARG002 - it keeps nothing in memory
     ) -> SlowIncrement:
         return SlowIncrement(watched, recipe, store, source)
 

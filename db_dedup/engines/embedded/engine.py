@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.expansion import Expansion
+from db_dedup.engines.embedded.feature_cache import CACHE_BYTES
 from db_dedup.engines.embedded.fingerprint_process import FingerprintProcesses
 from db_dedup.engines.embedded.increment import EmbeddedIncrement
 from db_dedup.engines.embedded.lookup import EmbeddedLookup
@@ -40,10 +41,15 @@ class EmbeddedEngine:
             yield EmbeddedScan(watched, key_families, spool, fingerprinter)
 
     def increment(
-        self, watched: WatchedTable, recipe: Recipe, store: FingerprintStore, source: Source
+        self,
+        watched: WatchedTable,
+        recipe: Recipe,
+        store: FingerprintStore,
+        source: Source,
+        cache_bytes: int = CACHE_BYTES,
     ) -> EmbeddedIncrement:
         """Return the incremental processing of a table."""
-        return EmbeddedIncrement(watched, store, source, Fingerprinter(recipe))
+        return EmbeddedIncrement(watched, store, source, Fingerprinter(recipe), cache_bytes=cache_bytes)
 
     def lookup(
         self, watched: WatchedTable, recipe: Recipe, store: FingerprintStore, source: Source

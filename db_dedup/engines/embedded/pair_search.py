@@ -131,13 +131,11 @@ class PairSearch:
         missing = [i for i in ids.tolist() if i not in stored]
         stored |= {row.id: row for row in neighbours.rows_of_ids(self._connection, self._store, missing)}
         theirs = [stored[i] for i in ids.tolist()]
-        self._texts.read(self._connection, ours)
-        with self._texts.for_a_while():
-            self._texts.read(self._connection, theirs)
-            is_duplicate, scores, kinds = self._texts.confirm(
-                self._texts.places(row.id for row in ours)[which],
-                self._texts.places(ids.tolist())[others],
-            )
+        self._texts.trim(ours)
+        self._texts.read(self._connection, [*ours, *theirs])
+        is_duplicate, scores, kinds = self._texts.confirm(
+            self._texts.places(ours)[which], self._texts.places(theirs)[others]
+        )
         values, other_values = _fingerprints(ours), _fingerprints(theirs)
         distances = np.bitwise_count(values[which] ^ other_values[others]).astype(np.int16)
         own_ids = np.array([row.id for row in ours], np.int64)

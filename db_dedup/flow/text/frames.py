@@ -47,7 +47,10 @@ _LOOKED_AT: Final = 32
 
 
 def measure_frames(
-    columns: Sequence[RecipeColumn], texts: Sequence[Sequence[str]], former: FrameList = NO_FRAMES
+    columns: Sequence[RecipeColumn],
+    texts: Sequence[Sequence[str]],
+    former: FrameList = NO_FRAMES,
+    least_rows: int | None = None,
 ) -> FrameList:
     """Return the frame grams of a sample of rows.
 
@@ -55,10 +58,12 @@ def measure_frames(
         columns: of the recipe.
         texts: column by column the texts of the sampled rows as they are compared, exact duplicates once.
         former: the list in use: a gram of it stays in the list down to a lower share of the rows.
+        least_rows: a column with fewer texts has no frame; None for `LEAST_ROWS`.
     """
     nothing = np.empty(0, np.uint64)
+    least = LEAST_ROWS if least_rows is None else least_rows
     found = tuple(
-        _frame_grams(own, former.of_column(i)) if column.kind == "text" else nothing
+        _frame_grams(own, former.of_column(i), least) if column.kind == "text" else nothing
         for i, (column, own) in enumerate(zip(columns, texts, strict=True))
     )
     return FrameList(found) if any(grams.size for grams in found) else NO_FRAMES
@@ -151,10 +156,10 @@ def _is_enough(part: str) -> bool:
     return False
 
 
-def _frame_grams(texts: Sequence[str], former: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _frame_grams(texts: Sequence[str], former: NDArray[np.uint64], least_rows: int) -> NDArray[np.uint64]:
     """Return uint64[g], ascending: the frame grams of one column."""
     sampled = [_ends_of(text) for text in texts if text]
-    if len(sampled) < LEAST_ROWS:
+    if len(sampled) < least_rows:
         return np.empty(0, np.uint64)
     pages = list(cut_pages(sampled, len, len(sampled)))
     of_rows = [grams for page in pages for grams in row_grams(page)]

@@ -85,7 +85,9 @@ class Increments:
 
     def _made(self, context: JobContext, stored: StoredTable) -> Increment:
         store = FingerprintStore(self._table.dialect, self._table.tables, stored.id, stored.recipe or 0)
-        return context.matching_engine.increment(context.watched, context.recipe, store, context.source)
+        return context.matching_engine.increment(
+            context.watched, context.recipe, store, context.source, self._table.cache_bytes
+        )
 
     def _index_is_worth_loading(
         self, connection: Connection, stored: StoredTable, taken: int, may_load: bool

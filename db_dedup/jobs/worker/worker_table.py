@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, Engine
 
@@ -14,6 +14,9 @@ from db_dedup.records import ScanReport
 from db_dedup.schema.tables import Tables
 from db_dedup.store import watched_tables
 from db_dedup.store.watched_tables import StoredTable
+
+CACHE_BYTES: Final = 256 * 2**20
+"""For one table."""
 
 MakeContext = Callable[[Connection, StoredTable], JobContext]
 
@@ -57,6 +60,7 @@ class WorkerTable:
         scan: a full scan of the table by these settings.
         trigger_state: how the table's triggers are now.
         mend_triggers: makes them again, if the table is attached.
+        cache_bytes: memory for the features of rows, so that they need not be read for every batch.
     """
 
     name: str
@@ -67,6 +71,7 @@ class WorkerTable:
     scan: Callable[[], ScanReport]
     trigger_state: Callable[[], AttachmentReport]
     mend_triggers: Callable[[], object]
+    cache_bytes: int = CACHE_BYTES
 
     def read(self, connection: Connection) -> StoredTable:
         """Return what is stored of the table.

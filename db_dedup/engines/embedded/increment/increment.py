@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.candidate_texts import CandidateTexts
+from db_dedup.engines.embedded.feature_cache import CACHE_BYTES, FeatureCache
 from db_dedup.engines.embedded.increment import exact_duplicates, groups, pairs, rows
 from db_dedup.engines.embedded.increment.scope import BatchScope
 from db_dedup.engines.embedded.neighbourhood import Neighbourhood
@@ -27,6 +28,7 @@ class EmbeddedIncrement:
 
     Attributes:
         index: all fingerprints in memory, kept up to date; None if each search queries the database.
+        cache: the features of rows that were read, kept from batch to batch.
     """
 
     def __init__(
@@ -36,10 +38,12 @@ class EmbeddedIncrement:
         source: Source,
         fingerprinter: Fingerprinter,
         index: FingerprintIndex | None = None,
+        cache_bytes: int = CACHE_BYTES,
     ) -> None:
         self.watched, self.store, self.source = watched, store, source
         self.fingerprinter = fingerprinter
         self.index = index
+        self.cache = FeatureCache(watched, cache_bytes)
         self._families = [column.family for column in source.key_columns]
 
     def make_ready(self) -> None:
@@ -83,6 +87,7 @@ class EmbeddedIncrement:
         Raises:
             RowKeyError: a row of the table is not found by its key, or two rows have the same key.
         """
+        self.cache.trim()
         scope = self._scope(connection, now)
         changes = rows.read_changes(scope, sorted(set(row_keys)), frozenset(again), frozenset(written))
         if not changes.is_empty:
@@ -100,7 +105,7 @@ class EmbeddedIncrement:
             fingerprinter=self.fingerprinter,
             index=self.index,
             rows=Neighbourhood(),
-            texts=CandidateTexts(self.watched, self.source, self.fingerprinter),
+            texts=CandidateTexts(self.watched, self.source, self.fingerprinter, self.cache),
         )
 
 

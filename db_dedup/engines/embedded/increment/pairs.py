@@ -35,7 +35,7 @@ def search_pairs(
 def _put_sketches(scope: BatchScope, asked: Sequence[AnswerRow]) -> dict[int, int]:
     """Write the sketches of rows; return the place of each among the texts, by id."""
     scope.texts.read(scope.connection, asked)
-    places = {row.id: scope.texts.place(row.id) for row in asked}
+    places = {row.id: scope.texts.place(row) for row in asked}
     found = {row_id: place for row_id, place in places.items() if place is not None}
     sketches = scope.texts.sketches()
     put_sketches(scope.connection, scope.store, {i: sketches.bytes_of(place) for i, place in found.items()})

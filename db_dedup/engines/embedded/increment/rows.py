@@ -92,7 +92,5 @@ def write_rows(scope: BatchScope, changes: RowChanges) -> frozenset[int]:
     written = [old.updated(row) for old, row in changed]
     written += neighbours.rows_of_keys(connection, store, [row.row_key for row in new])
     scope.rows.load_again(written)
-    id_of = {row.row_key: row.id for row in written}
-    ids = [id_of.get(row.row_key) for row in changes.read]
-    scope.texts.add(ids, changes.read, changes.fingerprinted)
+    scope.texts.add(changes.read, changes.fingerprinted)
     return frozenset(row.id for row in written)
