@@ -32,7 +32,7 @@ from db_dedup.flow.matching.rejections import rejected_rows
 from db_dedup.flow.matching.spool import FeatureSpool
 from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter, row_fingerprints
 from db_dedup.flow.rows.keys import refuse_repeated
-from db_dedup.flow.rows.order import typed_key
+from db_dedup.flow.rows.order import key_order
 from db_dedup.progress import Progress
 from db_dedup.records import Family, SourceRow
 from db_dedup.records.fingerprints import DigestPair, RowFingerprint, StoredFingerprint
@@ -170,7 +170,7 @@ class EmbeddedScan:
         rows.fingerprints.append(done.fingerprints)
         rows.has_fingerprint.append(done.has_fingerprint)
         rows.digests += done.digests
-        rows.within += [self._within_number(row.within) for row in page]
+        rows.within += map(self._within_number, (row.within for row in page))
         rows.places.append(self._spooled(done))
 
     def _spooled(self, done: FingerprintedRows) -> NDArray[np.int64]:
@@ -298,11 +298,12 @@ class EmbeddedScan:
 
     def _receipt_order(self, rows: "_Joined") -> NDArray[np.int64]:
         """Return int64[n]: the rows sorted by the order column, NULL last, then by typed key."""
-        keys = [typed_key(key, self._key_families) for key in rows.row_keys]
+        by_key = key_order(rows.row_keys, self._key_families)
+        if rows.order_values.count(None) == len(rows.order_values):
+            return by_key
         values = [(value is None, value or "") for value in rows.order_values]
-        by_key = sorted(range(len(keys)), key=keys.__getitem__)
         # Sorting is stable, so rows of one order value stay in the order of their keys.
-        return np.array(sorted(by_key, key=values.__getitem__), np.int64)
+        return np.array(sorted(by_key.tolist(), key=values.__getitem__), np.int64)
 
 
 @dataclass(frozen=True)

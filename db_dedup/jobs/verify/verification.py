@@ -21,6 +21,7 @@ from db_dedup.jobs.scan.risks import risks_of_table
 from db_dedup.jobs.verify.comparison import compare_answers, compare_rows
 from db_dedup.records import ScanPreview, Verification
 from db_dedup.schema import migrate
+from db_dedup.schema.indexes import missing_indexes
 from db_dedup.schema.views import FIXED_VIEWS, fixed_view
 from db_dedup.store.changes import count_waiting
 from db_dedup.store.fingerprints import FingerprintStore
@@ -148,6 +149,8 @@ def _require_tables(context: JobContext) -> None:
 def _drift(context: JobContext, connection: Connection, stored: StoredTable) -> Iterator[str]:
     """Yield a sentence for each thing that is not as we made it, with the command that repairs it."""
     yield from _fixed_view_faults(context, connection)
+    for index in missing_indexes(connection, context.tables):
+        yield f"the index {index.name} is missing: `db-dedup upgrade` makes it again"
     store = FingerprintStore(context.dialect, context.tables, stored.id, stored.recipe or 0)
     entries, wanted = count_entries(connection, store), count_sketched(connection, store)
     if entries != wanted:
