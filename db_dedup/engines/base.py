@@ -25,8 +25,9 @@ from db_dedup.errors import ConfigError
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.matching.match import Pairs
 from db_dedup.progress import Progress
-from db_dedup.records import CheckResult, DuplicatePair, Family, Record, RowKey, SourceRow
+from db_dedup.records import CheckResult, Family, Record, RowKey, SourceRow
 from db_dedup.records.fingerprints import DigestPair, RowFingerprint, StoredFingerprint
+from db_dedup.records.pair_columns import PairColumns
 from db_dedup.records.recipe import Recipe
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.source import Source
@@ -286,8 +287,10 @@ class Engine(Protocol):
         source: Source,
         connection: Connection,
         source_connection: Connection,
-    ) -> Iterator[DuplicatePair]:
-        """Yield every pair of rows whose classes of exact duplicates are the same or paired, once each.
+    ) -> Iterator[PairColumns]:
+        """Yield every pair of rows whose classes of exact duplicates are the same or paired, in parts.
+
+        Each pair comes once. A part has some thousand pairs, so that the memory does not grow with all pairs.
 
         Args:
             watched: the settings.
