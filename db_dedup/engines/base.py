@@ -173,7 +173,19 @@ class Increment(Protocol):
         """Read all fingerprints into memory, in a transaction that holds the table."""
 
     def drop_index(self) -> None:
-        """Delete the index from memory: after a rollback it has fingerprints that the database has not."""
+        """Delete from memory what depends on the stored answer: after a rollback the index has fingerprints
+        that the database has not."""
+
+    def prepare(self, connection: Connection, row_keys: Collection[str], again: Collection[str] = ()) -> None:
+        """Compute ahead what the next `apply` needs, so that it holds the lock for the writing alone.
+
+        `apply` does not trust it: the rows are read again. `drop_index` deletes what depends on the answer.
+
+        Args:
+            connection: one of our own, for reading alone; its transactions are short.
+            row_keys: of rows that may have changed.
+            again: the keys of rows whose pairs are searched even if the rows have not changed.
+        """
 
     def apply(
         self,

@@ -164,6 +164,9 @@ class SlowIncrement:
     def drop_index(self) -> None:
         pass
 
+    def prepare(self, connection: Connection, row_keys: Collection[str], again: Collection[str] = ()) -> None:
+        pass
+
     def apply(
         self,
         connection: Connection,
