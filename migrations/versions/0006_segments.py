@@ -1,7 +1,7 @@
 """Segments of the index of sketches.
 
-Entries and sketches that are stored stay as they are: they count as single entries, and the worker or the next
-scan folds them into segments.
+Entries and sketches that are stored stay as they are: they count as single entries, and the worker or the
+next scan folds them into segments.
 
 Revision: 0006
 After: 0005

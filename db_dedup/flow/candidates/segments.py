@@ -59,6 +59,11 @@ def pieces_of(hashes: NDArray[np.uint32], piece_count: int) -> NDArray[np.int64]
     return pieces
 
 
+def first_hash_of(piece: int, piece_count: int) -> int:
+    """Return the least hash of a piece; 2**32 past the last piece."""
+    return -((-piece << _HASH_BITS) // piece_count)
+
+
 @nb.njit(cache=True, nogil=True)
 def _hash_of(value):
     """Return 32 bits of a hash of 64 bits, the lowest bit as it is: it names the kind of generator."""
@@ -78,6 +83,22 @@ def hashes_of(values):
 def narrowed(sketches: Sketches) -> Sketches:
     """Return the sketches with their hashes of 32 bits, ascending in each row, in place of their values."""
     return Sketches(sketches.starts, _narrowed(sketches.starts, sketches.values))
+
+
+def sums_of_sketches(sketches: Sketches, places: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return uint64[n]: for some sketches a checksum of their hashes, whatever their order."""
+    hashes = narrowed(sketches.take(places))
+    rows = np.repeat(np.arange(places.size), hashes.counts)
+    sums = np.zeros(places.size, np.uint64)
+    add_to_sums(sums, rows, hashes.values.astype(np.uint32))
+    return sums
+
+
+@nb.njit(cache=True, nogil=True)
+def add_to_sums(sums, rows, hashes):
+    """Add entries to the checksums of their rows."""
+    for i in range(rows.size):
+        sums[rows[i]] += mix(np.uint64(hashes[i]) + np.uint64(1))
 
 
 def sort_entries(entries: Entries) -> Entries:

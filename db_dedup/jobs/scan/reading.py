@@ -73,7 +73,7 @@ class TableReading:
         self._resources.close()
 
     def pages(
-        self, find_stored: FindStored, *, reuse: bool = True, with_sketches: bool = False
+        self, find_stored: FindStored, *, reuse: bool = True, with_sketch_sizes: bool = False
     ) -> Generator[Page, None, None]:
         """Yield each page of rows with what is stored of them. Close it if you do not read it to its end.
 
@@ -83,7 +83,7 @@ class TableReading:
         Args:
             find_stored: looks up what is stored of a page.
             reuse: do not segment a row again whose digest is the stored one.
-            with_sketches: give the rows with their sketches.
+            with_sketch_sizes: give the rows with the sizes of their sketches.
         """
         self._progress.start("fingerprints", self._total)
         before: _SubmittedPage | None = None
@@ -91,7 +91,9 @@ class TableReading:
             for page in pages:
                 stored = find_stored([row.row_key for row in page])
                 known = stored if reuse else {}
-                rows = self._thread.submit(self.scan.add_page, page, known, with_sketches=with_sketches)
+                rows = self._thread.submit(
+                    self.scan.add_page, page, known, with_sketch_sizes=with_sketch_sizes
+                )
                 if before is not None:
                     yield Page(self._done(before.rows), before.stored)
                 before = _SubmittedPage(rows, stored)
