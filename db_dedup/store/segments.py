@@ -1,8 +1,8 @@
 """The segments of the index of sketches: packed entries, written by scans and by the worker's folding.
 
 A generation is one complete set of segments of a table's recipe. One row of `sketch_index` names the
-generation that counts; what is stored of others is being written, or is left over. Its number is a random one,
-so that what a process keeps in memory of one generation is never taken for another.
+generation that counts; what is stored of others is being written, or is left over. Its number is a random
+one, so that two of them are never confused, whatever was rolled back or removed in between.
 """
 
 import secrets

@@ -1,8 +1,8 @@
 """Find the stored rows whose sketches may share enough hashes with some others.
 
-The index has 32 bits of each hash, and hashes that a row had before it changed. So every row that shares enough
-hashes is found, and a few others. The caller compares the sketches of the texts, which it reads anyway, by
-`are_proposed`.
+The index has 32 bits of each hash, and hashes that a row had before it changed. So every row that shares
+enough hashes is found, and a few others. The caller compares the sketches of the texts, which it reads
+anyway, by `are_proposed`.
 """
 
 from collections.abc import Iterator

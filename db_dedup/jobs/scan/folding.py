@@ -1,17 +1,19 @@
 """Fold the single entries of the index of sketches into new segments.
 
-The new segments are written beside those that count, in short transactions; one row says which count. Until it
-changes, the index is as it was. Then the single entries are deleted, which are in the segments now; so at each
-moment each entry is in one of the two at least. The lease of the table keeps scans and workers out.
+The new segments are written beside those that count, in short transactions; one row says which count. Until
+it changes, the index is as it was. Then the single entries are deleted, which are in the segments now. So at
+each moment each entry is in at least one of the two. The lease of the table keeps scans and workers out.
 """
 
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.base import Dialect
 from db_dedup.errors import ScanRunningError
@@ -64,7 +66,8 @@ def fold(engine: Engine, dialect: Dialect, tables: Tables, stored: StoredTable) 
     except ScanRunningError:
         return False
     finally:
-        with dialect.write_transaction(engine) as connection:
+        # Without the database the lease runs out by itself.
+        with suppress(SQLAlchemyError), dialect.write_transaction(engine) as connection:
             watched_tables.drop_lease(connection, tables, owner)
     logger.info("the index of sketches of %s was folded", stored.watched.name)
     return True
