@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow.candidates.segments import Entries, pack, sorted_entries
+from db_dedup.flow.candidates.segments import Entries, count_pieces, pack, sorted_entries
 from db_dedup.flow.candidates.sketches import Sketches, entries
 from db_dedup.flow.matching.match import NO_ROW
 from db_dedup.jobs.scan.pieces import Writing
@@ -115,9 +115,11 @@ class SketchDifference:
 
     @property
     def count(self) -> int:
-        """How many rows and entries are written."""
+        """How many rows are written; of pieces of segments about as many."""
         entered = self.wanted if self.writes_segments else self.gained
-        return len(self.lost) + self.gained.ids.size + int(self.sketches.counts[entered.places].sum())
+        entry_count = int(self.sketches.counts[entered.places].sum())
+        written = count_pieces(entry_count) if self.writes_segments else entry_count
+        return len(self.lost) + self.gained.ids.size + written
 
     def write(self, writing: Writing, store: FingerprintStore) -> None:
         """Write sketches and index."""
@@ -160,11 +162,8 @@ def put_entries(writing: Writing, store: FingerprintStore, generation: Generatio
     """Write some entries of a generation, with all others of their pieces, by ascending hash."""
     if not some.ids.size:
         return
-    parts = list(pack(some, generation.piece_count))
-    for first in range(0, len(parts), _PIECES_AT_A_TIME):
-        part = parts[first : first + _PIECES_AT_A_TIME]
-        segments.put_parts(writing.connection(), store, generation, part)
-    writing.advance(some.ids.size)
+    for connection, parts in writing.parts(pack(some, generation.piece_count)):
+        segments.put_parts(connection, store, generation, parts)
     writing.pause()
 
 

@@ -33,6 +33,9 @@ _WRONG_ENTRIES: Final = (
     "{entries} in the index of sketches instead of {wanted:,}: `db-dedup scan --rebuild {name}` "
     "writes them again"
 )
+_DAMAGED_INDEX: Final = (
+    "the stored index of sketches is damaged: `db-dedup scan --rebuild {name}` writes it again"
+)
 _WRONG_VIEW: Final = "the view {name} is not as it was made: drop it, and `db-dedup upgrade` makes it again"
 
 
@@ -161,7 +164,7 @@ def _drift(
     """Yield a sentence for each thing that is not as we made it, with the command that repairs it."""
     yield from _fixed_view_faults(context, connection)
     if isinstance(index, DedupError):
-        yield str(index)
+        yield _DAMAGED_INDEX.format(name=context.watched.name)
     elif index.entry_count != index.wanted_count:
         yield _WRONG_ENTRIES.format(
             entries=counted(index.entry_count, "entry", "entries"),
