@@ -243,7 +243,12 @@ def test_a_fold_reads_and_writes_in_short_transactions(
     monkeypatch.setattr(folding, "_PIECES_A_STEP", 3)
     begun = []
     begin = Pieces._begin
-    monkeypatch.setattr(Pieces, "_begin", lambda self: (begun.append(1), begin(self))[1])
+
+    def beginning(self: Pieces) -> Connection:
+        begun.append(1)
+        return begin(self)
+
+    monkeypatch.setattr(Pieces, "_begin", beginning)
     make_single(scanned, 150)
     assert fold(scanned)
     assert len(begun) > 10
