@@ -125,7 +125,7 @@ class TableScan(Protocol):
         page: Sequence[SourceRow],
         stored: Mapping[str, StoredFingerprint],
         *,
-        with_sketches: bool = False,
+        with_sketch_sizes: bool = False,
     ) -> list[RowFingerprint]:
         """Fingerprint a page of rows, and keep what the matching needs of them.
 
@@ -133,7 +133,8 @@ class TableScan(Protocol):
             page: the rows.
             stored: what is stored of them under the same recipe. A row whose digest is still the stored one
                 need not be segmented.
-            with_sketches: return the rows with their sketches; among exact duplicates only the first has one.
+            with_sketch_sizes: return the rows with the sizes of their sketches; among exact duplicates only
+                the first has one.
         """
 
     def match(
