@@ -33,6 +33,7 @@ WITH_DATA = (
     "measures",
     "databases",
     "law",
+    "sizes",
     "recall",
     "short_texts",
     "record_linkage",
