@@ -13,6 +13,7 @@ from db_dedup.flow.rows.values import FarDate, canonical_text, far_date, moment_
 from db_dedup.records import Family
 
 _LENGTH: Final = 64
+_DIGITS: Final = 18
 _EXPONENT_OFFSET: Final = 5000
 _COMPLEMENT: Final = str.maketrans("0123456789", "9876543210")
 # The first character of a number's text, in the order of the values.
@@ -68,6 +69,38 @@ def _are_plain_integers(row_keys: Sequence[str]) -> bool:
 def receipt(order_value: str | None, row_key: str, families: Sequence[Family]) -> Receipt:
     """Return what sorts a row by the order column, NULL last, then by typed key."""
     return order_value is None, order_value or "", typed_key(row_key, families)
+
+
+def receipt_ranks(
+    order_values: Sequence[str | None], row_keys: Sequence[str], families: Sequence[Family]
+) -> NDArray[np.int64]:
+    """Return int64[n]: the place of each of n rows when they are sorted by `receipt`, then by row key."""
+    count = len(row_keys)
+    by_order = {
+        value: place for place, value in enumerate(sorted({v for v in order_values if v is not None}))
+    }
+    orders = np.array([count if value is None else by_order[value] for value in order_values], np.int64)
+    keys = _whole_numbers(row_keys, families)
+    if keys is None:
+        in_order = sorted(
+            range(count), key=lambda i: (orders[i], typed_key(row_keys[i], families), row_keys[i])
+        )
+        order = np.array(in_order, np.int64)
+    else:
+        order = np.lexsort((keys, orders))
+    ranks = np.empty(count, np.int64)
+    ranks[order] = np.arange(count)
+    return ranks
+
+
+def _whole_numbers(row_keys: Sequence[str], families: Sequence[Family]) -> NDArray[np.int64] | None:
+    """Return the row keys as numbers if these sort as the typed keys do; else None."""
+    if list(families) != [Family.NUMBER]:
+        return None
+    # As a rule keys are 1 to 18 digits, without zeros before them: then equal numbers are equal texts.
+    if not all(key.isascii() and key.isdigit() and len(key) <= _DIGITS and key[0] != "0" for key in row_keys):
+        return None
+    return np.array(row_keys, np.int64) if row_keys else np.empty(0, np.int64)
 
 
 def _components(row_key: str, count: int) -> list[str]:

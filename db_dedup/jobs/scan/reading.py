@@ -79,7 +79,7 @@ class TableReading:
         self._resources.close()
 
     def pages(
-        self, find_stored: FindStored, *, reuse: bool = True, with_sketches: bool = False
+        self, find_stored: FindStored, *, reuse: bool = True, with_sketch_sizes: bool = False
     ) -> Generator[Page, None, None]:
         """Yield each page of rows with what is stored of them. Close it if you do not read it to its end.
 
@@ -89,7 +89,7 @@ class TableReading:
         Args:
             find_stored: looks up what is stored of a page.
             reuse: do not segment a row again whose digest is the stored one.
-            with_sketches: give the rows with their sketches.
+            with_sketch_sizes: give the rows with the sizes of their sketches.
         """
         self._progress.start("fingerprints", self.total)
         submitted: deque[_SubmittedPage] = deque()
@@ -97,7 +97,9 @@ class TableReading:
             for page in pages:
                 stored = find_stored([row.row_key for row in page])
                 known = stored if reuse else {}
-                rows = self._threads.submit(self.scan.add_page, page, known, with_sketches=with_sketches)
+                rows = self._threads.submit(
+                    self.scan.add_page, page, known, with_sketch_sizes=with_sketch_sizes
+                )
                 submitted.append(_SubmittedPage(rows, stored))
                 if len(submitted) > self.scan.pages_at_once:
                     yield self._done(submitted.popleft())
