@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from db_dedup.app.checks import Checks
 from db_dedup.app.database import Database
 from db_dedup.app.row_texts import RowTexts
 from db_dedup.app.scan_follow_up import follow_answer
+from db_dedup.app.scan_seconds import StepTimer
 from db_dedup.app.table_access import TableAccess
 from db_dedup.app.table_answers import TableAnswers
 from db_dedup.app.table_checks import TableChecks
@@ -115,13 +117,13 @@ class Deduplicator(Checks):
             DatabaseError: the scan has failed. Or it has finished and switched the answer, but the triggers
                 or the view of the table could not be made again: then the message says so.
         """
-        database = self.database
+        database, timer = self.database, StepTimer(self._progress)
         with database.translate_driver_errors():
             context = self._context_to_scan()
-            report = FullScan(context, rebuild=rebuild).run()
+            report = FullScan(replace(context, progress=timer), rebuild=rebuild).run()
             if not database.is_apart:
                 follow_answer(database, context, self._triggers().follow_settings)
-        return report
+        return replace(report, seconds=timer.seconds(), parts=timer.parts())
 
     def require_scannable(self) -> None:
         """Raise the error with which a scan would end before it reads a row."""
