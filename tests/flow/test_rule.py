@@ -35,7 +35,7 @@ SETTINGS = [
         for similarity, threshold in product((NO_SIMILARITY, "char_jaccard", "char_overlap"), (0.0, 0.4, 0.8))
     ),
 ]
-EXCLUDED: tuple[tuple[ExcludedKind, ...], ...] = (("edited",), ("contained", "partial"))
+EXCLUDED: tuple[tuple[ExcludedKind, ...], ...] = (("edited",), ("contained", "partial"), ("other_place",))
 SETTINGS += [PairSetting(11, True, *each) for each in product(MEASURES, (0.0,), (0.0,), (False,), EXCLUDED)]
 
 

@@ -17,7 +17,7 @@ from db_dedup.flow.compare.kinds import kind_of_sets, name_other_places
 from db_dedup.flow.compare.long_grams import are_long, least_shared_long, long_overlap
 from db_dedup.flow.compare.measures import MEASURES
 from db_dedup.flow.features.details import LONG_GRAMS, SECTIONS, Details
-from db_dedup.records.kinds import KIND_BITS, UNKNOWN
+from db_dedup.records.kinds import UNKNOWN, excluded_by
 
 NO_MEASURE: Final = -1
 """In place of a measure's number: every candidate pair is a duplicate pair."""
@@ -66,7 +66,7 @@ class RuleNumbers(NamedTuple):
         short_threshold: the edit similarity from which on two short rows are duplicates, whatever the measure
             says; 0 if this does not count.
         long_grams: whether two rows that both have long grams are compared by these, too.
-        excluded: bit n is 1 if pairs of the kind with the packed number n are no duplicates.
+        excluded: which pairs are no duplicates because of their kind, as by `records.kinds.excluded_mask`.
     """
 
     radius: int
@@ -104,6 +104,7 @@ def _chained(functions: Sequence[Callable[..., Any]], first_number: int = 0) -> 
 
 _similarity = _chained([measure.similarity for measure in MEASURES.values()])
 _least_shared = _chained([measure.least_shared for measure in MEASURES.values()])
+_excluded_by = nb.njit(cache=True, nogil=True)(excluded_by)
 _OF_WEIGHTS = np.array([measure.of_weights for measure in MEASURES.values()], np.bool_)
 
 
@@ -297,7 +298,7 @@ def kinds_of(left, right, rows, rule):
 
 @nb.njit(cache=True, nogil=True)
 def _is_excluded(kind, rule):
-    return (rule.excluded >> (np.int64(kind) & KIND_BITS)) & 1 == 1
+    return _excluded_by(np.int64(rule.excluded), np.int64(kind)) == 1
 
 
 @nb.njit(cache=True, nogil=True)

@@ -17,7 +17,7 @@ from db_dedup.flow.compare.kernels import NO_MEASURE, RuleNumbers, measure_numbe
 from db_dedup.flow.compare.measures import MEASURES, NO_SIMILARITY, Measure
 from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.records.calibration import PairSetting
-from db_dedup.records.kinds import KIND_BITS, excluded_mask
+from db_dedup.records.kinds import excluded_by, excluded_mask
 
 FAR: Final = 99
 """The distance of two rows of which one has no fingerprint: larger than every radius."""
@@ -151,11 +151,11 @@ class Rule:
         return np.where(self.has_few_edits(pairs), self._short_threshold, self.setting.threshold)
 
     def is_kept(self, pairs: MeasuredPairs) -> NDArray[np.bool_]:
-        """Return bool[p]: whether the pairs are of no kind that is left out."""
+        """Return bool[p]: whether the pairs are of no kind, and without a flag, that is left out."""
         if self.measure is None or not self.numbers.excluded:
             return np.ones(pairs.distances.size, np.bool_)
-        kinds = (pairs.kinds[self.setting.similarity] & KIND_BITS).astype(np.int64)
-        kept: NDArray[np.bool_] = (self.numbers.excluded >> kinds) & 1 == 0
+        kinds = pairs.kinds[self.setting.similarity].astype(np.int64)
+        kept: NDArray[np.bool_] = excluded_by(self.numbers.excluded, kinds) == 0
         return kept
 
     def decide(self, pairs: MeasuredPairs) -> NDArray[np.bool_]:
