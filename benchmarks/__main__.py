@@ -34,6 +34,7 @@ WITH_DATA = (
     "law",
     "recall",
     "short_texts",
+    "prefixes",
     "record_linkage",
     "frames",
     "languages",

@@ -26,6 +26,7 @@ from tests.flow.reference import (
     long_similarity,
     meet,
     names_other_place,
+    other_numbers,
     similarity,
 )
 
@@ -90,6 +91,7 @@ class MatchRule:
         if self.measure is None:
             return is_kept, None
         if self.are_short(a, b):
+            is_kept &= not other_numbers(a.symbols, b.symbols)
             score = edit_similarity(a.symbols, b.symbols)
             if score >= self.short_threshold:
                 return is_kept, score

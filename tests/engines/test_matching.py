@@ -38,7 +38,8 @@ def test_the_whole_answer(seed: int, with_sketches: bool, radius: int, measure: 
         chance, chance.choice([5, 40, 90]), with_sketches=with_sketches, with_symbols=seed % 2 == 1
     )
     threshold, short_threshold = chance.choice([0.3, 0.5, 0.8]), chance.choice([0.5, 0.75])
-    chosen: tuple[ExcludedKind, ...] = chance.choice([(), ("partial", "other_place"), ("edited", "contained")])
+    kinds: list[tuple[ExcludedKind, ...]] = [(), ("partial", "other_place"), ("edited", "contained")]
+    chosen = chance.choice(kinds)
     excluded = chosen if measure else ()
     rule = MatchRule(radius, measure, threshold, NEVER, short_threshold, True, excluded)
     found, expected = match(rows, rule), brute_force(rows, rule)

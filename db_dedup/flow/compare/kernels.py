@@ -16,6 +16,7 @@ from db_dedup.flow.compare.edit_distance import edit_similarity, is_short
 from db_dedup.flow.compare.kinds import kind_of_sets, name_other_places
 from db_dedup.flow.compare.long_grams import are_long, least_shared_long, long_overlap
 from db_dedup.flow.compare.measures import MEASURES
+from db_dedup.flow.compare.numbers import have_other_numbers
 from db_dedup.flow.features.details import LONG_GRAMS, SECTIONS, Details
 from db_dedup.records.kinds import UNKNOWN, excluded_by
 
@@ -64,7 +65,7 @@ class RuleNumbers(NamedTuple):
         measure: the measure's number, or `NO_MEASURE`.
         threshold: 0 to 1.
         short_threshold: the edit similarity from which on two short rows are duplicates, whatever the measure
-            says; 0 if this does not count.
+            says, unless each has a number that the other does not; 0 if this does not count.
         long_grams: whether two rows that both have long grams are compared by these, too.
         excluded: which pairs are no duplicates because of their kind, as by `records.kinds.excluded_mask`.
     """
@@ -219,10 +220,11 @@ def _is_alike(a, b, rows, rule):
     if rule.measure < 0:
         return True, np.nan
     one, other, starts = rows.places[a], rows.places[b], rows.starts
-    if are_short(a, b, rows, rule):
+    is_short_pair = are_short(a, b, rows, rule)
+    if is_short_pair:
         similarity = edit_similarity(rows.detail_starts, rows.details, one, other, rule.short_threshold)
         if similarity >= rule.short_threshold:
-            return True, similarity
+            return not have_other_numbers(rows.detail_starts, rows.details, one, other), similarity
     least = least_shared(
         rule.measure, rule.threshold, starts[one + 1] - starts[one], starts[other + 1] - starts[other]
     )
@@ -230,7 +232,10 @@ def _is_alike(a, b, rows, rule):
     if rule.long_grams and similarity >= rule.threshold:
         by_long = _long_similarity(rows.detail_starts, rows.details, one, other, rule.threshold)
         similarity = min(similarity, by_long)
-    return similarity >= rule.threshold, similarity
+    is_alike = similarity >= rule.threshold
+    if is_alike and is_short_pair:
+        is_alike = not have_other_numbers(rows.detail_starts, rows.details, one, other)
+    return is_alike, similarity
 
 
 @nb.njit(cache=True, nogil=True)
