@@ -25,6 +25,7 @@ WITHOUT_DATA = (
     "latency",
     "peers",
     "planted_changes",
+    "frame_drift",
 )
 WITH_DATA = (
     "petitions",
@@ -32,6 +33,7 @@ WITH_DATA = (
     "measures",
     "databases",
     "law",
+    "sizes",
     "recall",
     "short_texts",
     "prefixes",
