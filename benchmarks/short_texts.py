@@ -24,7 +24,7 @@ _RULES: dict[str, dict[str, Any]] = {
     "edit similarity 0.7": {"short_threshold": 0.7},
 }
 _EDITS = (1, 2, 3)
-_PLANTED = 60
+_PLANTED = 300
 _SHORTEST, _LONGEST = 12, 23
 _LENGTHS = (0, 8, 12, 16, 20, 25, 31)
 _SEED = 4
