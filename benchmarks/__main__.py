@@ -38,6 +38,7 @@ WITH_DATA = (
     "sizes",
     "recall",
     "short_texts",
+    "prefixes",
     "record_linkage",
     "frames",
     "languages",
