@@ -16,10 +16,10 @@ too; most of them are the same hashes. A longer text that may be compared with s
 from functools import cache
 from typing import Final
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
 from db_dedup.flow.features.characters import MOST_EDITS, SHORT
 
@@ -89,13 +89,13 @@ def _prefix_sizes(threshold: float, gram_sizes: tuple[int, ...]) -> NDArray[np.i
     return sizes
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _find(starts, symbols, gram_starts, grams, sizes):
     count = starts.size - 1
     new_starts = np.zeros(count + 1, np.int64)
     hashes = np.empty(count * MOST_HASHES, np.uint64)
     some = np.empty(max(SHORT, _MOST_GRAMS), np.uint64)
-    used = 0
+    used = np.int64(0)
     for row in range(count):
         first = used
         own = grams[gram_starts[row] : gram_starts[row + 1]]
@@ -107,7 +107,8 @@ def _find(starts, symbols, gram_starts, grams, sizes):
                 _write_grams(text, q, some)
                 used = _append_first(some, text.size - q + 1, size, hashes, first, used)
         if 0 < own.size <= _MOST_GRAMS:
-            some[: own.size] = own
+            for i in range(own.size):
+                some[i] = own[i]
             size = _HASHES_OF_LONGER if text.size == 0 else own.size // 2 + 1
             size = min(size, own.size, MOST_HASHES - (used - first))
             used = _append_first(some, own.size, size, hashes, first, used)
@@ -115,7 +116,7 @@ def _find(starts, symbols, gram_starts, grams, sizes):
     return new_starts, hashes[:used].copy()
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _write_grams(text, q, some):
     """Write the hashes of all q-grams; the second one of two equal grams gets a hash of its own."""
     for i in range(text.size - q + 1):
@@ -138,7 +139,7 @@ def _write_grams(text, q, some):
             some[i] = mix(some[i] + np.uint64(before) * np.uint64(_STEP))
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _append_first(some, count, size, hashes, first, used):
     """Append the `size` first of some grams in the order of their mixed hashes; return the new length.
 
