@@ -26,6 +26,7 @@ WITHOUT_DATA = (
     "latency",
     "peers",
     "planted_changes",
+    "frame_drift",
 )
 WITH_DATA = (
     "petitions",
@@ -33,6 +34,7 @@ WITH_DATA = (
     "measures",
     "databases",
     "law",
+    "sizes",
     "recall",
     "short_texts",
     "record_linkage",

@@ -37,7 +37,7 @@ def run(
 def filled_bytes(database: Database) -> int:
     """What the tables take that a scan fills; a SQLite file is measured as a whole."""
     tables = database.tables
-    filled = [tables.fingerprint, tables.band, tables.pair]
+    filled = [tables.fingerprint, tables.sketch_segment, tables.band, tables.pair]
     if database.engine.dialect.name == "sqlite":
         del filled[1:]
     return sum(total_bytes(database, table) for table in filled)

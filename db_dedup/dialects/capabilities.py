@@ -57,6 +57,7 @@ class ColumnTypes:
         row_id: a signed integer of 64 bits, which the database numbers by itself in a primary key.
         digest: 16 bytes.
         sketch: bytes, up to 16 KB.
+        packed: bytes, up to 64 KB and more.
         timestamp: date and time to the microsecond, without a time zone.
         nonce: the type of `new_nonce`.
         new_nonce: an expression for a new value that no other row of the queue has. It changes nothing in the
@@ -67,6 +68,7 @@ class ColumnTypes:
     row_id: str
     digest: str
     sketch: str
+    packed: str
     timestamp: str
     nonce: str
     new_nonce: str

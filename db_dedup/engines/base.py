@@ -25,8 +25,9 @@ from db_dedup.errors import ConfigError
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.matching.match import Pairs
 from db_dedup.progress import Progress
-from db_dedup.records import CheckResult, DuplicatePair, Family, Record, RowKey, SourceRow
+from db_dedup.records import CheckResult, Family, Record, RowKey, SourceRow
 from db_dedup.records.fingerprints import DigestPair, RowFingerprint, StoredFingerprint
+from db_dedup.records.pair_columns import PairColumns
 from db_dedup.records.recipe import Recipe
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.source import Source
@@ -124,7 +125,7 @@ class TableScan(Protocol):
         page: Sequence[SourceRow],
         stored: Mapping[str, StoredFingerprint],
         *,
-        with_sketches: bool = False,
+        with_sketch_sizes: bool = False,
     ) -> list[RowFingerprint]:
         """Fingerprint a page of rows, and keep what the matching needs of them.
 
@@ -132,7 +133,8 @@ class TableScan(Protocol):
             page: the rows.
             stored: what is stored of them under the same recipe. A row whose digest is still the stored one
                 need not be segmented.
-            with_sketches: return the rows with their sketches; among exact duplicates only the first has one.
+            with_sketch_sizes: return the rows with the sizes of their sketches; among exact duplicates only
+                the first has one.
         """
 
     def match(
@@ -172,7 +174,19 @@ class Increment(Protocol):
         """Read all fingerprints into memory, in a transaction that holds the table."""
 
     def drop_index(self) -> None:
-        """Delete the index from memory: after a rollback it has fingerprints that the database has not."""
+        """Delete from memory what depends on the stored answer: after a rollback the index has fingerprints
+        that the database has not."""
+
+    def prepare(self, connection: Connection, row_keys: Collection[str], again: Collection[str] = ()) -> None:
+        """Compute ahead what the next `apply` needs, so that it holds the lock for the writing alone.
+
+        `apply` does not trust it: the rows are read again. `drop_index` deletes what depends on the answer.
+
+        Args:
+            connection: one of our own, for reading alone; its transactions are short.
+            row_keys: of rows that may have changed.
+            again: the keys of rows whose pairs are searched even if the rows have not changed.
+        """
 
     def apply(
         self,
@@ -286,8 +300,10 @@ class Engine(Protocol):
         source: Source,
         connection: Connection,
         source_connection: Connection,
-    ) -> Iterator[DuplicatePair]:
-        """Yield every pair of rows whose classes of exact duplicates are the same or paired, once each.
+    ) -> Iterator[PairColumns]:
+        """Yield every pair of rows whose classes of exact duplicates are the same or paired, in parts.
+
+        Each pair comes once. A part has some thousand pairs, so that the memory does not grow with all pairs.
 
         Args:
             watched: the settings.

@@ -14,7 +14,7 @@ FILES = sorted(path for room in ("db_dedup", "tests", "benchmarks") for path in 
 SLOW_TO_COMPILE = {"argsort", "concatenate", "cumsum", "diff", "repeat", "sort", "unique"}
 """Functions of numpy whose compiled form takes a second or more."""
 
-MAY_BE_SLOW = {"sort_by_label"}
+MAY_BE_SLOW = {"index_hashes", "sort_by_label"}
 """Kernels that hardly any table needs."""
 
 MIXED = """

@@ -29,6 +29,7 @@ class MySQLDialect(Dialect):
         row_id="BIGINT",
         digest="BINARY(16)",
         sketch="BLOB",
+        packed="MEDIUMBLOB",
         timestamp="DATETIME(6)",
         nonce="BIGINT",
         new_nonce="uuid_short() & 9223372036854775807",

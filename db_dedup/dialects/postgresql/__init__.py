@@ -40,6 +40,7 @@ class PostgreSQLDialect(Dialect):
         row_id="BIGINT",
         digest="BYTEA",
         sketch="BYTEA",
+        packed="BYTEA",
         timestamp="TIMESTAMP WITHOUT TIME ZONE",
         nonce="UUID",
         new_nonce="gen_random_uuid()",

@@ -26,6 +26,7 @@ class SQLiteDialect(Dialect):
         row_id="INTEGER",  # no other type is numbered by the database
         digest="BLOB",
         sketch="BLOB",
+        packed="BLOB",
         timestamp="DATETIME",
         nonce="BIGINT",
         new_nonce="random()",

@@ -17,7 +17,8 @@ from db_dedup.engines.embedded.table_scan import EmbeddedScan
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.matching.spool import FeatureSpool
 from db_dedup.flow.pipeline import Fingerprinter
-from db_dedup.records import DuplicatePair, Family
+from db_dedup.records import Family
+from db_dedup.records.pair_columns import PairColumns
 from db_dedup.records.recipe import Recipe
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.source import Source
@@ -65,8 +66,8 @@ class EmbeddedEngine:
         source: Source,
         connection: Connection,
         source_connection: Connection,
-    ) -> Iterator[DuplicatePair]:
-        """Yield every pair of rows whose classes of exact duplicates are the same or paired."""
+    ) -> Iterator[PairColumns]:
+        """Yield every pair of rows whose classes of exact duplicates are the same or paired, in parts."""
         return Expansion(watched, recipe, store, source).pairs(connection, source_connection)
 
 

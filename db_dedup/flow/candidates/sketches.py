@@ -187,6 +187,22 @@ def shares_enough(sketches: Sketches, a: int, b: int) -> bool:
     return bool(share_enough(sketches.starts, sketches.values, a, b))
 
 
+def share_enough_each(
+    sketches: Sketches, left: NDArray[np.int32], right: NDArray[np.int32]
+) -> NDArray[np.bool_]:
+    """Return bool[p]: which of p pairs of rows share enough hashes."""
+    found: NDArray[np.bool_] = _share_enough_each(sketches.starts, sketches.values, left, right)
+    return found
+
+
+@kernel
+def _share_enough_each(starts, values, left, right):
+    found = np.zeros(left.size, np.bool_)
+    for i in range(left.size):
+        found[i] = share_enough(starts, values, left[i], right[i])
+    return found
+
+
 def sharing_pairs(
     asked: Sketches, values: NDArray[np.uint64], rows: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -7,9 +7,11 @@ entry of a sketch may be left that has it.
 from collections.abc import Iterable, Iterator, Sequence
 
 from db_dedup.jobs.scan.pieces import Pieces
+from db_dedup.jobs.scan.sketch_index import drop_other_segments
 from db_dedup.progress import Progress
 from db_dedup.store import frames, pairs, sketches
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.segments import drop_index
 
 
 def remove_recipe(pieces: Pieces, store: FingerprintStore, progress: Progress) -> None:
@@ -31,6 +33,8 @@ def remove_recipe(pieces: Pieces, store: FingerprintStore, progress: Progress) -
 def remove_answer(pieces: Pieces, store: FingerprintStore, progress: Progress) -> list[int]:
     """Remove the pairs and sketch entries of a recipe that does not serve; return the ids of its rows."""
     ids = sorted(store.read_ids(pieces.reader).values())
+    drop_index(pieces.connection(), store)
+    drop_other_segments(pieces, store, None)
     if ids:
         _remove_entries(pieces, store, progress, ids)
         _remove_pairs(pieces, store, progress)
