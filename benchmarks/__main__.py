@@ -19,6 +19,7 @@ WITHOUT_DATA = (
     "scan_times",
     "scan_costs",
     "first_hour",
+    "start",
     "trigger_cost",
     "committing_clients",
     "worker_speed",

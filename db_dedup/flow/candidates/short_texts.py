@@ -19,10 +19,10 @@ import math
 from functools import cache
 from typing import Final
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
 from db_dedup.flow.features.characters import MOST_EDITS, SHORT
 
@@ -105,16 +105,16 @@ def _first_grams(size):
     return size - least + 1 if size > 0 else 0
 
 
-_compiled_first_grams = nb.njit(cache=True, nogil=True)(_first_grams)
+_compiled_first_grams = kernel(_first_grams)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _find(starts, symbols, gram_starts, grams, sizes):
     count = starts.size - 1
     new_starts = np.zeros(count + 1, np.int64)
     hashes = np.empty(count * MOST_HASHES, np.uint64)
     some = np.empty(max(SHORT, MOST_GRAMS), np.uint64)
-    used = 0
+    used = np.int64(0)
     for row in range(count):
         first = used
         own = grams[gram_starts[row] : gram_starts[row + 1]]
@@ -126,7 +126,8 @@ def _find(starts, symbols, gram_starts, grams, sizes):
                 _write_grams(text, q, some)
                 used = _append_first(some, text.size - q + 1, size, hashes, first, used)
         if 0 < own.size <= MOST_GRAMS:
-            some[: own.size] = own
+            for i in range(own.size):
+                some[i] = own[i]
             size = _HASHES_OF_LONGER if text.size == 0 else _compiled_first_grams(own.size)
             size = min(size, own.size, MOST_HASHES - (used - first))
             used = _append_first(some, own.size, size, hashes, first, used)
@@ -134,7 +135,7 @@ def _find(starts, symbols, gram_starts, grams, sizes):
     return new_starts, hashes[:used].copy()
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _write_grams(text, q, some):
     """Write the hashes of all q-grams; the second one of two equal grams gets a hash of its own."""
     for i in range(text.size - q + 1):
@@ -157,7 +158,7 @@ def _write_grams(text, q, some):
             some[i] = mix(some[i] + np.uint64(before) * np.uint64(_STEP))
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _append_first(some, count, size, hashes, first, used):
     """Append the `size` first of some grams in the order of their mixed hashes; return the new length.
 

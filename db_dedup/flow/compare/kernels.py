@@ -10,6 +10,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.candidates.sketches import share_enough
 from db_dedup.flow.compare.edit_distance import edit_similarity, is_short
@@ -91,10 +92,10 @@ def _nothing(number, x, y, z):  # noqa: ARG001 - called in place of a measure's 
 def _chained(functions: Sequence[Callable[..., Any]], first_number: int = 0) -> Any:
     """Return one compiled function that calls the function of a given number."""
     if not functions:
-        return nb.njit(_nothing)
-    own, others = nb.njit(functions[0]), _chained(functions[1:], first_number + 1)
+        return nb.njit(_nothing, inline="always")
+    own, others = nb.njit(functions[0], inline="always"), _chained(functions[1:], first_number + 1)
 
-    @nb.njit
+    @nb.njit(inline="always")
     def call(number, x, y, z):
         if number == first_number:
             return own(x, y, z)
@@ -142,7 +143,7 @@ def long_similarities(
     return result
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def similarity_of(measure, starts, hashes, weights, a, b, least=0):
     """Return the similarity of rows a and b, by a merge of their sorted features.
 
@@ -160,7 +161,7 @@ def similarity_of(measure, starts, hashes, weights, a, b, least=0):
     return _similarity(measure, float(shared), float(size_a), float(size_b))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def least_shared(measure, threshold, size_a, size_b):
     """Return how many features two rows must share to reach the threshold; 0 if the measure has no bound.
 
@@ -175,7 +176,7 @@ def least_shared(measure, threshold, size_a, size_b):
     return _least_shared(measure, threshold, np.int64(size_a), np.int64(size_b))
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def is_candidate(a, b, rows, rule):
     """Return whether rows a and b are a candidate pair by some candidate generator."""
     values = rows.fingerprints
@@ -184,14 +185,14 @@ def is_candidate(a, b, rows, rule):
     return share_enough_hashes(a, b, rows)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def share_enough_hashes(a, b, rows):
     """Return whether the sketches of rows a and b share enough hashes."""
     places = rows.sketch_places
     return share_enough(rows.sketch_starts, rows.sketch_values, places[a], places[b])
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def are_short(a, b, rows, rule):
     """Return whether few edits are enough for rows a and b. Then no bound of the measure holds for them."""
     if rule.short_threshold <= 0:
@@ -199,7 +200,7 @@ def are_short(a, b, rows, rule):
     return is_short(rows.detail_starts, rows.places[a]) and is_short(rows.detail_starts, rows.places[b])
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def confirmed(a, b, rows, rule):
     """Decide a candidate pair.
 
@@ -214,7 +215,7 @@ def confirmed(a, b, rows, rule):
     return not _is_rejected(a, b, rows.rejected), similarity
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _is_alike(a, b, rows, rule):
     """Return (whether rows a and b are alike enough, their similarity, NaN if it was not needed)."""
     if rule.measure < 0:
@@ -238,7 +239,7 @@ def _is_alike(a, b, rows, rule):
     return is_alike, similarity
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _long_similarity(starts, details, a, b, threshold):
     """Return `long_overlap` of two rows; the result may be 0 if it is below the threshold."""
     i, i_end = _long_grams_of(starts, a)
@@ -248,13 +249,13 @@ def _long_similarity(starts, details, a, b, threshold):
     return long_overlap(float(shared), float(i_end - i), float(j_end - j))
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _long_grams_of(starts, row):
     place = row * SECTIONS + LONG_GRAMS
     return starts[place], starts[place + 1]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def confirm_pairs(left, right, rows, rule):
     """Return (bool[p], float64[p], uint8[p]): the result of `confirmed` for each candidate pair, and the
     kinds of those that are duplicates, packed as in `records.kinds`."""
@@ -268,7 +269,7 @@ def confirm_pairs(left, right, rows, rule):
     return are_duplicates, scores, kinds
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def kind_of(a, b, rows, rule):
     """Return the packed kind of rows a and b; `UNKNOWN` if no measure compares them.
 
@@ -287,12 +288,12 @@ def kind_of(a, b, rows, rule):
         if are_long(long_i_end - long_i, long_j_end - long_j):
             hashes = rows.details
             i, i_end, j, j_end = long_i, long_i_end, long_j, long_j_end
-    shared = _count_shared(hashes, i, i_end, j, j_end, 0)
+    shared = _count_shared(hashes, i, i_end, j, j_end, np.int64(0))
     names_other = name_other_places(rows.detail_starts, rows.details, one, other)
     return kind_of_sets(shared, i_end - i, j_end - j, are_short(a, b, rows, rule), names_other)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def kinds_of(left, right, rows, rule):
     """Return uint8[p]: the packed kind of each pair, duplicates or not."""
     kinds = np.zeros(left.size, np.uint8)
@@ -301,12 +302,12 @@ def kinds_of(left, right, rows, rule):
     return kinds
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _is_excluded(kind, rule):
     return _excluded_by(np.int64(rule.excluded), np.int64(kind)) == 1
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _is_rejected(a, b, rejected):
     """Return whether people have labelled rows a and b as no duplicates."""
     if rejected.size == 0:
@@ -316,7 +317,7 @@ def _is_rejected(a, b, rejected):
     return place < rejected.size and rejected[place] == packed
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _count_shared(hashes, i, i_end, j, j_end, least):
     """Count the shared features; return 0 as soon as it is clear that they are fewer than `least`.
 
@@ -334,7 +335,7 @@ def _count_shared(hashes, i, i_end, j, j_end, least):
     return shared
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _product(starts, hashes, weights, a, b):
     i, i_end = starts[a], starts[a + 1]
     j, j_end = starts[b], starts[b + 1]
@@ -351,7 +352,7 @@ def _product(starts, hashes, weights, a, b):
     return product
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _square(starts, weights, row):
     total = 0.0
     for i in range(starts[row], starts[row + 1]):
@@ -359,7 +360,7 @@ def _square(starts, weights, row):
     return total
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _similarities(measure, starts, hashes, weights, left, right):
     result = np.empty(left.size, np.float64)
     for p in range(left.size):
@@ -367,7 +368,7 @@ def _similarities(measure, starts, hashes, weights, left, right):
     return result
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _long_similarities(starts, details, left, right):
     result = np.empty(left.size, np.float64)
     for p in range(left.size):

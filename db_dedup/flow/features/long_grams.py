@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
 from db_dedup.records.frames import CUT
 
@@ -109,7 +109,7 @@ def _kind(character: str) -> int:
     return _LETTER if character.isalpha() and not is_dense else _OTHER
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _hash_rows(points, kinds, columns, row_count):
     """Return (int64[row_count] numbers of long grams, their hashes row by row)."""
     low_mask = (np.uint64(1) << np.uint64(3 * _BITS)) - np.uint64(1)
@@ -147,7 +147,7 @@ def _hash_rows(points, kinds, columns, row_count):
     return sizes, values[:used].copy()
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _keep_distinct(values, first, end):
     """Sort values[first:end] and move the distinct ones to the front; return their number, 0 if few."""
     values[first:end].sort()
