@@ -88,7 +88,7 @@ class ChangeBatches:
         An error is left to the transaction: it meets it again, with the changes that it is the error of.
         """
         started, limit = time.monotonic(), self._size.ahead(self._increments.source)
-        with self._table.engine.connect() as connection:
+        with self._table.engine.connect() as connection, self._table.dialect.settled(connection):
             stored = self._table.read(connection)
             waiting = changes.oldest_waiting(connection, self._table.tables, stored.id, limit)
             try:

@@ -8,12 +8,12 @@ answer of a table. The lock ends with the transaction, also if the process dies.
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.errors import is_of_a_row
 from db_dedup.errors import DedupError
+from db_dedup.jobs.pace import pace_of
 from db_dedup.jobs.worker.batch_faults import BatchFaults
 from db_dedup.jobs.worker.batch_size import BATCH_CHANGES, BatchSize
 from db_dedup.jobs.worker.broken_rows import BrokenRows
@@ -29,10 +29,6 @@ from db_dedup.store import changes
 logger = logging.getLogger(__name__)
 
 
-# In its first tenth of a second a connection that waits for SQLite's lock asks for it at least this often.
-_ONE_WRITER_GAP_SECONDS: Final = 0.03
-
-
 class TableWorker:
     """Handles the changes of one table.
 
@@ -43,7 +39,7 @@ class TableWorker:
     def __init__(self, table: WorkerTable, batch_changes: int = BATCH_CHANGES) -> None:
         """Prepare; nothing is asked of the database yet."""
         self.name = table.name
-        self.gap_seconds = _ONE_WRITER_GAP_SECONDS if table.dialect.capabilities.one_writer else 0.0
+        self.gap_seconds = pace_of(table.dialect).gap_seconds
         self._table = table
         self._guard = TriggerGuard(table.name, table.trigger_state, table.mend_triggers)
         self._choice, self._scan = ScanChoice(table), WorkerScan(table)
