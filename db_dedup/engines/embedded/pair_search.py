@@ -85,8 +85,8 @@ class PairSearch:
             rows: as for `find`.
             before: digest of a row -> what `find_stored` returned of it.
             since: canonical rows that were written after that, in earlier transactions.
-            void: ids of all rows that were written after that or stopped being canonical, in this transaction,
-                too. No other row has changed.
+            void: ids of all rows that were written or stopped being canonical after that, this transaction
+                included. No other row has changed.
         """
         late = np.array([row.id for row in [*asked, *since]], np.int64)
         is_out = np.union1d(late, np.fromiter(void, np.int64, len(void)))

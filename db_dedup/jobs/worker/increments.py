@@ -106,7 +106,7 @@ class Increments:
     def _made(self, context: JobContext, stored: StoredTable) -> Increment:
         store = FingerprintStore(self._table.dialect, self._table.tables, stored.id, stored.recipe or 0)
         return context.matching_engine.increment(
-            context.watched, context.recipe, store, context.source, self._table.cache_bytes
+            context.watched, context.recipe, store, context.source, self._table.cache_mb * 2**20
         )
 
     def _index_is_worth_loading(

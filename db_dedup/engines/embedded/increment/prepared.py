@@ -75,6 +75,8 @@ class Prepared:
         places = [self._place(row, before) for row, before in zip(rows, known, strict=True)]
         if places == list(range(len(self.rows))):
             return self.done
+        if None not in places:
+            return _taken(self.done, [place for place in places if place is not None])
         new = [i for i, place in enumerate(places) if place is None]
         fresh = fingerprinter.fingerprint(
             [rows[i].values for i in new], [rows[i].within for i in new], [known[i] for i in new]
