@@ -35,7 +35,7 @@ from db_dedup.jobs.objects.attachment import AttachmentReport
 from db_dedup.jobs.objects.table_view import TableView
 from db_dedup.jobs.review.labels import labels_for
 from db_dedup.jobs.scan.frames import with_frames
-from db_dedup.jobs.worker.change_worker import BATCH_CHANGES, TableWorker, WorkerTable
+from db_dedup.jobs.worker.change_worker import BATCH_CHANGES, CACHE_MB, TableWorker, WorkerTable
 from db_dedup.progress import NullProgress, Progress
 from db_dedup.records import (
     Calibration,
@@ -169,13 +169,18 @@ class Deduplicator(Checks):
                 context = self._access.stored_context(connection, stored)
             return verify(context, stored)
 
-    def worker(self, batch_changes: int = BATCH_CHANGES) -> TableWorker:
+    def worker(self, batch_changes: int = BATCH_CHANGES, cache_mb: int = CACHE_MB) -> TableWorker:
         """Return the worker, which handles the changes that the triggers queue, by the stored recipe.
+
+        Args:
+            batch_changes: the most changes in one transaction.
+            cache_mb: megabytes for the features of compared rows, which are read again without them.
 
         Raises:
             RecipeDiffersError: the given settings are not the stored ones.
         """
         require_count(batch_changes, "batch_changes", 1)
+        require_count(cache_mb, "cache_mb", 0)
         database = self.database
         with database.translate_driver_errors(), database.engine.connect() as connection:
             database.require_schema_on(connection)
@@ -192,6 +197,7 @@ class Deduplicator(Checks):
                 as_stored.scan,
                 as_stored.trigger_state,
                 as_stored._triggers().mend,
+                cache_mb,
             ),
             batch_changes,
         )
