@@ -25,6 +25,7 @@ WITHOUT_DATA = (
     "latency",
     "peers",
     "planted_changes",
+    "frame_drift",
 )
 WITH_DATA = (
     "petitions",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import URL, Connection, Engine
@@ -51,6 +52,7 @@ from db_dedup.records import (
     Verification,
 )
 from db_dedup.records.kinds import Kind, PairFilter
+from db_dedup.records.pair_columns import PairColumns
 from db_dedup.schema.views import printable
 from db_dedup.store import changes, watched_tables
 from db_dedup.store.watched_tables import StoredTable
@@ -223,6 +225,17 @@ class Deduplicator(Checks):
             kinds: only pairs of these kinds; pairs whose kind is not known are of none.
             other_place: only pairs with the flag, or only those without it.
         """
+        parts = self.pair_columns(expand, limit, kinds, other_place)
+        return chain.from_iterable(part.pairs() for part in parts)
+
+    def pair_columns(
+        self,
+        expand: bool = False,
+        limit: int | None = None,
+        kinds: Iterable[Kind] | None = None,
+        other_place: bool | None = None,
+    ) -> Iterator[PairColumns]:
+        """Yield the same pairs as `pairs`, some thousand at a time and column by column, which is faster."""
         require_limit(limit)
         return self._answers.pairs(expand, limit, PairFilter(kinds_of(kinds), other_place))
 

@@ -25,8 +25,9 @@ from db_dedup.errors import ConfigError
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.matching.match import Pairs
 from db_dedup.progress import Progress
-from db_dedup.records import CheckResult, DuplicatePair, Family, Record, RowKey, SourceRow
+from db_dedup.records import CheckResult, Family, Record, RowKey, SourceRow
 from db_dedup.records.fingerprints import DigestPair, RowFingerprint, StoredFingerprint
+from db_dedup.records.pair_columns import PairColumns
 from db_dedup.records.recipe import Recipe
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.source import Source
@@ -100,6 +101,10 @@ class TableScan(Protocol):
     """One pass over a table: `add_page` for each page of rows, then `match`."""
 
     @property
+    def pages_at_once(self) -> int:
+        """How many threads may call `add_page` at the same time."""
+
+    @property
     def row_count(self) -> int:
         """How many rows have been added so far."""
 
@@ -169,7 +174,19 @@ class Increment(Protocol):
         """Read all fingerprints into memory, in a transaction that holds the table."""
 
     def drop_index(self) -> None:
-        """Delete the index from memory: after a rollback it has fingerprints that the database has not."""
+        """Delete from memory what depends on the stored answer: after a rollback the index has fingerprints
+        that the database has not."""
+
+    def prepare(self, connection: Connection, row_keys: Collection[str], again: Collection[str] = ()) -> None:
+        """Compute ahead what the next `apply` needs, so that it holds the lock for the writing alone.
+
+        `apply` does not trust it: the rows are read again. `drop_index` deletes what depends on the answer.
+
+        Args:
+            connection: one of our own, for reading alone; its transactions are short.
+            row_keys: of rows that may have changed.
+            again: the keys of rows whose pairs are searched even if the rows have not changed.
+        """
 
     def apply(
         self,
@@ -253,9 +270,22 @@ class Engine(Protocol):
         """
 
     def increment(
-        self, watched: WatchedTable, recipe: Recipe, store: FingerprintStore, source: Source
+        self,
+        watched: WatchedTable,
+        recipe: Recipe,
+        store: FingerprintStore,
+        source: Source,
+        cache_bytes: int,
     ) -> Increment:
-        """Return the incremental processing of a table by the recipe that is stored."""
+        """Return the incremental processing of a table by the recipe that is stored.
+
+        Args:
+            watched: the settings.
+            recipe: theirs, with the frozen list of frames.
+            store: the stored answer.
+            source: the user's table.
+            cache_bytes: memory for the features of rows, so that they need not be read for every batch.
+        """
 
     def lookup(
         self, watched: WatchedTable, recipe: Recipe, store: FingerprintStore, source: Source
@@ -270,8 +300,10 @@ class Engine(Protocol):
         source: Source,
         connection: Connection,
         source_connection: Connection,
-    ) -> Iterator[DuplicatePair]:
-        """Yield every pair of rows whose classes of exact duplicates are the same or paired, once each.
+    ) -> Iterator[PairColumns]:
+        """Yield every pair of rows whose classes of exact duplicates are the same or paired, in parts.
+
+        Each pair comes once. A part has some thousand pairs, so that the memory does not grow with all pairs.
 
         Args:
             watched: the settings.

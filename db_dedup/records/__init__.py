@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from db_dedup.records.calibration import Calibration as Calibration
 from db_dedup.records.calibration import LengthScore as LengthScore
@@ -80,8 +80,7 @@ class SourceTable:
         raise KeyError(name)
 
 
-@dataclass(frozen=True)
-class SourceRow:
+class SourceRow(NamedTuple):
     """One row as the flow takes it: keys and values already text, "" for NULL."""
 
     row_key: str

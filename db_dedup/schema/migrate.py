@@ -21,6 +21,7 @@ from db_dedup.errors import ConfigError, InvalidArgumentError, SchemaMissingErro
 from db_dedup.progress import NullProgress, Progress
 from db_dedup.records.names import Namespace, view_name
 from db_dedup.schema.home import CreateOurSchema, DropOurSchema, version_table
+from db_dedup.schema.indexes import make_missing_indexes
 from db_dedup.schema.revisions import BASE, head_revision, steps_down, steps_up
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.views import FIXED_VIEWS, CreateView, DropView
@@ -41,7 +42,7 @@ IncludeName = Callable[[str | None, str, Mapping[Any, str | None]], bool]
 
 def upgrade(connection: Connection, namespace: Namespace, progress: Progress | None = None) -> None:
     """Make or update our schema, tables and fixed views; nothing is done where they are up to date, but for
-    a view that somebody has dropped.
+    a view that somebody has dropped, and indexes that a scan has put off.
 
     Runs in the connection's transaction, which the caller commits; MySQL and MariaDB commit at once. Of two
     upgrades at a time one waits for the other.
@@ -63,6 +64,8 @@ def upgrade(connection: Connection, namespace: Namespace, progress: Progress | N
         progress.start("upgrade", len(steps))
         _run(_online(connection, namespace, steps, progress), namespace)
         _restore_views(connection, namespace)
+        # A first scan that was killed may have left none.
+        make_missing_indexes(connection, our_tables(namespace))
         progress.finish()
 
 

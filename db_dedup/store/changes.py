@@ -35,6 +35,11 @@ class Change(NamedTuple):
     operation: str
 
     @property
+    def names_a_row(self) -> bool:
+        """Whether a row can be found by this entry."""
+        return not self.fault and self.operation != TRUNCATED
+
+    @property
     def fault(self) -> str | None:
         """Why no row can be found by this entry; None where one can."""
         if self.operation == KEY_TOO_LONG:
@@ -117,6 +122,18 @@ def read_waiting(connection: Connection, tables: Tables, table_id: int, limit: i
     """Return some changes of a table that wait in the queue, each once, in no order."""
     c = tables.change.c
     query = select(c.row_key, c.operation).where(c.table_id == table_id).distinct().limit(limit)
+    return [Change(*row) for row in connection.execute(query)]
+
+
+def oldest_waiting(connection: Connection, tables: Tables, table_id: int, limit: int) -> list[Change]:
+    """Return the oldest changes of a table, without taking them."""
+    change = tables.change
+    query = (
+        select(change.c.row_key, change.c.operation)
+        .where(change.c.table_id == table_id)
+        .order_by(change.c.queued_at)
+        .limit(limit)
+    )
     return [Change(*row) for row in connection.execute(query)]
 
 

@@ -81,8 +81,10 @@ class FingerprintStore:
         Raises:
             RowKeyError: two rows have the same key.
         """
-        new = [row for row in rows if row.row_key not in stored]
+        new = [row for row in rows if row.row_key not in stored] if stored else rows
         self.insert_rows(connection, new, with_sketch_sizes=with_sketch_sizes)
+        if not stored:
+            return
         pairs = ((stored[row.row_key], row) for row in rows if row.row_key in stored)
         changed = [(old.id, row) for old, row in pairs if not old.is_of(row)]
         self.update_rows(connection, changed, with_sketch_sizes=with_sketch_sizes)

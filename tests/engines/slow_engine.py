@@ -35,6 +35,7 @@ class SlowScan:
         self._watched, self._families = watched, families
         self._fingerprinter = Fingerprinter(recipe)
         self.framed_count = 0
+        self.pages_at_once = 1
         self._rows: list[SourceRow] = []
         self._done: list[FingerprintedRows] = [self._fingerprinter.fingerprint([])]
         self.reread: Sequence[RowFingerprint] = ()
@@ -163,6 +164,9 @@ class SlowIncrement:
     def drop_index(self) -> None:
         pass
 
+    def prepare(self, connection: Connection, row_keys: Collection[str], again: Collection[str] = ()) -> None:
+        pass
+
     def apply(
         self,
         connection: Connection,
@@ -202,7 +206,12 @@ class SlowEngine:
         yield SlowScan(watched, recipe, key_families)
 
     def increment(
-        self, watched: WatchedTable, recipe: Recipe, store: FingerprintStore, source: Source
+        self,
+        watched: WatchedTable,
+        recipe: Recipe,
+        store: FingerprintStore,
+        source: Source,
+        cache_bytes: int,  # noqa: ARG002 - it keeps nothing in memory
     ) -> SlowIncrement:
         return SlowIncrement(watched, recipe, store, source)
 

@@ -251,3 +251,20 @@ def test_short_rows_that_differ_in_many_symbols_are_joined_by_the_measure() -> N
     ]
     rule = MatchRule(0, "char_overlap", 0.57, NEVER, 0.75)
     assert pairs_of(match(rows, rule)).keys() == brute_force(rows, rule).pairs.keys() == {(0, 1)}
+
+
+@pytest.mark.parametrize("measure", ["char_overlap", None])
+@pytest.mark.parametrize("with_sketches", [False, True])
+def test_all_pairs_of_a_group_are_those_of_brute_force(
+    with_sketches: bool, measure: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matching, "_ROWS_A_BLOCK", 7)
+    rule = MatchRule(3, measure, 0.4, NEVER)
+    rows = random_rows(Random(3), 90, with_sketches=with_sketches)
+    distinct = list({row.digest: row for row in rows}.values())
+    parts = [*matching.all_pairs(table_of(distinct), rule.rule)]
+    found = matching.concatenate_pairs(parts)
+    assert len(parts) > 1
+    places = list(zip(found.left.tolist(), found.right.tolist(), strict=True))
+    assert places == sorted(places), "the order of the pairs does not depend on the index"
+    assert set(places) == {(a, b) for a, b, *_ in brute_force(distinct, rule).pairs}

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, create_engine, make_url, text
 from sqlalchemy.exc import DBAPIError
-from typer.main import get_command
 
 from db_dedup import Database as OurDatabase
 from db_dedup import Deduplicator
-from db_dedup.cli.application import app
+from db_dedup.cli.commands import load_commands
 from db_dedup.errors import DedupError
 from db_dedup.sample import Sample
 from db_dedup.schema.views import FIXED_VIEWS
@@ -222,8 +221,7 @@ def _upgrade(office: Office) -> None:
 
 
 def test_every_command_has_an_account() -> None:
-    commands = get_command(app).commands  # type: ignore[attr-defined]
-    with_url = {name for name, c in commands.items() if any("--url" in p.opts for p in c.params)}
+    with_url = {name for name, c in load_commands().items() if any("--url" in p.opts for p in c.params)}
     assert with_url - {"init"} == {name for account in ACCOUNTS for name in commands_of(account)}
 
 

@@ -54,10 +54,10 @@ def sample() -> Sample:
 class StoppedScan:
     """A scan in a process of its own that stands at a point."""
 
-    def __init__(self, point: str, with_a_process: bool = False) -> None:
+    def __init__(self, point: str, with_a_process: bool = False, table: str = "petitions") -> None:
         own = {"PYTHONPATH": str(ROOT)} | ({WITH_A_PROCESS: "1"} if with_a_process else {})
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.interrupted.child", point, "scan", "petitions"],
+            [sys.executable, "-m", "tests.interrupted.child", point, "scan", table],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -83,8 +83,8 @@ class StoppedScan:
 
 
 @contextmanager
-def stopped_at(point: str, with_a_process: bool = False) -> Iterator[StoppedScan]:
-    scan = StoppedScan(point, with_a_process)
+def stopped_at(point: str, with_a_process: bool = False, table: str = "petitions") -> Iterator[StoppedScan]:
+    scan = StoppedScan(point, with_a_process, table)
     try:
         yield scan
     finally:

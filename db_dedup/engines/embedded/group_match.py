@@ -29,12 +29,8 @@ def table_of(
 ) -> ComparedRows:
     """Return the rows as the matching takes them; a stale row has no fingerprint there."""
     digests = np.frombuffer(b"".join(row.digest for row in rows), np.uint64).reshape(-1, 2)
-    places = [texts.place(row.id) if texts.is_needed else 0 for row in rows]
-    within: dict[str | None, int] = {}
-    agree = [
-        within.setdefault(texts.within(place), len(within)) if texts.is_needed and place is not None else 0
-        for place in places
-    ]
+    places = [texts.place(row) if texts.is_needed else 0 for row in rows]
+    agree = [texts.within(place) if texts.is_needed and place is not None else 0 for place in places]
     return ComparedRows(
         np.array([row.fingerprint or 0 for row in rows], np.uint64),
         np.array(

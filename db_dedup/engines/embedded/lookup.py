@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from math import isnan
 from typing import Final
 
@@ -106,7 +105,7 @@ class EmbeddedLookup:
         there = self._store.find_rows(connection, list(records))
         new = [row_key for row_key in records if row_key not in there]
         keyless = self._source.rows_from(connection, [records[row_key] for row_key in new])
-        rows = [replace(row, row_key=row_key) for row_key, row in zip(new, keyless, strict=True)]
+        rows = [row._replace(row_key=row_key) for row_key, row in zip(new, keyless, strict=True)]
         done = self._fingerprinter.fingerprint([r.values for r in rows], [r.within for r in rows])
         self._store.insert_rows(connection, row_fingerprints(rows, done))
         if self._watched.rule.sketches:

@@ -7,6 +7,7 @@ database gives the same representatives.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import TypeVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from db_dedup.config import WatchedTable
 from db_dedup.engines.base import ReadRows
 from db_dedup.engines.embedded.answer import EmbeddedAnswer
-from db_dedup.engines.embedded.fingerprint_process import FingerprintProcess
+from db_dedup.engines.embedded.fingerprint_process import FingerprintProcesses
 from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.features.counting import NO_FEATURES
@@ -30,7 +31,7 @@ from db_dedup.flow.matching.rejections import rejected_rows
 from db_dedup.flow.matching.spool import FeatureSpool
 from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter, row_fingerprints
 from db_dedup.flow.rows.keys import refuse_repeated
-from db_dedup.flow.rows.order import typed_key
+from db_dedup.flow.rows.order import key_order
 from db_dedup.progress import Progress
 from db_dedup.records import Family, SourceRow
 from db_dedup.records.fingerprints import DigestPair, RowFingerprint, StoredFingerprint
@@ -73,7 +74,7 @@ class EmbeddedScan:
         watched: WatchedTable,
         key_families: Sequence[Family],
         spool: FeatureSpool,
-        fingerprinter: Fingerprinter | FingerprintProcess,
+        fingerprinter: Fingerprinter | FingerprintProcesses,
     ) -> None:
         self._watched = watched
         self._rule = Rule(watched.setting)
@@ -83,9 +84,15 @@ class EmbeddedScan:
         self._rows = _Rows()
         self._read_size = ReadSize()
         self._within_numbers: dict[str | None, int] = {}
+        self._keeping = Lock()
         self._known_count = 0
         self.reread: list[RowFingerprint] = []
         self.framed_count = 0
+
+    @property
+    def pages_at_once(self) -> int:
+        """How many threads may add a page at the same time."""
+        return self._fingerprinter.count if isinstance(self._fingerprinter, FingerprintProcesses) else 1
 
     @property
     def row_count(self) -> int:
@@ -121,14 +128,15 @@ class EmbeddedScan:
             compares_known=self._watched.rule.sketches,
         )
         done.take_stored(before)
-        if self._watched.rule.sketches:
-            self._known_count += sum(
-                old is not None and old.digest == digest
-                for old, digest in zip(before, done.digests, strict=False)
-            )
-        self.framed_count += int(np.count_nonzero(done.framed))
-        self._keep(page, done)
-        self._rows.sketch_places.append(self._spooled_sketches(done))
+        with self._keeping:
+            if self._watched.rule.sketches:
+                self._known_count += sum(
+                    old is not None and old.digest == digest
+                    for old, digest in zip(before, done.digests, strict=False)
+                )
+            self.framed_count += int(np.count_nonzero(done.framed))
+            self._keep(page, done)
+            self._rows.sketch_places.append(self._spooled_sketches(done))
         rows = row_fingerprints(page, done)
         return _with_sketch_sizes(rows, done) if with_sketch_sizes and self._watched.rule.sketches else rows
 
@@ -169,7 +177,7 @@ class EmbeddedScan:
         rows.fingerprints.append(done.fingerprints)
         rows.has_fingerprint.append(done.has_fingerprint)
         rows.digests += done.digests
-        rows.within += [self._within_number(row.within) for row in page]
+        rows.within += map(self._within_number, (row.within for row in page))
         rows.places.append(self._spooled(done))
 
     def _spooled(self, done: FingerprintedRows) -> NDArray[np.int64]:
@@ -291,11 +299,12 @@ class EmbeddedScan:
 
     def _receipt_order(self, rows: "_Joined") -> NDArray[np.int64]:
         """Return int64[n]: the rows sorted by the order column, NULL last, then by typed key."""
-        keys = [typed_key(key, self._key_families) for key in rows.row_keys]
+        by_key = key_order(rows.row_keys, self._key_families)
+        if rows.order_values.count(None) == len(rows.order_values):
+            return by_key
         values = [(value is None, value or "") for value in rows.order_values]
-        by_key = sorted(range(len(keys)), key=keys.__getitem__)
         # Sorting is stable, so rows of one order value stay in the order of their keys.
-        return np.array(sorted(by_key, key=values.__getitem__), np.int64)
+        return np.array(sorted(by_key.tolist(), key=values.__getitem__), np.int64)
 
 
 @dataclass(frozen=True)

@@ -44,37 +44,28 @@ def pairs_within_groups(members, roots, rows, rule):
     Returns:
         (left, right, distances, similarities, kinds).
     """
-    found, pairs = 0, _no_pairs()
+    found, pairs = 0, no_pairs()
     for i in range(members.size):
         for j in range(i + 1, members.size):
             if roots[members[j]] != roots[members[i]]:
                 break
             found, pairs = _added(members[i], members[j], rows, rule, found, pairs)
-    return _found(found, pairs)
-
-
-@nb.njit(cache=True, nogil=True)
-def pairs_of_some(first, last, count, rows, rule):
-    """Return every duplicate pair of a row from first to last and a row after it, up to row count."""
-    found, pairs = 0, _no_pairs()
-    for i in range(first, last):
-        for j in range(i + 1, count):
-            found, pairs = _added(i, j, rows, rule, found, pairs)
-    return _found(found, pairs)
+    return found_pairs(found, pairs)
 
 
 @nb.njit(cache=True, nogil=True)
 def pairs_between(lefts, rights, rows, rule):
     """Return every duplicate pair of one of `lefts` and one of `rights`."""
-    found, pairs = 0, _no_pairs()
+    found, pairs = 0, no_pairs()
     for a in lefts:
         for b in rights:
             found, pairs = _added(a, b, rows, rule, found, pairs)
-    return _found(found, pairs)
+    return found_pairs(found, pairs)
 
 
 @nb.njit(cache=True, nogil=True)
-def _no_pairs():
+def no_pairs():
+    """Return the arrays that `added` fills."""
     size = 1024
     return (
         np.empty(size, np.int32),
@@ -90,6 +81,12 @@ def _added(a, b, rows, rule, found, pairs):
     """Add the pair of a and b if they are duplicates; return (the number of pairs, their arrays)."""
     if not is_candidate(a, b, rows, rule):
         return found, pairs
+    return added(a, b, rows, rule, found, pairs)
+
+
+@nb.njit(cache=True, nogil=True)
+def added(a, b, rows, rule, found, pairs):
+    """Add the candidate pair of a and b if it is confirmed; return (the number of pairs, their arrays)."""
     is_duplicate, similarity = confirmed(a, b, rows, rule)
     if not is_duplicate:
         return found, pairs
@@ -107,7 +104,8 @@ def _added(a, b, rows, rule, found, pairs):
 
 
 @nb.njit(cache=True, nogil=True)
-def _found(found, pairs):
+def found_pairs(found, pairs):
+    """Return the part of the arrays that is filled."""
     left, right, distances, similarities, kinds = pairs
     return (
         left[:found].copy(),

@@ -20,6 +20,7 @@ from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.matching import _pairs as kernels
 from db_dedup.flow.matching._join_features import index_rarest, join_indexed
 from db_dedup.flow.matching._join_runs import join_runs
+from db_dedup.flow.matching._list_pairs import HashIndex, index_hashes, pairs_of_some
 from db_dedup.flow.matching.groups import flatten, group_sizes
 from db_dedup.flow.matching.rejections import pack, unpack
 from db_dedup.progress import Progress
@@ -124,8 +125,9 @@ def all_pairs(table: ComparedRows, rule: Rule) -> Iterator[Pairs]:
     """Yield every duplicate pair of canonical rows, for a block of rows at a time, since they may be many."""
     rows = _canonical_rows(table, np.full(table.digests.shape[0], NO_ROW, np.int32))
     search = _Search(table, rule, rows)
+    index = search.hash_index()
     for first in range(0, rows.size, _ROWS_A_BLOCK):
-        yield search.pairs_of(first, min(first + _ROWS_A_BLOCK, rows.size)).among(rows)
+        yield search.pairs_of(first, min(first + _ROWS_A_BLOCK, rows.size), index).among(rows)
 
 
 def pairs_between(
@@ -264,9 +266,14 @@ class _Search:
         parts.append(self._connecting_pairs(connecting, is_big))
         return concatenate_pairs(parts)
 
-    def pairs_of(self, first: int, last: int) -> Pairs:
+    def hash_index(self) -> HashIndex:
+        """Return an index of the rows by their hashes, for `pairs_of`."""
+        index: HashIndex = index_hashes(self._rows)
+        return index
+
+    def pairs_of(self, first: int, last: int, index: HashIndex) -> Pairs:
         """Return the pairs of these rows with each other and with all rows after them."""
-        return Pairs(*kernels.pairs_of_some(first, last, self._values.size, self._rows, self._rule))
+        return Pairs(*pairs_of_some(first, last, index, self._rows, self._rule))
 
     def _connecting_pairs(
         self, connecting: tuple[NDArray[np.int32], NDArray[np.int32]], is_big: NDArray[np.bool_]

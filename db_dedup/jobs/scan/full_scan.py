@@ -39,10 +39,13 @@ from db_dedup.store.clock import utc_now
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.found_at import FoundTimes
 from db_dedup.store.frames import drop_other_frames, put_frames
+from db_dedup.store.index_building import make_put_off_indexes, put_off_indexes
 from db_dedup.store.sketches import drop_all_sketches
 from db_dedup.store.watched_tables import StoredTable
 
 logger = logging.getLogger(__name__)
+
+_ROWS_WORTH_NEW_INDEXES = 20_000
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,8 @@ class FullScan:
 
     def _scan(self, run: _Run) -> ScanReport:
         with TableReading(self._context) as reading:
+            if not run.serves and reading.total >= _ROWS_WORTH_NEW_INDEXES:
+                put_off_indexes(self._engine, self._dialect, self._tables)
             kept_back = self._read(run, reading)
             labels = labels_for(self._context)
             scanned = reading.match(labels.rejected)
@@ -220,8 +225,11 @@ class FullScan:
         labels: ScanLabels,
     ) -> ScanReport:
         """Write the answer and let the views show it; return the report with what it changed."""
-        built = None if run.serves else self._build(run, changed, scanned)
-        if built is None:
+        built = None
+        if not run.serves:
+            built = self._build(run, changed, scanned)
+            make_put_off_indexes(self._engine, self._dialect, self._tables, self._progress)
+        else:
             self._progress.start("writing the answer", len(changed))
         with self._dialect.write_transaction(self._engine) as connection:
             run.lease.fence(connection)

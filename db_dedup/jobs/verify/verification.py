@@ -21,6 +21,7 @@ from db_dedup.jobs.scan.risks import risks_of_table
 from db_dedup.jobs.verify.comparison import compare_answers, compare_rows
 from db_dedup.records import ScanPreview, Verification
 from db_dedup.schema import migrate
+from db_dedup.schema.indexes import missing_indexes
 from db_dedup.schema.views import FIXED_VIEWS, fixed_view
 from db_dedup.store.changes import count_waiting
 from db_dedup.store.fingerprints import FingerprintStore
@@ -163,6 +164,8 @@ def _drift(
 ) -> Iterator[str]:
     """Yield a sentence for each thing that is not as we made it, with the command that repairs it."""
     yield from _fixed_view_faults(context, connection)
+    for missing in missing_indexes(connection, context.tables):
+        yield f"the index {missing.name} is missing: `db-dedup upgrade` makes it again"
     if isinstance(index, DedupError):
         yield _DAMAGED_INDEX.format(name=context.watched.name)
     elif index.entry_count != index.wanted_count:

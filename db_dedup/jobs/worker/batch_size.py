@@ -9,7 +9,12 @@ from db_dedup.store.source import Source
 BATCH_CHANGES: Final = 2_000
 """The most changes in one batch, unless a caller asks for another limit."""
 
-_ONE_WRITER_FIRST_BATCH: Final = 20
+_ONE_WRITER_FIRST_BATCH: Final = 50
+# Every batch has costs that do not depend on its size. Below this size they are most of it, so a slow
+# database would make batches ever smaller without making any of them quick.
+_LEAST_BY_TIME: Final = 25
+# While a batch holds SQLite's lock, every other writer waits.
+_ONE_WRITER_LOCK_SECONDS: Final = 0.04
 # The texts of a batch are in memory together, and their features take some ten times as much.
 _CHARACTERS_A_BATCH: Final = 8_000_000
 
@@ -28,7 +33,7 @@ class BatchSize:
 
         Args:
             limit: the most changes in any batch.
-            wanted_seconds: how long a batch should take.
+            wanted_seconds: how long a batch should hold the lock of the table.
             first: the size of the first batch; None for the limit.
         """
         self.limit = self._most = limit
@@ -41,8 +46,9 @@ class BatchSize:
     def for_dialect(cls, dialect: Dialect, limit: int) -> Self:
         """Return the size to begin with in a database of this dialect: small where a batch blocks all other
         writers."""
-        first = _ONE_WRITER_FIRST_BATCH if dialect.capabilities.one_writer else None
-        return cls(limit, pace_of(dialect).seconds, first)
+        if dialect.capabilities.one_writer:
+            return cls(limit, _ONE_WRITER_LOCK_SECONDS, _ONE_WRITER_FIRST_BATCH)
+        return cls(limit, pace_of(dialect).seconds)
 
     def ask(self, source: Source | None) -> int:
         """Return how many changes to take now.
@@ -55,18 +61,24 @@ class BatchSize:
         self._asked = min(self.changes, most)
         return self._asked
 
-    def learn(self, changes: int, seconds: float) -> None:
+    def learn(self, changes: int, seconds: float, locked_seconds: float | None = None) -> None:
         """Learn from a batch that was handled, if it was full.
 
         The first batch is not used for the rate: it also loads what later batches find loaded.
+
+        Args:
+            changes: of the batch.
+            seconds: how long it took.
+            locked_seconds: how long of these it held the lock of the table; None for all the time.
         """
         if changes < self._asked:
             return
         seconds = max(seconds, 1e-6)
-        factor = min(max(self._wanted_seconds / seconds, 1 / 4), 4)
+        locked = seconds if locked_seconds is None else max(locked_seconds, 1e-6)
+        factor = min(max(self._wanted_seconds / locked, 1 / 4), 4)
         # After a batch that was too much its limit is raised slowly: another one that fails costs time again.
         self._most = min(self.limit, self._most + self._most // 8 + 1)
-        self.changes = max(1, min(self._most, int(self.changes * factor)))
+        self.changes = max(1, min(self._most, max(_LEAST_BY_TIME, int(self.changes * factor))))
         rate = changes / seconds
         if self.rate is None:
             self.rate = 0.0

@@ -1,5 +1,6 @@
 """One batch of changes: a transaction that takes them out of the queue and writes their result."""
 
+import logging
 import time
 from collections.abc import Sequence
 
@@ -14,6 +15,8 @@ from db_dedup.store import changes, watched_tables
 from db_dedup.store.changes import Change
 from db_dedup.store.clock import utc_now
 from db_dedup.store.watched_tables import StoredTable
+
+logger = logging.getLogger(__name__)
 
 
 class ChangeBatches:
@@ -38,12 +41,18 @@ class ChangeBatches:
         """
         started = time.monotonic()
         self.taken = ()
+        limit = None
+        if row_key is None and self._table.dialect.capabilities.one_writer:
+            limit = self._prepare()
+            if limit == 0:
+                return None
         try:
             with self._table.dialect.write_transaction(self._table.engine) as connection:
+                locked = time.monotonic()
                 stored, is_scanned = self._table.lock(connection)
                 if is_scanned:
                     return None
-                self.taken = self.take(connection, stored, row_key)
+                self.taken = self.take(connection, stored, row_key, limit)
                 if not self.taken:
                     return None
                 dead = self._apply(connection, stored, self.taken)
@@ -52,18 +61,53 @@ class ChangeBatches:
             self._increments.drop_index()
             raise
         self._increments.note_commit(stored)
-        batch = Batch(self._table.name, len(self.taken), dead, time.monotonic() - started)
-        self._size.learn(batch.changes, batch.seconds)
+        now = time.monotonic()
+        batch = Batch(self._table.name, len(self.taken), dead, now - started)
+        self._size.learn(batch.changes, batch.seconds, now - locked)
         return batch
 
-    def take(self, connection: Connection, stored: StoredTable, row_key: str | None = None) -> list[Change]:
-        """Take changes out of the queue in this transaction: the oldest, or all of one row."""
-        limit = self._size.limit if row_key is not None else self._size.ask(self._increments.source)
+    def _prepare(self) -> int:
+        """Match the oldest changes before the table is locked; return how many they are.
+
+        An error is left to the transaction: it meets it again, with the changes that it is the error of.
+        """
+        limit = self._size.ask(self._increments.source)
+        with self._table.engine.connect() as connection:
+            stored = self._table.read(connection)
+            waiting = changes.oldest_waiting(connection, self._table.tables, stored.id, limit)
+            try:
+                may_load = not self._faults.was_too_much
+                self._increments.prepare(connection, stored, waiting, may_load=may_load)
+            except Exception as error:
+                logger.info("matching ahead of %s failed: %s", self._table.name, type(error).__name__)
+                self._increments.drop_index()
+        return len(waiting)
+
+    def take(
+        self,
+        connection: Connection,
+        stored: StoredTable,
+        row_key: str | None = None,
+        limit: int | None = None,
+    ) -> list[Change]:
+        """Take changes out of the queue in this transaction: the oldest, or all of one row.
+
+        Args:
+            connection: in the transaction.
+            stored: the table.
+            row_key: only changes of this row, all of them.
+            limit: how many of the oldest; None for as many as a batch should have.
+        """
+        if row_key is not None:
+            limit = self._size.limit
+        elif limit is None:
+            limit = self._size.ask(self._increments.source)
         table = self._table
         return changes.take_changes(connection, table.dialect, table.tables, stored.id, limit, row_key)
 
     def _apply(self, connection: Connection, stored: StoredTable, taken: Sequence[Change]) -> int:
-        may_load = not self._faults.was_too_much
+        # With one writer an index is loaded before the lock is taken, if at all.
+        may_load = not (self._faults.was_too_much or self._table.dialect.capabilities.one_writer)
         increment = self._increments.current(connection, stored, len(taken), may_load=may_load)
         return apply_changes(connection, increment, taken)
 
@@ -82,7 +126,7 @@ def apply_changes(connection: Connection, increment: Increment, taken: Sequence[
         changes.park(connection, tables, table_id, change, 1, fault)
     if any(change.operation == changes.TRUNCATED for change in taken):
         changes.append_stored_rows(connection, increment.store)
-    of_rows = [c for c in taken if not c.fault and c.operation != changes.TRUNCATED]
+    of_rows = [c for c in taken if c.names_a_row]
     keys = {change.row_key for change in of_rows}
     again = {change.row_key for change in of_rows if change.operation == changes.SEARCH_AGAIN}
     latest = {change.row_key: change.operation for change in of_rows}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, Engine
 
@@ -15,6 +15,9 @@ from db_dedup.schema.tables import Tables
 from db_dedup.store import watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.watched_tables import StoredTable
+
+CACHE_BYTES: Final = 256 * 2**20
+"""For one table."""
 
 MakeContext = Callable[[Connection, StoredTable], JobContext]
 
@@ -58,6 +61,7 @@ class WorkerTable:
         scan: a full scan of the table by these settings.
         trigger_state: how the table's triggers are now.
         mend_triggers: makes them again, if the table is attached.
+        cache_bytes: memory for the features of rows, so that they need not be read for every batch.
     """
 
     name: str
@@ -68,6 +72,7 @@ class WorkerTable:
     scan: Callable[[], ScanReport]
     trigger_state: Callable[[], AttachmentReport]
     mend_triggers: Callable[[], object]
+    cache_bytes: int = CACHE_BYTES
 
     def read(self, connection: Connection) -> StoredTable:
         """Return what is stored of the table.

@@ -6,15 +6,19 @@ scans ran at the same time, neither would see the other's rows.
 """
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import Connection
 
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.candidate_texts import CandidateTexts
+from db_dedup.engines.embedded.feature_cache import CACHE_BYTES, FeatureCache
 from db_dedup.engines.embedded.increment import exact_duplicates, groups, pairs, rows
+from db_dedup.engines.embedded.increment.prepared import Prepared, prepare
 from db_dedup.engines.embedded.increment.scope import BatchScope
 from db_dedup.engines.embedded.neighbourhood import Neighbourhood
+from db_dedup.engines.embedded.pair_search import PairSearch
 from db_dedup.engines.embedded.readiness import make_ready
 from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
 from db_dedup.flow.pipeline import Fingerprinter
@@ -27,6 +31,7 @@ class EmbeddedIncrement:
 
     Attributes:
         index: all fingerprints in memory, kept up to date; None if each search queries the database.
+        cache: the features of rows that were read, kept from batch to batch.
     """
 
     def __init__(
@@ -36,10 +41,13 @@ class EmbeddedIncrement:
         source: Source,
         fingerprinter: Fingerprinter,
         index: FingerprintIndex | None = None,
+        cache_bytes: int = CACHE_BYTES,
     ) -> None:
         self.watched, self.store, self.source = watched, store, source
         self.fingerprinter = fingerprinter
         self.index = index
+        self.cache = FeatureCache(watched, cache_bytes)
+        self._prepared: Prepared | None = None
         self._families = [column.family for column in source.key_columns]
 
     def make_ready(self) -> None:
@@ -56,8 +64,32 @@ class EmbeddedIncrement:
         self.index = FingerprintIndex(*self.store.read_canonical_rows(connection))
 
     def drop_index(self) -> None:
-        """Delete the index from memory."""
+        """Delete from memory what depends on the stored answer: the index, and the pairs found ahead."""
         self.index = None
+        if self._prepared is not None:
+            self._prepared = replace(self._prepared, pairs={}, stale=frozenset())
+
+    def prepare(self, connection: Connection, row_keys: Collection[str], again: Collection[str] = ()) -> None:
+        """Read, fingerprint and match rows that may have changed, before the table is locked.
+
+        Args:
+            connection: one of our own, for reading alone; its transactions are short.
+            row_keys: of the rows.
+            again: the keys of rows whose pairs are searched even if the rows have not changed.
+        """
+        self.cache.trim()
+        texts = CandidateTexts(self.watched, self.source, self.fingerprinter, self.cache, ends_reads=True)
+        search = PairSearch(connection, self.store, self.watched, self.index, texts)
+        self._prepared = prepare(
+            connection,
+            self.store,
+            self.source,
+            self.fingerprinter,
+            texts,
+            search,
+            sorted(set(row_keys)),
+            frozenset(again),
+        )
 
     def apply(
         self,
@@ -83,11 +115,14 @@ class EmbeddedIncrement:
         Raises:
             RowKeyError: a row of the table is not found by its key, or two rows have the same key.
         """
+        self.cache.trim()
         scope = self._scope(connection, now)
         changes = rows.read_changes(scope, sorted(set(row_keys)), frozenset(again), frozenset(written))
         if not changes.is_empty:
             _apply(scope, changes)
-        return scope.texts.stale
+        left_out = set() if self._prepared is None else self._prepared.stale.difference(row_keys)
+        self._prepared = None
+        return scope.texts.stale | left_out
 
     def _scope(self, connection: Connection, now: datetime) -> BatchScope:
         return BatchScope(
@@ -100,7 +135,8 @@ class EmbeddedIncrement:
             fingerprinter=self.fingerprinter,
             index=self.index,
             rows=Neighbourhood(),
-            texts=CandidateTexts(self.watched, self.source, self.fingerprinter),
+            texts=CandidateTexts(self.watched, self.source, self.fingerprinter, self.cache),
+            prepared=self._prepared,
         )
 
 

@@ -25,8 +25,9 @@ def search_pairs(
     asked = [scope.rows[i] for i in sorted(canonical.searched) if scope.rows[i].fingerprint is not None]
     places = _put_sketches(scope, asked) if scope.watched.rule.sketches else {}
     search = PairSearch(scope.connection, scope.store, scope.watched, scope.index, scope.texts)
-    pairs = _without_rejected(scope, search.find(asked, places, scope.rows))
     affected = {row.id for row in outdated} | canonical.searched | canonical.demoted
+    before = {} if scope.prepared is None else scope.prepared.pairs
+    pairs = _without_rejected(scope, search.find_after(asked, places, scope.rows, before, affected))
     old = read_pairs_of(scope.connection, scope.store, scope.rows.grouped(affected))
     replace_pairs(scope.connection, scope.store, old, pairs, scope.now)
     return frozenset(np.union1d(pairs.id_a, pairs.id_b).tolist())
@@ -35,7 +36,7 @@ def search_pairs(
 def _put_sketches(scope: BatchScope, asked: Sequence[AnswerRow]) -> dict[int, int]:
     """Write the sketches of rows; return the place of each among the texts, by id."""
     scope.texts.read(scope.connection, asked)
-    places = {row.id: scope.texts.place(row.id) for row in asked}
+    places = {row.id: scope.texts.place(row) for row in asked}
     found = {row_id: place for row_id, place in places.items() if place is not None}
     sketches = scope.texts.sketches()
     put_sketches(scope.connection, scope.store, {i: sketches.bytes_of(place) for i, place in found.items()})

@@ -67,7 +67,12 @@ def _fingerprinted(
     """Fingerprint these rows; of a text whose digest is the stored one, take the stored fingerprint."""
     before = [stored.get(row.row_key) for row in read]
     known = [old and old.digest for old in before]
-    done = scope.fingerprinter.fingerprint([row.values for row in read], [row.within for row in read], known)
+    if scope.prepared is not None:
+        done = scope.prepared.fingerprint(scope.fingerprinter, read, known)
+    else:
+        done = scope.fingerprinter.fingerprint(
+            [row.values for row in read], [row.within for row in read], known
+        )
     done.take_stored(before)
     return done
 
@@ -92,7 +97,5 @@ def write_rows(scope: BatchScope, changes: RowChanges) -> frozenset[int]:
     written = [old.updated(row) for old, row in changed]
     written += neighbours.rows_of_keys(connection, store, [row.row_key for row in new])
     scope.rows.load_again(written)
-    id_of = {row.row_key: row.id for row in written}
-    ids = [id_of.get(row.row_key) for row in changes.read]
-    scope.texts.add(ids, changes.read, changes.fingerprinted)
+    scope.texts.add(changes.read, changes.fingerprinted)
     return frozenset(row.id for row in written)
