@@ -28,7 +28,6 @@ from db_dedup.store import neighbours
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.source import Source
 
-
 _ANSWER_COLUMNS: Final = len(AnswerRow._fields) - 5
 
 
