@@ -105,7 +105,7 @@ def _first_grams(size):
     return size - least + 1 if size > 0 else 0
 
 
-_compiled_first_grams = kernel(_first_grams)
+_compiled_first_grams = inner(_first_grams)
 
 
 @kernel

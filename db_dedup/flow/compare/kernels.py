@@ -106,7 +106,7 @@ def _chained(functions: Sequence[Callable[..., Any]], first_number: int = 0) -> 
 
 _similarity = _chained([measure.similarity for measure in MEASURES.values()])
 _least_shared = _chained([measure.least_shared for measure in MEASURES.values()])
-_excluded_by = nb.njit(cache=True, nogil=True)(excluded_by)
+_excluded_by = inner(excluded_by)
 _OF_WEIGHTS = np.array([measure.of_weights for measure in MEASURES.values()], np.bool_)
 
 

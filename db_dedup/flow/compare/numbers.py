@@ -11,9 +11,9 @@ leaves no number at this place.
 
 from typing import Final
 
-import numba as nb
 import numpy as np
 
+from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow.compare.edit_distance import is_short
 from db_dedup.flow.features.details import CHARACTERS, SECTIONS
 
@@ -22,7 +22,7 @@ _LAST_DIGIT: Final = ord("9")
 _NUMERALS: Final = np.array(sorted(map(ord, "〇零一二两三四五六七八九十百千万亿")), np.uint64)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def have_other_numbers(starts, values, a, b):
     """Return whether each of two short rows has a number in place of which the other only has others.
 
@@ -38,7 +38,7 @@ def have_other_numbers(starts, values, a, b):
     return _has_other(one, other) and _has_other(other, one)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _has_other(one, other):
     """Return whether `one` has a number, and `other` has numbers at its place, but not this one."""
     first, end = _next_number(one, 0)
@@ -56,7 +56,7 @@ def _has_other(one, other):
     return False
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _next_number(symbols, first):
     """Return where the next number begins and ends; twice the end of the text if there is none."""
     while first < symbols.size and not _is_numeral(symbols[first]):
@@ -67,7 +67,7 @@ def _next_number(symbols, first):
     return first, end
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _are_between_equal(one, first, end, other, start, stop):
     """Return whether the symbols before and after two numbers are equal, or are the ends of both texts."""
     before = start == 0 if first == 0 else start > 0 and one[first - 1] == other[start - 1]
@@ -76,7 +76,7 @@ def _are_between_equal(one, first, end, other, start, stop):
     return before and stop < other.size and one[end] == other[stop]
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _is_numeral(symbol):
     if symbol < _NUMERALS[0]:
         return _FIRST_DIGIT <= symbol <= _LAST_DIGIT
@@ -84,7 +84,7 @@ def _is_numeral(symbol):
     return place < _NUMERALS.size and _NUMERALS[place] == symbol
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def which_have_other_numbers(starts, values, left, right):
     """Return bool[p]: the result of `have_other_numbers` of two short rows; False unless both are short."""
     result = np.zeros(left.size, np.bool_)
