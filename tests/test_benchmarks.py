@@ -50,9 +50,9 @@ def test_every_index_of_ours_is_measured(capsys: pytest.CaptureFixture[str]) -> 
         r"^SQLite +(\w+) +(itself|in all|\w+) +(-?\d+)", capsys.readouterr().out, re.MULTILINE
     )
     sizes = {(table, what): int(size) for table, what, size in printed}
-    assert {table for table, _ in sizes} == {"fingerprint", "pair", "band", "change"}
+    assert {table for table, _ in sizes} == {"fingerprint", "pair", "band", "sketch_segment", "change"}
     assert {f"fingerprint_block_{i}" for i in range(1, 5)} < {what for _, what in sizes}
-    for table in ("band", "change"):  # whose key is their only index
+    for table in ("band", "sketch_segment", "change"):  # whose key is their only index
         assert sizes[table, "in all"] > 0
     for table in ("fingerprint", "pair"):
         assert all(size > 0 for (which, _), size in sizes.items() if which == table)

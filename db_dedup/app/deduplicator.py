@@ -33,12 +33,9 @@ from db_dedup.errors import ConfigError, InvalidArgumentError
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.objects.attachment import AttachmentReport
 from db_dedup.jobs.objects.table_view import TableView
-from db_dedup.jobs.review.calibration import calibrate
 from db_dedup.jobs.review.labels import labels_for
 from db_dedup.jobs.scan.frames import with_frames
-from db_dedup.jobs.scan.full_scan import FullScan
-from db_dedup.jobs.verify.verification import preview, verify
-from db_dedup.jobs.worker.change_worker import BATCH_CHANGES, TableWorker, WorkerTable
+from db_dedup.jobs.worker.change_worker import BATCH_CHANGES, CACHE_MB, TableWorker, WorkerTable
 from db_dedup.progress import NullProgress, Progress
 from db_dedup.records import (
     Calibration,
@@ -117,6 +114,8 @@ class Deduplicator(Checks):
             DatabaseError: the scan has failed. Or it has finished and switched the answer, but the triggers
                 or the view of the table could not be made again: then the message says so.
         """
+        from db_dedup.jobs.scan.full_scan import FullScan  # noqa: PLC0415 - `check` need not load it
+
         database, timer = self.database, StepTimer(self._progress)
         with database.translate_driver_errors():
             context = self._context_to_scan()
@@ -143,6 +142,8 @@ class Deduplicator(Checks):
 
         Nothing is written, and our tables need not exist.
         """
+        from db_dedup.jobs.verify.verification import preview  # noqa: PLC0415 - see `scan`
+
         database = self.database
         with database.translate_driver_errors():
             with database.engine.connect() as connection:
@@ -160,19 +161,26 @@ class Deduplicator(Checks):
 
         The result also names our triggers and views that are not as they were made. Nothing is written.
         """
+        from db_dedup.jobs.verify.verification import verify  # noqa: PLC0415 - see `scan`
+
         with self.database.translate_driver_errors():
             with self.database.engine.connect() as connection:
                 stored = self._access.require_stored(connection).require_current()
                 context = self._access.stored_context(connection, stored)
             return verify(context, stored)
 
-    def worker(self, batch_changes: int = BATCH_CHANGES) -> TableWorker:
+    def worker(self, batch_changes: int = BATCH_CHANGES, cache_mb: int = CACHE_MB) -> TableWorker:
         """Return the worker, which handles the changes that the triggers queue, by the stored recipe.
+
+        Args:
+            batch_changes: the most changes in one transaction.
+            cache_mb: megabytes for the features of compared rows, which are read again without them.
 
         Raises:
             RecipeDiffersError: the given settings are not the stored ones.
         """
         require_count(batch_changes, "batch_changes", 1)
+        require_count(cache_mb, "cache_mb", 0)
         database = self.database
         with database.translate_driver_errors(), database.engine.connect() as connection:
             database.require_schema_on(connection)
@@ -189,6 +197,7 @@ class Deduplicator(Checks):
                 as_stored.scan,
                 as_stored.trigger_state,
                 as_stored._triggers().mend,
+                cache_mb,
             ),
             batch_changes,
         )
@@ -274,6 +283,8 @@ class Deduplicator(Checks):
         Raises:
             ConfigError: no labelled duplicate is among the rows.
         """
+        from db_dedup.jobs.review.calibration import calibrate  # noqa: PLC0415 - see `scan`
+
         given = None if labels is None else labels_of(labels)
         self.database.require_schema()
         with self.database.translate_driver_errors():

@@ -125,7 +125,7 @@ class TableScan(Protocol):
         page: Sequence[SourceRow],
         stored: Mapping[str, StoredFingerprint],
         *,
-        with_sketches: bool = False,
+        with_sketch_sizes: bool = False,
     ) -> list[RowFingerprint]:
         """Fingerprint a page of rows, and keep what the matching needs of them.
 
@@ -133,7 +133,8 @@ class TableScan(Protocol):
             page: the rows.
             stored: what is stored of them under the same recipe. A row whose digest is still the stored one
                 need not be segmented.
-            with_sketches: return the rows with their sketches; among exact duplicates only the first has one.
+            with_sketch_sizes: return the rows with the sizes of their sketches; among exact duplicates only
+                the first has one.
         """
 
     def match(
@@ -173,7 +174,19 @@ class Increment(Protocol):
         """Read all fingerprints into memory, in a transaction that holds the table."""
 
     def drop_index(self) -> None:
-        """Delete the index from memory: after a rollback it has fingerprints that the database has not."""
+        """Delete from memory what depends on the stored answer: after a rollback the index has fingerprints
+        that the database has not."""
+
+    def prepare(self, connection: Connection, row_keys: Collection[str], again: Collection[str] = ()) -> None:
+        """Compute ahead what the next `apply` needs, so that it holds the lock for the writing alone.
+
+        `apply` does not trust it: the rows are read again. `drop_index` deletes what depends on the answer.
+
+        Args:
+            connection: one of our own, for reading alone; its transactions are short.
+            row_keys: of rows that may have changed.
+            again: the keys of rows whose pairs are searched even if the rows have not changed.
+        """
 
     def apply(
         self,

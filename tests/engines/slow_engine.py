@@ -53,7 +53,7 @@ class SlowScan:
         page: Sequence[SourceRow],
         stored: Mapping[str, StoredFingerprint],
         *,
-        with_sketches: bool = False,
+        with_sketch_sizes: bool = False,
     ) -> list[RowFingerprint]:
         done = self._fingerprinter.fingerprint([row.values for row in page], [row.within for row in page])
         self.framed_count += int(np.count_nonzero(done.framed))
@@ -162,6 +162,9 @@ class SlowIncrement:
         pass
 
     def drop_index(self) -> None:
+        pass
+
+    def prepare(self, connection: Connection, row_keys: Collection[str], again: Collection[str] = ()) -> None:
         pass
 
     def apply(

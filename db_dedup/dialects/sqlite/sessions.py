@@ -152,8 +152,8 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN")
 
 
-# Broken bytes stay apart from each other: of two keys with such, one must not pass for the other. It is called
-# for every text that is read; a function of ours would take twice the time.
+# Broken bytes stay apart from each other: of two keys with such, one must not pass for the other. Every text
+# that is read goes through it; a function of ours would take twice the time.
 _readable_text: Final[Callable[[bytes], str]] = partial(str, encoding="utf-8", errors="surrogateescape")
 
 

@@ -1,6 +1,7 @@
 """The texts of candidates, read again where the measure or `within` needs them."""
 
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import nullcontext
 from typing import Final, Protocol
 
 import numpy as np
@@ -53,9 +54,20 @@ class CandidateTexts:
         cache: FeatureCache | None = None,
         *,
         passes_over_broken: bool = True,
+        ends_reads: bool = False,
     ) -> None:
+        """Prepare; nothing is read yet.
+
+        Args:
+            watched: the settings.
+            source: the user's table.
+            fingerprinter: of the stored recipe.
+            cache: where to keep the features; None for a cache of its own.
+            passes_over_broken: a row that cannot be read is stale; else its error is raised.
+            ends_reads: end the transaction after each read: the connection is for reading alone.
+        """
         self._source, self._fingerprinter = source, fingerprinter
-        self._passes_over_broken = passes_over_broken
+        self._passes_over_broken, self._ends_reads = passes_over_broken, ends_reads
         self._rule = Rule(watched.setting)
         self._cache = FeatureCache(watched) if cache is None else cache
         self.is_needed = self._rule.measure is not None or bool(watched.within) or watched.rule.sketches
@@ -81,6 +93,11 @@ class CandidateTexts:
             else:
                 self._read_batch(connection, batch)
 
+    def end_read(self, connection: Connection) -> None:
+        """End a transaction that has only read, so that SQLite's writers can commit during what follows."""
+        if self._ends_reads:
+            connection.rollback()
+
     def _read_readable(self, connection: Connection, batch: Sequence[Stored]) -> None:
         """Read these rows, one by one if a row among them cannot be read.
 
@@ -88,7 +105,7 @@ class CandidateTexts:
         rows can still be confirmed.
         """
         try:
-            with connection.begin_nested():
+            with nullcontext() if self._ends_reads else connection.begin_nested():
                 self._read_batch(connection, batch)
         except Exception as error:
             if not is_of_a_row(error):
@@ -102,6 +119,7 @@ class CandidateTexts:
     def _read_batch(self, connection: Connection, batch: Sequence[Stored]) -> None:
         stored = {row.row_key: row for row in batch}
         found = list(self._source.read_rows(connection, list(stored)))
+        self.end_read(connection)
         fresh = [stored.pop(r.row_key) for r in found]
         done = self._fingerprinter.fingerprint(
             [r.values for r in found],

@@ -5,7 +5,7 @@ rows, and deleted from memory. So the memory depends on the number of asked rows
 on how many rows of the table share a phrase.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -15,9 +15,10 @@ from sqlalchemy import Connection
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.candidate_texts import ROWS_A_BATCH, CandidateTexts
 from db_dedup.engines.embedded.neighbourhood import Neighbourhood
-from db_dedup.engines.embedded.sharing import find_sharing_rows
+from db_dedup.engines.embedded.sharing import are_proposed, find_sharing_rows
 from db_dedup.flow.candidates.blocks import block_values
 from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
+from db_dedup.flow.candidates.sketches import Sketches, sharing_pairs
 from db_dedup.flow.compare.kinds import swapped_kinds
 from db_dedup.flow.rows.order import Receipt
 from db_dedup.records.fingerprints import AnswerRow
@@ -28,6 +29,7 @@ from db_dedup.store.pairs import StoredPairs, concatenate_pairs
 
 _PAIRS_A_PIECE: Final = 2_000_000
 _ASKED_A_SEARCH: Final = 256
+_SIDES: Final = ("left", "right")
 
 Places = Mapping[int, int]
 """Id of an asked row -> position of its sketch among the texts."""
@@ -43,6 +45,15 @@ class _Candidates(NamedTuple):
         return _Candidates(self.which[chosen], self.ids[chosen])
 
 
+class FoundPairs(NamedTuple):
+    """The p duplicates of one row: int64[p] their ids, and the rest as in `StoredPairs`, the row first."""
+
+    ids: NDArray[np.int64]
+    distances: NDArray[np.int16]
+    similarities: NDArray[np.float64]
+    kinds: NDArray[np.uint8]
+
+
 class PairSearch:
     """Searches in the database, or in an index in memory, within the caller's transaction."""
 
@@ -56,6 +67,58 @@ class PairSearch:
     ) -> None:
         self._connection, self._store, self._index, self._texts = connection, store, index, texts
         self._radius, self._has_sketches = watched.rule.radius, watched.rule.sketches
+
+    def find_after(
+        self,
+        asked: Sequence[AnswerRow],
+        places: Places,
+        rows: Neighbourhood,
+        before: Mapping[bytes, FoundPairs],
+        since: Sequence[AnswerRow],
+        void: Collection[int],
+    ) -> StoredPairs:
+        """Return what `find` returns; the stored rows are not searched again for rows found before.
+
+        Args:
+            asked: as for `find`.
+            places: as for `find`.
+            rows: as for `find`.
+            before: digest of a row -> what `find_stored` returned of it.
+            since: canonical rows that were written after that, in earlier transactions.
+            void: ids of all rows that were written or stopped being canonical after that, this transaction
+                included. No other row has changed.
+        """
+        late = np.array([row.id for row in [*asked, *since]], np.int64)
+        is_out = np.union1d(late, np.fromiter(void, np.int64, len(void)))
+        parts = [_with_first(row.id, before[row.digest]) for row in asked if row.digest in before]
+        with_stored = concatenate_pairs([part.only(~np.isin(part.id_b, is_out)) for part in parts])
+        rows.load(neighbours.rows_of_ids(self._connection, self._store, _missing(with_stored.id_b, rows)))
+        new = [row for row in asked if row.digest not in before]
+        if new:
+            more = self.find(new, places, rows)
+            with_stored = concatenate_pairs([with_stored, more.only(~np.isin(more.id_b, late))])
+        among = [self._confirmed(asked, part, rows) for part in _pieces(self._among(asked, since, places))]
+        return concatenate_pairs([with_stored, *among])
+
+    def find_stored(self, asked: Sequence[AnswerRow]) -> list[FoundPairs]:
+        """Return for each of some rows, stored or not, its duplicates among the stored rows.
+
+        Args:
+            asked: their features are in memory. Their ids are distinct.
+        """
+        placed = ((row.id, self._texts.place(row)) for row in asked)
+        places = {row_id: place for row_id, place in placed if place is not None}
+        rows = Neighbourhood()
+        pairs = concatenate_pairs(
+            [self._confirmed(asked, part, rows) for part in self._candidates(asked, places)]
+        )
+        order = np.argsort(pairs.id_a, kind="stable")
+        first, last = (np.searchsorted(pairs.id_a[order], [row.id for row in asked], s) for s in _SIDES)
+        chosen = (order[a:b] for a, b in zip(first.tolist(), last.tolist(), strict=True))
+        return [
+            FoundPairs(pairs.id_b[i], pairs.distances[i], pairs.similarities[i], pairs.kinds[i])
+            for i in chosen
+        ]
 
     def find(self, asked: Sequence[AnswerRow], places: Places, rows: Neighbourhood) -> StoredPairs:
         """Return every duplicate pair of the asked rows, each once, the asked row first.
@@ -89,6 +152,37 @@ class PairSearch:
         none = _Candidates(near.which[:0], near.ids[:0])
         yield from _pieces(_united(near.part(slice(first, None)), none))
 
+    def _among(self, asked: Sequence[AnswerRow], since: Sequence[AnswerRow], places: Places) -> _Candidates:
+        """Return the candidate pairs among the asked rows, each once, and of these with some other rows."""
+        everyone = [*asked, *since]
+        values, ids = _fingerprints(everyone), np.array([row.id for row in everyone], np.int64)
+        near = [np.empty((0, 2), np.int64)]
+        for first in range(0, len(asked), _ASKED_A_SEARCH):
+            some = values[first : min(first + _ASKED_A_SEARCH, len(asked))]
+            is_near = np.bitwise_count(some[:, None] ^ values[None, :]) <= self._radius
+            near.append(np.argwhere(is_near) + np.array([first, 0]))
+        if self._has_sketches:
+            self._texts.read(self._connection, since)
+            placed = ((row.id, self._texts.place(row)) for row in since)
+            places = {**places, **{row_id: place for row_id, place in placed if place is not None}}
+            sketched, sketches = self._asked_sketches(everyone, places)
+            own = np.flatnonzero(sketched < len(asked))
+            owners = np.repeat(np.arange(sketched.size), sketches.counts)
+            pairs = sharing_pairs(sketches.take(own), sketches.values, owners, sketches.counts)
+            near.append(np.stack([sketched[own][pairs[0]], sketched[pairs[1]]], axis=1))
+        which, others = np.concatenate(near).T
+        is_once = (others >= len(asked)) | (ids[which] < ids[others])
+        found = _Candidates(which[is_once], ids[others[is_once]])
+        return _united(found, found.part(slice(0)))
+
+    def _asked_sketches(
+        self, asked: Sequence[AnswerRow], places: Places
+    ) -> tuple[NDArray[np.int64], Sketches]:
+        """Return (int64[s] positions of the asked rows that have a sketch, their sketches)."""
+        sketched = np.array([i for i, row in enumerate(asked) if row.id in places], np.int64)
+        own = np.array([places[asked[i].id] for i in sketched.tolist()], np.int64)
+        return sketched, self._texts.sketches().take(own)
+
     def _near(self, asked: Sequence[AnswerRow]) -> _Candidates:
         """Return the candidates by SimHash blocks."""
         which, ids = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
@@ -112,9 +206,7 @@ class PairSearch:
         """Yield the candidates by sketches, in parts, in the order of their ids."""
         if not self._has_sketches:
             return
-        sketched = np.array([i for i, row in enumerate(asked) if row.id in places], np.int64)
-        own = np.array([places[asked[i].id] for i in sketched.tolist()], np.int64)
-        asked_sketches = self._texts.sketches().take(own)
+        sketched, asked_sketches = self._asked_sketches(asked, places)
         for sharing in find_sharing_rows(self._connection, self._store, asked_sketches):
             yield _Candidates(sketched[sharing.which], sharing.ids)
 
@@ -131,17 +223,22 @@ class PairSearch:
         missing = [i for i in ids.tolist() if i not in stored]
         stored |= {row.id: row for row in neighbours.rows_of_ids(self._connection, self._store, missing)}
         theirs = [stored[i] for i in ids.tolist()]
-        self._texts.trim(ours)
-        self._texts.read(self._connection, [*ours, *theirs])
-        is_duplicate, scores, kinds = self._texts.confirm(
-            self._texts.places(ours)[which], self._texts.places(theirs)[others]
-        )
         values, other_values = _fingerprints(ours), _fingerprints(theirs)
         distances = np.bitwise_count(values[which] ^ other_values[others]).astype(np.int16)
+        self._texts.trim(ours)
+        self._texts.read(self._connection, [*ours, *theirs])
+        self._texts.end_read(self._connection)
+        left, right = self._texts.places(ours)[which], self._texts.places(theirs)[others]
+        is_duplicate, scores, kinds = self._texts.confirm(left, right)
+        if self._has_sketches:
+            found = np.flatnonzero(is_duplicate)
+            is_duplicate[found] = are_proposed(
+                self._texts.sketches(), left[found], right[found], distances[found], self._radius
+            )
         own_ids = np.array([row.id for row in ours], np.int64)
-        found = StoredPairs(own_ids[which], candidates.ids, distances, scores, kinds).only(is_duplicate)
-        rows.load(stored[i] for i in np.unique(found.id_b).tolist())
-        return found
+        pairs = StoredPairs(own_ids[which], candidates.ids, distances, scores, kinds).only(is_duplicate)
+        rows.load(stored[i] for i in np.unique(pairs.id_b).tolist())
+        return pairs
 
 
 def oriented(pairs: StoredPairs, received: Callable[[int], Receipt]) -> StoredPairs:
@@ -158,6 +255,14 @@ def oriented(pairs: StoredPairs, received: Callable[[int], Receipt]) -> StoredPa
         pairs.similarities,
         np.where(swapped, swapped_kinds(pairs.kinds), pairs.kinds),
     )
+
+
+def _with_first(row_id: int, found: FoundPairs) -> StoredPairs:
+    return StoredPairs(np.full(found.ids.size, row_id, np.int64), *found)
+
+
+def _missing(ids: NDArray[np.int64], rows: Neighbourhood) -> list[int]:
+    return [row_id for row_id in np.unique(ids).tolist() if row_id not in rows]
 
 
 def _fingerprints(rows: Sequence[AnswerRow]) -> NDArray[np.uint64]:

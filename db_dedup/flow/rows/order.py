@@ -21,6 +21,8 @@ _NEGATIVE, _ZERO, _POSITIVE, _INFINITE, _NO_NUMBER = "0", "1", "2", "3", "9"
 # Before "0" and after "9", the first characters of other years; "-infinity" is before them, "infinity" after.
 _BEFORE_CHRIST, _BEYOND_9999 = ".", ":"
 _YEAR_DIGITS: Final = 7
+_SHORT_INTEGER: Final = 18
+"""Digits: such a number fits into 64 bits."""
 
 TypedKey = tuple[tuple[int, Decimal | int, str], ...]
 Receipt = tuple[bool, str, TypedKey]
@@ -43,6 +45,25 @@ def order_text(value: Any, family: Family) -> str | None:
 def typed_key(row_key: str, families: Sequence[Family]) -> TypedKey:
     """Return a row key as a value that sorts: numbers by value, all else by code points; it never fails."""
     return tuple(map(_typed, _components(row_key, len(families)), families))
+
+
+def key_order(row_keys: Sequence[str], families: Sequence[Family]) -> NDArray[np.int64]:
+    """Return int64[n]: the positions of the keys in the order of `typed_key`, equal ones as they were."""
+    if list(families) == [Family.NUMBER] and _are_plain_integers(row_keys):
+        # `typed_key` sorts by the number, then by the text, and these numbers have one text each.
+        return np.argsort(np.array(row_keys, np.int64), kind="stable")
+    keys = [typed_key(key, families) for key in row_keys]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
+
+
+def _are_plain_integers(row_keys: Sequence[str]) -> bool:
+    """Return whether each key is a number of a few digits without a zero before it, as most keys are."""
+    joined = "".join(row_keys)
+    return (
+        joined.isascii()
+        and joined.isdigit()
+        and all(0 < len(key) <= _SHORT_INTEGER and key[0] != "0" for key in row_keys)
+    )
 
 
 def receipt(order_value: str | None, row_key: str, families: Sequence[Family]) -> Receipt:

@@ -1,7 +1,9 @@
 """One batch of changes: a transaction that takes them out of the queue and writes their result."""
 
+import logging
 import time
 from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -14,6 +16,18 @@ from db_dedup.store import changes, watched_tables
 from db_dedup.store.changes import Change
 from db_dedup.store.clock import utc_now
 from db_dedup.store.watched_tables import StoredTable
+
+logger = logging.getLogger(__name__)
+
+
+class _Ahead(NamedTuple):
+    """How many of the oldest changes have been matched ahead, and how long that took for each."""
+
+    changes: int
+    seconds_each: float
+
+
+_NOTHING: Final = _Ahead(0, 0.0)
 
 
 class ChangeBatches:
@@ -29,6 +43,7 @@ class ChangeBatches:
         """Prepare; nothing is asked of the database yet."""
         self._table, self._size, self._increments, self._faults = table, size, increments, faults
         self.taken: Sequence[Change] = ()
+        self._ahead = _NOTHING
 
     def handle(self, row_key: str | None = None) -> Batch | None:
         """Handle the oldest changes, or those of one row; None where there are none, or a scan is running.
@@ -38,12 +53,20 @@ class ChangeBatches:
         """
         started = time.monotonic()
         self.taken = ()
+        limit, ahead = None, self._ahead
+        self._ahead = _NOTHING
+        if row_key is None and self._table.dialect.capabilities.one_writer:
+            ahead = ahead if ahead.changes else self._prepare()
+            if not ahead.changes:
+                return None
+            limit = self._size.ask_of(ahead.changes)
         try:
             with self._table.dialect.write_transaction(self._table.engine) as connection:
+                locked = time.monotonic()
                 stored, is_scanned = self._table.lock(connection)
                 if is_scanned:
                     return None
-                self.taken = self.take(connection, stored, row_key)
+                self.taken = self.take(connection, stored, row_key, limit)
                 if not self.taken:
                     return None
                 dead = self._apply(connection, stored, self.taken)
@@ -52,18 +75,55 @@ class ChangeBatches:
             self._increments.drop_index()
             raise
         self._increments.note_commit(stored)
-        batch = Batch(self._table.name, len(self.taken), dead, time.monotonic() - started)
-        self._size.learn(batch.changes, batch.seconds)
+        now = time.monotonic()
+        batch = Batch(self._table.name, len(self.taken), dead, now - started)
+        self._size.learn(batch.changes, now - locked + batch.changes * ahead.seconds_each, now - locked)
+        if limit is not None:
+            self._ahead = ahead._replace(changes=max(0, ahead.changes - batch.changes))
         return batch
 
-    def take(self, connection: Connection, stored: StoredTable, row_key: str | None = None) -> list[Change]:
-        """Take changes out of the queue in this transaction: the oldest, or all of one row."""
-        limit = self._size.limit if row_key is not None else self._size.ask(self._increments.source)
+    def _prepare(self) -> "_Ahead":
+        """Match the oldest changes before the table is locked.
+
+        An error is left to the transaction: it meets it again, with the changes that it is the error of.
+        """
+        started, limit = time.monotonic(), self._size.ahead(self._increments.source)
+        with self._table.engine.connect() as connection, self._table.dialect.settled(connection):
+            stored = self._table.read(connection)
+            waiting = changes.oldest_waiting(connection, self._table.tables, stored.id, limit)
+            try:
+                may_load = not self._faults.was_too_much
+                self._increments.prepare(connection, stored, waiting, may_load=may_load)
+            except Exception as error:
+                logger.info("matching ahead of %s failed: %s", self._table.name, type(error).__name__)
+                self._increments.drop_index()
+        return _Ahead(len(waiting), (time.monotonic() - started) / max(1, len(waiting)))
+
+    def take(
+        self,
+        connection: Connection,
+        stored: StoredTable,
+        row_key: str | None = None,
+        limit: int | None = None,
+    ) -> list[Change]:
+        """Take changes out of the queue in this transaction: the oldest, or all of one row.
+
+        Args:
+            connection: in the transaction.
+            stored: the table.
+            row_key: only changes of this row, all of them.
+            limit: how many of the oldest; None for as many as a batch should have.
+        """
+        if row_key is not None:
+            limit = self._size.limit
+        elif limit is None:
+            limit = self._size.ask(self._increments.source)
         table = self._table
         return changes.take_changes(connection, table.dialect, table.tables, stored.id, limit, row_key)
 
     def _apply(self, connection: Connection, stored: StoredTable, taken: Sequence[Change]) -> int:
-        may_load = not self._faults.was_too_much
+        # With one writer an index is loaded before the lock is taken, if at all.
+        may_load = not (self._faults.was_too_much or self._table.dialect.capabilities.one_writer)
         increment = self._increments.current(connection, stored, len(taken), may_load=may_load)
         return apply_changes(connection, increment, taken)
 
@@ -82,12 +142,11 @@ def apply_changes(connection: Connection, increment: Increment, taken: Sequence[
         changes.park(connection, tables, table_id, change, 1, fault)
     if any(change.operation == changes.TRUNCATED for change in taken):
         changes.append_stored_rows(connection, increment.store)
-    of_rows = [c for c in taken if not c.fault and c.operation != changes.TRUNCATED]
+    of_rows = [c for c in taken if c.names_a_row]
     keys = {change.row_key for change in of_rows}
-    again = {change.row_key for change in of_rows if change.operation == changes.SEARCH_AGAIN}
-    latest = {change.row_key: change.operation for change in of_rows}
-    written = {key for key, last in latest.items() if last in (changes.INSERTED, changes.UPDATED)}
+    again, written = changes.searched_again(of_rows), changes.written(of_rows)
     stale = increment.apply(connection, keys, utc_now(), again, written)
+    stale -= changes.written_among(connection, tables, table_id, dialect, sorted(stale))
     left_out = (Change(key, changes.SEARCH_AGAIN) for key in sorted(stale))
     changes.append_changes(connection, dialect, tables, table_id, left_out)
     changes.forget_dead(connection, dialect, tables, table_id, sorted(keys))

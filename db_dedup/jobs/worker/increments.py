@@ -1,5 +1,6 @@
 """The increment of one table, kept from batch to batch with what it has loaded."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from sqlalchemy import Connection
@@ -8,6 +9,7 @@ from db_dedup.engines.base import Increment
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.worker.worker_table import WorkerTable
 from db_dedup.store import changes, scans
+from db_dedup.store.changes import Change
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.source import Source
 from db_dedup.store.watched_tables import StoredTable
@@ -65,6 +67,24 @@ class Increments:
             increment.load_index(connection)
         return increment
 
+    def prepare(
+        self, connection: Connection, stored: StoredTable, waiting: Sequence[Change], *, may_load: bool
+    ) -> None:
+        """Compute ahead what the next batch needs, before the table is locked.
+
+        Args:
+            connection: one of our own, for reading alone.
+            stored: the table as it is stored now.
+            waiting: the changes that the batch will probably take.
+            may_load: there is memory for an index of all fingerprints.
+        """
+        increment = self.current(connection, stored, len(waiting), may_load=may_load)
+        # Everything is read under this version of the answer; `current` compares it once the lock is held.
+        self._index_version = stored.answer_version
+        of_rows = [change for change in waiting if change.names_a_row]
+        keys = [change.row_key for change in of_rows]
+        increment.prepare(connection, keys, changes.searched_again(of_rows))
+
     def note_commit(self, stored: StoredTable) -> None:
         """Note that a batch on this answer was committed: the index agrees with the answer after it."""
         self._index_version = stored.answer_version + 1
@@ -86,7 +106,7 @@ class Increments:
     def _made(self, context: JobContext, stored: StoredTable) -> Increment:
         store = FingerprintStore(self._table.dialect, self._table.tables, stored.id, stored.recipe or 0)
         return context.matching_engine.increment(
-            context.watched, context.recipe, store, context.source, self._table.cache_bytes
+            context.watched, context.recipe, store, context.source, self._table.cache_mb * 2**20
         )
 
     def _index_is_worth_loading(

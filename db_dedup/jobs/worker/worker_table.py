@@ -13,10 +13,11 @@ from db_dedup.jobs.objects.attachment import AttachmentReport
 from db_dedup.records import ScanReport
 from db_dedup.schema.tables import Tables
 from db_dedup.store import watched_tables
+from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.watched_tables import StoredTable
 
-CACHE_BYTES: Final = 256 * 2**20
-"""For one table."""
+CACHE_MB: Final = 256
+"""Memory for the features of rows of one table, unless a caller asks for another limit."""
 
 MakeContext = Callable[[Connection, StoredTable], JobContext]
 
@@ -60,7 +61,7 @@ class WorkerTable:
         scan: a full scan of the table by these settings.
         trigger_state: how the table's triggers are now.
         mend_triggers: makes them again, if the table is attached.
-        cache_bytes: memory for the features of rows, so that they need not be read for every batch.
+        cache_mb: memory for the features of rows, so that they need not be read for every batch.
     """
 
     name: str
@@ -71,7 +72,7 @@ class WorkerTable:
     scan: Callable[[], ScanReport]
     trigger_state: Callable[[], AttachmentReport]
     mend_triggers: Callable[[], object]
-    cache_bytes: int = CACHE_BYTES
+    cache_mb: int = CACHE_MB
 
     def read(self, connection: Connection) -> StoredTable:
         """Return what is stored of the table.
@@ -81,6 +82,10 @@ class WorkerTable:
             DedupError: another version of the program has stored it; its rows cannot be compared with ours.
         """
         return self._require(watched_tables.find_table(connection, self.tables, self.name))
+
+    def store(self, stored: StoredTable) -> FingerprintStore:
+        """Return the fingerprints of the recipe that serves."""
+        return FingerprintStore(self.dialect, self.tables, stored.id, stored.recipe or 0)
 
     def lock(self, connection: Connection) -> LockedTable:
         """Keep other workers out of the table until this transaction ends; raises what `read` raises."""

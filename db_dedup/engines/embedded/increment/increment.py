@@ -6,6 +6,7 @@ scans ran at the same time, neither would see the other's rows.
 """
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -14,8 +15,10 @@ from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.candidate_texts import CandidateTexts
 from db_dedup.engines.embedded.feature_cache import CACHE_BYTES, FeatureCache
 from db_dedup.engines.embedded.increment import exact_duplicates, groups, pairs, rows
+from db_dedup.engines.embedded.increment.prepared import Prepared, prepare
 from db_dedup.engines.embedded.increment.scope import BatchScope
 from db_dedup.engines.embedded.neighbourhood import Neighbourhood
+from db_dedup.engines.embedded.pair_search import PairSearch
 from db_dedup.engines.embedded.readiness import make_ready
 from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
 from db_dedup.flow.pipeline import Fingerprinter
@@ -44,6 +47,7 @@ class EmbeddedIncrement:
         self.fingerprinter = fingerprinter
         self.index = index
         self.cache = FeatureCache(watched, cache_bytes)
+        self._prepared: Prepared | None = None
         self._families = [column.family for column in source.key_columns]
 
     def make_ready(self) -> None:
@@ -60,8 +64,32 @@ class EmbeddedIncrement:
         self.index = FingerprintIndex(*self.store.read_canonical_rows(connection))
 
     def drop_index(self) -> None:
-        """Delete the index from memory."""
+        """Delete from memory what depends on the stored answer: the index, and the pairs found ahead."""
         self.index = None
+        if self._prepared is not None:
+            self._prepared = replace(self._prepared, pairs={}, stale=frozenset(), since={}, outdated=set())
+
+    def prepare(self, connection: Connection, row_keys: Collection[str], again: Collection[str] = ()) -> None:
+        """Read, fingerprint and match rows that may have changed, before the table is locked.
+
+        Args:
+            connection: one of our own, for reading alone; its transactions are short.
+            row_keys: of the rows.
+            again: the keys of rows whose pairs are searched even if the rows have not changed.
+        """
+        self.cache.trim()
+        texts = CandidateTexts(self.watched, self.source, self.fingerprinter, self.cache, ends_reads=True)
+        search = PairSearch(connection, self.store, self.watched, self.index, texts)
+        self._prepared = prepare(
+            connection,
+            self.store,
+            self.source,
+            self.fingerprinter,
+            texts,
+            search,
+            sorted(set(row_keys)),
+            frozenset(again),
+        )
 
     def apply(
         self,
@@ -92,7 +120,11 @@ class EmbeddedIncrement:
         changes = rows.read_changes(scope, sorted(set(row_keys)), frozenset(again), frozenset(written))
         if not changes.is_empty:
             _apply(scope, changes)
-        return scope.texts.stale
+        left_out: frozenset[str] = frozenset()
+        if self._prepared is not None:
+            left_out = self._prepared.stale
+            self._prepared = replace(self._prepared, stale=frozenset())
+        return scope.texts.stale | left_out
 
     def _scope(self, connection: Connection, now: datetime) -> BatchScope:
         return BatchScope(
@@ -106,6 +138,7 @@ class EmbeddedIncrement:
             index=self.index,
             rows=Neighbourhood(),
             texts=CandidateTexts(self.watched, self.source, self.fingerprinter, self.cache),
+            prepared=self._prepared,
         )
 
 

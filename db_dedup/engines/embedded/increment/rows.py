@@ -67,7 +67,12 @@ def _fingerprinted(
     """Fingerprint these rows; of a text whose digest is the stored one, take the stored fingerprint."""
     before = [stored.get(row.row_key) for row in read]
     known = [old and old.digest for old in before]
-    done = scope.fingerprinter.fingerprint([row.values for row in read], [row.within for row in read], known)
+    if scope.prepared is not None:
+        done = scope.prepared.fingerprint(scope.fingerprinter, read, known)
+    else:
+        done = scope.fingerprinter.fingerprint(
+            [row.values for row in read], [row.within for row in read], known
+        )
     done.take_stored(before)
     return done
 

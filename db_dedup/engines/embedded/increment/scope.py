@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.candidate_texts import CandidateTexts
+from db_dedup.engines.embedded.increment.prepared import Prepared
 from db_dedup.engines.embedded.neighbourhood import Neighbourhood
 from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
 from db_dedup.flow.pipeline import Fingerprinter
@@ -31,6 +32,7 @@ class BatchScope:
         index: all fingerprints in memory; None if each search queries the database.
         rows: the stored rows around the changes.
         texts: the texts of changed rows and candidates.
+        prepared: what was computed of the batch before the table was locked; None if nothing was.
     """
 
     connection: Connection
@@ -43,6 +45,7 @@ class BatchScope:
     index: FingerprintIndex | None
     rows: Neighbourhood
     texts: CandidateTexts
+    prepared: Prepared | None = None
 
     def received(self, row: AnswerRow | RowFingerprint) -> Receipt:
         """Return what sorts a row by the order in which the rows were received."""

@@ -1,0 +1,176 @@
+"""What can be computed of a batch before the table is locked: fingerprints, candidates and their decisions.
+
+In SQLite a transaction that writes keeps every other writer of the file out. So the worker reads the changed
+rows and matches them first, in short reads, and keeps the lock for the writing alone. Nothing here is trusted
+when the lock is taken: the rows are read again, and a fingerprint is used only for equal values. The pairs
+are used only while the answer has the version that they were computed for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection
+
+from db_dedup.engines.embedded.candidate_texts import CandidateTexts
+from db_dedup.engines.embedded.pair_search import FoundPairs, PairSearch
+from db_dedup.flow.candidates.sketches import Sketches
+from db_dedup.flow.features.counting import Features
+from db_dedup.flow.features.details import SECTIONS, Details
+from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter, joined_rows, row_fingerprints
+from db_dedup.records import SourceRow
+from db_dedup.records.fingerprints import AnswerRow, RowFingerprint
+from db_dedup.store import neighbours
+from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.source import Source
+
+_ANSWER_COLUMNS: Final = len(AnswerRow._fields) - 5
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Rows that were read and fingerprinted ahead, and the duplicates found for them.
+
+    Attributes:
+        rows: the rows as they were read.
+        known: for each row its stored digest at that time.
+        done: what was computed of them.
+        places: row key -> position.
+        pairs: digest of a searched row -> its duplicates among the stored rows.
+        stale: row keys of candidates that differ from what is stored of them; rows of `rows` are not among
+            them, and the first batch reports them all.
+        since: canonical rows that were written since, by id; each search compares its rows with these, too.
+        outdated: ids of rows that were written since or stopped being canonical: pairs with them are void.
+    """
+
+    rows: Sequence[SourceRow]
+    known: Sequence[bytes | None]
+    done: FingerprintedRows
+    places: Mapping[str, int]
+    pairs: Mapping[bytes, FoundPairs] = field(default_factory=dict)
+    stale: frozenset[str] = frozenset()
+    since: dict[int, AnswerRow] = field(default_factory=dict)
+    outdated: set[int] = field(default_factory=set)
+
+    def note_written(self, searched: Collection[AnswerRow], affected: Collection[int]) -> None:
+        """Note what a batch has written.
+
+        Args:
+            searched: the canonical rows whose pairs it searched.
+            affected: ids of all rows that it wrote, and of those that stopped being canonical.
+        """
+        self.outdated.update(affected)
+        for row_id in affected:
+            self.since.pop(row_id, None)
+        self.since.update({row.id: row for row in searched})
+
+    def fingerprint(
+        self, fingerprinter: Fingerprinter, rows: Sequence[SourceRow], known: Sequence[bytes | None]
+    ) -> FingerprintedRows:
+        """Return what `Fingerprinter.fingerprint` returns of rows; only those that differ are computed."""
+        places = [self._place(row, before) for row, before in zip(rows, known, strict=True)]
+        if places == list(range(len(self.rows))):
+            return self.done
+        if None not in places:
+            return _taken(self.done, [place for place in places if place is not None])
+        new = [i for i, place in enumerate(places) if place is None]
+        fresh = fingerprinter.fingerprint(
+            [rows[i].values for i in new], [rows[i].within for i in new], [known[i] for i in new]
+        )
+        both = joined_rows([self.done, fresh])
+        number_of = {i: len(self.rows) + number for number, i in enumerate(new)}
+        return _taken(both, [number_of[i] if place is None else place for i, place in enumerate(places)])
+
+    def _place(self, row: SourceRow, known: bytes | None) -> int | None:
+        place = self.places.get(row.row_key)
+        if place is None:
+            return None
+        before = self.rows[place]
+        is_equal = before.values == row.values and before.within == row.within and self.known[place] == known
+        return place if is_equal else None
+
+
+def prepare(
+    connection: Connection,
+    store: FingerprintStore,
+    source: Source,
+    fingerprinter: Fingerprinter,
+    texts: CandidateTexts,
+    search: PairSearch,
+    row_keys: Sequence[str],
+    again: Collection[str],
+) -> Prepared:
+    """Read, fingerprint and match rows that may have changed.
+
+    Args:
+        connection: one of our own. Its transaction is ended before each long computation, because an open
+            read keeps SQLite's writers from committing.
+        store: the stored answer.
+        source: the user's table.
+        fingerprinter: of the stored recipe.
+        texts: keeps the features that are read.
+        search: over the same connection and texts.
+        row_keys: of the rows.
+        again: keys of rows that are searched even if they have not changed.
+    """
+    stored = {row.row_key: row for row in neighbours.rows_of_keys(connection, store, row_keys)}
+    rows = list(source.read_rows(connection, row_keys))
+    connection.rollback()
+    before = [stored.get(row.row_key) for row in rows]
+    known = [old and old.digest for old in before]
+    done = fingerprinter.fingerprint([row.values for row in rows], [row.within for row in rows], known)
+    done.take_stored(before)
+    texts.add(rows, done)
+    searched = {
+        row.digest: row
+        for row, old in zip(row_fingerprints(rows, done), before, strict=True)
+        if row.fingerprint is not None and (old is None or not old.is_of(row) or row.row_key in again)
+    }
+    # Numbers below zero: no stored row has them.
+    asked = [_unsaved(row, -1 - i) for i, row in enumerate(searched.values())]
+    texts.read(connection, asked)
+    found = search.find_stored(asked)
+    connection.rollback()
+    places = {row.row_key: place for place, row in enumerate(rows)}
+    pairs = {row.digest: of_row for row, of_row in zip(asked, found, strict=True)}
+    return Prepared(rows, known, done, places, pairs, frozenset(texts.stale.difference(row_keys)))
+
+
+def _unsaved(row: RowFingerprint, row_id: int) -> AnswerRow:
+    return AnswerRow(
+        row_id, row.row_key, row.order_value, row.fingerprint, row.digest, *[None] * _ANSWER_COLUMNS
+    )
+
+
+def _taken(done: FingerprintedRows, places: Sequence[int]) -> FingerprintedRows:
+    """Return some of the rows, in this order."""
+    rows = np.array(places, np.int64)
+    features, details = done.features, done.details
+    starts, taken = _slices(features.starts, rows)
+    weights = features.weights[taken] if features.weights.size else features.weights
+    sections = (rows[:, None] * SECTIONS + np.arange(SECTIONS)).reshape(-1)
+    detail_starts, taken_details = _slices(details.starts, sections)
+    sketch_starts, taken_sketches = _slices(done.sketches.starts, rows)
+    return FingerprintedRows(
+        done.fingerprints[rows],
+        done.has_fingerprint[rows],
+        [done.digests[i] for i in places],
+        Features(starts, features.hashes[taken], weights),
+        Details(detail_starts, details.values[taken_details]),
+        Sketches(sketch_starts, done.sketches.values[taken_sketches]),
+        done.is_known[rows],
+        done.framed[rows],
+    )
+
+
+def _slices(
+    starts: NDArray[np.int64], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return (int64[n + 1] the new slices, int64[m] positions of their values) of some rows."""
+    counts = starts[rows + 1] - starts[rows]
+    new = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    return new, np.repeat(starts[rows] - new[:-1], counts) + np.arange(new[-1])
