@@ -52,5 +52,5 @@ def compare(name: str, database: Database) -> None:
     size = filled_bytes(database) - before
     print(
         f"{name:<11} {costs.seconds:>9.1f} {seconds:>9.1f} {costs.seconds / seconds:>6.2f} "
-        f"{costs.bytes / 1e6:>9.1f} {size / 1e6:>9.1f} {costs.bytes / size:>6.2f}"
+        f"{costs.bytes / 1e6:>9.2f} {size / 1e6:>9.2f} {costs.bytes / size:>6.2f}"
     )

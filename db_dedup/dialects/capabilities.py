@@ -40,13 +40,15 @@ class WriteCosts(NamedTuple):
 
     Attributes:
         fingerprint: a row's fingerprint, digest and place in its group.
-        entry: an entry of the index of sketches, and its value in the row's sketch.
+        entry: an entry in the segments of the index of sketches.
         pair: a pair.
+        single_entry: a single entry of the index, and its value in the row's sketch.
     """
 
     fingerprint: WriteCost
     entry: WriteCost
     pair: WriteCost
+    single_entry: WriteCost
 
 
 @dataclass(frozen=True)

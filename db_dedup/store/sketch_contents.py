@@ -1,5 +1,6 @@
 """All that the index of sketches has, row by row: for `verify`."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -39,25 +40,20 @@ class IndexContents:
             DedupError: a piece is damaged.
         """
         rows = read_sketched_rows(Reader.of(connection), store)
-        sums, count = np.zeros(rows.ids.size, np.uint64), 0
+        packed, single = _Sums(rows.ids), _Sums(rows.ids)
         generation = segments.find_generation(connection, store)
         for first in range(0, 0 if generation is None else generation.piece_count, _PIECES_A_STEP):
             assert generation is not None  # noqa: S101 - the range is empty without one
-            packed = segments.read_pieces(connection, store, generation, first, first + _PIECES_A_STEP)
-            # What the segments have of other rows is out of date.
-            settled = rows.ids[~rows.is_single]
-            chosen = np.isin(packed.ids, settled)
-            count += _add(rows, sums, Entries(packed.hashes[chosen], packed.ids[chosen]))
-        row, band = store.tables.fingerprint, store.tables.band
-        query = select(band.c.value, band.c.fingerprint_id).join(row, row.c.id == band.c.fingerprint_id)
-        found = connection.execute(query.where(store.mine).execution_options(yield_per=_ROWS_A_FETCH))
-        for some in found.partitions():
-            entries = np.array(some, np.int64).reshape(-1, 2)
-            hashes = hashes_of(np.ascontiguousarray(entries[:, 0]).view(np.uint64))
-            own = np.isin(entries[:, 1], rows.ids)
-            _add(rows, sums, Entries(hashes[own], entries[own, 1]))
-            count += entries.shape[0]
-        return cls(rows, sums, count)
+            last = first + _PIECES_A_STEP
+            packed.add(segments.read_pieces(connection, store, generation, first, last))
+        for entries in _single_entries(connection, store):
+            single.add(entries)
+        # A folding that was interrupted may have deleted single entries whose rows still have their sketches.
+        is_single = rows.is_single & ((single.counts == rows.sizes) | (packed.counts != rows.sizes))
+        counts = np.where(is_single, single.counts, packed.counts)
+        stray = int(single.counts[~rows.is_single].sum()) + single.of_others
+        sums = np.where(is_single, single.sums, packed.sums)
+        return cls(rows, sums, int(counts.sum()) + stray)
 
     @property
     def wanted_count(self) -> int:
@@ -82,7 +78,27 @@ class IndexContents:
         return differs
 
 
-def _add(rows: SketchedRows, sums: NDArray[np.uint64], entries: Entries) -> int:
-    """Add entries of these rows to their checksums; return how many there are."""
-    add_to_sums(sums, np.searchsorted(rows.ids, entries.ids), entries.hashes)
-    return int(entries.ids.size)
+class _Sums:
+    """Checksums and numbers of the entries of n rows; entries of other rows are only counted."""
+
+    def __init__(self, ids: NDArray[np.int64]) -> None:
+        self._ids = ids
+        self.sums, self.counts = np.zeros(ids.size, np.uint64), np.zeros(ids.size, np.int64)
+        self.of_others = 0
+
+    def add(self, entries: Entries) -> None:
+        """Add some entries."""
+        is_own = np.isin(entries.ids, self._ids)
+        rows = np.searchsorted(self._ids, entries.ids[is_own])
+        add_to_sums(self.sums, rows, entries.hashes[is_own])
+        self.counts += np.bincount(rows, minlength=self._ids.size)
+        self.of_others += int(np.count_nonzero(~is_own))
+
+
+def _single_entries(connection: Connection, store: FingerprintStore) -> Iterator[Entries]:
+    row, band = store.tables.fingerprint, store.tables.band
+    query = select(band.c.value, band.c.fingerprint_id).join(row, row.c.id == band.c.fingerprint_id)
+    found = connection.execute(query.where(store.mine).execution_options(yield_per=_ROWS_A_FETCH))
+    for some in found.partitions():
+        entries = np.array(some, np.int64).reshape(-1, 2)
+        yield Entries(hashes_of(np.ascontiguousarray(entries[:, 0]).view(np.uint64)), entries[:, 1])

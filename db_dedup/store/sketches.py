@@ -152,13 +152,6 @@ def drop_sketches(connection: Connection, store: FingerprintStore, ids: Sequence
         write_sketches(connection, store, dict.fromkeys(sketched).items())
 
 
-def settle_sketches(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> None:
-    """Delete the single entries of rows, which are in the segments now."""
-    for some in batches(ids, _IDS_A_QUERY):
-        sketched = _drop_single_entries(connection, store, some)
-        write_sizes(connection, store, ((row_id, len(sketch) // 8) for row_id, sketch in sketched.items()))
-
-
 def _drop_single_entries(
     connection: Connection, store: FingerprintStore, ids: Sequence[int]
 ) -> dict[int, bytes]:

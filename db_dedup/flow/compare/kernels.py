@@ -17,8 +17,9 @@ from db_dedup.flow.compare.edit_distance import edit_similarity, is_short
 from db_dedup.flow.compare.kinds import kind_of_sets, name_other_places
 from db_dedup.flow.compare.long_grams import are_long, least_shared_long, long_overlap
 from db_dedup.flow.compare.measures import MEASURES
+from db_dedup.flow.compare.numbers import have_other_numbers
 from db_dedup.flow.features.details import LONG_GRAMS, SECTIONS, Details
-from db_dedup.records.kinds import KIND_BITS, UNKNOWN
+from db_dedup.records.kinds import UNKNOWN, excluded_by
 
 NO_MEASURE: Final = -1
 """In place of a measure's number: every candidate pair is a duplicate pair."""
@@ -65,9 +66,9 @@ class RuleNumbers(NamedTuple):
         measure: the measure's number, or `NO_MEASURE`.
         threshold: 0 to 1.
         short_threshold: the edit similarity from which on two short rows are duplicates, whatever the measure
-            says; 0 if this does not count.
+            says, unless each has a number that the other does not; 0 if this does not count.
         long_grams: whether two rows that both have long grams are compared by these, too.
-        excluded: bit n is 1 if pairs of the kind with the packed number n are no duplicates.
+        excluded: which pairs are no duplicates because of their kind, as by `records.kinds.excluded_mask`.
     """
 
     radius: int
@@ -105,6 +106,7 @@ def _chained(functions: Sequence[Callable[..., Any]], first_number: int = 0) -> 
 
 _similarity = _chained([measure.similarity for measure in MEASURES.values()])
 _least_shared = _chained([measure.least_shared for measure in MEASURES.values()])
+_excluded_by = inner(excluded_by)
 _OF_WEIGHTS = np.array([measure.of_weights for measure in MEASURES.values()], np.bool_)
 
 
@@ -219,10 +221,11 @@ def _is_alike(a, b, rows, rule):
     if rule.measure < 0:
         return True, np.nan
     one, other, starts = rows.places[a], rows.places[b], rows.starts
-    if are_short(a, b, rows, rule):
+    is_short_pair = are_short(a, b, rows, rule)
+    if is_short_pair:
         similarity = edit_similarity(rows.detail_starts, rows.details, one, other, rule.short_threshold)
         if similarity >= rule.short_threshold:
-            return True, similarity
+            return not have_other_numbers(rows.detail_starts, rows.details, one, other), similarity
     least = least_shared(
         rule.measure, rule.threshold, starts[one + 1] - starts[one], starts[other + 1] - starts[other]
     )
@@ -230,7 +233,10 @@ def _is_alike(a, b, rows, rule):
     if rule.long_grams and similarity >= rule.threshold:
         by_long = _long_similarity(rows.detail_starts, rows.details, one, other, rule.threshold)
         similarity = min(similarity, by_long)
-    return similarity >= rule.threshold, similarity
+    is_alike = similarity >= rule.threshold
+    if is_alike and is_short_pair:
+        is_alike = not have_other_numbers(rows.detail_starts, rows.details, one, other)
+    return is_alike, similarity
 
 
 @inner
@@ -298,7 +304,7 @@ def kinds_of(left, right, rows, rule):
 
 @inner
 def _is_excluded(kind, rule):
-    return (rule.excluded >> (np.int64(kind) & KIND_BITS)) & 1 == 1
+    return _excluded_by(np.int64(rule.excluded), np.int64(kind)) == 1
 
 
 @inner

@@ -21,8 +21,8 @@ from db_dedup.flow.candidates.segments import Entries, first_hash_of, sort_entri
 from db_dedup.jobs.scan.lease import Lease, new_owner
 from db_dedup.jobs.scan.pieces import Pieces
 from db_dedup.jobs.scan.sketch_index import (
-    ROWS_WITH_SKETCHES,
     drop_other_segments,
+    drop_single_entries,
     is_worth_folding,
     put_entries,
 )
@@ -80,12 +80,17 @@ def _fold(pieces: Pieces, store: FingerprintStore) -> None:
         generation = new_generation(int(rows.sizes.sum()))
         single = sort_entries(sketches.read_single_sketches(pieces.reader, store))
         settled = rows.ids[~rows.is_single]
-        for some in _merged(pieces.reader, store, generation, settled, single):
-            put_entries(pieces, store, generation, some)
+        for entries in _merged(pieces.reader, store, generation, settled, single):
+            put_entries(pieces, store, generation, entries)
         segments.switch_generation(pieces.connection(), store, generation)
         pieces.pause()
-        for connection, ids in pieces.parts(rows.ids[rows.is_single].tolist(), ROWS_WITH_SKETCHES):
-            sketches.settle_sketches(connection, store, ids)
+        ids = rows.ids[rows.is_single]
+        if ids.size:
+            # Entries first: a row that changes later deletes what is left of them by the sketch beside it.
+            drop_single_entries(pieces, store, (int(ids.min()), int(ids.max())))
+        sizes = zip(ids.tolist(), rows.sizes[rows.is_single].tolist(), strict=True)
+        for connection, some in pieces.parts(sizes):
+            sketches.write_sizes(connection, store, some)
         drop_other_segments(pieces, store, generation.number)
 
 

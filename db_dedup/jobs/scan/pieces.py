@@ -43,6 +43,10 @@ class Writing(ABC):
         """Note that the next step does not write."""
         return
 
+    def advance(self, count: int) -> None:
+        """Report rows that were written without `parts` or `slices`."""
+        self._progress.advance(count)
+
     def parts(
         self, items: Iterable[_Item], at_most: int | None = None
     ) -> Iterator[tuple[Connection, list[_Item]]]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from db_dedup.flow.candidates.segments import Entries, count_pieces, pack, sorted_entries
 from db_dedup.flow.candidates.sketches import Sketches, entries
 from db_dedup.flow.matching.match import NO_ROW
-from db_dedup.jobs.scan.pieces import Writing
+from db_dedup.jobs.scan.pieces import Pieces, Writing
 from db_dedup.jobs.scan.scanned_table import ScannedTable
 from db_dedup.store import segments, sketches
 from db_dedup.store.fingerprints import FingerprintStore
@@ -171,6 +171,28 @@ def drop_other_segments(writing: Writing, store: FingerprintStore, kept: int | N
     """Delete the segments of all generations but one."""
     while segments.drop_segments(writing.connection(), store, kept, _PIECES_AT_A_TIME):
         pass
+
+
+def drop_single_entries(pieces: Pieces, store: FingerprintStore, ids: tuple[int, int]) -> None:
+    """Delete the single entries of all rows in the order of the index.
+
+    The entries of one row are all over the index: to delete row by row would write each of its pages many
+    times.
+
+    Args:
+        pieces: to write in.
+        store: the table and recipe.
+        ids: the least and the greatest id of the rows.
+    """
+    begin: sketches.Entry | None = sketches.FIRST_ENTRY
+    done, total = 0, ids[1] - ids[0] + 1
+    while begin is not None:
+        connection = pieces.connection()
+        end = sketches.entry_after(connection, store, begin, pieces.rows)
+        sketches.drop_entries_between(connection, store, begin, end, ids)
+        now_done = total if end is None else int(total * end.share)
+        pieces.advance(now_done - done)
+        begin, done = end, now_done
 
 
 def wanted_sketches(scanned: ScannedTable) -> NDArray[np.bool_]:
