@@ -254,7 +254,7 @@ def _pack(hashes, ids, bounds):
     parts = bounds.size - 1
     packed = np.zeros(hashes.size * _MOST_BYTES_AN_ENTRY + (parts + 1) * (_HEADER_BYTES + 16), np.uint8)
     ends = np.empty(parts, np.int64)
-    used = 0
+    used = np.int64(0)
     for part in range(parts):
         first, last = bounds[part], bounds[part + 1]
         used = _pack_part(hashes[first:last], ids[first:last], packed, used)
