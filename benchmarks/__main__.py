@@ -23,6 +23,7 @@ WITHOUT_DATA = (
     "trigger_cost",
     "committing_clients",
     "worker_speed",
+    "worker_edits",
     "latency",
     "peers",
     "planted_changes",

@@ -20,6 +20,7 @@ from benchmarks import (
     scan_costs,
     scan_times,
     trigger_cost,
+    worker_edits,
     worker_speed,
 )
 from benchmarks.__main__ import QUICK, WITH_DATA, WITHOUT_DATA
@@ -114,6 +115,14 @@ def test_of_two_tables_alike_one_alone_is_attached(tmp_path: Path) -> None:
                     connection.execute(select(func.count()).select_from(database.tables.change)).scalar()
                 )
     assert queued == [0, 5 + 3]
+
+
+def test_edited_rows_are_handled_while_others_write(capsys: pytest.CaptureFixture[str]) -> None:
+    worker_edits.run(None, worker_edits.Sizes(300, 30, 1), SQLITE)
+    (line,) = re.findall(r"^SQLite +1 (.*)", capsys.readouterr().out, re.MULTILINE)
+    rate, _, batches, *_ = line.replace(",", "").split()
+    assert float(rate) > 0
+    assert int(batches) >= 1
 
 
 def test_the_worker_is_timed_by_each_rule(capsys: pytest.CaptureFixture[str]) -> None:
