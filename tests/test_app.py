@@ -80,6 +80,10 @@ def test_the_report_agrees_with_the_views(filled: Database) -> None:
     pairs, groups = list(dedup.pairs()), dedup.groups()
     assert report.rows == 122
     assert report.rows == report.fingerprints + report.too_little_text
+    assert report.parts is not None
+    assert set(report.parts) == {"reading", "matching", "writing", "other"}
+    assert min(report.parts.values()) > 0, "each part of a first scan is measured"
+    assert sum(report.parts.values()) == pytest.approx(report.seconds, abs=0.1)
     assert report.too_little_text == 1
     assert report.copies >= 1
     assert len(pairs) == report.pairs + report.copies

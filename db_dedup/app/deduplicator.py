@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from db_dedup.app.checks import Checks
 from db_dedup.app.database import Database
 from db_dedup.app.row_texts import RowTexts
 from db_dedup.app.scan_follow_up import follow_answer
+from db_dedup.app.scan_seconds import StepTimer
 from db_dedup.app.table_access import TableAccess
 from db_dedup.app.table_answers import TableAnswers
 from db_dedup.app.table_checks import TableChecks
@@ -31,12 +33,9 @@ from db_dedup.errors import ConfigError, InvalidArgumentError
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.objects.attachment import AttachmentReport
 from db_dedup.jobs.objects.table_view import TableView
-from db_dedup.jobs.review.calibration import calibrate
 from db_dedup.jobs.review.labels import labels_for
 from db_dedup.jobs.scan.frames import with_frames
-from db_dedup.jobs.scan.full_scan import FullScan
-from db_dedup.jobs.verify.verification import preview, verify
-from db_dedup.jobs.worker.change_worker import BATCH_CHANGES, TableWorker, WorkerTable
+from db_dedup.jobs.worker.change_worker import BATCH_CHANGES, CACHE_MB, TableWorker, WorkerTable
 from db_dedup.progress import NullProgress, Progress
 from db_dedup.records import (
     Calibration,
@@ -115,13 +114,15 @@ class Deduplicator(Checks):
             DatabaseError: the scan has failed. Or it has finished and switched the answer, but the triggers
                 or the view of the table could not be made again: then the message says so.
         """
-        database = self.database
+        from db_dedup.jobs.scan.full_scan import FullScan  # noqa: PLC0415 - `check` need not load it
+
+        database, timer = self.database, StepTimer(self._progress)
         with database.translate_driver_errors():
             context = self._context_to_scan()
-            report = FullScan(context, rebuild=rebuild).run()
+            report = FullScan(replace(context, progress=timer), rebuild=rebuild).run()
             if not database.is_apart:
                 follow_answer(database, context, self._triggers().follow_settings)
-        return report
+        return replace(report, seconds=timer.seconds(), parts=timer.parts())
 
     def require_scannable(self) -> None:
         """Raise the error with which a scan would end before it reads a row."""
@@ -141,6 +142,8 @@ class Deduplicator(Checks):
 
         Nothing is written, and our tables need not exist.
         """
+        from db_dedup.jobs.verify.verification import preview  # noqa: PLC0415 - see `scan`
+
         database = self.database
         with database.translate_driver_errors():
             with database.engine.connect() as connection:
@@ -158,19 +161,26 @@ class Deduplicator(Checks):
 
         The result also names our triggers and views that are not as they were made. Nothing is written.
         """
+        from db_dedup.jobs.verify.verification import verify  # noqa: PLC0415 - see `scan`
+
         with self.database.translate_driver_errors():
             with self.database.engine.connect() as connection:
                 stored = self._access.require_stored(connection).require_current()
                 context = self._access.stored_context(connection, stored)
             return verify(context, stored)
 
-    def worker(self, batch_changes: int = BATCH_CHANGES) -> TableWorker:
+    def worker(self, batch_changes: int = BATCH_CHANGES, cache_mb: int = CACHE_MB) -> TableWorker:
         """Return the worker, which handles the changes that the triggers queue, by the stored recipe.
+
+        Args:
+            batch_changes: the most changes in one transaction.
+            cache_mb: megabytes for the features of compared rows, which are read again without them.
 
         Raises:
             RecipeDiffersError: the given settings are not the stored ones.
         """
         require_count(batch_changes, "batch_changes", 1)
+        require_count(cache_mb, "cache_mb", 0)
         database = self.database
         with database.translate_driver_errors(), database.engine.connect() as connection:
             database.require_schema_on(connection)
@@ -187,6 +197,7 @@ class Deduplicator(Checks):
                 as_stored.scan,
                 as_stored.trigger_state,
                 as_stored._triggers().mend,
+                cache_mb,
             ),
             batch_changes,
         )
@@ -283,6 +294,8 @@ class Deduplicator(Checks):
         Raises:
             ConfigError: no labelled duplicate is among the rows.
         """
+        from db_dedup.jobs.review.calibration import calibrate  # noqa: PLC0415 - see `scan`
+
         given = None if labels is None else labels_of(labels)
         self.database.require_schema()
         with self.database.translate_driver_errors():

@@ -16,6 +16,7 @@ from db_dedup.cli.shared.terminal import say
 from db_dedup.errors import ConfigError, DedupError
 from db_dedup.jobs.worker.change_worker import (
     BATCH_CHANGES,
+    CACHE_MB,
     Batch,
     ChangeWorker,
     LateTable,
@@ -50,6 +51,14 @@ def worker(
     batch: Annotated[
         int, typer.Option(envvar="DB_DEDUP_BATCH", min=1, help="Changes in one transaction, at most.")
     ] = BATCH_CHANGES,
+    cache: Annotated[
+        int,
+        typer.Option(
+            envvar="DB_DEDUP_CACHE",
+            min=0,
+            help="Megabytes of memory, for each table, that keep compared rows from being read again.",
+        ),
+    ] = CACHE_MB,
     metrics_port: Annotated[
         int | None,
         typer.Option(
@@ -95,7 +104,7 @@ def worker(
         database = stack.enter_context(open_database(config, url, store_url))
         _refuse_store(database)
         opener = table_opener(config, url)
-        workers = [LateTable(name, partial(_opened_worker, opener, name, batch)) for name in names]
+        workers = [LateTable(name, partial(_opened_worker, opener, name, batch, cache)) for name in names]
         for worker in workers:
             stack.callback(worker.forget)
         if metrics_port is not None:
@@ -121,9 +130,9 @@ def _refuse_store(database: Database) -> None:
 
 
 @contextmanager
-def _opened_worker(opener: OpenTable, name: str, batch: int) -> Iterator[TableWorker]:
+def _opened_worker(opener: OpenTable, name: str, batch: int, cache: int) -> Iterator[TableWorker]:
     with opener(name) as dedup:
-        yield dedup.worker(batch)
+        yield dedup.worker(batch, cache)
 
 
 @contextmanager

@@ -281,7 +281,7 @@ class Fingerprinter:
         longer = emptied(RowHashes(grams.starts, grams.hashes), is_short)
         for each in HASH_GENERATORS:
             if each.of_grams:
-                found[each] = each.of_grams(*longer)
+                found[each] = each.of_grams(*longer, self._recipe.short_threshold > 0)
             if each.of_characters and self._recipe.short_threshold > 0:
                 threshold = self._recipe.short_threshold
                 found[each] = each.of_characters(*characters, grams.starts, grams.hashes, threshold)

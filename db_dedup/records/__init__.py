@@ -1,5 +1,6 @@
 """What travels between the steps: frozen, and free of any database."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
@@ -174,6 +175,8 @@ class ScanReport:
         pairs_lost: stored ones that went.
         groups_changed: groups of either answer that the other does not have just so.
         frames: what was left out of texts; None if the settings leave nothing out.
+        parts: the seconds of reading (fingerprints included, which are made meanwhile), of matching, of
+            writing, and other ones; None if they were not measured.
     """
 
     table: str
@@ -192,6 +195,7 @@ class ScanReport:
     pairs_lost: int | None = None
     groups_changed: int | None = None
     frames: FrameReport | None = None
+    parts: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The queue of changes that triggers append to, and the changes that could not be handled."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -49,6 +49,39 @@ class Change(NamedTuple):
         if holds_nul(self.row_key):
             return "the row's key holds a NUL character"
         return None
+
+
+def written(changes: Iterable[Change]) -> set[str]:
+    """Return the keys of rows whose last change was a write, so that they should be in the table."""
+    latest = {change.row_key: change.operation for change in changes}
+    return {key for key, last in latest.items() if last in (INSERTED, UPDATED)}
+
+
+def searched_again(changes: Sequence[Change]) -> set[str]:
+    """Return the keys of rows whose pairs are searched even if the rows are as they are stored.
+
+    Written rows are among them. While such a change waits, the row's text is not the stored one, and pairs
+    with the row are left out. If the stored text comes back before the change is handled, only this search
+    finds them.
+    """
+    return {change.row_key for change in changes if change.operation == SEARCH_AGAIN} | written(changes)
+
+
+def written_among(
+    connection: Connection, tables: Tables, table_id: int, dialect: Dialect, row_keys: Sequence[str]
+) -> set[str]:
+    """Return which of these rows have a write as their last change in the queue."""
+    c = tables.change.c
+    query = (
+        select(c.row_key, c.operation)
+        .where(c.table_id == table_id, dialect.is_one_of(c.row_key, "row_keys"))
+        .order_by(c.queued_at)
+    )
+    return {
+        key
+        for some in batches(row_keys, _KEYS_A_QUERY)
+        for key in written(Change(*row) for row in connection.execute(query, {"row_keys": some}))
+    }
 
 
 def take_changes(

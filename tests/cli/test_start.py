@@ -46,6 +46,13 @@ def test_help_loads_nothing_slow(arguments: list[str]) -> None:
     assert not {f"db_dedup.cli.{name}" for name in COMMANDS} & loaded
 
 
+def test_a_check_loads_nothing_that_it_does_not_need() -> None:
+    loaded = loaded_by("import db_dedup.cli.check")
+    assert "numba" in loaded
+    assert not loaded & {"alembic", "apscheduler", "charset_normalizer", "sqlalchemy.orm", "tomlkit"}
+    assert not loaded & {"db_dedup.jobs.scan.full_scan", "db_dedup.jobs.verify", "db_dedup.proposal"}
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_list_of_commands_has_the_first_line_of_each(name: str) -> None:
     assert load_command(name).help.split("\n\n")[0] == COMMANDS[name]

@@ -211,7 +211,7 @@ class SlowEngine:
         recipe: Recipe,
         store: FingerprintStore,
         source: Source,
-        cache_bytes: int,  # noqa: ARG002 - it keeps nothing in memory
+        cache_bytes: int,
     ) -> SlowIncrement:
         return SlowIncrement(watched, recipe, store, source)
 

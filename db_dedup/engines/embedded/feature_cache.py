@@ -6,7 +6,7 @@ old digest is not asked for any more.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from db_dedup.flow.pipeline import FingerprintedRows
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
 
 CACHE_BYTES: Final = 256 * 2**20
+
+_Number = TypeVar("_Number", np.int32, np.int64)
 
 _NO_PLACE: Final = -1
 _ROW_BYTES: Final = 200
@@ -52,8 +54,8 @@ class FeatureCache:
         self._place_of: dict[bytes, int] = {}
         self._digests: list[bytes] = []
         self._within_numbers: dict[str | None, int] = {}
-        self._within = np.empty(1024, np.int32)
-        self._used_at = np.empty(1024, np.int64)
+        self._within: NDArray[np.int32] = np.empty(1024, np.int32)
+        self._used_at: NDArray[np.int64] = np.empty(1024, np.int64)
         self._tick = 0
         self._features = Ragged(np.uint64, np.int64) if self._keeps_weights else Ragged(np.uint64)
         self._details = Ragged(np.uint64)
@@ -80,7 +82,7 @@ class FeatureCache:
     def add(self, within: Sequence[str | None], done: FingerprintedRows) -> None:
         """Keep the rows whose features are not here yet; `done.is_known` rows have none and are left out."""
         first = len(self)
-        chosen = []
+        chosen: list[int] = []
         for i, (digest, is_known) in enumerate(zip(done.digests, done.is_known.tolist(), strict=True)):
             if not is_known and digest not in self._place_of and digest != NO_FEATURES_DIGEST:
                 self._place_of[digest] = first + len(chosen)
@@ -190,7 +192,7 @@ def _add(
     to.add(counts, [array[taken] for array in arrays])
 
 
-def _with_room(array: NDArray[np.generic], size: int) -> NDArray[np.generic]:
+def _with_room(array: NDArray[_Number], size: int) -> NDArray[_Number]:
     if size <= array.size:
         return array
     larger = np.empty(max(size, 2 * array.size), array.dtype)

@@ -74,7 +74,8 @@ class PairSearch:
         places: Places,
         rows: Neighbourhood,
         before: Mapping[bytes, FoundPairs],
-        changed: Collection[int],
+        since: Sequence[AnswerRow],
+        void: Collection[int],
     ) -> StoredPairs:
         """Return what `find` returns; the stored rows are not searched again for rows found before.
 
@@ -82,23 +83,21 @@ class PairSearch:
             asked: as for `find`.
             places: as for `find`.
             rows: as for `find`.
-            before: digest of a row -> what `find_stored` returned of it. Since then only the changed rows
-                have changed in the database.
-            changed: ids of all rows that are written in this transaction, or stop being canonical in it.
+            before: digest of a row -> what `find_stored` returned of it.
+            since: canonical rows that were written after that, in earlier transactions.
+            void: ids of all rows that were written or stopped being canonical after that, this transaction
+                included. No other row has changed.
         """
-        if not before:
-            return self.find(asked, places, rows)
-        asked_ids = [row.id for row in asked]
-        is_out = np.array(sorted({*asked_ids, *changed}), np.int64)
+        late = np.array([row.id for row in [*asked, *since]], np.int64)
+        is_out = np.union1d(late, np.fromiter(void, np.int64, len(void)))
         parts = [_with_first(row.id, before[row.digest]) for row in asked if row.digest in before]
-        found = [part.only(~np.isin(part.id_b, is_out)) for part in parts]
-        with_stored = concatenate_pairs(found)
+        with_stored = concatenate_pairs([part.only(~np.isin(part.id_b, is_out)) for part in parts])
         rows.load(neighbours.rows_of_ids(self._connection, self._store, _missing(with_stored.id_b, rows)))
         new = [row for row in asked if row.digest not in before]
         if new:
             more = self.find(new, places, rows)
-            with_stored = concatenate_pairs([with_stored, more.only(~np.isin(more.id_b, asked_ids))])
-        among = [self._confirmed(asked, part, rows) for part in _pieces(self._among(asked, places))]
+            with_stored = concatenate_pairs([with_stored, more.only(~np.isin(more.id_b, late))])
+        among = [self._confirmed(asked, part, rows) for part in _pieces(self._among(asked, since, places))]
         return concatenate_pairs([with_stored, *among])
 
     def find_stored(self, asked: Sequence[AnswerRow]) -> list[FoundPairs]:
@@ -153,21 +152,26 @@ class PairSearch:
         none = _Candidates(near.which[:0], near.ids[:0])
         yield from _pieces(_united(near.part(slice(first, None)), none))
 
-    def _among(self, asked: Sequence[AnswerRow], places: Places) -> _Candidates:
-        """Return the candidate pairs among the asked rows, each once, sorted by the ids of the second ones."""
-        values, ids = _fingerprints(asked), np.array([row.id for row in asked], np.int64)
+    def _among(self, asked: Sequence[AnswerRow], since: Sequence[AnswerRow], places: Places) -> _Candidates:
+        """Return the candidate pairs among the asked rows, each once, and of these with some other rows."""
+        everyone = [*asked, *since]
+        values, ids = _fingerprints(everyone), np.array([row.id for row in everyone], np.int64)
         near = [np.empty((0, 2), np.int64)]
-        for first in range(0, values.size, _ASKED_A_SEARCH):
-            some = values[first : first + _ASKED_A_SEARCH]
+        for first in range(0, len(asked), _ASKED_A_SEARCH):
+            some = values[first : min(first + _ASKED_A_SEARCH, len(asked))]
             is_near = np.bitwise_count(some[:, None] ^ values[None, :]) <= self._radius
-            near.append(np.argwhere(is_near) + [first, 0])
+            near.append(np.argwhere(is_near) + np.array([first, 0]))
         if self._has_sketches:
-            sketched, sketches = self._asked_sketches(asked, places)
+            self._texts.read(self._connection, since)
+            placed = ((row.id, self._texts.place(row)) for row in since)
+            places = {**places, **{row_id: place for row_id, place in placed if place is not None}}
+            sketched, sketches = self._asked_sketches(everyone, places)
+            own = np.flatnonzero(sketched < len(asked))
             owners = np.repeat(np.arange(sketched.size), sketches.counts)
-            pairs = sharing_pairs(sketches, sketches.values, owners, sketches.counts)
-            near.append(np.stack([sketched[side] for side in pairs], axis=1))
+            pairs = sharing_pairs(sketches.take(own), sketches.values, owners, sketches.counts)
+            near.append(np.stack([sketched[own][pairs[0]], sketched[pairs[1]]], axis=1))
         which, others = np.concatenate(near).T
-        is_once = ids[which] < ids[others]
+        is_once = (others >= len(asked)) | (ids[which] < ids[others])
         found = _Candidates(which[is_once], ids[others[is_once]])
         return _united(found, found.part(slice(0)))
 

@@ -1,12 +1,13 @@
 """Numbers in an array of bytes, bit by bit, the lowest bit first."""
 
-import numba as nb
 import numpy as np
+
+from db_dedup.flow._compiled import inner
 
 _AT_ONCE = 56  # of the 64 bits that are loaded, up to seven are before the place
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def put_bits(packed, place, value, width):
     """Write the lowest bits of a number; return the place after them. The bits there must be 0."""
     while width > 0:
@@ -20,7 +21,7 @@ def put_bits(packed, place, value, width):
     return place
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def put_unary(packed, place, value):
     """Write so many 0 and a 1; return the place after them."""
     place += value
@@ -28,7 +29,7 @@ def put_unary(packed, place, value):
     return place + 1
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _load(packed, place):
     """Return the 56 bits from a place on, and up to 8 more."""
     i = place >> 3
@@ -46,7 +47,7 @@ def _load(packed, place):
     return value >> np.uint64(place & 7)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def get_bits(packed, place, end, width):
     """Return the number of so many bits at a place; the array must have eight bytes after the end.
 
@@ -62,7 +63,7 @@ def get_bits(packed, place, end, width):
     return low | (high << np.uint64(32))
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def get_unary(packed, place, end):
     """Return (how many 0 there are before the next 1, the place after that).
 

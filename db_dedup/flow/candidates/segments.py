@@ -13,10 +13,10 @@ if two hashes of its sketch are equal in 32 bits.
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
 from db_dedup.flow.candidates._bits import get_bits, get_unary, put_bits, put_unary
 from db_dedup.flow.candidates.sketches import Sketches
@@ -31,6 +31,9 @@ _HEADER_BYTES: Final = 17
 _SLACK_BYTES: Final = 16
 _ENTRIES_A_SORT: Final = 1 << 22
 _HASH_BITS: Final = 32
+
+# Widths as numba's integers, not as literals: for each literal it would compile another function.
+_8, _16, _32, _64 = np.int64(8), np.int64(16), np.int64(32), np.int64(64)
 
 
 class Entries(NamedTuple):
@@ -64,14 +67,14 @@ def first_hash_of(piece: int, piece_count: int) -> int:
     return -((-piece << _HASH_BITS) // piece_count)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _hash_of(value):
     """Return 32 bits of a hash of 64 bits, the lowest bit as it is: it names the kind of generator."""
     mixed = mix(value >> np.uint64(1)) >> np.uint64(32)
     return np.uint32((mixed & ~np.uint64(1)) | (value & np.uint64(1)))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def hashes_of(values):
     """Return uint32[n]: the hashes of 32 bits of some values of sketches (uint64[n])."""
     hashes = np.empty(values.size, np.uint32)
@@ -94,7 +97,7 @@ def sums_of_sketches(sketches: Sketches, places: NDArray[np.int64]) -> NDArray[n
     return sums
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def add_to_sums(sums, rows, hashes):
     """Add entries to the checksums of their rows."""
     for i in range(rows.size):
@@ -193,7 +196,7 @@ def _part_bounds(pieces: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.unique(np.concatenate([firsts, *divided])).astype(np.int64)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _narrowed(starts, values):
     hashes = np.empty(values.size, np.uint64)
     for row in range(starts.size - 1):
@@ -203,7 +206,7 @@ def _narrowed(starts, values):
     return hashes
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _keys_of_pieces(starts, values, places, piece_count, first, last):
     """Return (hash << 32 | position of the row) of the entries of the pieces first to last - 1."""
     count = 0
@@ -222,7 +225,7 @@ def _keys_of_pieces(starts, values, places, piece_count, first, last):
     return keys
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _width(value):
     """Return how many bits a number has."""
     width = 0
@@ -232,20 +235,20 @@ def _width(value):
     return width
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _put_rice(packed, place, value, shift):
     place = put_unary(packed, place, value >> shift)
     return put_bits(packed, place, np.uint64(value), shift)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _get_rice(packed, place, end, shift):
     quotient, place = get_unary(packed, place, end)
     value = (np.int64(quotient) << shift) | np.int64(get_bits(packed, place, end, shift))
     return value, place + shift
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _pack(hashes, ids, bounds):
     """Return (uint8[m] all parts, int64[p] where each ends)."""
     parts = bounds.size - 1
@@ -259,7 +262,7 @@ def _pack(hashes, ids, bounds):
     return packed[:used].copy(), ends
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _pack_part(hashes, ids, packed, used):
     groups = 1
     for i in range(1, hashes.size):
@@ -268,12 +271,12 @@ def _pack_part(hashes, ids, packed, used):
     id_bits = _width(ids.max() - base)
     shift = max(0, _width((np.int64(hashes[-1]) - np.int64(hashes[0])) // groups) - 1)
     place = used * 8
-    place = put_bits(packed, place, np.uint64(groups), 16)
-    place = put_bits(packed, place, np.uint64(hashes[0]), 32)
-    place = put_bits(packed, place, np.uint64(base), 64)
-    place = put_bits(packed, place, np.uint64(id_bits), 8)
-    place = put_bits(packed, place, np.uint64(shift), 8)
-    place = put_bits(packed, place, np.uint64(0), 8)
+    place = put_bits(packed, place, np.uint64(groups), _16)
+    place = put_bits(packed, place, np.uint64(hashes[0]), _32)
+    place = put_bits(packed, place, np.uint64(base), _64)
+    place = put_bits(packed, place, np.uint64(id_bits), _8)
+    place = put_bits(packed, place, np.uint64(shift), _8)
+    place = put_bits(packed, place, np.uint64(0), _8)
     before, i = np.int64(hashes[0]) - 1, 0
     while i < hashes.size:
         length = 1
@@ -295,22 +298,22 @@ def _pack_part(hashes, ids, packed, used):
     return (place + 7) // 8
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _header(packed, place, end):
     """Return (number of hashes, first hash, first id, width of ids, shift of hashes)."""
     if end - place < _HEADER_BYTES * 8:
         raise ValueError("a piece of the index is too short")
-    groups = np.int64(get_bits(packed, place, end, 16))
-    first = np.int64(get_bits(packed, place + 16, end, 32))
-    base = np.int64(get_bits(packed, place + 48, end, 64))
-    id_bits = np.int64(get_bits(packed, place + 112, end, 8))
-    shift = np.int64(get_bits(packed, place + 120, end, 8))
+    groups = np.int64(get_bits(packed, place, end, _16))
+    first = np.int64(get_bits(packed, place + 16, end, _32))
+    base = np.int64(get_bits(packed, place + 48, end, _64))
+    id_bits = np.int64(get_bits(packed, place + 112, end, _8))
+    shift = np.int64(get_bits(packed, place + 120, end, _8))
     if id_bits > 63 or shift > 32:
         raise ValueError("a piece of the index has an impossible header")
     return groups, first, base, id_bits, shift
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _group(packed, place, end, before, shift):
     """Return (hash, number of its rows, place after them)."""
     gap, place = _get_rice(packed, place, end, shift)
@@ -321,7 +324,7 @@ def _group(packed, place, end, before, shift):
     return before + gap + 1, length, place + length_bits
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _unpack(packed, starts):
     size, used = 1024, 0
     hashes, ids = np.empty(size, np.uint32), np.empty(size, np.int64)
@@ -345,19 +348,19 @@ def _unpack(packed, starts):
     return hashes[:used].copy(), ids[:used].copy()
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _id_shift(id_bits, length):
     return max(np.int64(0), id_bits - _width(length))
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _id_delta(packed, place, end, id_bits, id_shift, length):
     if length == 1:
         return np.int64(get_bits(packed, place, end, id_bits)), place + id_bits
     return _get_rice(packed, place, end, id_shift)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _find(packed, starts, wanted, first_id, last_id, most):
     size, used = 1024, 0
     hashes, ids = np.empty(size, np.uint32), np.empty(size, np.int64)

@@ -6,15 +6,15 @@ rows whose fingerprints are near, which are found by comparing each with each: t
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.candidates.sketches import least_in_common
 from db_dedup.flow.matching._pairs import added, found_pairs, no_pairs
 
-_least_in_common = nb.njit(cache=True, nogil=True)(least_in_common)
+_least_in_common = inner(least_in_common)
 
 
 class HashIndex(NamedTuple):
@@ -35,7 +35,7 @@ class HashIndex(NamedTuple):
     is_even: NDArray[np.bool_]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def index_hashes(rows):
     """Return the `HashIndex` of all rows of `RowArrays`."""
     starts, values, places = rows.sketch_starts, rows.sketch_values, rows.sketch_places
@@ -63,14 +63,14 @@ def index_hashes(rows):
     return HashIndex(owners[order], ends, first_of, places_of, is_even)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def pairs_of_some(first, last, index, rows, rule):
     """Return every duplicate pair of a row from first to last and a row after it.
 
     Returns:
         (left, right, distances, similarities, kinds), sorted by the rows.
     """
-    found, pairs = 0, no_pairs()
+    found, pairs = np.int64(0), no_pairs()
     values, count = rows.fingerprints, rows.fingerprints.size
     common, shares_even = np.zeros(count, np.int32), np.zeros(count, np.bool_)
     for i in range(first, last):

@@ -19,6 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.errors import DedupError, ScanRunningError
 from db_dedup.jobs.context import JobContext
+from db_dedup.jobs.garbage import collecting_seldom
 from db_dedup.jobs.objects.attachment import mark_stale
 from db_dedup.jobs.review.labels import ScanLabels, labels_for, move_labels
 from db_dedup.jobs.scan.answer import AnswerDifference
@@ -81,6 +82,7 @@ class FullScan:
         self._rebuild = rebuild
         self._started = time.monotonic()
 
+    @collecting_seldom()
     def run(self) -> ScanReport:
         """Scan.
 

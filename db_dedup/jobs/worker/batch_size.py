@@ -13,8 +13,10 @@ _ONE_WRITER_FIRST_BATCH: Final = 50
 # Every batch has costs that do not depend on its size. Below this size they are most of it, so a slow
 # database would make batches ever smaller without making any of them quick.
 _LEAST_BY_TIME: Final = 25
+# To match many changes at once costs less for each, and takes no lock.
+_MATCHED_AHEAD: Final = 500
 # While a batch holds SQLite's lock, every other writer waits.
-_ONE_WRITER_LOCK_SECONDS: Final = 0.04
+_ONE_WRITER_LOCK_SECONDS: Final = 0.06
 # The texts of a batch are in memory together, and their features take some ten times as much.
 _CHARACTERS_A_BATCH: Final = 8_000_000
 
@@ -28,27 +30,31 @@ class BatchSize:
         rate: changes a second, the latest batches counting most; None or 0 while it is not known.
     """
 
-    def __init__(self, limit: int, wanted_seconds: float, first: int | None = None) -> None:
+    def __init__(
+        self, limit: int, wanted_seconds: float, first: int | None = None, gap_seconds: float = 0.0
+    ) -> None:
         """Prepare.
 
         Args:
             limit: the most changes in any batch.
             wanted_seconds: how long a batch should hold the lock of the table.
             first: the size of the first batch; None for the limit.
+            gap_seconds: pause between two batches, which counts for the rate.
         """
         self.limit = self._most = limit
         self.changes = limit if first is None else min(limit, first)
         self.rate: float | None = None
         self._asked = self.changes
-        self._wanted_seconds = wanted_seconds
+        self._wanted_seconds, self._gap_seconds = wanted_seconds, gap_seconds
 
     @classmethod
     def for_dialect(cls, dialect: Dialect, limit: int) -> Self:
         """Return the size to begin with in a database of this dialect: small where a batch blocks all other
         writers."""
+        pace = pace_of(dialect)
         if dialect.capabilities.one_writer:
-            return cls(limit, _ONE_WRITER_LOCK_SECONDS, _ONE_WRITER_FIRST_BATCH)
-        return cls(limit, pace_of(dialect).seconds)
+            return cls(limit, _ONE_WRITER_LOCK_SECONDS, _ONE_WRITER_FIRST_BATCH, pace.gap_seconds)
+        return cls(limit, pace.seconds)
 
     def ask(self, source: Source | None) -> int:
         """Return how many changes to take now.
@@ -60,6 +66,16 @@ class BatchSize:
         most = 1 if source is None else source.rows_within(_CHARACTERS_A_BATCH)
         self._asked = min(self.changes, most)
         return self._asked
+
+    def ask_of(self, count: int) -> int:
+        """Return how many of so many changes to take now that have been matched ahead."""
+        self._asked = self.changes
+        return min(self.changes, count)
+
+    def ahead(self, source: Source | None) -> int:
+        """Return how many changes to match ahead of the next batches, which write them a part at a time."""
+        most = 1 if source is None else source.rows_within(_CHARACTERS_A_BATCH)
+        return min(self._most, max(self.changes, _MATCHED_AHEAD), most)
 
     def learn(self, changes: int, seconds: float, locked_seconds: float | None = None) -> None:
         """Learn from a batch that was handled, if it was full.
@@ -79,7 +95,7 @@ class BatchSize:
         # After a batch that was too much its limit is raised slowly: another one that fails costs time again.
         self._most = min(self.limit, self._most + self._most // 8 + 1)
         self.changes = max(1, min(self._most, max(_LEAST_BY_TIME, int(self.changes * factor))))
-        rate = changes / seconds
+        rate = changes / (seconds + self._gap_seconds)
         if self.rate is None:
             self.rate = 0.0
         else:

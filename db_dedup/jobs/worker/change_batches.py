@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -19,6 +20,16 @@ from db_dedup.store.watched_tables import StoredTable
 logger = logging.getLogger(__name__)
 
 
+class _Ahead(NamedTuple):
+    """How many of the oldest changes have been matched ahead, and how long that took for each."""
+
+    changes: int
+    seconds_each: float
+
+
+_NOTHING: Final = _Ahead(0, 0.0)
+
+
 class ChangeBatches:
     """Handles batches of the changes of one table.
 
@@ -32,6 +43,7 @@ class ChangeBatches:
         """Prepare; nothing is asked of the database yet."""
         self._table, self._size, self._increments, self._faults = table, size, increments, faults
         self.taken: Sequence[Change] = ()
+        self._ahead = _NOTHING
 
     def handle(self, row_key: str | None = None) -> Batch | None:
         """Handle the oldest changes, or those of one row; None where there are none, or a scan is running.
@@ -41,11 +53,13 @@ class ChangeBatches:
         """
         started = time.monotonic()
         self.taken = ()
-        limit = None
+        limit, ahead = None, self._ahead
+        self._ahead = _NOTHING
         if row_key is None and self._table.dialect.capabilities.one_writer:
-            limit = self._prepare()
-            if limit == 0:
+            ahead = ahead if ahead.changes else self._prepare()
+            if not ahead.changes:
                 return None
+            limit = self._size.ask_of(ahead.changes)
         try:
             with self._table.dialect.write_transaction(self._table.engine) as connection:
                 locked = time.monotonic()
@@ -63,16 +77,18 @@ class ChangeBatches:
         self._increments.note_commit(stored)
         now = time.monotonic()
         batch = Batch(self._table.name, len(self.taken), dead, now - started)
-        self._size.learn(batch.changes, batch.seconds, now - locked)
+        self._size.learn(batch.changes, now - locked + batch.changes * ahead.seconds_each, now - locked)
+        if limit is not None:
+            self._ahead = ahead._replace(changes=max(0, ahead.changes - batch.changes))
         return batch
 
-    def _prepare(self) -> int:
-        """Match the oldest changes before the table is locked; return how many they are.
+    def _prepare(self) -> "_Ahead":
+        """Match the oldest changes before the table is locked.
 
         An error is left to the transaction: it meets it again, with the changes that it is the error of.
         """
-        limit = self._size.ask(self._increments.source)
-        with self._table.engine.connect() as connection:
+        started, limit = time.monotonic(), self._size.ahead(self._increments.source)
+        with self._table.engine.connect() as connection, self._table.dialect.settled(connection):
             stored = self._table.read(connection)
             waiting = changes.oldest_waiting(connection, self._table.tables, stored.id, limit)
             try:
@@ -81,7 +97,7 @@ class ChangeBatches:
             except Exception as error:
                 logger.info("matching ahead of %s failed: %s", self._table.name, type(error).__name__)
                 self._increments.drop_index()
-        return len(waiting)
+        return _Ahead(len(waiting), (time.monotonic() - started) / max(1, len(waiting)))
 
     def take(
         self,
@@ -128,10 +144,9 @@ def apply_changes(connection: Connection, increment: Increment, taken: Sequence[
         changes.append_stored_rows(connection, increment.store)
     of_rows = [c for c in taken if c.names_a_row]
     keys = {change.row_key for change in of_rows}
-    again = {change.row_key for change in of_rows if change.operation == changes.SEARCH_AGAIN}
-    latest = {change.row_key: change.operation for change in of_rows}
-    written = {key for key, last in latest.items() if last in (changes.INSERTED, changes.UPDATED)}
+    again, written = changes.searched_again(of_rows), changes.written(of_rows)
     stale = increment.apply(connection, keys, utc_now(), again, written)
+    stale -= changes.written_among(connection, tables, table_id, dialect, sorted(stale))
     left_out = (Change(key, changes.SEARCH_AGAIN) for key in sorted(stale))
     changes.append_changes(connection, dialect, tables, table_id, left_out)
     changes.forget_dead(connection, dialect, tables, table_id, sorted(keys))

@@ -14,10 +14,11 @@ from db_dedup.errors import DedupError, FaultyTablesError
 from db_dedup.jobs.worker.batch_size import BATCH_CHANGES
 from db_dedup.jobs.worker.driver_errors import translate_driver_error
 from db_dedup.jobs.worker.table_worker import TableWorker
-from db_dedup.jobs.worker.worker_table import Batch, WorkerTable
+from db_dedup.jobs.worker.worker_table import CACHE_MB, Batch, WorkerTable
 
 __all__ = [
     "BATCH_CHANGES",
+    "CACHE_MB",
     "Batch",
     "ChangeWorker",
     "LateTable",

@@ -82,8 +82,8 @@ class Increments:
         # Everything is read under this version of the answer; `current` compares it once the lock is held.
         self._index_version = stored.answer_version
         of_rows = [change for change in waiting if change.names_a_row]
-        again = {change.row_key for change in of_rows if change.operation == changes.SEARCH_AGAIN}
-        increment.prepare(connection, [change.row_key for change in of_rows], again)
+        keys = [change.row_key for change in of_rows]
+        increment.prepare(connection, keys, changes.searched_again(of_rows))
 
     def note_commit(self, stored: StoredTable) -> None:
         """Note that a batch on this answer was committed: the index agrees with the answer after it."""
@@ -106,7 +106,7 @@ class Increments:
     def _made(self, context: JobContext, stored: StoredTable) -> Increment:
         store = FingerprintStore(self._table.dialect, self._table.tables, stored.id, stored.recipe or 0)
         return context.matching_engine.increment(
-            context.watched, context.recipe, store, context.source, self._table.cache_bytes
+            context.watched, context.recipe, store, context.source, self._table.cache_mb * 2**20
         )
 
     def _index_is_worth_loading(

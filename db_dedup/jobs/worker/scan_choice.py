@@ -16,7 +16,8 @@ from db_dedup.store.watched_tables import StoredTable
 
 logger = logging.getLogger(__name__)
 
-_WORTH_COMPARING_WITH_A_SCAN: Final = 5_000
+# A scan begins and ends with some statements that it does not count among its seconds.
+_SECONDS_AROUND_A_SCAN: Final = 0.5
 
 
 class Task(Enum):
@@ -77,7 +78,7 @@ class ScanChoice:
         """Return whether a scan takes less time than what has been queued since the last one."""
         if last is None or not rate or not self.may_prefer_scan:
             return False
-        break_even = max(_WORTH_COMPARING_WITH_A_SCAN, int(rate * last.seconds))
+        break_even = int(rate * (last.seconds + _SECONDS_AROUND_A_SCAN))
         since = _queued_since(last, stored)
         tables = self._table.tables
         waiting = changes.count_waiting(connection, tables, stored.id, since, at_most=break_even + 1)

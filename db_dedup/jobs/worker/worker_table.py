@@ -16,8 +16,8 @@ from db_dedup.store import watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.watched_tables import StoredTable
 
-CACHE_BYTES: Final = 256 * 2**20
-"""For one table."""
+CACHE_MB: Final = 256
+"""Memory for the features of rows of one table, unless a caller asks for another limit."""
 
 MakeContext = Callable[[Connection, StoredTable], JobContext]
 
@@ -61,7 +61,7 @@ class WorkerTable:
         scan: a full scan of the table by these settings.
         trigger_state: how the table's triggers are now.
         mend_triggers: makes them again, if the table is attached.
-        cache_bytes: memory for the features of rows, so that they need not be read for every batch.
+        cache_mb: memory for the features of rows, so that they need not be read for every batch.
     """
 
     name: str
@@ -72,7 +72,7 @@ class WorkerTable:
     scan: Callable[[], ScanReport]
     trigger_state: Callable[[], AttachmentReport]
     mend_triggers: Callable[[], object]
-    cache_bytes: int = CACHE_BYTES
+    cache_mb: int = CACHE_MB
 
     def read(self, connection: Connection) -> StoredTable:
         """Return what is stored of the table.

@@ -67,7 +67,7 @@ class EmbeddedIncrement:
         """Delete from memory what depends on the stored answer: the index, and the pairs found ahead."""
         self.index = None
         if self._prepared is not None:
-            self._prepared = replace(self._prepared, pairs={}, stale=frozenset())
+            self._prepared = replace(self._prepared, pairs={}, stale=frozenset(), since={}, outdated=set())
 
     def prepare(self, connection: Connection, row_keys: Collection[str], again: Collection[str] = ()) -> None:
         """Read, fingerprint and match rows that may have changed, before the table is locked.
@@ -120,8 +120,10 @@ class EmbeddedIncrement:
         changes = rows.read_changes(scope, sorted(set(row_keys)), frozenset(again), frozenset(written))
         if not changes.is_empty:
             _apply(scope, changes)
-        left_out = set() if self._prepared is None else self._prepared.stale.difference(row_keys)
-        self._prepared = None
+        left_out: frozenset[str] = frozenset()
+        if self._prepared is not None:
+            left_out = self._prepared.stale
+            self._prepared = replace(self._prepared, stale=frozenset())
         return scope.texts.stale | left_out
 
     def _scope(self, connection: Connection, now: datetime) -> BatchScope:

@@ -26,8 +26,15 @@ def search_pairs(
     places = _put_sketches(scope, asked) if scope.watched.rule.sketches else {}
     search = PairSearch(scope.connection, scope.store, scope.watched, scope.index, scope.texts)
     affected = {row.id for row in outdated} | canonical.searched | canonical.demoted
-    before = {} if scope.prepared is None else scope.prepared.pairs
-    pairs = _without_rejected(scope, search.find_after(asked, places, scope.rows, before, affected))
+    prepared = scope.prepared
+    if prepared is None or not prepared.pairs:
+        found = search.find(asked, places, scope.rows)
+    else:
+        since = [row for row_id, row in prepared.since.items() if row_id not in affected]
+        void = prepared.outdated | affected
+        found = search.find_after(asked, places, scope.rows, prepared.pairs, since, void)
+        prepared.note_written(asked, affected)
+    pairs = _without_rejected(scope, found)
     old = read_pairs_of(scope.connection, scope.store, scope.rows.grouped(affected))
     replace_pairs(scope.connection, scope.store, old, pairs, scope.now)
     return frozenset(np.union1d(pairs.id_a, pairs.id_b).tolist())

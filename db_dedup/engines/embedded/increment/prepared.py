@@ -41,7 +41,10 @@ class Prepared:
         done: what was computed of them.
         places: row key -> position.
         pairs: digest of a searched row -> its duplicates among the stored rows.
-        stale: row keys of candidates that differ from what is stored of them.
+        stale: row keys of candidates that differ from what is stored of them; rows of `rows` are not among
+            them, and the first batch reports them all.
+        since: canonical rows that were written since, by id; each search compares its rows with these, too.
+        outdated: ids of rows that were written since or stopped being canonical: pairs with them are void.
     """
 
     rows: Sequence[SourceRow]
@@ -50,6 +53,20 @@ class Prepared:
     places: Mapping[str, int]
     pairs: Mapping[bytes, FoundPairs] = field(default_factory=dict)
     stale: frozenset[str] = frozenset()
+    since: dict[int, AnswerRow] = field(default_factory=dict)
+    outdated: set[int] = field(default_factory=set)
+
+    def note_written(self, searched: Collection[AnswerRow], affected: Collection[int]) -> None:
+        """Note what a batch has written.
+
+        Args:
+            searched: the canonical rows whose pairs it searched.
+            affected: ids of all rows that it wrote, and of those that stopped being canonical.
+        """
+        self.outdated.update(affected)
+        for row_id in affected:
+            self.since.pop(row_id, None)
+        self.since.update({row.id: row for row in searched})
 
     def fingerprint(
         self, fingerprinter: Fingerprinter, rows: Sequence[SourceRow], known: Sequence[bytes | None]
@@ -58,6 +75,8 @@ class Prepared:
         places = [self._place(row, before) for row, before in zip(rows, known, strict=True)]
         if places == list(range(len(self.rows))):
             return self.done
+        if None not in places:
+            return _taken(self.done, [place for place in places if place is not None])
         new = [i for i, place in enumerate(places) if place is None]
         fresh = fingerprinter.fingerprint(
             [rows[i].values for i in new], [rows[i].within for i in new], [known[i] for i in new]
@@ -118,7 +137,7 @@ def prepare(
     connection.rollback()
     places = {row.row_key: place for place, row in enumerate(rows)}
     pairs = {row.digest: of_row for row, of_row in zip(asked, found, strict=True)}
-    return Prepared(rows, known, done, places, pairs, frozenset(texts.stale))
+    return Prepared(rows, known, done, places, pairs, frozenset(texts.stale.difference(row_keys)))
 
 
 def _unsaved(row: RowFingerprint, row_id: int) -> AnswerRow:

@@ -1,0 +1,119 @@
+"""In SQLite the worker matches changes before it takes the lock, and writes them a part at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from db_dedup.engines.embedded.increment.prepared import Prepared, prepare
+from db_dedup.flow.pipeline import Fingerprinter
+from db_dedup.jobs.worker import batch_size
+from db_dedup.jobs.worker.change_worker import ChangeWorker, TableWorker
+from tests.servers import Database
+from tests.worker.conftest import body, change, count_waiting, is_right, write
+from tests.worker.watched import Watched
+
+
+@pytest.fixture
+def alone(sqlite_database: Database, monkeypatch: pytest.MonkeyPatch) -> Watched:
+    """Scanned empty, attached; two changes are written at a time."""
+    monkeypatch.setattr(batch_size, "_ONE_WRITER_FIRST_BATCH", 2)
+    monkeypatch.setattr(batch_size, "_LEAST_BY_TIME", 2)
+    monkeypatch.setattr(batch_size, "_ONE_WRITER_LOCK_SECONDS", 0.0)
+    return Watched.make(sqlite_database.engine, 0)
+
+
+def worker_without_scans(watched: Watched) -> TableWorker:
+    worker = watched.dedup.worker()
+    worker._choice.may_prefer_scan = False
+    return worker
+
+
+def drain(worker: TableWorker) -> int:
+    batches: list[Any] = []
+    ChangeWorker([worker], on_batch=batches.append).run(threading.Event(), drain=True)
+    return len(batches)
+
+
+def test_all_changes_are_matched_at_once_and_written_in_parts(
+    alone: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matched: list[int] = []
+    original = prepare
+
+    def noted(*arguments: Any) -> Prepared:
+        found = original(*arguments)
+        matched.append(len(found.rows))
+        return found
+
+    monkeypatch.setattr("db_dedup.engines.embedded.increment.increment.prepare", noted)
+    write(alone, range(20))
+    assert drain(worker_without_scans(alone)) >= 10
+    assert len(matched) < 5
+    assert is_right(alone)
+
+
+def test_nothing_is_fingerprinted_while_the_lock_is_held(
+    alone: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(alone, range(6))
+    worker = worker_without_scans(alone)
+    drain(worker)
+    fingerprinted: list[int] = []
+    original = Fingerprinter.fingerprint
+
+    def fingerprint(self: Fingerprinter, rows: Sequence[Sequence[str]], *others: Any, **more: Any) -> Any:
+        fingerprinted.append(len(rows))
+        return original(self, rows, *others, **more)
+
+    monkeypatch.setattr(Fingerprinter, "fingerprint", fingerprint)
+    write(alone, range(6, 12))
+    worker.step()
+    ahead = len(fingerprinted)
+    while worker.step():
+        pass
+    assert sum(fingerprinted) >= 6
+    assert len(fingerprinted) == ahead
+    assert is_right(alone)
+
+
+@pytest.mark.parametrize("text", [body(3), "nothing of the kind"])
+def test_a_row_that_changes_after_it_was_matched(alone: Watched, text: str) -> None:
+    write(alone, range(8))
+    worker = worker_without_scans(alone)
+    worker.step()
+    worker.step()
+    assert count_waiting(alone) > 0
+    change(alone, 1, text)  # written already
+    change(alone, 7, text)  # matched, not written
+    drain(worker)
+    assert is_right(alone)
+
+
+def test_another_worker_writes_after_the_matching(alone: Watched) -> None:
+    write(alone, range(10))
+    one, other = worker_without_scans(alone), worker_without_scans(alone)
+    one.step()
+    other.step()
+    one.step()
+    write(alone, range(10, 13))
+    drain(other)
+    drain(one)
+    assert is_right(alone)
+
+
+def test_a_text_that_comes_back_while_its_change_waits(alone: Watched) -> None:
+    """Its pairs were left out while it was another: the waiting change must find them."""
+    write(alone, (0, 1, 2))
+    drain(worker_without_scans(alone))
+    worker = worker_without_scans(alone)
+    write(alone, (3, 4))
+    change(alone, 0, "something else")
+    worker._size.changes = worker._size.limit = worker._size._most = 1
+    worker.step()
+    change(alone, 0, body(0))
+    drain(worker)
+    assert is_right(alone)
