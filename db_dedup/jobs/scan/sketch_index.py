@@ -12,7 +12,7 @@ from db_dedup.flow.candidates.sketches import Sketches, entries
 from db_dedup.flow.matching.match import NO_ROW
 from db_dedup.jobs.scan.pieces import Pieces, Writing
 from db_dedup.jobs.scan.scanned_table import ScannedTable
-from db_dedup.store import segments, sketches
+from db_dedup.store import segments, single_entries, sketches
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.reader import Reader
 from db_dedup.store.segments import Generation, new_generation
@@ -138,12 +138,12 @@ class SketchDifference:
         for values, rows_of in entries(self.sketches, self.gained.places):
             for connection, part in writing.slices(values.size):
                 own = values[part], self.gained.ids[rows_of[part]]
-                sketches.put_entries(connection, store, [own])
+                single_entries.put_entries(connection, store, [own])
 
     def _write_segments(self, writing: Writing, store: FingerprintStore) -> None:
         """Write a new generation, and let it count. The former one is read until then."""
         if self.has_single:
-            sketches.drop_all_entries(writing.connection(), store)
+            single_entries.drop_all_entries(writing.connection(), store)
         for connection, ids in writing.parts(self.lost):
             sketches.write_sizes(connection, store, dict.fromkeys(ids).items())
         sizes = self.sketches.counts[self.gained.places].tolist()
@@ -184,12 +184,12 @@ def drop_single_entries(pieces: Pieces, store: FingerprintStore, ids: tuple[int,
         store: the table and recipe.
         ids: the least and the greatest id of the rows.
     """
-    begin: sketches.Entry | None = sketches.FIRST_ENTRY
+    begin: single_entries.Entry | None = single_entries.FIRST_ENTRY
     done, total = 0, ids[1] - ids[0] + 1
     while begin is not None:
         connection = pieces.connection()
-        end = sketches.entry_after(connection, store, begin, pieces.rows)
-        sketches.drop_entries_between(connection, store, begin, end, ids)
+        end = single_entries.entry_after(connection, store, begin, pieces.rows)
+        single_entries.drop_entries_between(connection, store, begin, end, ids)
         now_done = total if end is None else int(total * end.share)
         pieces.advance(now_done - done)
         begin, done = end, now_done
