@@ -22,7 +22,7 @@ _LAST_DIGIT: Final = ord("9")
 _NUMERALS: Final = np.array(sorted(map(ord, "〇零一二两三四五六七八九十百千万亿")), np.uint64)
 
 
-@inner
+@kernel
 def have_other_numbers(starts, values, a, b):
     """Return whether each of two short rows has a number in place of which the other only has others.
 
