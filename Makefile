@@ -33,8 +33,8 @@ types: $(VENV)/with-lint $(VENV)/with-test  ## Check types
 floors: $(VENV)/with-lint  ## Check that imports go down only
 	$(BIN)/lint-imports
 
-bench: $(VENV)/with-test $(VENV)/with-peers  ## Measure speed and quality (DATA=folder for texts of your own)
-	$(BIN)/python -m benchmarks $(if $(DATA),--data "$(DATA)")
+bench: $(VENV)/with-test $(VENV)/with-peers  ## Measure speed and quality: the headline figures (PART=long for all, DATA=folder of texts)
+	$(BIN)/python -m benchmarks --part $(or $(PART),quick) $(if $(DATA),--data "$(DATA)")
 
 docs: $(VENV)/plain  ## Write the reference of the command line anew
 	$(BIN)/python docs/generate.py

@@ -42,6 +42,13 @@ _CLOSINGS = (
 _NAMES = "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗伟芳娜敏静丽强磊军洋勇艳杰娟涛明超秀霞平刚桂英"
 
 
+_PLACES = "东西南北安宁和平建设长江文昌中山金华明德永泰兴隆福寿康乐荣光新城青云白塔红旗石桥花溪柳林"
+_ESTATES = ("花园", "家园", "小区", "公馆", "新村", "佳苑", "名城", "家属院")
+_SERVICES = ("物业服务", "房地产开发", "供热", "公共交通", "装饰工程", "电子商务", "人力资源", "教育咨询")
+_PEOPLE = 150
+"""Who fills in a form with details: each person about three times, always with the same address."""
+
+
 @dataclass(frozen=True)
 class Planting:
     """What is planted around texts.
@@ -52,6 +59,9 @@ class Planting:
         short: how many of the texts are cut to 4 to 11 characters.
         are_personal: whether senders add to the letter: a third of them some words, a third a sentence.
         longest: the texts are cut to so many characters at most.
+        are_detailed: whether the forms have the name, telephone number and address of the sender and the
+            name of a company as well.
+        letter_length: the letter is cut to so many characters.
     """
 
     name: str
@@ -60,6 +70,8 @@ class Planting:
     short: int = 0
     are_personal: bool = False
     longest: int = 3_000
+    are_detailed: bool = False
+    letter_length: int = 500
 
 
 PLANTINGS = (
@@ -80,6 +92,16 @@ PLANTINGS = (
     Planting("one form, texts up to 50", 1, 120, longest=50),
     Planting("personal letters", 0, 120, are_personal=True),
     Planting("one form, personal letters", 1, 120, are_personal=True),
+    Planting("no form, letter of 60", 0, 120, longest=100, letter_length=60),
+    Planting("no form, letter of 30", 0, 120, longest=50, letter_length=30),
+    Planting("one form, letter of 60", 1, 120, longest=100, letter_length=60),
+    Planting("one form, letter of 30", 1, 120, longest=50, letter_length=30),
+    Planting("details", 1, 120, are_detailed=True),
+    Planting("details, texts up to 100", 1, 120, longest=100, are_detailed=True),
+    Planting("details, texts up to 50", 1, 120, longest=50, are_detailed=True),
+    Planting("details, letter of 60", 1, 120, longest=100, are_detailed=True, letter_length=60),
+    Planting("details, letter of 30", 1, 120, longest=50, are_detailed=True, letter_length=30),
+    Planting("three forms, details", 3, 120, longest=50, are_detailed=True),
 )
 
 
@@ -107,14 +129,51 @@ def make_form(seed: int) -> Form:
     return fill
 
 
+def make_detailed_form(seed: int) -> Form:
+    """Write a form that has details of the sender between its labels."""
+    rng = random.Random(seed)
+    brackets = rng.choice(("【{}】", "{}:", "[{}] ", "「{}」"))
+    opening, closing = rng.choice(_OPENINGS), rng.choice(_CLOSINGS)
+    labels = ["来电人", "联系电话", "家庭住址", "来电时间", "被反映单位"]
+    rng.shuffle(labels)
+
+    def fill(text: str, own: random.Random) -> str:
+        person = random.Random(own.randrange(_PEOPLE))
+        address = (
+            f"{_place(person)}区{_place(person)}街道{_place(person)}路{person.randrange(1, 300)}号"
+            f"{_place(person)}{person.choice(_ESTATES)}{person.randrange(1, 40)}号楼"
+        )
+        fields = {
+            "来电人": "".join(person.sample(_NAMES, person.choice((2, 3)))),
+            "联系电话": f"1{person.randrange(10**10)}",
+            "家庭住址": address,
+            "来电时间": f"20{own.randrange(18, 25)}年{own.randrange(1, 13)}月{own.randrange(1, 29)}日",
+            "被反映单位": f"{_place(own)}{own.choice(_SERVICES)}有限公司",
+        }
+        head = "".join(brackets.format(label) + fields[label] for label in labels)
+        return f"{head}{opening}{brackets.format('诉求内容')}{text}{closing}"
+
+    return fill
+
+
+def _place(own: random.Random) -> str:
+    return "".join(own.sample(_PLACES, 2))
+
+
 def plant(planting: Planting, texts: Sequence[str], letter: str, characters: Sequence[str]) -> Material:
     """Put unlike texts and lightly edited copies of a letter into forms."""
     rng = random.Random(7)
-    forms = [make_form(planting.forms * 100 + number) for number in range(planting.forms)]
+    make = make_detailed_form if planting.are_detailed else make_form
+    forms = [make(planting.forms * 100 + number) for number in range(planting.forms)]
     rows = [_section(text, rng.randrange(4, 12), rng) for text in texts[: planting.short]]
     rows += [_section(text, _length_up_to(planting.longest, rng), rng) for text in texts[planting.short :]]
     for number in range(planting.letters):
-        copy = edited(letter, rng.randrange(1, MOST_EDITS + 1), characters, rng)
+        copy = edited(
+            letter[: planting.letter_length],
+            rng.randrange(1, min(MOST_EDITS, planting.letter_length // 10) + 1),
+            characters,
+            rng,
+        )
         if planting.are_personal and number % 3:
             copy += _section(rng.choice(texts), (7, 40)[number % 3 - 1], rng)
         rows.append(copy)

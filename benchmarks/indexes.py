@@ -14,6 +14,7 @@ from sqlalchemy import Index, MetaData, Table, UniqueConstraint, text
 
 from benchmarks.servers import DATABASES, each_database
 from db_dedup.app import Database
+from db_dedup.flow.candidates.segments import Entries, count_pieces, pack
 from db_dedup.records.names import Namespace
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.types import to_signed
@@ -51,14 +52,15 @@ def run(
         f"bulk insert of {rows:,} rows, one in ten a copy, one in five in a group: the table itself with\n"
         f"no index but its primary key, and what each one adds to that; medians of {runs} runs in turn"
     )
-    print(f"{'':<11} {'table':<11} {'':<20} {'bytes a row':>11} {'us a row':>9} {'% of the time':>14}")
+    print("a row of sketch_segment is one entry here: some 256 of them are in a row of the table")
+    print(f"{'':<11} {'table':<14} {'':<20} {'bytes a row':>11} {'us a row':>9} {'% of the time':>14}")
     for name, url in each_database(databases):
         with closing(Database(url, create=True)) as database:
             for table, columns, make_rows in contents(rows):
                 costs = measure(database, table, columns, make_rows, runs)
                 for what, cost in costs.items():
                     print(
-                        f"{name:<11} {short(table.name):<11} {short(what):<20} {cost.bytes / rows:>11.0f} "
+                        f"{name:<11} {short(table.name):<14} {short(what):<20} {cost.bytes / rows:>11.0f} "
                         f"{cost.seconds / rows * 1e6:>9.1f} {cost.seconds / costs[ALL].seconds * 100:>14.0f}"
                     )
 
@@ -69,7 +71,7 @@ def contents(count: int) -> Iterator[tuple[Table, Sequence[str], Callable[[], It
     answer = ("copy_of", "group_id")
     yield (
         tables.fingerprint,
-        ("table_id", "recipe", "row_key", "order_value", "fingerprint", "digest", *answer),
+        ("table_id", "recipe", "row_key", "order_value", "fingerprint", "digest", *answer, "sketch_size"),
         lambda: fingerprint_rows(count),
     )
     yield (
@@ -78,6 +80,11 @@ def contents(count: int) -> Iterator[tuple[Table, Sequence[str], Callable[[], It
         lambda: pair_rows(count),
     )
     yield tables.band, ("value", "fingerprint_id"), lambda: band_entries(count)
+    yield (
+        tables.sketch_segment,
+        ("table_id", "recipe", "generation", "piece", "part", "packed"),
+        lambda: packed_entries(count),
+    )
     yield tables.change, ("table_id", "row_key", "operation", "queued_at"), lambda: change_rows(count)
 
 
@@ -174,6 +181,7 @@ def fingerprint_rows(count: int) -> Iterator[Sequence[Any]]:
             digests[16 * i : 16 * i + 16],
             first if i % 10 == 1 else None,
             first if i % 10 <= 1 else None,
+            40,
         )
 
 
@@ -187,10 +195,18 @@ def pair_rows(count: int) -> Iterator[Sequence[Any]]:
 
 
 def band_entries(count: int) -> Iterator[Sequence[Any]]:
-    """By ascending value, as a scan writes them."""
+    """By ascending value."""
     rng = np.random.default_rng(4)
     values = np.sort(rng.integers(-(2**63), 2**63, count)).tolist()
     return zip(values, rng.integers(1, 10 * count, count).tolist(), strict=True)
+
+
+def packed_entries(count: int) -> Iterator[Sequence[Any]]:
+    """As many entries, packed into pieces, as a scan writes them."""
+    rng = np.random.default_rng(4)
+    hashes = np.sort(rng.integers(0, 2**32, count, dtype=np.uint32))
+    entries = Entries(hashes, rng.integers(1, 10 * count, count))
+    return ((1, 1, 1, *part) for part in pack(entries, count_pieces(count)))
 
 
 def change_rows(count: int) -> Iterator[Sequence[Any]]:

@@ -37,7 +37,7 @@ def run(
 def filled_bytes(database: Database) -> int:
     """What the tables take that a scan fills; a SQLite file is measured as a whole."""
     tables = database.tables
-    filled = [tables.fingerprint, tables.band, tables.pair]
+    filled = [tables.fingerprint, tables.sketch_segment, tables.band, tables.pair]
     if database.engine.dialect.name == "sqlite":
         del filled[1:]
     return sum(total_bytes(database, table) for table in filled)
@@ -52,5 +52,5 @@ def compare(name: str, database: Database) -> None:
     size = filled_bytes(database) - before
     print(
         f"{name:<11} {costs.seconds:>9.1f} {seconds:>9.1f} {costs.seconds / seconds:>6.2f} "
-        f"{costs.bytes / 1e6:>9.1f} {size / 1e6:>9.1f} {costs.bytes / size:>6.2f}"
+        f"{costs.bytes / 1e6:>9.2f} {size / 1e6:>9.2f} {costs.bytes / size:>6.2f}"
     )

@@ -1,4 +1,4 @@
-"""Short texts: planted edits, pairs among titles, and real edits of one question, by several rules."""
+"""Short texts: planted edits, pairs among titles and articles, and real edits of one question, by rules."""
 
 import random
 from collections import defaultdict
@@ -8,10 +8,11 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
-from benchmarks.datasets import read_petitions, read_questions, read_titles
+from benchmarks.datasets import read_articles, read_petitions, read_questions, read_titles
 from benchmarks.scores import Pair
 from db_dedup.config import watched_table
 from db_dedup.flow.compare.rule import Rule
+from db_dedup.flow.features.characters import SHORT
 from db_dedup.flow.matching.match import match_table
 from db_dedup.flow.pipeline import Fingerprinter
 from db_dedup.progress import NullProgress
@@ -23,22 +24,24 @@ _RULES: dict[str, dict[str, Any]] = {
     "edit similarity 0.7": {"short_threshold": 0.7},
 }
 _EDITS = (1, 2, 3)
-_PLANTED = 60
+_PLANTED = 300
 _SHORTEST, _LONGEST = 12, 23
 _LENGTHS = (0, 8, 12, 16, 20, 25, 31)
 _SEED = 4
+_NUMERALS = frozenset("0123456789〇零一二两三四五六七八九十百千万亿")
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """At most so many titles of weibo-hot-search, of petitions, and questions with edits."""
+    """At most so many titles of weibo-hot-search, of petitions, articles of law, questions with edits."""
 
     titles: int = 6_000
     petitions: int = 2_000
+    articles: int = 5_000
     questions: int = 10_000
 
 
-SMALL = Sizes(titles=300, petitions=100, questions=100)
+SMALL = Sizes(titles=300, petitions=100, articles=100, questions=100)
 
 
 def run(data: Path | None, sizes: Sizes = Sizes()) -> None:
@@ -47,16 +50,23 @@ def run(data: Path | None, sizes: Sizes = Sizes()) -> None:
     titles = distinct(read_titles(data, 20 * sizes.titles))
     chosen = random.Random(_SEED).sample(titles, min(sizes.titles, len(titles)))
     petitions = distinct([str(row["title"]) for row in read_petitions(data)])[: sizes.petitions]
+    articles = distinct([str(row["text"]) for row in read_articles(data)])
+    articles = [text for text in articles if len("".join(text.split())) <= SHORT][: sizes.articles]
     planted = planted_edits(titles)
+    spared = {edits: [each for each in planted if not changes_numbers(*each, edits)] for edits in _EDITS}
     print(
-        f"found of {_PLANTED} titles of {_SHORTEST} to {_LONGEST} characters with 1, 2, 3 edits; pairs among "
-        f"{len(chosen):,} distinct titles of weibo and {len(petitions):,} of petitions"
+        f"found of {len(planted)} titles of {_SHORTEST} to {_LONGEST} characters with 1, 2, 3 edits, and of "
+        f"the {', '.join(str(len(each)) for each in spared.values())} in which no numeral is edited; "
+        f"pairs among {len(chosen):,} distinct titles of weibo, {len(petitions):,} of petitions and "
+        f"{len(articles):,} articles of law of at most {SHORT} characters"
     )
-    print(f"{'rule':<34} {'1':>5} {'2':>5} {'3':>5} {'weibo':>7} {'petitions':>10}")
+    edits_of_both = "   ".join([" ".join(f"{edits:>5}" for edits in _EDITS)] * 2)
+    print(f"{'rule':<34} {edits_of_both} {'weibo':>7} {'petitions':>10} {'laws':>7}")
     for name, settings in _RULES.items():
         recalls = " ".join(f"{recall(planted, edits, settings):>5.2f}" for edits in _EDITS)
-        counts = [len(find_pairs(texts, settings)) for texts in (chosen, petitions)]
-        print(f"{name:<34} {recalls} {counts[0]:>7,} {counts[1]:>10,}")
+        of_spared = " ".join(f"{recall(spared[edits], edits, settings):>5.2f}" for edits in _EDITS)
+        counts = [len(find_pairs(texts, settings)) for texts in (chosen, petitions, articles)]
+        print(f"{name:<34} {recalls}   {of_spared} {counts[0]:>7,} {counts[1]:>10,} {counts[2]:>7,}")
     report_questions(read_questions(data), sizes.questions)
 
 
@@ -83,11 +93,17 @@ def _edited(chance: random.Random, text: str, edits: int, letters: str) -> str:
     return text
 
 
+def changes_numbers(title: str, copies: dict[int, str], edits: int) -> bool:
+    """Return whether other numerals are in the edited copy."""
+    own, other = ([each for each in text if each in _NUMERALS] for text in (title, copies[edits]))
+    return own != other
+
+
 def recall(planted: Sequence[tuple[str, dict[int, str]]], edits: int, settings: dict[str, Any]) -> float:
     """Return the share of the titles that are a pair with their edited copy."""
     texts = [text for title, copies in planted for text in (title, copies[edits])]
     found = find_pairs(texts, settings)
-    return sum((2 * i, 2 * i + 1) in found for i in range(len(planted))) / len(planted)
+    return sum((2 * i, 2 * i + 1) in found for i in range(len(planted))) / max(1, len(planted))
 
 
 def find_pairs(texts: Sequence[str], settings: dict[str, Any]) -> set[Pair]:

@@ -2,11 +2,11 @@
 
 from db_dedup.app import Database as Database
 from db_dedup.app import Deduplicator as Deduplicator
-from db_dedup.app import view_aside as view_aside
 from db_dedup.app.arguments import SyncBind as SyncBind
 from db_dedup.app.asynchronous import AsyncBind as AsyncBind
 from db_dedup.app.row_texts import RowTexts as RowTexts
 from db_dedup.app.table_labels import TableLabels as TableLabels
+from db_dedup.app.view_aside import view_aside as view_aside
 from db_dedup.config import ColumnWeight as ColumnWeight
 from db_dedup.config import Rule as Rule
 from db_dedup.config import Settings as Settings

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from charset_normalizer import from_bytes
-
 from db_dedup.errors import ConfigError
 
 _MARKS: Final = (
@@ -45,6 +43,8 @@ def detect_encoding(content: bytes) -> str | None:
     try:
         content.decode()
     except UnicodeDecodeError:
+        from charset_normalizer import from_bytes  # noqa: PLC0415 - few files need it, and it is slow to load
+
         # No character of these encodings has a line feed among its bytes.
         end = content.rfind(b"\n", 0, _SAMPLE_BYTES) + 1 or None
         found = from_bytes(content[:end], cp_isolation=list(_NATIONAL))

@@ -3,6 +3,7 @@
 The command line brings one that draws bars; a library user gets silence unless they pass their own.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -30,3 +31,17 @@ class NullProgress:
 
     def finish(self) -> None:
         """Ignore the end of a step."""
+
+
+_when_compiling: list[Callable[[], None]] = []
+
+
+def when_compiling(report: Callable[[], None]) -> None:
+    """Call this once, when the first kernel is compiled: that takes seconds after an installation."""
+    _when_compiling[:] = [report]
+
+
+def report_compiling() -> None:
+    """Report that a kernel is being compiled, unless that was done."""
+    while _when_compiling:
+        _when_compiling.pop()()

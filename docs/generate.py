@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from typer.main import get_command
-
 from db_dedup.cli.application import app
+from db_dedup.cli.commands import load_commands
 from db_dedup.dialects.grants import Grants
 from db_dedup.dialects.mysql import grants as mysql_grants
 from db_dedup.dialects.postgresql import grants as postgresql_grants
@@ -31,8 +30,7 @@ What a command returns to the shell: [errors and exit codes](errors.md).
 
 def cli_reference() -> str:
     """The whole page."""
-    group: Any = get_command(app)
-    sections = [_section(name, command) for name, command in group.commands.items()]
+    sections = [_section(name, command) for name, command in load_commands().items()]
     return "\n".join([_INTRODUCTION, *sections])
 
 

@@ -102,6 +102,21 @@ SPARING = (
 )
 """Where `make test` runs one test of each file on each server, and all of them on SQLite."""
 
+TWIN = (
+    "api/",
+    "bad_input/",
+    "cli/",
+    "engines/",
+    "guest/",
+    "health/",
+    "interrupted/",
+    "labels/",
+    "scan/",
+    "verify/",
+)
+"""Where one test of each file is enough on MySQL, MariaDB's twin. The two differ in their dialects,
+and the folders that test these (dialects, schema, store, triggers, worker, upgrades) run on both in full."""
+
 _ON_A_SERVER = 1
 
 settings.register_profile("timeless", deadline=None)  # how long a test takes is no part of what it proves
@@ -188,8 +203,9 @@ def private_server(name: str, start: Callable[[], Server]) -> Iterator[Server]:
         server.stop()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `make test` leaves to CI."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what `make test` leaves to CI, and leave out what a twin's test proves."""
+    _leave_out_twins(config, items)
     kept: Counter[tuple[str, str]] = Counter()
     for item in items:
         name = item.nodeid.removeprefix("tests/")
@@ -202,6 +218,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker("thorough")
             else:
                 kept[place] += 1
+
+
+def _leave_out_twins(config: pytest.Config, items: list[pytest.Item]) -> None:
+    seen: set[str] = set()
+    left_out = []
+    for item in items:
+        file, _, case = item.nodeid.removeprefix("tests/").partition("::")
+        if file.startswith(TWIN) and "mysql" in case.partition("[")[2]:
+            if file in seen:
+                left_out.append(item)
+            seen.add(file)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -64,7 +64,14 @@ def first_petition(connection: Connection) -> dict[str, Any]:
 def what_was_found(report: ScanReport) -> ScanReport:
     """Without what depends on the scan before."""
     return replace(
-        report, seconds=0, segmented=0, pairs_gained=0, pairs_lost=0, groups_changed=0, frames=None
+        report,
+        seconds=0,
+        segmented=0,
+        pairs_gained=0,
+        pairs_lost=0,
+        groups_changed=0,
+        frames=None,
+        parts=None,
     )
 
 
@@ -80,6 +87,11 @@ def test_the_report_agrees_with_the_views(filled: Database) -> None:
     pairs, groups = list(dedup.pairs()), dedup.groups()
     assert report.rows == 122
     assert report.rows == report.fingerprints + report.too_little_text
+    assert report.parts is not None
+    assert set(report.parts) == {"reading", "matching", "writing", "other"}
+    assert report.parts["reading"] > 0
+    assert report.parts["writing"] > 0
+    assert sum(report.parts.values()) == pytest.approx(report.seconds, abs=0.1)
     assert report.too_little_text == 1
     assert report.copies >= 1
     assert len(pairs) == report.pairs + report.copies

@@ -13,6 +13,7 @@ from sqlalchemy import func, select
 
 from benchmarks import (
     first_hour,
+    growth,
     indexes,
     latency,
     lookups,
@@ -22,7 +23,7 @@ from benchmarks import (
     worker_edits,
     worker_speed,
 )
-from benchmarks.__main__ import WITH_DATA, WITHOUT_DATA
+from benchmarks.__main__ import QUICK, WITH_DATA, WITHOUT_DATA
 from benchmarks.plot import log_log_svg
 from db_dedup.app import Database
 from db_dedup.sample import generate_petitions
@@ -50,9 +51,9 @@ def test_every_index_of_ours_is_measured(capsys: pytest.CaptureFixture[str]) -> 
         r"^SQLite +(\w+) +(itself|in all|\w+) +(-?\d+)", capsys.readouterr().out, re.MULTILINE
     )
     sizes = {(table, what): int(size) for table, what, size in printed}
-    assert {table for table, _ in sizes} == {"fingerprint", "pair", "band", "change"}
+    assert {table for table, _ in sizes} == {"fingerprint", "pair", "band", "sketch_segment", "change"}
     assert {f"fingerprint_block_{i}" for i in range(1, 5)} < {what for _, what in sizes}
-    for table in ("band", "change"):  # whose key is their only index
+    for table in ("band", "sketch_segment", "change"):  # whose key is their only index
         assert sizes[table, "in all"] > 0
     for table in ("fingerprint", "pair"):
         assert all(size > 0 for (which, _), size in sizes.items() if which == table)
@@ -142,3 +143,19 @@ def test_each_inserted_row_is_seen_in_the_view(capsys: pytest.CaptureFixture[str
     inserted, seen, p50 = map(int, line.groups())
     assert (inserted, seen) == (20, 20)
     assert p50 > 0
+
+
+def test_the_quick_part_is_of_benchmarks_that_exist() -> None:
+    assert set(QUICK) < {*WITHOUT_DATA, *WITH_DATA}
+
+
+def test_growth_is_kept_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {("made-up petitions", "SQLite", 200): (1.0, 1.0, 2.0, 3.0)}
+    growth.write_figures(tmp_path / "growth.csv", before)
+    growth.run(None, growth.Sizes(300, 300), SQLITE, tmp_path)
+    assert re.search(r"^made-up petitions +SQLite +300 ", capsys.readouterr().out, re.MULTILINE)
+    figures = growth.read_figures(tmp_path / "growth.csv")
+    assert figures.items() > before.items()
+    assert all(figure > 0 for figure in figures["made-up petitions", "SQLite", 300])
+    for name in ("wall-seconds", "megabytes", "store-megabytes"):
+        assert "SQLite, made-up petitions" in (tmp_path / f"growth-{name}.svg").read_text(encoding="utf-8")

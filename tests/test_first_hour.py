@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import URL
 
 from db_dedup.app import Database as OurDatabase
-from db_dedup.app import propose_settings
+from db_dedup.app.proposals import propose_settings
 from db_dedup.cli.demo import fill
 from db_dedup.cli.init import settings_document
 from db_dedup.sample import generate_petitions

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.orm import Session, scoped_session
 
 from db_dedup.errors import InvalidArgumentError
 from db_dedup.records import PairLabel, Record
@@ -15,12 +15,23 @@ from db_dedup.records.kinds import KINDS, Kind
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
+    from sqlalchemy.orm import Session
+    from typing_extensions import TypeIs
+
+    SyncBind = Connection | Session
+else:
+
+    def __getattr__(name: str) -> Any:
+        """Return `SyncBind`, which is made only when it is used."""
+        if name != "SyncBind":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return Connection | import_module(ORM).Session
+
 
 ASYNCIO: Final = "sqlalchemy.ext.asyncio"
+ORM: Final = "sqlalchemy.orm"
 
 _T = TypeVar("_T")
-
-SyncBind = Connection | Session
 
 
 def require(value: object, kind: Any, name: str, expected: str) -> None:
@@ -108,14 +119,21 @@ def is_async_engine(given: object) -> TypeGuard[AsyncEngine]:
     return module is not None and isinstance(given, module.AsyncEngine)
 
 
+def is_session(given: object) -> TypeIs[Session]:
+    """Return whether it is a session; this never imports the ORM, which the caller has imported."""
+    module = sys.modules.get(ORM)
+    return module is not None and isinstance(given, module.Session)
+
+
 def sync_bind(given: object) -> SyncBind | None:
     """Return the connection or session; of a registry of sessions, the session of this thread.
 
     Raises:
         InvalidArgumentError: it is none of these.
     """
-    bind = given() if isinstance(given, scoped_session) else given
-    if bind is None or isinstance(bind, Connection | Session):
+    module = sys.modules.get(ORM)
+    bind = given() if module is not None and isinstance(given, module.scoped_session) else given
+    if bind is None or isinstance(bind, Connection) or is_session(bind):
         return bind
     raise InvalidArgumentError(
         "connection should be a Connection or Session of SQLAlchemy, or an AsyncEngine, AsyncConnection or "

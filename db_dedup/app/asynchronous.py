@@ -16,13 +16,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.orm import Session
 
 from db_dedup.app.arguments import ASYNCIO, is_async_engine
 from db_dedup.app.database import Database
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession
+    from sqlalchemy.orm import Session
 
     AsyncBind = AsyncEngine | AsyncConnection | AsyncSession
 else:

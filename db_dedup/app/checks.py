@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, overload
 
-from db_dedup.app.arguments import SyncBind
 from db_dedup.app.table_checks import TableChecks
 from db_dedup.records import CheckResult, Match, Record, RowKey
 
 if TYPE_CHECKING:
+    from db_dedup.app.arguments import SyncBind
     from db_dedup.app.asynchronous import AsyncBind
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import URL, Connection, Engine
@@ -20,6 +22,7 @@ from db_dedup.app.checks import Checks
 from db_dedup.app.database import Database
 from db_dedup.app.row_texts import RowTexts
 from db_dedup.app.scan_follow_up import follow_answer
+from db_dedup.app.scan_seconds import StepTimer
 from db_dedup.app.table_access import TableAccess
 from db_dedup.app.table_answers import TableAnswers
 from db_dedup.app.table_checks import TableChecks
@@ -30,11 +33,8 @@ from db_dedup.errors import ConfigError, InvalidArgumentError
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.objects.attachment import AttachmentReport
 from db_dedup.jobs.objects.table_view import TableView
-from db_dedup.jobs.review.calibration import calibrate
 from db_dedup.jobs.review.labels import labels_for
 from db_dedup.jobs.scan.frames import with_frames
-from db_dedup.jobs.scan.full_scan import FullScan
-from db_dedup.jobs.verify.verification import preview, verify
 from db_dedup.jobs.worker.change_worker import BATCH_CHANGES, CACHE_MB, TableWorker, WorkerTable
 from db_dedup.progress import NullProgress, Progress
 from db_dedup.records import (
@@ -51,6 +51,7 @@ from db_dedup.records import (
     Verification,
 )
 from db_dedup.records.kinds import Kind, PairFilter
+from db_dedup.records.pair_columns import PairColumns
 from db_dedup.schema.views import printable
 from db_dedup.store import changes, watched_tables
 from db_dedup.store.watched_tables import StoredTable
@@ -113,13 +114,15 @@ class Deduplicator(Checks):
             DatabaseError: the scan has failed. Or it has finished and switched the answer, but the triggers
                 or the view of the table could not be made again: then the message says so.
         """
-        database = self.database
+        from db_dedup.jobs.scan.full_scan import FullScan  # noqa: PLC0415 - `check` need not load it
+
+        database, timer = self.database, StepTimer(self._progress)
         with database.translate_driver_errors():
             context = self._context_to_scan()
-            report = FullScan(context, rebuild=rebuild).run()
+            report = FullScan(replace(context, progress=timer), rebuild=rebuild).run()
             if not database.is_apart:
                 follow_answer(database, context, self._triggers().follow_settings)
-        return report
+        return replace(report, seconds=timer.seconds(), parts=timer.parts())
 
     def require_scannable(self) -> None:
         """Raise the error with which a scan would end before it reads a row."""
@@ -139,6 +142,8 @@ class Deduplicator(Checks):
 
         Nothing is written, and our tables need not exist.
         """
+        from db_dedup.jobs.verify.verification import preview  # noqa: PLC0415 - see `scan`
+
         database = self.database
         with database.translate_driver_errors():
             with database.engine.connect() as connection:
@@ -156,6 +161,8 @@ class Deduplicator(Checks):
 
         The result also names our triggers and views that are not as they were made. Nothing is written.
         """
+        from db_dedup.jobs.verify.verification import verify  # noqa: PLC0415 - see `scan`
+
         with self.database.translate_driver_errors():
             with self.database.engine.connect() as connection:
                 stored = self._access.require_stored(connection).require_current()
@@ -229,8 +236,8 @@ class Deduplicator(Checks):
             kinds: only pairs of these kinds; pairs whose kind is not known are of none.
             other_place: only pairs with the flag, or only those without it.
         """
-        require_limit(limit)
-        return self._answers.pairs(expand, limit, PairFilter(kinds_of(kinds), other_place))
+        parts = pair_columns(self, expand, limit, kinds, other_place)
+        return chain.from_iterable(part.pairs() for part in parts)
 
     def groups(self, limit: int | None = None) -> list[GroupSummary]:
         """Return the duplicate groups, the largest first."""
@@ -276,6 +283,8 @@ class Deduplicator(Checks):
         Raises:
             ConfigError: no labelled duplicate is among the rows.
         """
+        from db_dedup.jobs.review.calibration import calibrate  # noqa: PLC0415 - see `scan`
+
         given = None if labels is None else labels_of(labels)
         self.database.require_schema()
         with self.database.translate_driver_errors():
@@ -333,6 +342,18 @@ class Deduplicator(Checks):
             watched = self._access.settings(connection)
         watched, source = self._access.source(connection, watched)
         return stored, watched, source.table
+
+
+def pair_columns(
+    dedup: Deduplicator,
+    expand: bool,
+    limit: int | None,
+    kinds: Iterable[Kind] | None,
+    other_place: bool | None,
+) -> Iterator[PairColumns]:
+    """Yield the pairs of `Deduplicator.pairs` some thousand at a time, which is faster."""
+    require_limit(limit)
+    return dedup._answers.pairs(expand, limit, PairFilter(kinds_of(kinds), other_place))
 
 
 def _given_settings(

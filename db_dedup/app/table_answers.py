@@ -1,7 +1,6 @@
 """Read the stored pairs and groups of one table, and explain its pairs."""
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 
 from sqlalchemy import Connection
 
@@ -11,8 +10,9 @@ from db_dedup.app.table_access import TableAccess
 from db_dedup.jobs.explain.explanation import Explainer
 from db_dedup.jobs.scan.frame_examples import frame_examples
 from db_dedup.jobs.scan.frames import take_sample
-from db_dedup.records import DuplicatePair, Explanation, FrameExample, GroupSummary, RowKey
+from db_dedup.records import Explanation, FrameExample, GroupSummary, RowKey
 from db_dedup.records.kinds import PairFilter
+from db_dedup.records.pair_columns import PairColumns, limited
 from db_dedup.store import answers
 from db_dedup.store.watched_tables import StoredTable
 
@@ -41,15 +41,16 @@ class TableAnswers:
                 return ()
             return frame_examples(context, take_sample(context), context.frames)
 
-    def pairs(self, expand: bool, limit: int | None, wanted: PairFilter) -> Iterator[DuplicatePair]:
-        """Yield the wanted pairs; expanded, also those that exact duplicates and abridged groups imply."""
+    def pairs(self, expand: bool, limit: int | None, wanted: PairFilter) -> Iterator[PairColumns]:
+        """Yield the wanted pairs in parts; expanded, also those that exact duplicates and abridged groups
+        imply."""
         with self._database.translate_driver_errors(), self._database.engine.connect() as connection:
             stored = self._access.require_stored(connection)
         return self._read_pairs(stored, expand, limit, wanted)
 
     def _read_pairs(
         self, stored: StoredTable, expand: bool, limit: int | None, wanted: PairFilter
-    ) -> Iterator[DuplicatePair]:
+    ) -> Iterator[PairColumns]:
         with self._database.translate_driver_errors(), self._database.engine.connect() as connection:
             if not expand:
                 yield from answers.read_pairs(connection, self._database.tables, self._name, limit, wanted)
@@ -59,8 +60,7 @@ class TableAnswers:
             with self._database.reading(connection) as rows:
                 store = self._access.store(stored)
                 found = find_engine().expanded_pairs(watched, recipe, store, source, connection, rows)
-                chosen = (pair for pair in found if wanted.wants(pair.kind, pair.other_place))
-                yield from islice(chosen, limit)
+                yield from limited((part.wanted(wanted) for part in found), limit)
 
     def groups(self, limit: int | None) -> list[GroupSummary]:
         """Return the duplicate groups, the largest first."""

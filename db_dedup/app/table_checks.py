@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.orm import Session
 
-from db_dedup.app.arguments import SyncBind, is_async_engine, iterable_of, records_of, sync_bind
+from db_dedup.app.arguments import is_async_engine, is_session, iterable_of, records_of, sync_bind
 from db_dedup.app.asynchronous import bridged, is_async
 from db_dedup.app.blocking_check import BlockingCheck
 from db_dedup.app.database import Database
@@ -21,6 +20,7 @@ from db_dedup.records import CheckResult, Record, RowKey
 from db_dedup.store.watched_tables import StoredTable
 
 if TYPE_CHECKING:
+    from db_dedup.app.arguments import SyncBind
     from db_dedup.app.asynchronous import AsyncBind
 
 _T = TypeVar("_T")
@@ -73,7 +73,7 @@ class TableChecks:
     @contextmanager
     def connected(self, given: SyncBind | None) -> Iterator[tuple[Connection, Connection]]:
         """Yield (connection to our tables, connection to the user's rows), the given one if possible."""
-        if isinstance(given, Session):
+        if is_session(given):
             given = given.connection()
         if given is not None and not self._database.is_apart:
             yield given, given
@@ -119,7 +119,7 @@ def _keys_of(given: Iterable[RowKey | None] | None, count: int) -> list[RowKey |
 
 def _flushed(bind: SyncBind) -> Connection:
     """Return the connection; a session is flushed first."""
-    if isinstance(bind, Session):
+    if is_session(bind):
         bind.flush()
         return bind.connection()
     return bind

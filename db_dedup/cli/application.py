@@ -1,4 +1,4 @@
-"""All commands together, and how their errors are reported."""
+"""The command line as a whole, and how its errors are reported."""
 
 import logging
 import os
@@ -11,62 +11,23 @@ from typing import Annotated
 import typer
 
 from db_dedup import __version__
-from db_dedup.cli.attach import attach
-from db_dedup.cli.calibrate import calibrate
-from db_dedup.cli.check import check
-from db_dedup.cli.demo import demo
-from db_dedup.cli.detach import detach
-from db_dedup.cli.explain import explain
-from db_dedup.cli.file import file
-from db_dedup.cli.groups import groups
-from db_dedup.cli.init import init
-from db_dedup.cli.label import label
-from db_dedup.cli.pairs import pairs
-from db_dedup.cli.retry import retry
-from db_dedup.cli.scan import scan
-from db_dedup.cli.schedule import schedule
+from db_dedup.cli.commands import LazyGroup
 from db_dedup.cli.shared.terminal import replace_what_cannot_be_shown, say
-from db_dedup.cli.sql import sql
-from db_dedup.cli.status import status
-from db_dedup.cli.uninstall import uninstall
-from db_dedup.cli.upgrade import upgrade
-from db_dedup.cli.verify import verify
-from db_dedup.cli.worker import worker
 from db_dedup.errors import DedupError
+from db_dedup.progress import when_compiling
 
 _URL_OPTIONS = ("--url", "--store-url")
+_COMPILING = "first use of this version here: compiling, which takes some seconds once"
 _URL_WITH_PASSWORD = re.compile(r"[\w+]+://[^/@]*:[^/]*@")
 
 app = typer.Typer(
     name="db-dedup",
+    cls=LazyGroup,
     help="Finds near-duplicate rows in relational tables and keeps the answer as SQL views.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (
-    file,
-    demo,
-    init,
-    upgrade,
-    scan,
-    pairs,
-    groups,
-    explain,
-    label,
-    calibrate,
-    check,
-    attach,
-    detach,
-    worker,
-    retry,
-    schedule,
-    status,
-    verify,
-    sql,
-    uninstall,
-):
-    app.command()(command)
 
 
 def _print_version(is_asked_for: bool) -> None:
@@ -98,6 +59,7 @@ def run() -> None:
     """Run the command line; every error of ours is one line on stderr."""
     # SQLAlchemy logs a lost connection and raises, too: the exception becomes our line, the log is dropped.
     replace_what_cannot_be_shown()
+    when_compiling(lambda: say(_COMPILING))
     logging.getLogger("sqlalchemy").addHandler(logging.NullHandler())
     try:
         try:

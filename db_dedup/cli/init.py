@@ -10,7 +10,8 @@ from tomlkit import comment, document, dumps, inline_table, nl, table
 from tomlkit.items import Table
 from tomlkit.toml_document import TOMLDocument
 
-from db_dedup.app import Database, Proposals, propose_settings
+from db_dedup.app import Database
+from db_dedup.app.proposals import Proposals, propose_settings
 from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, Url
 from db_dedup.cli.shared.output import data_output
 from db_dedup.cli.shared.terminal import say

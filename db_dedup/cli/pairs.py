@@ -1,9 +1,11 @@
 """`db-dedup pairs`: the duplicate pairs of a table."""
 
+from itertools import chain
 from typing import Annotated, cast
 
 import typer
 
+from db_dedup.app.deduplicator import pair_columns as read_columns
 from db_dedup.cli.shared.options import (
     DEFAULT_CONFIG,
     Config,
@@ -15,14 +17,13 @@ from db_dedup.cli.shared.options import (
     Url,
     open_table,
 )
-from db_dedup.cli.shared.output import Format, FormatOption, print_rows
+from db_dedup.cli.shared.output import Format, FormatOption, print_columns, print_rows
 from db_dedup.cli.shared.review import Review
 from db_dedup.present.texts import (
     PairExtras,
     pair_columns,
     pair_header,
     pair_line,
-    pair_values,
     read_pair_texts,
 )
 from db_dedup.records.kinds import Kind
@@ -67,15 +68,15 @@ def pairs(
     """Print the duplicate pairs of TABLE, the earlier-received row first."""
     with open_table(config, url, table, store=store_url) as dedup:
         wanted = None if kind is None else [cast("Kind", name.strip()) for name in kind.split(",")]
-        found = dedup.pairs(expand, limit, wanted, other_place)
+        found = read_columns(dedup, expand, limit, wanted, other_place)
         # JSON names its values, so more of them cannot shift those that a script reads.
         shows_kinds = kinds or form is Format.JSON
         if not texts:
             columns = pair_columns(shows_kinds)
-            print_rows(columns, (pair_values(pair, columns) for pair in found), form)
+            print_columns(columns, (part.values(columns) for part in found), form)
             return
         reader = dedup.texts()
-        with_texts = read_pair_texts(reader, found)
+        with_texts = read_pair_texts(reader, chain.from_iterable(part.pairs() for part in found))
         if form is Format.TABLE:
             Review(reader.columns, full).print_pairs(with_texts)
         else:

@@ -42,7 +42,7 @@ def verify(
 def _tell(found: Verification) -> None:
     if found.frames is not None:
         for line in drift_lines(found.table, found.frames, is_written=False):
-            say(line)
+            say("{line} (this does not count as a difference)", line=line)
     for line in found.drift:
         say(line)
     if found.waiting:

@@ -40,13 +40,15 @@ class WriteCosts(NamedTuple):
 
     Attributes:
         fingerprint: a row's fingerprint, digest and place in its group.
-        entry: an entry of the index of sketches, and its value in the row's sketch.
+        entry: an entry in the segments of the index of sketches.
         pair: a pair.
+        single_entry: a single entry of the index, and its value in the row's sketch.
     """
 
     fingerprint: WriteCost
     entry: WriteCost
     pair: WriteCost
+    single_entry: WriteCost
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class ColumnTypes:
         row_id: a signed integer of 64 bits, which the database numbers by itself in a primary key.
         digest: 16 bytes.
         sketch: bytes, up to 16 KB.
+        packed: bytes, up to 64 KB and more.
         timestamp: date and time to the microsecond, without a time zone.
         nonce: the type of `new_nonce`.
         new_nonce: an expression for a new value that no other row of the queue has. It changes nothing in the
@@ -67,6 +70,7 @@ class ColumnTypes:
     row_id: str
     digest: str
     sketch: str
+    packed: str
     timestamp: str
     nonce: str
     new_nonce: str

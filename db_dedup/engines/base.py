@@ -25,8 +25,9 @@ from db_dedup.errors import ConfigError
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.matching.match import Pairs
 from db_dedup.progress import Progress
-from db_dedup.records import CheckResult, DuplicatePair, Family, Record, RowKey, SourceRow
+from db_dedup.records import CheckResult, Family, Record, RowKey, SourceRow
 from db_dedup.records.fingerprints import DigestPair, RowFingerprint, StoredFingerprint
+from db_dedup.records.pair_columns import PairColumns
 from db_dedup.records.recipe import Recipe
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.source import Source
@@ -100,6 +101,10 @@ class TableScan(Protocol):
     """One pass over a table: `add_page` for each page of rows, then `match`."""
 
     @property
+    def pages_at_once(self) -> int:
+        """How many threads may call `add_page` at the same time."""
+
+    @property
     def row_count(self) -> int:
         """How many rows have been added so far."""
 
@@ -120,7 +125,7 @@ class TableScan(Protocol):
         page: Sequence[SourceRow],
         stored: Mapping[str, StoredFingerprint],
         *,
-        with_sketches: bool = False,
+        with_sketch_sizes: bool = False,
     ) -> list[RowFingerprint]:
         """Fingerprint a page of rows, and keep what the matching needs of them.
 
@@ -128,7 +133,8 @@ class TableScan(Protocol):
             page: the rows.
             stored: what is stored of them under the same recipe. A row whose digest is still the stored one
                 need not be segmented.
-            with_sketches: return the rows with their sketches; among exact duplicates only the first has one.
+            with_sketch_sizes: return the rows with the sizes of their sketches; among exact duplicates only
+                the first has one.
         """
 
     def match(
@@ -294,8 +300,10 @@ class Engine(Protocol):
         source: Source,
         connection: Connection,
         source_connection: Connection,
-    ) -> Iterator[DuplicatePair]:
-        """Yield every pair of rows whose classes of exact duplicates are the same or paired, once each.
+    ) -> Iterator[PairColumns]:
+        """Yield every pair of rows whose classes of exact duplicates are the same or paired, in parts.
+
+        Each pair comes once. A part has some thousand pairs, so that the memory does not grow with all pairs.
 
         Args:
             watched: the settings.

@@ -1,10 +1,11 @@
 """A bijective hash of 64-bit numbers that several kernels share."""
 
-import numba as nb
 import numpy as np
 
+from db_dedup.flow._compiled import kernel
 
-@nb.njit(cache=True, nogil=True)
+
+@kernel
 def mix(value):
     """Return a bijective hash of a 64-bit number: the last step of splitmix64."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

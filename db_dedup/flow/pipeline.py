@@ -83,14 +83,13 @@ class FingerprintedRows:
     framed: NDArray[np.bool_]
 
     def take_stored(self, stored: Sequence[StoredFingerprint | AnswerRow | None]) -> None:
-        """Give the known rows the fingerprints that are stored of them.
+        """Give the rows whose digest is the stored one the fingerprints that are stored of them.
 
         Args:
-            stored: what is stored of each of the n rows.
+            stored: what is stored of each of the n rows; empty if nothing is.
         """
-        for i in np.flatnonzero(self.is_known).tolist():
-            before = stored[i]
-            if before is not None and before.fingerprint is not None:
+        for i, (before, digest) in enumerate(zip(stored, self.digests, strict=False)):
+            if before is not None and before.fingerprint is not None and before.digest == digest:
                 self.fingerprints[i], self.has_fingerprint[i] = before.fingerprint, True
 
     def compared(self, within: Sequence[str | None]) -> ComparedRows:
@@ -282,7 +281,7 @@ class Fingerprinter:
         longer = emptied(RowHashes(grams.starts, grams.hashes), is_short)
         for each in HASH_GENERATORS:
             if each.of_grams:
-                found[each] = each.of_grams(*longer)
+                found[each] = each.of_grams(*longer, self._recipe.short_threshold > 0)
             if each.of_characters and self._recipe.short_threshold > 0:
                 threshold = self._recipe.short_threshold
                 found[each] = each.of_characters(*characters, grams.starts, grams.hashes, threshold)

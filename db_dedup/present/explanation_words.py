@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from db_dedup.flow.candidates.generators import SIMHASH
-from db_dedup.jobs.explain.applied_rule import EDIT_SIMILARITY, EXCLUDED, REJECTED
+from db_dedup.jobs.explain.applied_rule import EDIT_SIMILARITY, EXCLUDED, NUMBERS, REJECTED
 from db_dedup.present.kind_words import kind_words
 from db_dedup.present.named_differences import NamedDifference, difference_lines, named_differences
 from db_dedup.present.visible import visible
@@ -117,8 +117,15 @@ def _test(test: RuleTest, explanation: Explanation) -> str:
     if test.name == EXCLUDED:
         said = "pairs of this kind are left out" if not test.passed else "pairs of this kind are kept"
         return _filled("{passed}  {name}: {said}", test, said=said)
+    if test.name == NUMBERS:
+        said = "have different numbers at the same place" if not test.passed else "agree in their numbers"
+        return _filled("{passed}  {name}: the two short texts {said}", test, said=said)
     if test.name == REJECTED:
         return _filled("{passed}  {name}: somebody has labelled them as no duplicates", test)
+    return _within_test(test, explanation)
+
+
+def _within_test(test: RuleTest, explanation: Explanation) -> str:
     one, other = (", ".join(map(visible, r.within)) or "-" for r in (explanation.row_a, explanation.row_b))
     if test.passed:
         return _filled("{passed}  {name}: both {one}", test, one=one)

@@ -23,6 +23,10 @@ _TAKES_LESS: Final = (
     "a scan takes about {seconds:.1f} s: {reading:.1f} s to read and segment, {matching:.1f} s to match, "
     "about {writing:.1f} s to write; it does not segment again what has not changed"
 )
+_PARTS: Final = (
+    "of these {reading:.1f} s to read and fingerprint, {matching:.1f} s to match, {writing:.1f} s to write, "
+    "{other:.1f} s for the rest"
+)
 _WRITES: Final = "it writes {fingerprints}, {entries} and {pairs}: about {megabytes:,.1f} MB of disk"
 _WRITES_BESIDE: Final = (
     "it writes {fingerprints}, {entries} and {pairs}: about {megabytes:,.1f} MB of disk, "
@@ -38,6 +42,8 @@ def report_lines(report: ScanReport) -> Iterator[str]:
         seconds=report.seconds,
         too_little_text=report.too_little_text,
     )
+    if report.parts is not None:
+        yield _PARTS.format(**report.parts)
     if report.segmented < report.rows:
         yield "{texts} segmented; the others had not changed".format(
             texts=counted(report.segmented, "text was", "texts were")

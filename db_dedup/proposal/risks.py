@@ -1,14 +1,14 @@
 """Warn of what a table will suffer from: official answers, a frame that most rows share, short texts."""
 
-import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import compress
 from statistics import median
 from typing import Final
 
 from db_dedup.amounts import counted
-from db_dedup.proposal.profile import UNSPACED, count_words
+from db_dedup.flow.text.frames import frame_spans, measure_frames
+from db_dedup.flow.text.normalise import normalise_batch
+from db_dedup.proposal.profile import count_words
+from db_dedup.records.recipe import RecipeColumn
 
 ENOUGH_ROWS: Final = 20
 """With fewer texts in the sample nothing is said about them: what they share may be chance."""
@@ -24,18 +24,9 @@ _WORDS_TO_JUDGE: Final = 3
 _TOO_LITTLE_SHARE: Final = 0.05
 """A few empty rows are usual; from one row in twenty on, people ask why nothing is found for them."""
 
-# A part that is the same in a fifth of the texts and in ten of them is common. A letter that many people send
-# has such parts as well, so a text has a frame only if it is more than its common parts.
-_GRAM: Final = 5
-_COMMON_SHARE: Final = 0.2
-_COMMON_TEXTS: Final = 10
-_LEAST_FRAME: Final = 20
-"""Characters: a greeting (尊敬的领导您好) and a date are shorter, a form or an answer has more."""
-_LEAST_OWN: Final = 12
 _FRAMED_SHARE: Final = 0.5
 """If fewer texts have a frame, most pairs of rows do not share one."""
-_ENDS: Final = 200
-"""Characters at the beginning and at the end of a text that are looked at: that is where frames are."""
+_COLUMN: Final = [RecipeColumn("", "text", 1)]
 
 _ANSWERS: Final = (
     "column {column}: by its name it holds official answers, which share set sentences: rows about different "
@@ -56,7 +47,6 @@ _TOO_LITTLE: Final = (
     "{rows} too little text to judge, {share:.0%} of all: of these only exact duplicates are found; "
     "compare another column as well, if one tells more about the matter"
 )
-_UNIT: Final = re.compile(rf"{UNSPACED}|(?:(?!{UNSPACED})[^\W_])+")
 
 
 def sounds_like_answers(column: str) -> bool:
@@ -111,39 +101,14 @@ def has_too_little_text(texts: Sequence[str]) -> bool:
 def shared_frame(texts: Sequence[str]) -> tuple[float, float]:
     """Return the share of texts that have a frame, and the median length of their frames, in characters.
 
-    Common parts are five characters, or five words where there are spaces between words. Equal texts count
-    once.
+    A frame is what a scan would leave out. It is looked for in fewer rows, too, as people should know of a
+    form around the rows of a table that is too small for a scan to leave it out. Equal texts count once.
     """
-    distinct = list(dict.fromkeys(text for text in texts if text.strip()))
-    if len(distinct) < ENOUGH_ROWS:
-        return 0.0, 0.0
-    cut = [_units(text) for text in distinct]
-    counts = Counter(gram for units in cut for gram in set(_grams(units)))
-    least = max(_COMMON_TEXTS, _COMMON_SHARE * len(cut))
-    common = {gram for gram, count in counts.items() if count >= least}
-    frames = [length for units in cut if (length := _frame_length(units, common))]
-    return len(frames) / len(cut), median(frames) if frames else 0.0
-
-
-def _frame_length(units: Sequence[str], common: set[tuple[str, ...]]) -> int:
-    """Return how many characters are in common parts; 0 if these are few, or all that the text has."""
-    is_common = [False] * len(units)
-    for i, gram in enumerate(_grams(units)):
-        if gram in common:
-            is_common[i : i + _GRAM] = [True] * _GRAM
-    covered = sum(map(len, compress(units, is_common)))
-    own = sum(map(len, units)) - covered
-    return covered if covered >= _LEAST_FRAME and own >= _LEAST_OWN else 0
-
-
-def _units(text: str) -> list[str]:
-    """Return the ideographs and words at both ends of a text; digits, which differ in every row, as one."""
-    ends = text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]} {text[-_ENDS:]}"
-    return ["0" if unit.isdecimal() else unit for unit in _UNIT.findall(ends.casefold())]
-
-
-def _grams(units: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    return zip(*(units[i:] for i in range(_GRAM)), strict=False)
+    distinct = list(dict.fromkeys(text for text in normalise_batch(texts) if text))
+    frames = measure_frames(_COLUMN, [distinct], least_rows=ENOUGH_ROWS)
+    lengths = [sum(end - start for start, end in frame_spans(text, 0, frames)) for text in distinct]
+    framed = [length for length in lengths if length]
+    return (len(framed) / len(distinct), median(framed)) if framed else (0.0, 0.0)
 
 
 def _length(texts: Sequence[str]) -> int:

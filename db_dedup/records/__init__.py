@@ -1,8 +1,9 @@
 """What travels between the steps: frozen, and free of any database."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from db_dedup.records.calibration import Calibration as Calibration
 from db_dedup.records.calibration import LengthScore as LengthScore
@@ -80,8 +81,7 @@ class SourceTable:
         raise KeyError(name)
 
 
-@dataclass(frozen=True)
-class SourceRow:
+class SourceRow(NamedTuple):
     """One row as the flow takes it: keys and values already text, "" for NULL."""
 
     row_key: str
@@ -175,6 +175,8 @@ class ScanReport:
         pairs_lost: stored ones that went.
         groups_changed: groups of either answer that the other does not have just so.
         frames: what was left out of texts; None if the settings leave nothing out.
+        parts: the seconds of reading (fingerprints included, which are made meanwhile), of matching, of
+            writing, and other ones; None if they were not measured.
     """
 
     table: str
@@ -193,6 +195,7 @@ class ScanReport:
     pairs_lost: int | None = None
     groups_changed: int | None = None
     frames: FrameReport | None = None
+    parts: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)

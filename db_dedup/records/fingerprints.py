@@ -25,24 +25,23 @@ class RowFingerprint(NamedTuple):
 
     Attributes:
         fingerprint: unsigned; None where there is too little text.
-        sketch: only where it is to be written with the row.
+        sketch_size: how many hashes its sketch has; only where it is to be written with the row.
     """
 
     row_key: str
     order_value: str | None
     fingerprint: int | None
     digest: bytes
-    sketch: bytes | None = None
+    sketch_size: int | None = None
 
 
 class StoredFingerprint(NamedTuple):
-    """The same as it is in the fingerprint table, with its id there; with its sketch, if it has one."""
+    """The same as it is in the fingerprint table, with its id there."""
 
     id: int
     order_value: str | None
     fingerprint: int | None
     digest: bytes
-    sketch: bytes | None = None
 
     def is_of(self, row: RowFingerprint) -> bool:
         """Whether the row is as it was stored."""

@@ -6,15 +6,15 @@ The number of a pair is 0 if its kind is not known. Otherwise its lowest three b
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 Kind = Literal["copy", "edited", "contained", "partial"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 """The names of the kinds; the position of a kind is its number in the database."""
 
-ExcludedKind = Literal["edited", "contained", "partial"]
-"""The kinds that a setting can leave out. Copies are not among them: exact duplicates are always linked, so a
-text with one more comma is, too."""
+ExcludedKind = Literal["edited", "contained", "partial", "other_place"]
+"""What a setting can leave out: pairs of these kinds, or with the flag of other places. Copies are not among
+them: exact duplicates are always linked, so a text with one more comma is, too."""
 
 UNKNOWN: Final = 0
 COPY: Final = 1
@@ -27,6 +27,7 @@ SECOND_IS_PART: Final = 8
 """The flag of a contained pair whose second row is the part; without it the first row is the part."""
 OTHER_PLACE: Final = 16
 """The flag of two texts that each name a place which the other does not."""
+_FLAG_SHIFT: Final = OTHER_PLACE.bit_length() - 1
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,26 @@ NO_KIND: Final = PairKind(None, None, None)
 EXACT_DUPLICATES: Final = PairKind("copy", None, False)
 
 
-def excluded_mask(kinds: Collection[Kind]) -> int:
-    """Return a number whose bit n is 1 if the kind with the packed number n is among these."""
-    return sum(1 << (number + 1) for number, kind in enumerate(KINDS) if kind in kinds)
+def excluded_mask(kinds: Collection[ExcludedKind]) -> int:
+    """Return a number whose bit n is 1 if the kind with the packed number n is among these.
+
+    Bit `OTHER_PLACE` is 1 if the flag is among them.
+    """
+    mask = sum(1 << (number + 1) for number, kind in enumerate(KINDS) if kind in kinds)
+    return mask | (1 << OTHER_PLACE if "other_place" in kinds else 0)
+
+
+def excluded_by(mask: Any, packed: Any) -> Any:
+    """Return 1 if a mask excludes a pair, else 0.
+
+    numba compiles it, and it also takes arrays: arithmetic only.
+
+    Args:
+        mask: the result of `excluded_mask`.
+        packed: the packed number of the pair, int64.
+    """
+    flagged = (mask >> OTHER_PLACE) & (packed >> _FLAG_SHIFT)
+    return ((mask >> (packed & KIND_BITS)) | flagged) & 1
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Statements to a database are cut by `dialects.batches`, which ends a list before
 much. A page here ends with that item, so that none is read before its page is asked for.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, TypeVar
 
@@ -44,5 +44,31 @@ def cut_pages(
         if len(page) == most_items or characters >= most_characters:
             yield page
             page, characters = [], 0
+    if page:
+        yield page
+
+
+def cut_fetched(
+    fetched: Iterable[tuple[Sequence[_Item], Sequence[int]]], most_items: int
+) -> Iterator[list[_Item]]:
+    """Yield items page by page, cut where `cut_pages` cuts; they come several at a time.
+
+    Args:
+        fetched: (items, how many characters each has).
+        most_items: a page has no more.
+    """
+    page: list[_Item] = []
+    characters = 0
+    for items, lengths in fetched:
+        if len(page) + len(items) < most_items and characters + sum(lengths) < PAGE_CHARACTERS:
+            page += items
+            characters += sum(lengths)
+            continue
+        for item, length in zip(items, lengths, strict=True):
+            page.append(item)
+            characters += length
+            if len(page) == most_items or characters >= PAGE_CHARACTERS:
+                yield page
+                page, characters = [], 0
     if page:
         yield page

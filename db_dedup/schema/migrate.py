@@ -9,19 +9,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import StringIO
 from typing import Any
 
-from alembic.operations import Operations
-from alembic.runtime.migration import MigrationContext, RevisionStep
-from sqlalchemy import BigInteger, Column, Connection, PrimaryKeyConstraint, Table, inspect, literal, select
+from sqlalchemy import Connection, inspect, literal, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
-from sqlalchemy.schema import DropTable, SchemaItem
+from sqlalchemy.schema import DropTable
 
-from db_dedup.dialects import dialect_for, dialect_names, named_dialect
+from db_dedup.dialects import dialect_for, dialect_names
 from db_dedup.errors import ConfigError, InvalidArgumentError, SchemaMissingError, UnknownNameError
 from db_dedup.progress import NullProgress, Progress
 from db_dedup.records.names import Namespace, view_name
 from db_dedup.schema.home import CreateOurSchema, DropOurSchema, version_table
-from db_dedup.schema.revisions import BASE, head_revision, steps_down, steps_up
+from db_dedup.schema.indexes import make_missing_indexes
+from db_dedup.schema.revisions import BASE, head_revision
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.views import FIXED_VIEWS, CreateView, DropView
 
@@ -41,7 +40,7 @@ IncludeName = Callable[[str | None, str, Mapping[Any, str | None]], bool]
 
 def upgrade(connection: Connection, namespace: Namespace, progress: Progress | None = None) -> None:
     """Make or update our schema, tables and fixed views; nothing is done where they are up to date, but for
-    a view that somebody has dropped.
+    a view that somebody has dropped, and indexes that a scan has put off.
 
     Runs in the connection's transaction, which the caller commits; MySQL and MariaDB commit at once. Of two
     upgrades at a time one waits for the other.
@@ -52,6 +51,8 @@ def upgrade(connection: Connection, namespace: Namespace, progress: Progress | N
         ConfigError: tables of somebody else's have our names.
         DatabaseUnavailableError: another upgrade takes too long.
     """
+    from db_dedup.schema.alembic_runs import run_migrations, steps_up  # noqa: PLC0415 - see there
+
     progress = progress or NullProgress()
     with dialect_for(connection).schema_lock(connection, namespace):
         current = current_revision(connection, namespace)
@@ -61,8 +62,10 @@ def upgrade(connection: Connection, namespace: Namespace, progress: Progress | N
             connection.execute(CreateOurSchema(namespace.schema))
         steps = steps_up(current)
         progress.start("upgrade", len(steps))
-        _run(_online(connection, namespace, steps, progress), namespace)
+        run_migrations(connection, namespace, steps, progress)
         _restore_views(connection, namespace)
+        # A first scan that was killed may have left none.
+        make_missing_indexes(connection, our_tables(namespace))
         progress.finish()
 
 
@@ -76,26 +79,11 @@ def upgrade_sql(database: str, namespace: Namespace) -> str:
     Raises:
         UnknownNameError: no such dialect is known here.
     """
+    from db_dedup.schema.alembic_runs import steps_up, write_migrations  # noqa: PLC0415 - see there
+
     buffer = StringIO()
     dialect = _dialect_name(database)
-    steps = steps_up(None)
-    context = MigrationContext.configure(
-        dialect_name=dialect,
-        # Else the percent signs in a name come out doubled, as for a driver.
-        dialect_opts={"paramstyle": "named"},
-        opts={
-            **_options(namespace),
-            "as_sql": True,
-            "literal_binds": True,
-            "output_buffer": buffer,
-            "transactional_ddl": not named_dialect(dialect).capabilities.commits_ddl,
-            "fn": lambda *_: steps,
-        },
-    )
-    with context.begin_transaction():
-        if namespace.schema:
-            context.execute(CreateOurSchema(namespace.schema))
-        _run(context, namespace)
+    write_migrations(dialect, namespace, steps_up(None), buffer)
     return buffer.getvalue()
 
 
@@ -107,12 +95,14 @@ def downgrade(connection: Connection, namespace: Namespace, revision: str) -> No
     Raises:
         UnknownNameError: there is no such revision.
     """
+    from db_dedup.schema.alembic_runs import run_migrations, steps_down  # noqa: PLC0415 - see there
+
     with dialect_for(connection).schema_lock(connection, namespace):
         current = current_revision(connection, namespace)
         if current is None:
             return
         steps = steps_down(current, revision)
-        _run(_online(connection, namespace, steps, NullProgress()), namespace)
+        run_migrations(connection, namespace, steps, NullProgress())
         if revision == BASE:
             _drop_home(connection, namespace)
 
@@ -143,7 +133,16 @@ def uninstall(connection: Connection, namespace: Namespace, view_names: Iterable
 
 def current_revision(connection: Connection, namespace: Namespace) -> str | None:
     """Return the revision of our tables in this database; None where there are none."""
-    return MigrationContext.configure(connection, opts=_options(namespace)).get_current_revision()
+    revisions = _stored_revisions(connection, namespace)
+    return revisions[0] if revisions else None
+
+
+def _stored_revisions(connection: Connection, namespace: Namespace) -> Sequence[str]:
+    """Return what our version table holds: one revision, or nothing; Alembic itself need not be imported."""
+    version = version_table(namespace)
+    if not inspect(connection).has_table(version.name, version.schema):
+        return ()
+    return connection.scalars(select(version.c.version_num)).all()
 
 
 def is_installed(connection: Connection, namespace: Namespace) -> bool:
@@ -154,8 +153,8 @@ def is_installed(connection: Connection, namespace: Namespace) -> bool:
     there = _relations(connection, namespace)
     if str(version_table(namespace).name) not in there:
         return False
-    is_empty = not MigrationContext.configure(connection, opts=_options(namespace)).get_current_heads()
-    return is_empty or any(str(t.name) in there for t in our_tables(namespace).metadata.tables.values())
+    tables = our_tables(namespace).metadata.tables.values()
+    return not _stored_revisions(connection, namespace) or any(str(table.name) in there for table in tables)
 
 
 def is_current(connection: Connection, namespace: Namespace) -> bool:
@@ -209,44 +208,6 @@ def include_name(namespace: Namespace) -> IncludeName:
         return not (is_our_schema and (name in ours or name.startswith(own_views)))
 
     return include
-
-
-def _online(
-    connection: Connection, namespace: Namespace, steps: Sequence[RevisionStep], progress: Progress
-) -> MigrationContext:
-    return MigrationContext.configure(
-        connection,
-        opts={
-            **_options(namespace),
-            "fn": lambda *_: steps,
-            "on_version_apply": (lambda **_: progress.advance(1),),
-        },
-    )
-
-
-def _run(context: MigrationContext, namespace: Namespace) -> None:
-    context.run_migrations(op=_KeyedOperations(context), namespace=namespace)
-
-
-class _KeyedOperations(Operations):
-    """Alembic's operations, which make no table without a primary key where DDL commits at once.
-
-    A server of MySQL may be set to refuse one (`sql_require_primary_key`), also where a later migration gives
-    the table a key of its own.
-    """
-
-    def create_table(self, table_name: str, *columns: SchemaItem, **options: Any) -> Table:
-        """Make a table; without a key it gets a column `id`."""
-        has_key = any(
-            getattr(item, "primary_key", False) or isinstance(item, PrimaryKeyConstraint) for item in columns
-        )
-        if named_dialect(self.get_context().dialect.name).capabilities.commits_ddl and not has_key:
-            columns = (Column("id", BigInteger, primary_key=True), *columns)
-        return super().create_table(table_name, *columns, **options)
-
-
-def _options(namespace: Namespace) -> dict[str, Any]:
-    return {"version_table": version_table(namespace).name, "version_table_schema": namespace.schema}
 
 
 def _dialect_name(database: str) -> str:

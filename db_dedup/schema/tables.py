@@ -28,6 +28,7 @@ from db_dedup.schema.types import (
     LongText,
     NewNonce,
     Nonce,
+    Packed,
     RowId,
     Sketch,
     Timestamp,
@@ -50,6 +51,8 @@ class Tables:
     fingerprint: Table
     pair: Table
     band: Table
+    sketch_index: Table
+    sketch_segment: Table
     change: Table
     dead_change: Table
     verdict: Table
@@ -77,6 +80,8 @@ def our_tables(namespace: Namespace) -> Tables:
         _fingerprint(metadata, namespace),
         _pair(metadata, namespace),
         _band(metadata, namespace),
+        _sketch_index(metadata, namespace),
+        _sketch_segment(metadata, namespace),
         _change(metadata, namespace),
         _dead_change(metadata, namespace),
         _verdict(metadata, namespace),
@@ -128,6 +133,7 @@ def _fingerprint(metadata: MetaData, names: Namespace) -> Table:
             Column(f"block_{i}", Integer, Computed(block_expression(shift), persisted=True))
             for i, shift in enumerate(BLOCK_SHIFTS, 1)
         ),
+        Column("sketch_size", SmallInteger),
         # The key leads, so that a look-up in a view needs no table to use it.
         UniqueConstraint("row_key", "table_id", "recipe", name=names.name("fingerprint_row_key")),
         **TABLE_OPTIONS,
@@ -160,7 +166,8 @@ def _pair(metadata: MetaData, names: Namespace) -> Table:
 
 
 def _band(metadata: MetaData, names: Namespace) -> Table:
-    # The index of sketches. The table is its own index where the database can do that.
+    # The single entries of the index of sketches: of the rows that have changed since its segments were
+    # written. The table is its own index where the database can do that.
     return Table(
         names.name("band"),
         metadata,
@@ -168,6 +175,35 @@ def _band(metadata: MetaData, names: Namespace) -> Table:
         Column("fingerprint_id", RowId, primary_key=True, autoincrement=False),
         **TABLE_OPTIONS,
         sqlite_with_rowid=False,
+    )
+
+
+def _sketch_index(metadata: MetaData, names: Namespace) -> Table:
+    # Which segments count: those of this generation, whose entries are cut into so many pieces.
+    return Table(
+        names.name("sketch_index"),
+        metadata,
+        Column("table_id", Integer, primary_key=True, autoincrement=False),
+        Column("recipe", Integer, primary_key=True, autoincrement=False),
+        Column("generation", Integer, nullable=False),
+        Column("piece_count", Integer, nullable=False),
+        Column("entry_count", RowId, nullable=False),
+        **TABLE_OPTIONS,
+    )
+
+
+def _sketch_segment(metadata: MetaData, names: Namespace) -> Table:
+    return Table(
+        names.name("sketch_segment"),
+        metadata,
+        Column("table_id", Integer, nullable=False),
+        Column("recipe", Integer, nullable=False),
+        Column("generation", Integer, nullable=False),
+        Column("piece", Integer, nullable=False),
+        Column("part", Integer, nullable=False),
+        Column("packed", Packed, nullable=False),
+        PrimaryKeyConstraint("table_id", "recipe", "generation", "piece", "part"),
+        **TABLE_OPTIONS,
     )
 
 

@@ -60,6 +60,10 @@ class _Sketch(LargeBinary):
     """Eight bytes a value: 24 MinHash bands, and up to two thousand passage hashes."""
 
 
+class _Packed(LargeBinary):
+    """A part of the index of sketches, as `flow.candidates.segments` packs it: at most some 100 KB."""
+
+
 class _Timestamp(DateTime):
     """A moment in UTC, without a time zone, to the microsecond."""
 
@@ -73,6 +77,7 @@ LongText: Final = ExactText()
 RowId: Final = _RowId()
 Digest: Final = _Digest(16)
 Sketch: Final = _Sketch()
+Packed: Final = _Packed()
 Timestamp: Final = _Timestamp()
 Nonce: Final = _Nonce()
 
@@ -108,6 +113,11 @@ def _digest(_type: _Digest, compiler: TypeCompiler, **_: Any) -> str:
 @compiles(_Sketch)
 def _sketch(_type: _Sketch, compiler: TypeCompiler, **_: Any) -> str:
     return _declared(compiler).sketch
+
+
+@compiles(_Packed)
+def _packed(_type: _Packed, compiler: TypeCompiler, **_: Any) -> str:
+    return _declared(compiler).packed
 
 
 @compiles(_Timestamp)

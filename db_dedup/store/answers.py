@@ -16,8 +16,9 @@ from sqlalchemy import (
     type_coerce,
 )
 
-from db_dedup.records import DuplicatePair, GroupSummary
+from db_dedup.records import GroupSummary
 from db_dedup.records.kinds import ALL_PAIRS, PairFilter
+from db_dedup.records.pair_columns import PairColumns
 from db_dedup.schema.tables import Tables
 
 _ROWS_A_FETCH = 10_000
@@ -37,8 +38,8 @@ def read_pairs(
     table_name: str,
     limit: int | None = None,
     wanted: PairFilter = ALL_PAIRS,
-) -> Iterator[DuplicatePair]:
-    """Yield every pair of a table that is wanted, and the link of every exact duplicate."""
+) -> Iterator[PairColumns]:
+    """Yield in parts every pair of a table that is wanted, and the link of every exact duplicate."""
     pairs = view(tables, "duplicate_pairs", "table_name", *_OF_PAIR)
     query = select(*(pairs.c[name] for name in _OF_PAIR)).where(pairs.c.table_name == table_name)
     if wanted.kinds is not None:
@@ -47,15 +48,16 @@ def read_pairs(
         flag = type_coerce(pairs.c.other_place, Boolean)
         query = query.where(flag == (true() if wanted.other_place else false()))
     query = query.limit(limit).execution_options(yield_per=_ROWS_A_FETCH)
-    for row in connection.execute(query):
-        yield DuplicatePair(
-            row.key_a,
-            row.key_b,
-            int(row.distance),
-            None if row.similarity is None else float(row.similarity),
-            row.kind,
-            row.contained_key,
-            None if row.other_place is None else bool(row.other_place),
+    for part in connection.execute(query).partitions():
+        keys_a, keys_b, distances, similarities, kinds, contained_keys, other_places = zip(*part, strict=True)
+        yield PairColumns(
+            keys_a,
+            keys_b,
+            list(map(int, distances)),
+            [None if similarity is None else float(similarity) for similarity in similarities],
+            kinds,
+            contained_keys,
+            [None if flag is None else bool(flag) for flag in other_places],
         )
 
 

@@ -21,7 +21,7 @@ from db_dedup.store.reader import Reader
 
 _KEYS_A_QUERY = 5000
 _WRITTEN = ("order_value", "fingerprint", "digest")
-_WITH_SKETCH = (*_WRITTEN, "sketch")
+_WITH_SIZE = (*_WRITTEN, "sketch_size")
 
 
 class CanonicalRows(NamedTuple):
@@ -74,21 +74,23 @@ class FingerprintStore:
         rows: Sequence[RowFingerprint],
         stored: Mapping[str, StoredFingerprint],
         *,
-        with_sketches: bool = False,
+        with_sketch_sizes: bool = False,
     ) -> None:
         """Insert the rows that are new, update those that have changed, leave the others.
 
         Raises:
             RowKeyError: two rows have the same key.
         """
-        new = [row for row in rows if row.row_key not in stored]
-        self.insert_rows(connection, new, with_sketches=with_sketches)
+        new = [row for row in rows if row.row_key not in stored] if stored else rows
+        self.insert_rows(connection, new, with_sketch_sizes=with_sketch_sizes)
+        if not stored:
+            return
         pairs = ((stored[row.row_key], row) for row in rows if row.row_key in stored)
         changed = [(old.id, row) for old, row in pairs if not old.is_of(row)]
-        self.update_rows(connection, changed, with_sketches=with_sketches)
+        self.update_rows(connection, changed, with_sketch_sizes=with_sketch_sizes)
 
     def insert_rows(
-        self, connection: Connection, rows: Sequence[RowFingerprint], *, with_sketches: bool = False
+        self, connection: Connection, rows: Sequence[RowFingerprint], *, with_sketch_sizes: bool = False
     ) -> None:
         """Write new rows.
 
@@ -96,13 +98,13 @@ class FingerprintStore:
             RowKeyError: two rows have the same key.
         """
         own = (self.table_id, self.recipe)
-        columns = _WITH_SKETCH if with_sketches else _WRITTEN
+        columns = _WITH_SIZE if with_sketch_sizes else _WRITTEN
         try:
             self.dialect.bulk_insert(
                 connection,
                 self.tables.fingerprint,
                 ("table_id", "recipe", "row_key", *columns),
-                ((*own, row.row_key, *_written(row, with_sketches)) for row in rows),
+                ((*own, row.row_key, *_written(row, with_sketch_sizes)) for row in rows),
             )
         except IntegrityError:
             raise _two_rows(rows) from None
@@ -112,16 +114,16 @@ class FingerprintStore:
         connection: Connection,
         rows: Sequence[tuple[int, RowFingerprint]],
         *,
-        with_sketches: bool = False,
+        with_sketch_sizes: bool = False,
     ) -> None:
         """Write changed rows, each under the id it is stored by."""
-        columns = _WITH_SKETCH if with_sketches else _WRITTEN
-        changed = ((row_id, *_written(row, with_sketches)) for row_id, row in rows)
+        columns = _WITH_SIZE if with_sketch_sizes else _WRITTEN
+        changed = ((row_id, *_written(row, with_sketch_sizes)) for row_id, row in rows)
         self.dialect.bulk_update(connection, self.tables.fingerprint, "id", columns, changed)
 
     def _select(self) -> Select[Any]:
         c = self.tables.fingerprint.c
-        return select(c.row_key, c.id, c.order_value, c.fingerprint, c.digest, c.sketch).where(self.mine)
+        return select(c.row_key, c.id, c.order_value, c.fingerprint, c.digest).where(self.mine)
 
     def read_ids(self, reader: Reader) -> dict[str, int]:
         """Return row key -> id of everything stored."""
@@ -167,18 +169,15 @@ class FingerprintStore:
 
 
 def _stored(row: Sequence[Any]) -> tuple[str, StoredFingerprint]:
-    row_key, row_id, order_value, fingerprint, digest, sketch = row
-    stored = StoredFingerprint(
-        row_id, order_value, fingerprint, bytes(digest), None if sketch is None else bytes(sketch)
-    )
-    return row_key, stored
+    row_key, row_id, order_value, fingerprint, digest = row
+    return row_key, StoredFingerprint(row_id, order_value, fingerprint, bytes(digest))
 
 
-def _written(row: RowFingerprint, with_sketches: bool) -> tuple[str | int | bytes | None, ...]:
-    """Return the values of `_WITH_SKETCH`, or of `_WRITTEN`."""
+def _written(row: RowFingerprint, with_sketch_sizes: bool) -> tuple[str | int | bytes | None, ...]:
+    """Return the values of `_WITH_SIZE`, or of `_WRITTEN`."""
     signed = None if row.fingerprint is None else to_signed(row.fingerprint)
     values = (row.order_value, signed, row.digest)
-    return (*values, row.sketch) if with_sketches else values
+    return (*values, row.sketch_size) if with_sketch_sizes else values
 
 
 def _two_rows(rows: Sequence[RowFingerprint]) -> RowKeyError:

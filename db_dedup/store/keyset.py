@@ -1,12 +1,17 @@
 """Reading by key, page after page: each page begins at the last row of the one before."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Row, Text, and_, literal, or_, tuple_
 from sqlalchemy.types import NullType
 
 from db_dedup.flow.rows.keys import repeated_key
+
+Fetched = tuple[Sequence[Row[Any]], list[int]]
+"""Rows as they were fetched together, and how many characters each has."""
+
+_ONE_AND_ITS_TWIN: Final = 2
 
 
 def from_row(
@@ -50,3 +55,15 @@ def rows_after(last_key: str | None, rows: Iterable[Row[Any]]) -> Iterator[Row[A
     if first is not None:
         yield first
         yield from found
+
+
+def fetched_after(last_key: str | None, fetched: Iterable[Fetched]) -> Iterator[Fetched]:
+    """Return what `rows_after` leaves of rows that come some at a time; all but the first ones stay."""
+    found = iter(fetched)
+    rows, lengths = next(found, ([], []))
+    if len(rows) < _ONE_AND_ITS_TWIN:
+        more = next(found, ([], []))
+        rows, lengths = [*rows, *more[0]], [*lengths, *more[1]]
+    left = list(rows_after(last_key, rows))
+    yield left, lengths[len(lengths) - len(left) :]
+    yield from found

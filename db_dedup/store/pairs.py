@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import starmap
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, Select, Table, bindparam, delete, func, select
 
 from db_dedup.dialects.batches import batches
-from db_dedup.records.kinds import KINDS, OTHER_PLACE, SECOND_IS_PART, UNKNOWN, PairKind
+from db_dedup.records.kinds import CONTAINED, KIND_BITS, OTHER_PLACE, SECOND_IS_PART, UNKNOWN
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.reader import Reader
 
@@ -112,30 +111,42 @@ def _select(pair: Table) -> Select[Any]:
 
 def as_arrays(rows: Sequence[Sequence[Any]]) -> StoredPairs:
     """Return selected rows of the pair table."""
-    columns = list(zip(*rows, strict=True)) or [()] * 7
+    ids_a, ids_b, distances, similarities, kinds, contained, other_places = (
+        list(zip(*rows, strict=True)) or [()] * 7
+    )
+    id_b = np.array(ids_b, np.int64)
     return StoredPairs(
-        np.array(columns[0], np.int64),
-        np.array(columns[1], np.int64),
-        np.array(columns[2], np.int16),
-        np.array(columns[3], np.float64),
-        np.array(list(starmap(_packed, zip(*(columns[i] for i in (1, 4, 5, 6)), strict=True))), np.uint8),
+        np.array(ids_a, np.int64),
+        id_b,
+        np.array(distances, np.int16),
+        np.array(similarities, np.float64),
+        _packed(id_b, kinds, contained, other_places),
     )
 
 
-def _packed(id_b: int, kind: int | None, contained_id: int | None, other_place: bool | None) -> int:
-    if kind is None:
-        return UNKNOWN
-    part = SECOND_IS_PART if contained_id == id_b else 0
-    return (kind + 1) | part | (OTHER_PLACE if other_place else 0)
+def _packed(
+    id_b: NDArray[np.int64],
+    kinds: Sequence[int | None],
+    contained: Sequence[int | None],
+    other_places: Sequence[bool | None],
+) -> NDArray[np.uint8]:
+    """Return uint8[p]: the packed kinds of stored ones."""
+    numbers = np.array([UNKNOWN if kind is None else kind + 1 for kind in kinds], np.uint8)
+    second_is_part = np.array([0 if part is None else part for part in contained], np.int64) == id_b
+    flags = SECOND_IS_PART * second_is_part + OTHER_PLACE * np.array(other_places, np.bool_)
+    return np.where(numbers == UNKNOWN, UNKNOWN, numbers | flags).astype(np.uint8)
 
 
-def _kind_columns(id_a: int, id_b: int, packed: int) -> tuple[int | None, int | None, bool | None]:
-    """Return (kind, contained_id, other_place) as they are stored."""
-    kind = PairKind.of(packed)
-    if kind.kind is None:
-        return None, None, None
-    part = None if kind.part is None else (id_a, id_b)[kind.part]
-    return KINDS.index(kind.kind), part, kind.other_place
+def _kind_columns(pairs: StoredPairs) -> tuple[list[int | None], list[int | None], list[bool | None]]:
+    """Return (kinds, ids of contained rows, flags of other places) as they are stored."""
+    kinds = (pairs.kinds & KIND_BITS).astype(object)
+    contained = np.where(pairs.kinds & SECOND_IS_PART, pairs.id_b, pairs.id_a).astype(object)
+    other_places = (pairs.kinds & OTHER_PLACE).astype(np.bool_).astype(object)
+    is_unknown = pairs.kinds == UNKNOWN
+    contained[(pairs.kinds & KIND_BITS) != CONTAINED] = None
+    kinds -= 1
+    kinds[is_unknown], other_places[is_unknown] = None, None
+    return kinds.tolist(), contained.tolist(), other_places.tolist()
 
 
 def replace_pairs(
@@ -198,11 +209,9 @@ def insert_pairs(
     connection: Connection, store: FingerprintStore, pairs: StoredPairs, found_at: Sequence[datetime]
 ) -> None:
     """Insert pairs that are not stored, each with the time when it was found."""
-    columns = (pairs.id_a, pairs.id_b, pairs.distances, pairs.similarities, pairs.kinds)
-    values = zip(*(column.tolist() for column in columns), strict=True)
-    rows = (
-        (a, b, distance, None if np.isnan(score) else score, time, *_kind_columns(a, b, kind))
-        for (a, b, distance, score, kind), time in zip(values, found_at, strict=True)
-    )
+    similarities = pairs.similarities.astype(object)
+    similarities[np.isnan(pairs.similarities)] = None
+    columns = (pairs.id_a, pairs.id_b, pairs.distances, similarities)
+    rows = zip(*(column.tolist() for column in columns), found_at, *_kind_columns(pairs), strict=True)
     names = ("id_a", "id_b", "distance", "similarity", "found_at", "kind", "contained_id", "other_place")
     store.dialect.bulk_insert(connection, store.tables.pair, names, rows)

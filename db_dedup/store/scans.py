@@ -145,8 +145,27 @@ def last_finished(connection: Connection, tables: Tables, table_id: int) -> Fini
     if row is None:
         return None
     report = json.loads(row.report)
-    frames = FrameReport(**report["frames"]) if report.get("frames") else None
-    return FinishedScan(row.started_at, int(row.row_count), float(report["seconds"]), frames)
+    return FinishedScan(row.started_at, int(row.row_count), float(report["seconds"]), _frames_of(report))
+
+
+def last_frames(connection: Connection, tables: Tables) -> dict[str, FrameReport]:
+    """Return table name -> what its latest finished scan reported of frames, in one query.
+
+    A table without a finished scan, or whose settings leave no frames out, has no entry.
+    """
+    scan, watched = tables.scan, tables.watched_table
+    latest = select(func.max(scan.c.id)).where(scan.c.state == FINISHED).group_by(scan.c.table_id)
+    query = (
+        select(watched.c.name, scan.c.report)
+        .join(scan, scan.c.table_id == watched.c.id)
+        .where(scan.c.id.in_(latest))
+    )
+    found = {name: _frames_of(json.loads(report)) for name, report in connection.execute(query)}
+    return {name: frames for name, frames in found.items() if frames is not None}
+
+
+def _frames_of(report: dict[str, Any]) -> FrameReport | None:
+    return FrameReport(**report["frames"]) if report.get("frames") else None
 
 
 def past_scans(

@@ -1,47 +1,106 @@
-"""Sketches of rows (MinHash bands and passage hashes), and the index that finds rows by their values.
+"""Sketches of rows (MinHash bands and passage hashes), and the index that finds rows by their hashes.
 
-A sketch is stored twice: as a whole beside the row's fingerprint, and as one entry (value, row) for each of
-its values in the index. The index is the table `band`. The whole sketch tells which entries to delete when
-the text has changed. Under a recipe that serves, each row has both or neither. While another recipe is
-built, sketches are written with the rows, and entries with the answer.
+The index has two levels. A scan packs the hashes of all rows, in 32 bits, into segments (`segments.py`). Of a
+row that changes later, each hash is a single entry (value, row) in the table `band`, and its sketch is stored
+beside its fingerprint, which tells the entries to delete when its text changes again. So of a row that has a
+sketch, the fingerprint table has either `sketch` (its entries are single ones) or `sketch_size` (they are in
+the segments). What the segments have of other rows is out of date: a look-up may find such rows, too, as it
+may find rows whose hashes are equal in 32 bits alone. Whoever looks up compares the sketches of both texts.
+While another recipe is built, sizes are written with the rows, and segments with the answer.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
-from typing import Final
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Table,
-    and_,
     delete,
-    exists,
     func,
-    not_,
     or_,
     select,
     update,
 )
 
 from db_dedup.dialects.batches import batches
+from db_dedup.flow.candidates.segments import Entries, hashes_of
+from db_dedup.store import segments
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.reader import Reader
+from db_dedup.store.segments import IdRange
+from db_dedup.store.single_entries import drop_all_entries, put_entries
 
 _VALUES_A_STATEMENT = 960
-_ENTRIES_A_LIST = 100_000
 _ENTRIES_A_PIECE = 200_000
 _IDS_A_QUERY = 1000
+_SKETCHES_A_PART = 10_000
 
 
-def sketched_ids(reader: Reader, store: FingerprintStore) -> NDArray[np.int64]:
-    """Return int64[n], the ids of the rows that have a sketch."""
+@dataclass(frozen=True)
+class SketchedRows:
+    """The n rows that have a sketch.
+
+    Attributes:
+        ids: int64[n], ascending.
+        sizes: int64[n], how many hashes each has.
+        is_single: bool[n], whether its entries are single ones.
+    """
+
+    ids: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    is_single: NDArray[np.bool_]
+
+    def aligned(self, ids: NDArray[np.int64]) -> "SketchedRows":
+        """Return the same of these rows; a row without a sketch has the size -1."""
+        if self.ids.size == 0:
+            return SketchedRows(ids, np.full(ids.size, -1, np.int64), np.zeros(ids.size, np.bool_))
+        places = np.minimum(np.searchsorted(self.ids, ids), self.ids.size - 1)
+        has = self.ids[places] == ids
+        return SketchedRows(ids, np.where(has, self.sizes[places], -1), has & self.is_single[places])
+
+
+def read_sketched_rows(reader: Reader, store: FingerprintStore) -> SketchedRows:
+    """Return which rows have a sketch."""
     c = store.tables.fingerprint.c
-    query = select(c.id).where(store.mine, c.sketch.is_not(None))
-    return np.fromiter((row[0] for row in reader.rows(query, c.id)), np.int64)
+    query = select(c.id, c.sketch_size, func.length(c.sketch)).where(store.mine, _has_sketch(store))
+    rows = sorted(map(tuple, reader.rows(query, c.id)))
+    return SketchedRows(
+        np.array([row[0] for row in rows], np.int64),
+        np.array([_size(*row[1:]) for row in rows], np.int64),
+        np.array([row[2] is not None for row in rows], np.bool_),
+    )
+
+
+def read_single_sketches(reader: Reader, store: FingerprintStore) -> Entries:
+    """Return the entries of all rows whose entries are single ones, in 32 bits."""
+    c = store.tables.fingerprint.c
+    query = select(c.id, c.sketch).where(store.mine, c.sketch.is_not(None))
+    parts = [segments.NO_ENTRIES]
+    for rows in batches(reader.rows(query, c.id), _SKETCHES_A_PART, lambda _: 0):
+        values = np.frombuffer(b"".join(bytes(row[1]) for row in rows), np.uint64)
+        ids = np.array([row[0] for row in rows], np.int64)
+        parts.append(Entries(hashes_of(values), np.repeat(ids, [len(row[1]) // 8 for row in rows])))
+    return segments.joined(parts)
+
+
+def count_single_entries(connection: Connection, store: FingerprintStore) -> int:
+    """Return how many single entries the rows have by their sketches."""
+    sketch = store.tables.fingerprint.c.sketch
+    query = select(func.sum(func.length(sketch))).where(store.mine, sketch.is_not(None))
+    return int(connection.execute(query).scalar_one() or 0) // 8
+
+
+def _has_sketch(store: FingerprintStore) -> ColumnElement[bool]:
+    c = store.tables.fingerprint.c
+    return or_(c.sketch_size.is_not(None), c.sketch.is_not(None))
+
+
+def _size(sketch_size: int | None, sketch_bytes: int | None) -> int:
+    return int(sketch_size or 0) if sketch_bytes is None else int(sketch_bytes) // 8
 
 
 def put_sketches(connection: Connection, store: FingerprintStore, sketches: Mapping[int, bytes]) -> None:
@@ -55,142 +114,54 @@ def put_sketches(connection: Connection, store: FingerprintStore, sketches: Mapp
     values = np.frombuffer(b"".join(sketches.values()), np.uint64)
     ids = np.repeat(np.array(list(sketches), np.int64), [len(sketch) // 8 for sketch in sketches.values()])
     put_entries(connection, store, [(values, ids)])
-    write_sketches(connection, store, list(sketches.items()))
-
-
-def put_entries(
-    connection: Connection,
-    store: FingerprintStore,
-    entries: Iterable[tuple[NDArray[np.uint64], NDArray[np.int64]]],
-) -> None:
-    """Write the entries of rows that have none yet.
-
-    Args:
-        connection: in a transaction.
-        store: whose rows.
-        entries: some of them at a time: uint64[n] values, int64[n] ids of their rows. A table's worth is
-            written fastest in ascending order: each page of the database's tree is then written once.
-    """
-    rows = chain.from_iterable(_listed(values.view(np.int64), ids) for values, ids in entries)
-    store.dialect.bulk_insert(connection, store.tables.band, ("value", "fingerprint_id"), rows)
-
-
-def _listed(values: NDArray[np.int64], ids: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Yield them as Python's numbers, a part at a time: these take five times the memory."""
-    for first in range(0, values.size, _ENTRIES_A_LIST):
-        part = slice(first, first + _ENTRIES_A_LIST)
-        yield from zip(values[part].tolist(), ids[part].tolist(), strict=True)
+    write_sketches(connection, store, sketches.items())
 
 
 def drop_sketches(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> None:
-    """Delete the sketches and entries of rows; rows without a sketch are left out."""
+    """Delete the sketches of rows and their single entries; rows without a sketch are left out."""
+    for some in batches(ids, _IDS_A_QUERY):
+        sketched = _drop_single_entries(connection, store, some)
+        write_sketches(connection, store, dict.fromkeys(sketched).items())
+
+
+def _drop_single_entries(
+    connection: Connection, store: FingerprintStore, ids: Sequence[int]
+) -> dict[int, bytes]:
+    """Delete the single entries of rows; return the sketches of those that have one, empty if in segments."""
     row, band, is_one_of = store.tables.fingerprint, store.tables.band, store.dialect.is_one_of
-    query = select(row.c.id, row.c.sketch).where(is_one_of(row.c.id, "ids"), row.c.sketch.is_not(None))
+    query = select(row.c.id, row.c.sketch).where(is_one_of(row.c.id, "ids"), _has_sketch(store))
     # No row has an entry under another row's value that is not its own as well.
     delete_entries = delete(band).where(
         is_one_of(band.c.value, "own_values"), is_one_of(band.c.fingerprint_id, "ids")
     )
-    for some in batches(ids, _IDS_A_QUERY):
-        sketched = {row_id: bytes(sketch) for row_id, sketch in connection.execute(query, {"ids": some})}
-        values = np.frombuffer(b"".join(sketched.values()), np.int64).tolist()
-        owners = list(chain.from_iterable(repeat(i, len(sketch) // 8) for i, sketch in sketched.items()))
-        for first in range(0, len(values), _VALUES_A_STATEMENT):
-            part = slice(first, first + _VALUES_A_STATEMENT)
-            connection.execute(delete_entries, {"own_values": values[part], "ids": sorted(set(owners[part]))})
-        write_sketches(connection, store, [(row_id, None) for row_id in sketched])
+    sketched = {row_id: bytes(sketch or b"") for row_id, sketch in connection.execute(query, {"ids": ids})}
+    values = np.frombuffer(b"".join(sketched.values()), np.int64).tolist()
+    owners = list(chain.from_iterable(repeat(i, len(sketch) // 8) for i, sketch in sketched.items()))
+    for first in range(0, len(values), _VALUES_A_STATEMENT):
+        part = slice(first, first + _VALUES_A_STATEMENT)
+        connection.execute(delete_entries, {"own_values": values[part], "ids": sorted(set(owners[part]))})
+    return sketched
 
 
 def drop_all_sketches(connection: Connection, store: FingerprintStore) -> None:
-    """Delete all sketches of a store's rows, and all entries of these rows, whether or not a sketch has
-    them."""
-    row, band = store.tables.fingerprint, store.tables.band
-    own = select(row.c.id).where(store.mine)
-    connection.execute(delete(band).where(band.c.fingerprint_id.in_(own)))
-    connection.execute(update(row).where(store.mine, row.c.sketch.is_not(None)).values(sketch=None))
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A place in the index, which is sorted by value, then by row."""
-
-    value: int
-    row_id: int
-
-    @property
-    def share(self) -> float:
-        """How much of the index is before it, from 0 to 1: values are hashes, which are evenly spread."""
-        return (self.value + 2**63) / 2**64
-
-
-FIRST_ENTRY: Final = Entry(-(2**63), 0)
-
-
-def entry_after(connection: Connection, store: FingerprintStore, begin: Entry, count: int) -> Entry | None:
-    """Return the place `count` entries after this one, of any table and recipe; None past the last entry."""
-    band = store.tables.band
-    query = (
-        select(band.c.value, band.c.fingerprint_id)
-        .where(_is_from(band, begin))
-        .order_by(band.c.value, band.c.fingerprint_id)
-        .offset(count)
-        .limit(1)
-    )
-    row = connection.execute(query).first()
-    return None if row is None else Entry(int(row[0]), int(row[1]))
-
-
-def drop_entries_between(
-    connection: Connection, store: FingerprintStore, begin: Entry, end: Entry | None, ids: tuple[int, int]
-) -> None:
-    """Delete the entries of the store's rows from a part of the index.
-
-    Args:
-        connection: in a transaction.
-        store: whose rows.
-        begin: where the part begins.
-        end: the first place after it; None for the end of the table.
-        ids: the least and the greatest id of the rows, so that most other rows need not be looked up.
-    """
-    row, band = store.tables.fingerprint, store.tables.band
-    # For each entry by the row's id: the rows' own index would be read as a whole for each part.
-    of_store = exists().where(row.c.id == band.c.fingerprint_id, store.mine)
-    statement = delete(band).where(_is_from(band, begin), band.c.fingerprint_id.between(*ids), of_store)
-    if end is not None:
-        is_before = and_(band.c.value <= end.value, not_(_is_from(band, end)))
-        statement = statement.where(is_before)
-    connection.execute(statement)
-
-
-def _is_from(band: Table, begin: Entry) -> ColumnElement[bool]:
-    """Return whether an entry is at a place or after it; the planner uses the condition on the value
-    alone."""
-    value, row_id = band.c.value, band.c.fingerprint_id
-    return and_(value >= begin.value, or_(value > begin.value, row_id >= begin.row_id))
-
-
-def count_sketched(connection: Connection, store: FingerprintStore) -> int:
-    """Return how many values the rows' sketches have."""
-    sketch = store.tables.fingerprint.c.sketch
-    query = select(func.sum(func.length(sketch))).where(store.mine)
-    return int(connection.execute(query).scalar_one() or 0) // 8
-
-
-def count_entries(connection: Connection, store: FingerprintStore) -> int:
-    """Return how many entries the index has of the rows."""
-    row, band = store.tables.fingerprint, store.tables.band
-    query = select(func.count()).select_from(row).join(band, band.c.fingerprint_id == row.c.id)
-    return int(connection.execute(query.where(store.mine)).scalar_one())
+    """Delete all sketches of a store's rows, and all single entries of these rows, whether or not a sketch
+    has them; let no segments count."""
+    row = store.tables.fingerprint
+    drop_all_entries(connection, store)
+    without = update(row).where(store.mine, _has_sketch(store)).values(sketch=None, sketch_size=None)
+    connection.execute(without)
+    segments.drop_index(connection, store)
 
 
 @dataclass(frozen=True)
 class Sharing:
-    """Entries of some values, and the r rows that have them.
+    """Entries of some hashes, and the r rows that have them.
 
     Attributes:
         ids: int64[r], ascending.
         fingerprints: uint64[r].
-        counts: int64[r], how many values each row's sketch has.
-        values: uint64[e], of the entries.
+        counts: int64[r], how many hashes each row's sketch has.
+        values: uint64[e], hashes of 32 bits. One entry may be there twice, and some that a row had before.
         rows: int64[e], positions of their rows among the r, ascending.
     """
 
@@ -226,15 +197,15 @@ def find_sharing(
     Args:
         connection: to read through.
         store: whose rows.
-        values: uint64[n].
+        values: uint64[n], of sketches.
 
     Yields:
         Entries of rows whose ids are above those before.
     """
-    wanted = np.unique(values).view(np.int64).tolist()
+    wanted = _Wanted.of(values)
     found = _entries(connection, store, wanted, None)
     if found is not None:
-        yield _with_rows(connection, store, *found)
+        yield _with_rows(connection, store, found)
         return
     row = store.tables.fingerprint
     highest = int(connection.execute(select(func.max(row.c.id))).scalar_one() or 0)
@@ -244,16 +215,28 @@ def find_sharing(
         if found is None:
             width //= 2
             continue
-        yield _with_rows(connection, store, *found)
+        yield _with_rows(connection, store, found)
         first += width
-        if found[0].size < _ENTRIES_A_PIECE // 4:
+        if found.ids.size < _ENTRIES_A_PIECE // 4:
             width *= 2
 
 
+class _Wanted(NamedTuple):
+    """Values of sketches as single entries have them, and as segments do: uint32[n], ascending."""
+
+    values: list[int]
+    hashes: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, values: NDArray[np.uint64]) -> "_Wanted":
+        distinct = np.unique(values)
+        return cls(distinct.view(np.int64).tolist(), np.unique(hashes_of(distinct)))
+
+
 def _entries(
-    connection: Connection, store: FingerprintStore, wanted: Sequence[int], ids: tuple[int, int] | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return (int64[e] values, int64[e] ids of their rows) of the entries of these values.
+    connection: Connection, store: FingerprintStore, wanted: _Wanted, ids: IdRange | None
+) -> Entries | None:
+    """Return the entries of these values.
 
     Args:
         connection: to read through.
@@ -264,53 +247,82 @@ def _entries(
     Returns:
         None where there are too many.
     """
+    most = None if ids is not None and ids[0] == ids[1] else _ENTRIES_A_PIECE + 1
+    # First the single ones: when these are folded, they are in segments before they are deleted here.
+    single = _single_entries(connection, store, wanted.values, ids, most)
+    if single is None:
+        return None
+    left = None if most is None else most - single.ids.size
+    packed = segments.find_in_segments(connection, store, wanted.hashes, ids or segments.ALL_IDS, left)
+    if left is not None and packed.ids.size >= left:
+        return None
+    return segments.joined([single, packed])
+
+
+def _single_entries(
+    connection: Connection,
+    store: FingerprintStore,
+    wanted: Sequence[int],
+    ids: IdRange | None,
+    most: int | None,
+) -> Entries | None:
+    """Return the single entries of these values; None if they are `most` or more."""
     band, is_one_of = store.tables.band, store.dialect.is_one_of
     query = select(band.c.value, band.c.fingerprint_id).where(is_one_of(band.c.value, "wanted"))
     if ids is not None:
         query = query.where(band.c.fingerprint_id.between(*ids))
-    is_bounded = ids is None or ids[0] < ids[1]
-    if is_bounded:
-        query = query.limit(_ENTRIES_A_PIECE + 1)
+    if most is not None:
+        query = query.limit(most)
     parts, count = [np.empty((0, 2), np.int64)], 0
     for some in batches(wanted, _VALUES_A_STATEMENT):
         rows = connection.execute(query, {"wanted": some}).all()
         count += len(rows)
-        if is_bounded and count > _ENTRIES_A_PIECE:
+        if most is not None and count >= most:
             return None
         parts.append(np.fromiter(chain.from_iterable(rows), np.int64, 2 * len(rows)).reshape(-1, 2))
     entries = np.concatenate(parts)
-    return entries[:, 0], entries[:, 1]
+    return Entries(hashes_of(np.ascontiguousarray(entries[:, 0]).view(np.uint64)), entries[:, 1])
 
 
-def _with_rows(
-    connection: Connection, store: FingerprintStore, values: NDArray[np.int64], owners: NDArray[np.int64]
-) -> Sharing:
+def _with_rows(connection: Connection, store: FingerprintStore, entries: Entries) -> Sharing:
     """Return the entries with what is stored of their rows."""
     # A query of its own: a planner that does not know how few entries a value has would rather join whole
-    # tables. Meanwhile a row may have lost its sketch, and its entries with it.
+    # tables. Meanwhile a row may have lost its sketch.
     row, is_one_of = store.tables.fingerprint, store.dialect.is_one_of
-    query = select(row.c.id, row.c.fingerprint, func.length(row.c.sketch)).where(
-        is_one_of(row.c.id, "ids"), store.mine, row.c.sketch.is_not(None)
+    query = select(row.c.id, row.c.fingerprint, row.c.sketch_size, func.length(row.c.sketch)).where(
+        is_one_of(row.c.id, "ids"), store.mine, _has_sketch(store)
     )
     found: list[tuple[int, int, int]] = []
-    for some in batches(np.unique(owners).tolist(), _IDS_A_QUERY):
-        found += map(tuple, connection.execute(query, {"ids": some}).all())
+    for some in batches(np.unique(entries.ids).tolist(), _IDS_A_QUERY):
+        rows = connection.execute(query, {"ids": some}).all()
+        found += [(row_id, fingerprint, _size(*sizes)) for row_id, fingerprint, *sizes in rows]
     found.sort()
     ids = np.array([row_id for row_id, _, _ in found], np.int64)
-    is_mine = np.isin(owners, ids)
-    rows = np.searchsorted(ids, owners[is_mine])
-    order = np.argsort(rows, kind="stable")
+    is_mine = np.isin(entries.ids, ids)
+    rows_of = np.searchsorted(ids, entries.ids[is_mine])
+    order = np.argsort(rows_of, kind="stable")
     return Sharing(
         ids,
         np.array([fingerprint for _, fingerprint, _ in found], np.uint64),
-        np.array([size // 8 for _, _, size in found], np.int64),
-        values[is_mine][order].view(np.uint64),
-        rows[order],
+        np.array([size for _, _, size in found], np.int64),
+        entries.hashes[is_mine][order].astype(np.uint64),
+        rows_of[order],
     )
 
 
 def write_sketches(
-    connection: Connection, store: FingerprintStore, sketches: Sequence[tuple[int, bytes | None]]
+    connection: Connection, store: FingerprintStore, sketches: Iterable[tuple[int, bytes | None]]
 ) -> None:
-    """Write (id, sketch) of some rows; None deletes a sketch."""
-    store.dialect.bulk_update(connection, store.tables.fingerprint, "id", ("sketch",), sketches)
+    """Write (id, sketch) of rows whose entries are single ones; None deletes a sketch."""
+    rows = ((row_id, sketch, None) for row_id, sketch in sketches)
+    columns = ("sketch", "sketch_size")
+    store.dialect.bulk_update(connection, store.tables.fingerprint, "id", columns, rows)
+
+
+def write_sizes(
+    connection: Connection, store: FingerprintStore, sizes: Iterable[tuple[int, int | None]]
+) -> None:
+    """Write (id, number of hashes) of rows whose entries are in the segments; None deletes a sketch."""
+    rows = ((row_id, None, size) for row_id, size in sizes)
+    columns = ("sketch", "sketch_size")
+    store.dialect.bulk_update(connection, store.tables.fingerprint, "id", columns, rows)

@@ -35,14 +35,16 @@ from db_dedup.flow.rows.keys import refuse_repeated
 from db_dedup.flow.rows.source_rows import RawRow, RowTexts, WithinColumn
 from db_dedup.flow.rows.within import check_dates
 from db_dedup.records import Family, RowKey, SourceColumn, SourceRow, SourceTable
-from db_dedup.records.pages import cut_pages
+from db_dedup.records.pages import cut_fetched
 from db_dedup.records.read_size import ReadSize
 from db_dedup.store.inspection import check_columns, check_names, resolve_key
-from db_dedup.store.keyset import from_row, rows_after
+from db_dedup.store.keyset import Fetched, fetched_after, from_row, rows_after
 
 PAGE_ROWS: Final = 10_000
 _KEYS_A_QUERY: Final = 1_000
 _SAMPLE_ROWS: Final = 1_000
+
+_TEXTS: Final = (str, bytes)
 
 _Item = TypeVar("_Item")
 
@@ -149,7 +151,7 @@ class Source:
         self, connection: Connection, page_size: int = PAGE_ROWS
     ) -> Generator[list[SourceRow], None, None]:
         """Yield every row once, in one streaming pass, in the order in which the database gives them."""
-        for rows in cut_pages(self._streamed(connection, self._page_query()), _raw_length, page_size):
+        for rows in cut_fetched(self._streamed(connection, self._page_query()), page_size):
             yield self._page(rows)
 
     def read_keyset_pages(
@@ -159,7 +161,7 @@ class Source:
 
         def read(connection: Connection, page: Select[Any], last_key: str | None) -> Sequence[Row[Any]]:
             with closing(self._streamed(connection, page)) as found:
-                return next(cut_pages(rows_after(last_key, found), _raw_length, page_size), [])
+                return next(cut_fetched(fetched_after(last_key, found), page_size), [])
 
         for rows in self._keyset_pages(open_connection, self._page_query(), page_size, read):
             yield self._page(rows)
@@ -236,7 +238,7 @@ class Source:
             matches = self._dialect.key_matches(self.key_columns, self._table, wanted.c.row_key)
             query = self._query().select_from(wanted.join(self._table, matches))
             with self._settled(connection):
-                raw = self._noted(connection.execute(query).all())
+                raw, _ = self._noted(connection.execute(query).all())
             # A key that somebody has typed may lead to a row and not be its key, as 007 to the row 7.
             rows = [row for row in self._source_rows(raw) if row.row_key in asked]
             refuse_repeated([row.row_key for row in rows])
@@ -310,9 +312,10 @@ class Source:
         return self._query().add_columns(is_found.label("dedup_is_found"))
 
     def _page(self, rows: Sequence[Row[Any]]) -> list[SourceRow]:
-        for row in rows:
-            if row[0] is not None and not row.dedup_is_found:
-                raise self._not_found_by_key(row[0])
+        if self._doubtful:
+            for row in rows:
+                if row[0] is not None and not row.dedup_is_found:
+                    raise self._not_found_by_key(row[0])
         return self._source_rows(rows)
 
     def _not_found_by_key(self, row_key: str) -> RowKeyError:
@@ -324,16 +327,17 @@ class Source:
             columns=columns,
         )
 
-    def _streamed(self, connection: Connection, query: Select[Any]) -> Generator[Row[Any], None, None]:
-        """Yield the rows of a query; no more than a page of them is fetched at once."""
+    def _streamed(self, connection: Connection, query: Select[Any]) -> Generator[Fetched, None, None]:
+        """Yield the rows of a query as they are fetched, no more than a page of them at once."""
         streamed = {"stream_results": True}
         with self._settled(connection), connection.execute(query, execution_options=streamed) as result:
             while rows := result.fetchmany(self._read_size.rows):
-                yield from self._noted(rows)
+                yield self._noted(rows)
 
-    def _noted(self, rows: Sequence[Row[Any]]) -> Sequence[Row[Any]]:
-        self._read_size.note(len(rows), sum(map(_raw_length, rows)))
-        return rows
+    def _noted(self, rows: Sequence[Row[Any]]) -> Fetched:
+        lengths = list(map(_raw_length, rows))
+        self._read_size.note(len(rows), sum(lengths))
+        return rows, lengths
 
     def _query(self) -> Select[Any]:
         values = [self._dialect.readable(c, self._table.c[c.name]) for c in self._value_columns]
@@ -348,25 +352,19 @@ class Source:
         # Labels of our own: two of the user's names may differ in nothing that a result keeps apart.
         return select(*(c.label(f"dedup_{i}") for i, c in enumerate(chosen))).where(self._condition)
 
-    def _source_rows(self, rows: Iterable[Sequence[Any]]) -> list[SourceRow]:
-        found = []
-        for raw in map(self._raw_row, rows):
-            if raw.row_key is None:
-                self.rows_without_key += 1
-            else:
-                found.append(self._texts.row(raw))
-        return found
-
-    def _raw_row(self, row: Sequence[Any]) -> RawRow:
-        """Name the parts of a row of `_query`; what a page has behind them is left out."""
-        first_within = 2 + len(self._value_columns)
-        end = first_within + len(self._within)
-        return RawRow(row[0], row[1], row[2:first_within], row[first_within:end])
+    def _source_rows(self, rows: Sequence[Sequence[Any]]) -> list[SourceRow]:
+        found = [row for row in rows if row[0] is not None]
+        self.rows_without_key += len(rows) - len(found)
+        return self._texts.rows(found)
 
 
 def _raw_length(row: Row[Any]) -> int:
     """Count the characters of a row as it came; values that are no texts are short and are left out."""
-    return sum(len(value) for value in row if isinstance(value, str | bytes))
+    length = 0
+    for value in row:
+        if isinstance(value, _TEXTS):
+            length += len(value)
+    return length
 
 
 def _condition(where: str | None) -> ColumnElement[bool]:

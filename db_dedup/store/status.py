@@ -101,8 +101,24 @@ def _count_where(condition: ColumnElement[bool]) -> ColumnElement[int]:
 
 def _count_pairs(connection: Connection, store: FingerprintStore) -> int:
     pair, row = store.tables.pair, store.tables.fingerprint
-    query = select(func.count()).select_from(pair).join(row, row.c.id == pair.c.id_a).where(store.mine)
+    query = select(func.count()).select_from(pair)
+    if not _is_alone(connection, store):
+        query = query.join(row, row.c.id == pair.c.id_a).where(store.mine)
     return int(connection.execute(query).scalar_one())
+
+
+def _is_alone(connection: Connection, store: FingerprintStore) -> bool:
+    """Return whether no other table or recipe has fingerprints: then all pairs are of this one."""
+    row = store.tables.fingerprint
+    recipes = select(func.min(row.c.recipe)), select(func.max(row.c.recipe))
+    # Each is one step in an index that begins with (table_id, recipe).
+    query = select(
+        select(func.min(row.c.table_id)).scalar_subquery(),
+        select(func.max(row.c.table_id)).scalar_subquery(),
+        *(bound.where(row.c.table_id == store.table_id).scalar_subquery() for bound in recipes),
+    )
+    own = (store.table_id, store.table_id, store.recipe, store.recipe)
+    return tuple(connection.execute(query).one()) == own
 
 
 def hot_blocks(connection: Connection, store: FingerprintStore, count: int) -> tuple[HotBlock, ...]:

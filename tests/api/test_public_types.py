@@ -21,6 +21,7 @@ _FOR_CHECKERS = {
     "Text": db_dedup.Text,
     "Value": db_dedup.Value,
     "AsyncBind": db_dedup.AsyncBind,
+    "SyncBind": db_dedup.SyncBind,
     "AsyncEngine": AsyncEngine,
 }
 

@@ -34,7 +34,7 @@ def rows_of(wide: MeasuredTable) -> MeasuredRows:
         {"radius": 11, "similarity": "word_jaccard", "threshold": 0.5, "sketches": False},
         {"radius": 7, "similarity": "cosine", "threshold": 0.8, "sketches": True},
         {"preset": "balanced", "exclude_kinds": ["edited"]},
-        {"radius": 11, "similarity": "word_jaccard", "threshold": 0.3, "exclude_kinds": ["contained"]},
+        {"radius": 11, "similarity": "word_jaccard", "threshold": 0.3, "exclude_kinds": ["other_place"]},
     ],
 )
 def test_it_holds_what_a_scan_finds(settings: dict[str, object]) -> None:

@@ -7,12 +7,14 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from sqlalchemy import make_url
 
-from db_dedup.cli.shared.output import Format, print_json, print_rows
+from db_dedup.cli.shared.output import Format, print_columns, print_json, print_rows
 from db_dedup.cli.shared.terminal import replace_what_cannot_be_shown
 from db_dedup.config import Settings
 from tests.cli.conftest import fail, succeed
@@ -123,3 +125,43 @@ def test_a_windows_path_in_a_url_is_kept() -> None:
     assert Settings.from_file(Path("dedup.toml")).url == url
     succeed("upgrade")
     assert succeed("scan", "petitions", "--json").json()["rows"] == 1
+
+
+VALUES: list[list[object]] = [
+    ["一", "a\rb", 'say "it"', "50 %", "\ud800"],
+    [1, 2, 3, -4, 5],
+    [0.1, 1.0, 1e-7, 1e22, 0.30000000000000004],
+    [0.5, None, float("nan"), float("inf"), 2.0],
+    [None, True, False, "true", "x"],
+    [1, True, 1.0, None, "1"],
+    [{"a": 1, "b": [2]}, [], (), Decimal("1.50"), date(2024, 1, 2)],
+]
+
+
+def columns_in_a_file(names: list[str], parts: list[list[list[object]]], form: Format) -> str:
+    return in_a_file("utf-8", lambda: print_columns(names, parts, form))
+
+
+def rows_in_a_file(names: list[str], rows: list[tuple[object, ...]], form: Format) -> str:
+    return in_a_file("utf-8", lambda: print_rows(names, rows, form))
+
+
+@pytest.mark.parametrize("rows_a_part", [1, 2, 5])
+def test_columns_give_the_lines_of_their_rows(rows_a_part: int) -> None:
+    names = [f"{number} %s" for number in range(len(VALUES))]
+    rows = list(zip(*VALUES, strict=True))
+    parts = [[column[i : i + rows_a_part] for column in VALUES] for i in range(0, len(rows), rows_a_part)]
+    parts.insert(1, [[] for _ in names])
+    by_row = [json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, default=str) for row in rows]
+    expected = ("[\n" + ",\n".join(by_row) + "\n]\n").replace("\ud800", "\\ud800")
+    assert columns_in_a_file(names, parts, Format.JSON) == expected
+    assert rows_in_a_file(names, rows, Format.JSON) == expected
+    for form in (Format.CSV, Format.SPREADSHEET):
+        assert columns_in_a_file(names, parts, form) == rows_in_a_file(names, rows, form)
+    assert '\n"a\rb",2,1.0,,True,True,[]\n' in columns_in_a_file(names, parts, Format.CSV)
+
+
+@pytest.mark.parametrize("parts", [[], [[[]]]])
+def test_no_columns_are_an_empty_answer(parts: list[list[list[object]]]) -> None:
+    assert columns_in_a_file(["a"], parts, Format.JSON) == "[]\n"
+    assert columns_in_a_file(["a"], parts, Format.CSV) == "a\n"

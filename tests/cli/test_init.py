@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy import Text as LongText
 
-from db_dedup.app import Proposals
+from db_dedup.app.proposals import Proposals
 from db_dedup.cli.init import settings_document
 from db_dedup.config import Settings, Text
 from db_dedup.errors import ConfigError, UnknownNameError

@@ -40,16 +40,17 @@ def run_python(program: str, *arguments: str) -> tuple[int, str]:
         ("numpy", signal.SIGTERM),
         ("numba", signal.SIGINT),
         ("sqlalchemy", signal.SIGHUP),
-        ("db_dedup.cli.scan", signal.SIGINT),
+        ("db_dedup.cli.status", signal.SIGINT),
     ],
 )
 def test_while_it_loads(module: str, number: signal.Signals) -> None:
     """In the middle of any import."""
     program = """
+        module, number = sys.argv.pop(1), int(sys.argv.pop(1))
         class Watching:
             def find_spec(self, name, path, target=None):
-                if name == sys.argv[1]:
-                    send(int(sys.argv[2]))
+                if name == module:
+                    send(number)
         sys.meta_path.insert(0, Watching())
         from db_dedup.cli import main
         assert "numpy" not in sys.modules and "sqlalchemy" not in sys.modules

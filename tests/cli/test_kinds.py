@@ -200,6 +200,27 @@ def test_excluded_kinds_are_left_out_everywhere(letters_anywhere: Database) -> N
     assert succeed("verify", "petitions").exit_code == 0
 
 
+def test_pairs_that_name_other_places_are_left_out_everywhere(letters: Database) -> None:
+    write_settings(letters, 'exclude_kinds = ["other_place"]')
+    succeed("scan", "petitions")
+    wanted = {keys: values for keys, values in EXPECTED.items() if not values[2]}
+    assert len(wanted) < len(EXPECTED)
+    assert found() == wanted
+    said = succeed("explain", "petitions", "9001", "9002").stdout
+    assert "not a pair, because of exclude_kinds" in said
+    record = json.dumps({"title": "", "content": TEXT})
+    matches = succeed("check", "petitions", stdin=record).json()
+    assert "9002" not in {match["row_key"] for match in matches}
+    succeed("attach", "petitions")
+    succeed("worker", "petitions", "--drain")
+    with letters.engine.begin() as connection:
+        connection.execute(insert(table), [petition(9005, TEXT + "谢谢")])
+    succeed("worker", "petitions", "--drain")
+    assert ("9001", "9005") in found()
+    assert ("9002", "9005") not in found()
+    assert succeed("verify", "petitions").exit_code == 0
+
+
 def test_a_change_of_the_kinds_keeps_the_fingerprints(letters: Database) -> None:
     succeed("scan", "petitions")
     before = rows(letters.engine, f"SELECT recipe FROM {view(letters, 'fingerprint')}")
@@ -212,7 +233,7 @@ def test_a_change_of_the_kinds_keeps_the_fingerprints(letters: Database) -> None
 @pytest.mark.parametrize(
     ("settings", "fault"),
     [
-        ('exclude_kinds = ["copy"]', '"edited" or "contained" or "partial"'),
+        ('exclude_kinds = ["copy"]', '"edited" or "contained" or "partial" or "other_place"'),
         ('exclude_kinds = "edited"', "exclude_kinds"),
         ('preset = "strict"\nexclude_kinds = ["edited"]', "exclude_kinds needs a similarity measure"),
     ],

@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import typer.main
 from sqlalchemy import inspect
 
-from db_dedup.cli.application import app
+from db_dedup.cli.commands import load_commands
 from tests.cli.conftest import run, succeed
 from tests.servers import Database
 
-GROUP = typer.main.get_command(app)
-COMMANDS = sorted(GROUP.commands)  # type: ignore[attr-defined]
+COMMANDS = load_commands()
 
 
 def test_the_commands_are_these() -> None:
@@ -22,10 +20,10 @@ def test_the_commands_are_these() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_every_option_has_an_environment_variable_in_help(command: str) -> None:
     help_text = succeed(command, "--help", COLUMNS="200", TERMINAL_WIDTH="200").stdout
-    options = [p for p in GROUP.commands[command].params if p.param_type_name == "option"]  # type: ignore[attr-defined]
+    options = [p for p in COMMANDS[command].params if p.param_type_name == "option"]
     assert options
     for option in options:
         assert option.help
@@ -34,9 +32,9 @@ def test_every_option_has_an_environment_variable_in_help(command: str) -> None:
         assert option.opts[0] in help_text
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if c not in ("demo", "file")])
+@pytest.mark.parametrize("command", [c for c in sorted(COMMANDS) if c not in ("demo", "file")])
 def test_every_command_takes_a_file_and_a_url(command: str) -> None:
-    options = {name for p in GROUP.commands[command].params for name in p.opts}  # type: ignore[attr-defined]
+    options = {name for p in COMMANDS[command].params for name in p.opts}
     assert {"--config", "--url"} <= options
 
 

@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import insert
 
 from db_dedup.cli.demo import petitions as table
+from db_dedup.engines.embedded import expansion
 from db_dedup.flow.text.normalise import normalise_batch
 from tests.cli.conftest import rows, succeed, view, write_settings
 from tests.servers import Database
@@ -50,11 +51,17 @@ def scan(database: Database, abridge_above: int) -> list[tuple[str, ...]]:
     return sorted(tuple(line.split(",")) for line in lines[1:])
 
 
-def test_expand_gives_every_pair_of_equal_or_paired_classes(families: Database) -> None:
+def test_expand_gives_every_pair_of_equal_or_paired_classes(
+    families: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = scan(families, 1000)
     assert {(a, b) for a, b, *_ in found} == implied_pairs(families)
     assert len(found) == len({frozenset(pair[:2]) for pair in found})
     assert len(found) > len(rows(families.engine, f"SELECT key_a FROM {view(families, 'duplicate_pairs')}"))
+
+    # Parts that end within the pairs of two classes, or of one, give the same.
+    monkeypatch.setattr(expansion, "_PAIRS_A_PART", 2)
+    assert scan(families, 1000) == found
 
     # In an abridged group most pairs are not stored, and are found again all the same.
     assert scan(families, 3) == found

@@ -17,7 +17,7 @@ from db_dedup.flow.features.details import CHARACTERS, LONG_GRAMS, PLACES, Detai
 from db_dedup.flow.matching.match import NO_ROW, Matches, match_table
 from db_dedup.progress import NullProgress, Progress
 from db_dedup.records.calibration import PairSetting
-from db_dedup.records.kinds import KIND_BITS, KINDS, UNKNOWN, ExcludedKind
+from db_dedup.records.kinds import KIND_BITS, KINDS, OTHER_PLACE, UNKNOWN, ExcludedKind
 from tests.flow.reference import (
     Weights,
     edit_similarity,
@@ -26,6 +26,7 @@ from tests.flow.reference import (
     long_similarity,
     meet,
     names_other_place,
+    other_numbers,
     similarity,
 )
 
@@ -83,11 +84,14 @@ class MatchRule:
 
     def compare(self, a: Row, b: Row) -> tuple[bool, float | None]:
         """Whether a candidate pair is confirmed, and its similarity."""
-        excluded = {KINDS.index(name) + 1 for name in self.exclude_kinds}
-        is_kept = self.kind(a, b) & KIND_BITS not in excluded
+        excluded = {KINDS.index(name) + 1 for name in self.exclude_kinds if name != "other_place"}
+        packed = self.kind(a, b)
+        is_kept = packed & KIND_BITS not in excluded
+        is_kept &= not (packed & OTHER_PLACE and "other_place" in self.exclude_kinds)
         if self.measure is None:
             return is_kept, None
         if self.are_short(a, b):
+            is_kept &= not other_numbers(a.symbols, b.symbols)
             score = edit_similarity(a.symbols, b.symbols)
             if score >= self.short_threshold:
                 return is_kept, score

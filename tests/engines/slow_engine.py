@@ -35,6 +35,7 @@ class SlowScan:
         self._watched, self._families = watched, families
         self._fingerprinter = Fingerprinter(recipe)
         self.framed_count = 0
+        self.pages_at_once = 1
         self._rows: list[SourceRow] = []
         self._done: list[FingerprintedRows] = [self._fingerprinter.fingerprint([])]
         self.reread: Sequence[RowFingerprint] = ()
@@ -52,7 +53,7 @@ class SlowScan:
         page: Sequence[SourceRow],
         stored: Mapping[str, StoredFingerprint],
         *,
-        with_sketches: bool = False,
+        with_sketch_sizes: bool = False,
     ) -> list[RowFingerprint]:
         done = self._fingerprinter.fingerprint([row.values for row in page], [row.within for row in page])
         self.framed_count += int(np.count_nonzero(done.framed))

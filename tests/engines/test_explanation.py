@@ -288,15 +288,36 @@ def test_few_edits_of_short_texts(sqlite_database: Database) -> None:
     dedup.scan()
     alike, unlike = dedup.explain("901", "902"), dedup.explain("901", "903")
     assert (alike.decision, alike.agrees) == (Decision.DUPLICATE_PAIR, True)
-    assert [(test.name, test.value, test.limit) for test in alike.tests] == [("edit_similarity", 0.75, 0.75)]
+    assert [(test.name, test.value, test.limit) for test in alike.tests] == [
+        ("edit_similarity", 0.75, 0.75),
+        ("numbers", None, None),
+    ]
     assert alike.similarities["edit_similarity"] == 0.75
     assert alike.similarities["char_overlap"] == 0
     assert [generator.name for generator in alike.generators] == ["simhash", "grams of short texts"]
     assert "edit_similarity, since both texts are short: 0.750" in "\n".join(explanation_lines(alike))
     assert (unlike.decision, unlike.agrees) == (Decision.NO_PAIR, True)
-    assert [test.name for test in unlike.tests] == ["char_overlap"]
+    assert [test.name for test in unlike.tests] == ["char_overlap", "numbers"]
     check = {"title": "", "content": "小区电梯停运三天无人修好"}
     assert {match.row_key for match in dedup.check(check)} == {"901", "902"}
+
+
+def test_other_numbers_of_short_texts(sqlite_database: Database) -> None:
+    engine = sqlite_database.engine
+    fill_database(engine, generate_petitions(10))
+    for key, content in ((901, "本条例自2016年5月1日起施行"), (902, "本条例自2016年3月1日起施行")):
+        add(engine, key, content)
+    dedup = watch(engine)
+    dedup.scan()
+    explained = dedup.explain("901", "902")
+    assert (explained.decision, explained.agrees) == (Decision.NO_PAIR, True)
+    assert [(test.name, test.passed) for test in explained.tests] == [
+        ("edit_similarity", True),
+        ("numbers", False),
+    ]
+    said = "\n".join(explanation_lines(explained))
+    assert "failed  numbers: the two short texts have different numbers at the same place" in said
+    assert not dedup.check({"title": "", "content": "本条例自2016年7月1日起施行"})
 
 
 def test_within_decides_too(sqlite_database: Database) -> None:

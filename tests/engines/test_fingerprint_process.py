@@ -1,12 +1,20 @@
 """The process that fingerprints gives what the fingerprinter gives, and never outlives its owner."""
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
 from db_dedup.config import watched_table
-from db_dedup.engines.embedded.fingerprint_process import FingerprintProcess
+from db_dedup.engines.embedded import engine
+from db_dedup.engines.embedded.engine import EmbeddedEngine
+from db_dedup.engines.embedded.fingerprint_process import FingerprintProcess, FingerprintProcesses
 from db_dedup.errors import DedupError
 from db_dedup.flow.pipeline import Fingerprinter
+from db_dedup.records import Family
+from db_dedup.records.recipe import Recipe
 from db_dedup.sample import generate_petitions
 
 WATCHED = watched_table(
@@ -43,3 +51,41 @@ def test_it_ends_with_its_owner() -> None:
         process = elsewhere._process
         assert process.poll() is None
     assert process.poll() is not None
+
+
+def test_several_answer_pages_of_several_threads() -> None:
+    petitions = generate_petitions(400, seed=3).petitions
+    pages = [
+        [(p.title, p.content, p.region or "") for p in petitions[first : first + 50]]
+        for first in range(0, 400, 50)
+    ]
+    here = Fingerprinter(WATCHED.recipe)
+    with (
+        FingerprintProcesses(WATCHED.recipe, 2) as elsewhere,
+        ThreadPoolExecutor(max_workers=4) as threads,
+    ):
+        for page, found in zip(pages, threads.map(elsewhere.fingerprint, pages), strict=True):
+            assert found.digests == here.fingerprint(page).digests
+
+
+def test_all_of_several_end_with_their_owner() -> None:
+    with FingerprintProcesses(WATCHED.recipe, 2) as elsewhere:
+        processes = [elsewhere._idle.get()._process for _ in range(2)]
+        assert [process.poll() for process in processes] == [None, None]
+    assert None not in [process.poll() for process in processes]
+
+
+def test_a_table_has_a_process_for_each_core_if_it_is_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[int] = []
+
+    @contextmanager
+    def start(_: Recipe, count: int) -> Iterator[None]:
+        started.append(count)
+        yield
+
+    monkeypatch.setattr(engine, "FingerprintProcesses", start)
+    monkeypatch.setattr(engine, "_usable_cores", lambda: 4)
+    for rows in (19_999, 20_000, 59_999, 1_000_000):
+        with EmbeddedEngine().scan(WATCHED, WATCHED.recipe, [Family.NUMBER], rows):
+            pass
+    assert started == [1, 2, 4]

@@ -38,7 +38,8 @@ def test_the_whole_answer(seed: int, with_sketches: bool, radius: int, measure: 
         chance, chance.choice([5, 40, 90]), with_sketches=with_sketches, with_symbols=seed % 2 == 1
     )
     threshold, short_threshold = chance.choice([0.3, 0.5, 0.8]), chance.choice([0.5, 0.75])
-    chosen: tuple[ExcludedKind, ...] = chance.choice([(), ("partial",), ("edited", "contained")])
+    kinds: list[tuple[ExcludedKind, ...]] = [(), ("partial", "other_place"), ("edited", "contained")]
+    chosen = chance.choice(kinds)
     excluded = chosen if measure else ()
     rule = MatchRule(radius, measure, threshold, NEVER, short_threshold, True, excluded)
     found, expected = match(rows, rule), brute_force(rows, rule)
@@ -59,7 +60,7 @@ def test_rows_of_long_runs_are_looked_for_by_their_rarest_features(
     monkeypatch.setattr(matching, "_COMPARISONS_A_ROW", budget[1])
     monkeypatch.setattr(matching, "_ROWS_A_SEARCH", 7)
     rows = random_rows(Random(seed), 90, with_sketches=True, with_symbols=True)
-    excluded: tuple[ExcludedKind, ...] = ("contained",) if measure and seed % 2 else ()
+    excluded: tuple[ExcludedKind, ...] = ("contained", "other_place") if measure and seed % 2 else ()
     rule = MatchRule(0, measure, 0.5, NEVER, 0.75, True, excluded)
     found, expected = match(rows, rule), brute_force(rows, rule)
     assert pairs_of(found) == expected.pairs
@@ -251,3 +252,20 @@ def test_short_rows_that_differ_in_many_symbols_are_joined_by_the_measure() -> N
     ]
     rule = MatchRule(0, "char_overlap", 0.57, NEVER, 0.75)
     assert pairs_of(match(rows, rule)).keys() == brute_force(rows, rule).pairs.keys() == {(0, 1)}
+
+
+@pytest.mark.parametrize("measure", ["char_overlap", None])
+@pytest.mark.parametrize("with_sketches", [False, True])
+def test_all_pairs_of_a_group_are_those_of_brute_force(
+    with_sketches: bool, measure: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matching, "_ROWS_A_BLOCK", 7)
+    rule = MatchRule(3, measure, 0.4, NEVER)
+    rows = random_rows(Random(3), 90, with_sketches=with_sketches)
+    distinct = list({row.digest: row for row in rows}.values())
+    parts = [*matching.all_pairs(table_of(distinct), rule.rule)]
+    found = matching.concatenate_pairs(parts)
+    assert len(parts) > 1
+    places = list(zip(found.left.tolist(), found.right.tolist(), strict=True))
+    assert places == sorted(places), "the order of the pairs does not depend on the index"
+    assert set(places) == {(a, b) for a, b, *_ in brute_force(distinct, rule).pairs}

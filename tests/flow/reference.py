@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,8 @@ def similarity(measure: str, a: Weights, b: Weights) -> float:
     if measure == "char_overlap":
         smaller = min(len(a), len(b))
         is_contained = smaller >= 30 and len(shared) / smaller >= 0.8
-        least = 0.5 if smaller < 30 else 0.43 if smaller < 60 else 0.3
+        is_part = 6 <= smaller < 30 and max(len(a), len(b)) <= 58 and len(shared) / smaller >= 0.95
+        least = 0.41 if is_part else 0.5 if smaller < 30 else 0.43 if smaller < 60 else 0.3
         if len(shared) / len(a.keys() | b.keys()) < least and not is_contained:
             return 0.0
     if measure in ("overlap", "char_overlap"):
@@ -97,6 +99,28 @@ def edit_distance(a: Sequence[object], b: Sequence[object]) -> int:
 def edit_similarity(a: Sequence[object], b: Sequence[object]) -> float:
     edits = edit_distance(a, b)
     return 1 - edits / max(len(a), len(b)) if edits <= 4 else 0.0
+
+
+_NUMERALS = {*range(48, 58), *map(ord, "〇零一二两三四五六七八九十百千万亿")}
+
+
+def other_numbers(a: Sequence[int], b: Sequence[int]) -> bool:
+    """Whether each of two short texts has a number in place of which the other only has others."""
+
+    def by_place(symbols: Sequence[int]) -> dict[tuple[object, object], set[tuple[int, ...]]]:
+        runs = [tuple(run) for _, run in groupby(symbols, _NUMERALS.__contains__)]
+        ends = [(None,), *runs, (None,)]
+        found: dict[tuple[object, object], set[tuple[int, ...]]] = {}
+        for before, run, after in zip(ends, runs, ends[2:], strict=False):
+            if run[0] in _NUMERALS:
+                found.setdefault((before[-1], after[0]), set()).add(run)
+        return found
+
+    one, other = by_place(a), by_place(b)
+    common = one.keys() & other.keys()
+    return any(one[place] - other[place] for place in common) and any(
+        other[place] - one[place] for place in common
+    )
 
 
 def meet(a: Collection[int], b: Collection[int]) -> bool:

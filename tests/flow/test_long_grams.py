@@ -14,6 +14,7 @@ from db_dedup.flow.features.details import LONG_GRAMS
 from db_dedup.flow.features.long_grams import LEAST_GRAMS, find_long_grams
 from db_dedup.flow.pipeline import Fingerprinter
 from db_dedup.flow.text.normalise import normalise_batch
+from db_dedup.records.frames import CUT
 from tests.languages import Writer
 
 characters = st.sampled_from("abcdefghijklmnoéжيक 1。,路한 \ud800\U0001e900\x00")
@@ -74,6 +75,12 @@ def test_which_rows_carry_long_grams(row: Sequence[str], carries: bool) -> None:
 def test_spaces_do_not_count_and_columns_are_apart() -> None:
     assert grams_of([[ENGLISH]]) == grams_of([[ENGLISH.replace(" ", "")]])
     assert grams_of([[ENGLISH], [CHINESE[:9]]]) != grams_of([[ENGLISH + CHINESE[:9]], [""]])
+
+
+def test_no_long_gram_reaches_across_a_frame_that_was_cut_out() -> None:
+    one, other = ENGLISH[:150], ENGLISH[151:300]
+    assert grams_of([[f"{one}{CUT}{other}"]]) == grams_of([[one], [other]])
+    assert grams_of([[f"{one}{CUT}{other}"]]) != grams_of([[one + other]])
 
 
 def test_hashes_never_change() -> None:

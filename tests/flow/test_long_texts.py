@@ -24,6 +24,7 @@ ODD = [
     "e\u0301\u0323", "\u0301" * 40, "\u200b", "ﬁ", "½", "㐀", "𠮷", "😀", "ｘ", "ＡＢ", "１０",
 ]  # fmt: skip
 texts = st.lists(st.sampled_from(ODD), max_size=60).map("".join)
+few_texts = st.lists(st.lists(st.sampled_from(ODD), max_size=25).map("".join), max_size=3)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -50,16 +51,16 @@ def test_normalising(raw: list[str]) -> None:
 
 
 @pytest.mark.parametrize("name", [*segment.SEGMENTERS])
-@settings(max_examples=60)
-@given(raw=st.lists(texts, max_size=4))
+@settings(max_examples=25)
+@given(raw=few_texts)
 def test_cutting(name: str, raw: list[str]) -> None:
     segmenter = make_segmenter(name)
     normalised = normalise_batch(raw)
     assert [*chain(*cut_in_batches(segmenter, normalised))] == segmenter.cut_batch(normalised)
 
 
-@settings(max_examples=30)
-@given(raw=st.lists(texts, max_size=4))
+@settings(max_examples=15)
+@given(raw=few_texts)
 def test_cutting_with_words_of_a_user(raw: list[str]) -> None:
     segmenter = make_segmenter("jieba", ("水，电 5", "路灯四川 9", "a.b 3", "哈 水 9"))
     normalised = normalise_batch(raw)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from db_dedup.flow.rows.order import order_text, typed_key
+from db_dedup.flow.rows.order import order_text, receipt, receipt_ranks, typed_key
 from db_dedup.records import Family
 
 NUMBERS = (
@@ -118,3 +118,22 @@ def test_any_row_keys_have_one_order(keys: list[str], families: list[Family]) ->
     backwards = list(reversed(ordered))
     assert sorted(backwards, key=lambda key: typed_key(key, families)) == ordered
     assert len({typed_key(key, families) for key in keys}) == len(set(keys))
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([None, "", "2024-01-02", "2024-01-03"]),
+            st.integers(-3, 10**19).map(str) | st.sampled_from(["7", "07", "10", "a", "", "１"]),
+        ),
+        unique_by=lambda row: row[1],
+    ),
+    st.sampled_from([[Family.NUMBER], [Family.TEXT]]),
+)
+@example([(None, "10"), (None, "9")], [Family.NUMBER])
+def test_ranks_are_the_places_in_the_order_of_receipt(
+    rows: list[tuple[str | None, str]], families: list[Family]
+) -> None:
+    ranks = receipt_ranks([value for value, _ in rows], [key for _, key in rows], families).tolist()
+    ordered = sorted(rows, key=lambda row: (receipt(row[0], row[1], families), row[1]))
+    assert [ordered.index(row) for row in rows] == ranks

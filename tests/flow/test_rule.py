@@ -13,6 +13,7 @@ from db_dedup.flow.compare.edit_distance import edit_similarities
 from db_dedup.flow.compare.kernels import long_similarities, similarities
 from db_dedup.flow.compare.long_grams import LONG, VERY_LONG
 from db_dedup.flow.compare.measures import MEASURES, NO_SIMILARITY
+from db_dedup.flow.compare.numbers import which_have_other_numbers
 from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.compare.rule import MeasuredPairs, Rule
 from db_dedup.flow.matching._pairs import are_duplicates
@@ -35,7 +36,7 @@ SETTINGS = [
         for similarity, threshold in product((NO_SIMILARITY, "char_jaccard", "char_overlap"), (0.0, 0.4, 0.8))
     ),
 ]
-EXCLUDED: tuple[tuple[ExcludedKind, ...], ...] = (("edited",), ("contained", "partial"))
+EXCLUDED: tuple[tuple[ExcludedKind, ...], ...] = (("edited",), ("contained", "partial"), ("other_place",))
 SETTINGS += [PairSetting(11, True, *each) for each in product(MEASURES, (0.0,), (0.0,), (False,), EXCLUDED)]
 
 
@@ -69,7 +70,8 @@ def measured(
     edits = edit_similarities(details.starts, details.values, places[left], places[right])
     by_long_grams = long_similarities(details, places[left], places[right])
     kinds = {name: Rule(replace(setting, similarity=name)).kinds(rows, left, right) for name in MEASURES}
-    return MeasuredPairs(distances, np.array(shares, np.bool_), scores, edits, by_long_grams, kinds)
+    numbers = which_have_other_numbers(details.starts, details.values, places[left], places[right])
+    return MeasuredPairs(distances, np.array(shares, np.bool_), scores, edits, by_long_grams, kinds, numbers)
 
 
 @pytest.mark.parametrize("setting", SETTINGS)

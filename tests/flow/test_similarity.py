@@ -75,6 +75,15 @@ def test_by_hand() -> None:
         (29, 290, 29, False),
         (30, 300, 24, True),
         (30, 300, 23, False),
+        (6, 14, 6, True),  # 6 / 14, a half
+        (5, 11, 5, False),
+        (6, 15, 6, False),
+        (7, 17, 7, True),  # 7 / 17
+        (18, 38, 17, False),
+        (20, 40, 19, True),  # 19 / 41
+        (24, 58, 24, True),  # 24 / 58
+        (25, 59, 25, False),
+        (29, 58, 27, False),
     ],
 )
 def test_a_few_phrases_of_a_short_text_are_no_overlap(

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import make_url
-from typer.main import get_command
 
-from db_dedup.cli.application import app
+from db_dedup.cli.commands import load_command
 from db_dedup.sample import Sample
 from tests.cli.conftest import TABLE_SETTINGS, fail, run, succeed
 from tests.guest.readers import account, reader_of
@@ -93,8 +92,7 @@ def test_without_a_file_the_stored_recipe_is_used(source: str) -> None:
 
 @pytest.mark.parametrize("command", WITH_FLAG)
 def test_a_command_that_takes_a_url_takes_that_of_a_store(command: str) -> None:
-    commands = get_command(app).commands  # type: ignore[attr-defined]
-    assert "--store-url" in {option for parameter in commands[command].params for option in parameter.opts}
+    assert "--store-url" in {option for p in load_command(command).params for option in p.opts}
 
 
 def test_no_password_comes_out(

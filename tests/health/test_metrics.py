@@ -19,6 +19,7 @@ from db_dedup.errors import ConfigError, MissingExtraError
 from db_dedup.jobs.worker.change_worker import ChangeWorker
 from db_dedup.jobs.worker.metrics import WorkerMetrics
 from db_dedup.store.clock import utc_now
+from tests.forms import OTHER_FORM, in_form, texts, watch, write
 from tests.health.conftest import do
 from tests.health.process import background
 from tests.servers import Database
@@ -76,6 +77,29 @@ def test_changes_batches_and_the_queue(dedup: Deduplicator, database: Database) 
     assert after["scans_total", "petitions", ""] == 1
     assert (after["queue_length", "petitions", ""], after["queue_age_seconds", "petitions", ""]) == (0, 0)
     assert after["dead_changes", "petitions", ""] == 1
+
+
+def test_the_frames_of_the_last_scan(sqlite_database: Database) -> None:
+    own = texts(250)
+    write(sqlite_database.engine, in_form(own[:240]) + own[240:])
+    dedup = watch(sqlite_database.engine, frame_drift="wait")
+    metrics = metrics_of(dedup)
+    assert not [name for name, *_ in scraped(metrics) if name.startswith("frame")]
+    dedup.scan()
+    found = scraped(metrics)
+    assert found["framed_rows", "letters", ""] == 240
+    assert ("frame_drift_ratio", "letters", "") not in found
+
+    do(sqlite_database, "DELETE FROM letters WHERE id <= 150")
+    write(sqlite_database.engine, in_form(texts(150, seed=2), OTHER_FORM), first=1001)
+    dedup.scan()
+    found = scraped(metrics)
+    assert found["framed_rows", "letters", ""] == 90
+    assert found["frame_drift_ratio", "letters", ""] == 0.6
+    dedup.scan(rebuild=True)
+    found = scraped(metrics)
+    assert found["framed_rows", "letters", ""] == 240
+    assert found["frame_drift_ratio", "letters", ""] == 0
 
 
 def test_only_the_named_tables_are_told_of(dedup: Deduplicator) -> None:

@@ -220,3 +220,24 @@ def test_no_table_is_watched(sqlite_database: Database) -> None:
 def test_json_is_one_document(dedup: Deduplicator, kind: str) -> None:
     assert dedup.name == "petitions"
     assert succeed(*([kind] if kind == "status" else [kind, "petitions"]), "--json").json()
+
+
+def test_pairs_of_another_recipe_are_not_counted(dedup: Deduplicator) -> None:
+    pairs = status_of(dedup).pairs
+    row, pair = dedup.database.tables.fingerprint, dedup.database.tables.pair
+    with dedup.database.engine.begin() as connection:
+        table_id, recipe = connection.execute(select(row.c.table_id, row.c.recipe).limit(1)).one()
+        others = [
+            {
+                "id": 10**6 + i,
+                "table_id": table_id,
+                "recipe": recipe + 1,
+                "row_key": str(i),
+                "digest": bytes(16),
+            }
+            for i in range(2)
+        ]
+        connection.execute(insert(row), others)
+        between = {"id_a": 10**6, "id_b": 10**6 + 1, "distance": 0, "found_at": now()}
+        connection.execute(insert(pair).values(between))
+    assert status_of(dedup).pairs == pairs

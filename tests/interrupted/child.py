@@ -16,11 +16,11 @@ from typing import Any
 from db_dedup.cli import main
 from db_dedup.engines.embedded import engine, table_scan
 from db_dedup.jobs import pace
-from db_dedup.jobs.scan import answer, frozen_frames
+from db_dedup.jobs.scan import answer, frozen_frames, full_scan
 from db_dedup.jobs.scan.full_scan import FullScan
 from db_dedup.jobs.scan.pieces import Pieces
 from db_dedup.jobs.scan.reading import TableReading
-from db_dedup.store import pairs, sketches, watched_tables
+from db_dedup.store import index_building, pairs, segments, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.source import Source
 
@@ -66,11 +66,12 @@ POINTS: dict[str, Callable[[], None]] = {
     "between pages": lambda: before(TableReading, "_done", nth=3),
     "matching": lambda: before(table_scan, "match_table"),
     "writing the pairs": lambda: after(answer, "insert_pairs", nth=2),
-    "writing the entries": lambda: after(answer, "put_entries", nth=3),
+    "writing the entries": lambda: after(segments, "put_parts"),
     "between pieces": lambda: before(Pieces, "_begin", nth=8),
+    "making the indexes": lambda: after(index_building, "missing_indexes", nth=3),
     "switching": lambda: after(watched_tables, "serve_recipe"),
     "switched": lambda: before(FullScan, "_remove_former"),
-    "removing the entries": lambda: after(sketches, "drop_entries_between", nth=3),
+    "removing the entries": lambda: after(segments, "drop_segments", nth=2),
     "between removals": lambda: before(pairs, "count_pairs_by_row"),
     "removing the fingerprints": lambda: after(FingerprintStore, "delete_rows", nth=2),
 }
@@ -85,6 +86,7 @@ def run() -> None:
         setattr(pace, name, pace.Pace(seconds=0, gap_seconds=0, rows=ROWS_A_PAGE))
     if os.environ.get(WITH_A_PROCESS):
         engine._ROWS_WORTH_A_PROCESS = 1
+    full_scan._ROWS_WORTH_NEW_INDEXES = 1
     POINTS[point]()
     main()
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-import struct
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,7 +22,6 @@ from db_dedup.config import DEFAULT_PRESET, PRESETS, Settings, WatchedTable
 from db_dedup.sample import Sample, generate_petitions
 from db_dedup.store import clock, watched_tables
 from tests.cli.conftest import folder, petitions, sqlite_petitions, write_settings
-from tests.flow.reference import meet
 from tests.interrupted.child import WITH_A_PROCESS
 from tests.scan.conftest import answer
 from tests.servers import Database
@@ -57,10 +54,10 @@ def sample() -> Sample:
 class StoppedScan:
     """A scan in a process of its own that stands at a point."""
 
-    def __init__(self, point: str, with_a_process: bool = False) -> None:
+    def __init__(self, point: str, with_a_process: bool = False, table: str = "petitions") -> None:
         own = {"PYTHONPATH": str(ROOT)} | ({WITH_A_PROCESS: "1"} if with_a_process else {})
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.interrupted.child", point, "scan", "petitions"],
+            [sys.executable, "-m", "tests.interrupted.child", point, "scan", table],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -86,8 +83,8 @@ class StoppedScan:
 
 
 @contextmanager
-def stopped_at(point: str, with_a_process: bool = False) -> Iterator[StoppedScan]:
-    scan = StoppedScan(point, with_a_process)
+def stopped_at(point: str, with_a_process: bool = False, table: str = "petitions") -> Iterator[StoppedScan]:
+    scan = StoppedScan(point, with_a_process, table)
     try:
         yield scan
     finally:
@@ -150,21 +147,3 @@ def stored_keys(dedup: Deduplicator, recipe: int) -> set[str]:
     row = dedup.database.tables.fingerprint
     with dedup.database.engine.connect() as connection:
         return set(connection.execute(select(row.c.row_key).where(row.c.recipe == recipe)).scalars())
-
-
-def keys_with_candidates(dedup: Deduplicator) -> set[str]:
-    """Every row, copies aside, that another one is proposed for, by brute force on what is stored."""
-    row, watched = dedup.database.tables.fingerprint, dedup.database.tables.watched_table
-    with dedup.database.engine.connect() as connection:
-        heads = connection.execute(
-            select(row.c.row_key, row.c.fingerprint, row.c.sketch)
-            .join(watched, (watched.c.id == row.c.table_id) & (watched.c.recipe == row.c.recipe))
-            .where(row.c.copy_of.is_(None), row.c.fingerprint.is_not(None))
-        ).all()
-    sketches = {key: set(struct.unpack(f"{len(sketch) // 8}Q", sketch)) for key, _, sketch in heads}
-    near = [
-        (a[0], b[0])
-        for a, b in combinations(heads, 2)
-        if (a[1] ^ b[1]).bit_count() <= RADIUS or meet(sketches[a[0]], sketches[b[0]])
-    ]
-    return {key for pair in near for key in pair}

@@ -12,7 +12,7 @@ from sqlalchemy import event, text, update
 from db_dedup import Deduplicator
 from db_dedup.cli.demo import petitions as petitions_table
 from db_dedup.sample import Sample
-from tests.interrupted.conftest import by_settings, dump, fresh_answer, keys_with_candidates
+from tests.interrupted.conftest import by_settings, dump, fresh_answer
 from tests.scan.conftest import answer
 from tests.servers import Database
 
@@ -40,7 +40,7 @@ def places(database: Database) -> list[tuple[Any, ...]]:
         return []
     found = []
     with database.engine.connect() as connection:
-        for name in ("fingerprint", "pair", "band"):
+        for name in ("fingerprint", "pair", "band", "sketch_segment", "sketch_index"):
             query = text(f"SELECT ctid::text, xmin::text FROM dedup.{name} ORDER BY ctid")
             found += [(name, *row) for row in connection.execute(query)]
     return found
@@ -52,13 +52,12 @@ def test_nothing_is_written_where_nothing_changed(petitions: Database) -> None:
     dedup.scan()
     stored, stand = dump(dedup, "scan"), places(petitions)
     assert any(row[5] is not None and row[5] >= SIGN_BIT for row in stored["fingerprint"])
-    with writes_to(petitions, "fingerprint", "pair", "band") as statements:
+    with writes_to(petitions, "fingerprint", "pair", "band", "sketch_segment", "sketch_index") as statements:
         report = dedup.scan()
     assert statements == []
     assert dump(dedup, "scan") == stored
     assert places(petitions) == stand
-    wanted = keys_with_candidates(dedup)
-    assert 0 < report.segmented == len(wanted) < report.rows
+    assert report.segmented == 0
 
 
 def test_without_a_similarity_no_text_is_segmented_again(petitions: Database) -> None:
@@ -89,7 +88,6 @@ def test_another_order_changes_representatives_and_no_fingerprint(petitions: Dat
     dedup = by_settings(petitions)
     dedup.upgrade()
     dedup.scan()
-    wanted = keys_with_candidates(dedup)
     group = dedup.groups()[0]
     last = dedup.members(group.group_id)[-1]
     with petitions.engine.begin() as connection:
@@ -98,7 +96,7 @@ def test_another_order_changes_representatives_and_no_fingerprint(petitions: Dat
             .where(petitions_table.c.id == int(last))
             .values(created_at=datetime(1990, 1, 1))
         )
-    assert dedup.scan().segmented <= len(wanted | {last, group.group_id})
+    assert dedup.scan().segmented == 0
     assert dedup.members(last)[0] == last
     assert dedup.verify().is_right
     assert answer(dedup) == fresh_answer(dedup)

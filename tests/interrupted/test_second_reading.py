@@ -1,9 +1,13 @@
-"""Rows that change between their first reading and the second one, which fetches the texts of candidates."""
+"""Rows that change between their first reading and the second one, which fetches the texts of candidates.
+
+With sketches, the first reading computes all that the rule compares, and there is no second one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -12,11 +16,27 @@ from sqlalchemy import Connection, delete, select, update
 from db_dedup import Deduplicator
 from db_dedup.cli.demo import petitions as petitions_table
 from tests.bad_input.conftest import Watcher
-from tests.interrupted.conftest import by_settings, fresh_answer, in_the_file, keys_with_candidates
+from tests.interrupted.conftest import change_recipe, fresh_answer, in_the_file
 from tests.scan.conftest import answer
 from tests.servers import Database
 
 OTHER_TEXT = "小区门口的路灯已经坏了三个星期，晚上回家的老人什么也看不见，请尽快派人来修理。"
+
+
+RADIUS = 8
+
+
+def keys_with_candidates(dedup: Deduplicator) -> set[str]:
+    """Every row, copies aside, that another one is proposed for, by brute force on what is stored."""
+    row = dedup.database.tables.fingerprint
+    with dedup.database.engine.connect() as connection:
+        heads = connection.execute(
+            select(row.c.row_key, row.c.fingerprint).where(
+                row.c.copy_of.is_(None), row.c.fingerprint.is_not(None)
+            )
+        ).all()
+    near = [(a, b) for (a, x), (b, y) in combinations(heads, 2) if (x ^ y).bit_count() <= RADIUS]
+    return {key for pair in near for key in pair}
 
 
 def set_row(connection: Connection, key: str, **values: object) -> None:
@@ -86,7 +106,7 @@ def rescan_during(dedup: Deduplicator, act: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 def test_the_answer_is_that_of_the_second_reading(petitions: Database, change: Callable[..., None]) -> None:
-    dedup = by_settings(petitions)
+    dedup = change_recipe(petitions, f"sketches = false\nradius = {RADIUS}")
     dedup.upgrade()
     dedup.scan()
     candidates = sorted(keys_with_candidates(dedup), key=int)
@@ -111,7 +131,7 @@ def test_a_row_that_changed_before_each_reading_is_written_as_the_second_found_i
     petitions: Database,
 ) -> None:
     """First its order, so that it is to be written, but not segmented; then its text."""
-    dedup = by_settings(petitions)
+    dedup = change_recipe(petitions, f"sketches = false\nradius = {RADIUS}")
     dedup.upgrade()
     dedup.scan()
     first, second, *_ = sorted(keys_with_candidates(dedup), key=int)

@@ -10,8 +10,12 @@ from sqlalchemy import delete, select, update
 
 from db_dedup import Deduplicator, PairLabel
 from db_dedup.errors import FrameListError
+from db_dedup.flow.text.frames import measure_frames
+from db_dedup.flow.text.normalise import normalise_batch
+from db_dedup.jobs.scan.frames import DRIFT_CHARACTERS, FrameSample
 from db_dedup.jobs.scan.full_scan import FullScan
 from db_dedup.jobs.scan.reading import TableReading
+from db_dedup.records.recipe import RecipeColumn
 from db_dedup.store.answers import view
 from tests.forms import (
     FORM,
@@ -157,6 +161,17 @@ def test_drift_builds_a_new_recipe_and_keeps_when_pairs_were_found(database: Dat
     assert {pair: after[pair] for pair in before} == before
     assert after["1006", "1301"] > max(before.values())
     assert [row[1] for row in lists(dedup)] == [stored(dedup).recipe]
+
+
+@pytest.mark.parametrize(("added", "counts"), [(DRIFT_CHARACTERS - 2, False), (DRIFT_CHARACTERS - 1, True)])
+def test_a_row_that_is_read_a_little_differently_is_no_drift(added: int, *, counts: bool) -> None:
+    """What the old list leaves of the longer form is joined to the text by one more character."""
+    column = [RecipeColumn("body", "text", 1)]
+    sample = normalise_batch([text + texts(1, seed=3)[0][:added] for text in in_form(texts(250))])
+    old, new = (measure_frames(column, [rows]) for rows in (normalise_batch(in_form(texts(250))), sample))
+    assert old != new
+    share = FrameSample(250, list(map(str, range(250))), [sample]).differing_share(old, new)
+    assert share == (1 if counts else 0)
 
 
 def test_a_setting_lets_drift_wait(sqlite_database: Database) -> None:

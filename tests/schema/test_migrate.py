@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import (
     Column,
     Connection,
@@ -29,7 +30,7 @@ from db_dedup.schema.migrate import (
     is_current,
     upgrade,
 )
-from db_dedup.schema.revisions import known_revisions
+from db_dedup.schema.revisions import known_revisions, migrations_folder
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.views import FIXED_VIEWS, CreateView, DropView
 from tests.schema.conftest import namespace_in
@@ -328,3 +329,9 @@ def begin_by_hand(database: Database) -> None:
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN")
+
+
+def test_files_of_migrations_are_named_by_their_revisions() -> None:
+    """So that a start need not ask Alembic which is the newest."""
+    scripts = ScriptDirectory(migrations_folder()).walk_revisions()
+    assert known_revisions() == [script.revision for script in scripts]

@@ -11,7 +11,7 @@ from sqlalchemy import event
 
 from db_dedup.dialects import dialect_for
 from db_dedup.records import pages, read_size
-from db_dedup.records.pages import cut_pages
+from db_dedup.records.pages import cut_fetched, cut_pages
 from db_dedup.records.read_size import ReadSize, length_of
 from tests.dialects.tables import fill, run, source_of
 from tests.servers import Database
@@ -45,6 +45,14 @@ def test_no_page_is_over_its_characters_by_more_than_one_row(lengths: list[int],
         assert sum(page[:-1]) < PAGE_CHARACTERS
     for page in cut[:-1]:
         assert len(page) == most_rows or sum(page) >= PAGE_CHARACTERS
+
+
+@given(st.lists(st.lists(st.integers(0, 1_500), min_size=1, max_size=9), max_size=20), st.integers(1, 20))
+def test_rows_that_come_several_at_a_time_are_cut_at_the_same_places(
+    fetched: list[list[int]], most_rows: int
+) -> None:
+    one_by_one = cut_pages([length for some in fetched for length in some], int, most_rows)
+    assert list(cut_fetched(((some, some) for some in fetched), most_rows)) == list(one_by_one)
 
 
 def test_a_row_is_not_read_before_its_page_is_wanted() -> None:

@@ -9,11 +9,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 from sqlalchemy import Connection, Table, delete, insert, make_url, select, text, update
 
 from db_dedup import Deduplicator
 from db_dedup.cli.demo import petitions as petitions_table
+from db_dedup.flow.candidates.segments import Entries, pack, unpack
 from db_dedup.schema.tables import Tables
 from tests.cli.conftest import Result, fail, run, succeed, view
 from tests.interrupted.conftest import by_settings, dump, fresh_answer
@@ -98,7 +100,7 @@ def lose_a_row(connection: Connection, tables: Tables) -> None:
 
 def invent_a_row(connection: Connection, tables: Tables) -> None:
     row: Table = tables.fingerprint
-    computed = {f"block_{i}" for i in range(1, 5)} | {"id", "sketch"}
+    computed = {f"block_{i}" for i in range(1, 5)} | {"id", "sketch", "sketch_size"}
     query = (
         select(*(c for c in row.columns if c.name not in computed)).where(row.c.group_id.is_(None)).limit(1)
     )
@@ -114,9 +116,29 @@ def swap_fingerprints(connection: Connection, tables: Tables) -> None:
         connection.execute(update(row).where(row.c.id == row_id).values(fingerprint=value))
 
 
-def lose_bands(connection: Connection, tables: Tables) -> None:
-    value = connection.execute(select(tables.band.c.value).limit(1)).scalar_one()
-    connection.execute(delete(tables.band).where(tables.band.c.value == value))
+def lose_a_piece(connection: Connection, tables: Tables) -> None:
+    connection.execute(delete(tables.sketch_segment).where(tables.sketch_segment.c.piece == 3))
+
+
+def invent_an_entry(connection: Connection, tables: Tables) -> None:
+    row = connection.execute(select(tables.fingerprint.c.id).limit(1)).scalar_one()
+    connection.execute(insert(tables.band).values(value=77, fingerprint_id=row))
+
+
+def change_a_piece(connection: Connection, tables: Tables) -> None:
+    """Still one that can be unpacked, with as many entries."""
+    table = tables.sketch_segment
+    packed = connection.execute(select(table.c.packed).where(table.c.piece == 3)).scalar_one()
+    entries = unpack([bytes(packed)])
+    hashes = np.sort(np.concatenate([entries.hashes[:1] ^ 2, entries.hashes[1:]]))
+    (part,) = pack(Entries(hashes, entries.ids), 1)
+    connection.execute(update(table).where(table.c.piece == 3).values(packed=part.packed))
+
+
+def cut_a_piece(connection: Connection, tables: Tables) -> None:
+    table = tables.sketch_segment
+    packed = connection.execute(select(table.c.packed).where(table.c.piece == 3)).scalar_one()
+    connection.execute(update(table).where(table.c.piece == 3).values(packed=bytes(packed)[:50]))
 
 
 def edit_the_users_row(connection: Connection, tables: Tables) -> None:  # noqa: ARG001
@@ -154,7 +176,10 @@ DAMAGES = {
     "another sketch": Damage(change_row("alone", sketch=bytes(256)), ROWS),
     "a row lost": Damage(lose_a_row, ROWS),
     "a row invented": Damage(invent_a_row, ROWS),
-    "an entry of a band lost": Damage(lose_bands, "entries in the index of sketches instead of"),
+    "a piece of the index lost": Damage(lose_a_piece, "entries in the index of sketches instead of"),
+    "an entry too many": Damage(invent_an_entry, "entries in the index of sketches instead of"),
+    "a piece of the index changed": Damage(change_a_piece, "not stored as"),
+    "a piece of the index cut": Damage(cut_a_piece, "the stored index of sketches is damaged"),
     "the user's row changed": Damage(edit_the_users_row, ROWS),
 }
 

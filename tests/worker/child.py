@@ -20,6 +20,7 @@ from sqlalchemy import select
 from db_dedup.cli import (
     application,  # noqa: F401 - loaded before the test goes on, so that a signal finds the worker running
     main,
+    worker,  # noqa: F401
 )
 from db_dedup.engines.embedded.increment import pairs, rows
 from db_dedup.jobs.worker.batch_size import BatchSize

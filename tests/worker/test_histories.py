@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from sqlalchemy import NullPool, create_engine
 
 from db_dedup.flow.text import frames
+from db_dedup.jobs.scan import sketch_index
 from db_dedup.jobs.worker import batch_size
 from tests.conftest import private_server
 from tests.forms import stored_frames
@@ -53,12 +54,13 @@ if SOAK_SECONDS:  # on servers of our own alone, which can be restarted
 
 @pytest.fixture(autouse=True)
 def low_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few rows are enough to look for frames, so that the small tables here have some.
+    """Few rows are enough to look for frames and to fold the index, so that the small tables here do.
 
     In SQLite, what is matched ahead is written two changes at a time.
     """
     monkeypatch.setattr(frames, "LEAST_ROWS", 4)
     monkeypatch.setattr(frames, "_COMMON_ROWS", 3)
+    monkeypatch.setattr(sketch_index, "_LEAST_FOLDED", 1)
     for name, value in (
         ("_ONE_WRITER_FIRST_BATCH", 2),
         ("_LEAST_BY_TIME", 2),

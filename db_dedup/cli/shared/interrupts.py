@@ -54,6 +54,19 @@ def leave_at_once(number: int, _: FrameType | None) -> NoReturn:
     os._exit(_SIGNALLED + number)
 
 
+@contextmanager
+def leaving_at_once() -> Iterator[None]:
+    """End the process at a signal until the block ends, where outside it the signal raises an exception."""
+    changed = [number for number in SIGNALS if signal.getsignal(number) is interrupt]
+    for number in changed:
+        signal.signal(number, leave_at_once)
+    try:
+        yield
+    finally:
+        for number in changed:
+            signal.signal(number, interrupt)
+
+
 def interrupt(number: int, _: FrameType | None) -> NoReturn:
     """Raise KeyboardInterrupt in the main thread."""
     _State.received = signal.Signals(number)

@@ -9,9 +9,11 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from itertools import chain
+from itertools import chain, islice
+from math import isfinite
+from types import NoneType
 from typing import Annotated, Any, Final, TextIO
 
 import typer
@@ -24,6 +26,12 @@ from db_dedup.present.visible import visible
 
 _WIDE_ENOUGH: Final = 100_000
 """Characters; row keys have at most 700."""
+_ROWS_A_PART: Final = 1_000
+_JSON: Final = json.JSONEncoder(ensure_ascii=False, default=str)
+_json_string: Final = json.encoder.encode_basestring
+
+Columns = Sequence[Sequence[Any]]
+"""Some rows, column by column."""
 
 
 class Format(StrEnum):
@@ -61,18 +69,27 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], form: Form
     """Print rows as they come; only the table waits for all of them."""
     match form:
         case Format.CSV:
-            writer = csv.writer(_Lines(data_output()))
-            writer.writerow(columns)
-            writer.writerows(rows)
+            _print_csv(columns, _parts(rows))
         case Format.SPREADSHEET:
             stdout = data_output()
             stdout.write("\ufeff")
             writer = csv.writer(stdout)
             writer.writerows(map(without_formula, row) for row in chain([columns], rows))
         case Format.JSON:
-            _print_json_rows(columns, rows)
+            _print_json_rows(columns, (list(zip(*part, strict=True)) for part in _parts(rows)))
         case Format.TABLE:
             print_table(columns, rows)
+
+
+def print_columns(columns: Sequence[str], parts: Iterable[Columns], form: Format) -> None:
+    """Print rows that come many at a time, column by column, as `print_rows` prints them one by one."""
+    match form:
+        case Format.CSV:
+            _print_csv(columns, (list(zip(*part, strict=True)) for part in parts))
+        case Format.JSON:
+            _print_json_rows(columns, parts)
+        case _:
+            print_rows(columns, chain.from_iterable(zip(*part, strict=True) for part in parts), form)
 
 
 def print_json(data: object) -> None:
@@ -93,25 +110,54 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     console.print(table)
 
 
-class _Lines:
-    """Lines that end in a line feed, by a CSV writer, which quotes a lone carriage return only where its own
-    lines end in one."""
-
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
-
-    def write(self, line: str) -> None:
-        self._file.write(line.removesuffix("\r\n") + "\n")
+def _parts(rows: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
+    rows = iter(rows)
+    while part := list(islice(rows, _ROWS_A_PART)):
+        yield part
 
 
-def _print_json_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def _print_csv(columns: Sequence[str], parts: Iterable[list[Sequence[Any]]]) -> None:
+    """Lines that end in a line feed, a part at a time."""
+    stdout = data_output()
+    for part in chain([[columns]], parts):
+        stdout.write(_csv_lines(part))
+
+
+def _csv_lines(rows: list[Sequence[Any]]) -> str:
+    # The writer quotes a lone carriage return only where its own lines end in one.
+    written = io.StringIO(newline="")
+    csv.writer(written).writerows(rows)
+    text = written.getvalue()
+    if text.count("\r") == len(rows):
+        return text.replace("\r\n", "\n")
+    if len(rows) == 1:
+        return text.removesuffix("\r\n") + "\n"
+    return "".join(_csv_lines([row]) for row in rows)
+
+
+def _print_json_rows(columns: Sequence[str], parts: Iterable[Columns]) -> None:
     """A JSON array, a row a line, without holding all rows."""
     stdout, separator = data_output(), "["
-    for row in rows:
-        line = json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False, default=str)
-        stdout.write(f"{separator}\n{line}")
-        separator = ","
+    line = "{" + ", ".join(f"{_JSON.encode(name).replace('%', '%%')}: %s" for name in columns) + "}"
+    for part in parts:
+        lines = ",\n".join(map(line.__mod__, zip(*map(_json_values, part), strict=True)))
+        if lines:
+            stdout.write(f"{separator}\n{lines}")
+            separator = ","
     stdout.write("[]\n" if separator == "[" else "\n]\n")
+
+
+def _json_values(values: Sequence[Any]) -> Iterable[str]:
+    """Each value as JSON; a column of texts or of numbers needs no call of Python for each."""
+    types = set(map(type, values))
+    if types == {str}:
+        return map(_json_string, values)
+    if types == {int} or (types == {float} and all(map(isfinite, values))):
+        return map(repr, values)
+    if types <= {str, bool, NoneType}:
+        texts = {value: _JSON.encode(value) for value in set(values)}
+        return map(texts.__getitem__, values)
+    return map(_JSON.encode, values)
 
 
 def _cell(value: Any) -> str:

@@ -29,6 +29,7 @@ class MySQLDialect(Dialect):
         row_id="BIGINT",
         digest="BINARY(16)",
         sketch="BLOB",
+        packed="MEDIUMBLOB",
         timestamp="DATETIME(6)",
         nonce="BIGINT",
         new_nonce="uuid_short() & 9223372036854775807",
@@ -44,7 +45,9 @@ class MySQLDialect(Dialect):
         "MEDIUMBLOB": Family.BINARY,
         "LONGBLOB": Family.BINARY,
     }
-    write_costs: ClassVar = WriteCosts(WriteCost(519, 47.3), WriteCost(55, 8.0), WriteCost(115, 26.0))
+    write_costs: ClassVar = WriteCosts(
+        WriteCost(519, 47.3), WriteCost(5.5, 0.8), WriteCost(115, 26.0), WriteCost(55, 8.0)
+    )
 
     engine_url = staticmethod(sessions.engine_url)
     prepare_engine = staticmethod(sessions.prepare_engine)

@@ -40,6 +40,7 @@ class PostgreSQLDialect(Dialect):
         row_id="BIGINT",
         digest="BYTEA",
         sketch="BYTEA",
+        packed="BYTEA",
         timestamp="TIMESTAMP WITHOUT TIME ZONE",
         nonce="UUID",
         new_nonce="gen_random_uuid()",
@@ -50,7 +51,9 @@ class PostgreSQLDialect(Dialect):
     extra: ClassVar = "postgresql"
     families: ClassVar = {"BIT": Family.TEXT}
     unusable_key_types: ClassVar = ("MONEY", "INTERVAL")
-    write_costs: ClassVar = WriteCosts(WriteCost(550, 30.4), WriteCost(84, 2.1), WriteCost(126, 7.4))
+    write_costs: ClassVar = WriteCosts(
+        WriteCost(552, 30.4), WriteCost(4.8, 0.5), WriteCost(126, 7.4), WriteCost(84, 2.1)
+    )
 
     engine_url = staticmethod(sessions.engine_url)
     prepare_engine = staticmethod(sessions.prepare_engine)

@@ -26,6 +26,7 @@ class SQLiteDialect(Dialect):
         row_id="INTEGER",  # no other type is numbered by the database
         digest="BLOB",
         sketch="BLOB",
+        packed="BLOB",
         timestamp="DATETIME",
         nonce="BIGINT",
         new_nonce="random()",
@@ -33,7 +34,9 @@ class SQLiteDialect(Dialect):
     )
     default_driver: ClassVar = "pysqlite"
     engine_options: ClassVar = sessions.OPTIONS
-    write_costs: ClassVar = WriteCosts(WriteCost(268, 25.2), WriteCost(27, 1.7), WriteCost(83, 5.9))
+    write_costs: ClassVar = WriteCosts(
+        WriteCost(270, 25.2), WriteCost(4.4, 0.5), WriteCost(83, 5.9), WriteCost(27, 1.7)
+    )
 
     engine_url = staticmethod(sessions.engine_url)
     prepare_engine = staticmethod(sessions.prepare_engine)

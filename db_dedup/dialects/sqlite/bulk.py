@@ -1,15 +1,16 @@
 """Many rows of our tables at once in SQLite: one prepared statement on the driver's level."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, DateTime, Engine, Table, column
 
-from db_dedup.dialects.batches import Rows, batches, row_batches
+from db_dedup.dialects.batches import Rows, batches
 from db_dedup.dialects.queue import oldest_changes
 from db_dedup.dialects.sqlite.sessions import write_transaction
+from db_dedup.records.pages import take_lists
 
 _ROWS_A_CALL = 10_000
 
@@ -57,7 +58,8 @@ def take_changes(
 def _execute(
     connection: Connection, statement: str, table: Table, columns: Sequence[str], rows: Rows
 ) -> None:
-    for batch in row_batches(table, columns, _storable(table, columns, rows), _ROWS_A_CALL):
+    # No packet carries the rows, so their bytes need no limit.
+    for batch in take_lists(_storable(table, columns, rows), lambda: _ROWS_A_CALL):
         connection.exec_driver_sql(statement, batch)
 
 
@@ -66,14 +68,17 @@ def _storable(table: Table, columns: Sequence[str], rows: Rows) -> Iterator[tupl
     is_time = [isinstance(table.c[column].type, DateTime) for column in columns]
     if not any(is_time):
         return map(tuple, rows)
-    writers: list[Callable[[Any], Any]] = [_time_text if time else _as_is for time in is_time]
-    return (tuple(write(value) for write, value in zip(writers, row, strict=True)) for row in rows)
+    times = [place for place, time in enumerate(is_time) if time]
+    return (_with_time_texts(row, times) for row in rows)
+
+
+def _with_time_texts(row: Sequence[Any], places: Sequence[int]) -> tuple[Any, ...]:
+    values = list(row)
+    for place in places:
+        values[place] = _time_text(values[place])
+    return tuple(values)
 
 
 @lru_cache(maxsize=8)  # the rows of a batch share their time
 def _time_text(value: datetime | None) -> str | None:
     return None if value is None else value.isoformat(" ", "microseconds")
-
-
-def _as_is(value: Any) -> Any:
-    return value

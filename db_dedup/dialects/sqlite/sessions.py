@@ -3,8 +3,9 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -151,9 +152,9 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN")
 
 
-def _readable_text(stored: bytes) -> str:
-    # Broken bytes stay apart from each other: of two keys with such, one must not pass for the other.
-    return stored.decode("utf-8", "surrogateescape")
+# Broken bytes stay apart from each other: of two keys with such, one must not pass for the other. Every text
+# that is read goes through it; a function of ours would take twice the time.
+_readable_text: Final[Callable[[bytes], str]] = partial(str, encoding="utf-8", errors="surrogateescape")
 
 
 def _is_file(name: str) -> bool:

@@ -1,5 +1,6 @@
-"""The embedded engine: it works on one machine, in the caller's process and in a child process."""
+"""The embedded engine: it works on one machine, in the caller's process and in child processes."""
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -9,19 +10,21 @@ from sqlalchemy import Connection
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.expansion import Expansion
 from db_dedup.engines.embedded.feature_cache import CACHE_BYTES
-from db_dedup.engines.embedded.fingerprint_process import FingerprintProcess
+from db_dedup.engines.embedded.fingerprint_process import FingerprintProcesses
 from db_dedup.engines.embedded.increment import EmbeddedIncrement
 from db_dedup.engines.embedded.lookup import EmbeddedLookup
 from db_dedup.engines.embedded.table_scan import EmbeddedScan
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.matching.spool import FeatureSpool
 from db_dedup.flow.pipeline import Fingerprinter
-from db_dedup.records import DuplicatePair, Family
+from db_dedup.records import Family
+from db_dedup.records.pair_columns import PairColumns
 from db_dedup.records.recipe import Recipe
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.source import Source
 
 _ROWS_WORTH_A_PROCESS = 20_000
+"""Each process takes two seconds of a processor to start."""
 
 
 class EmbeddedEngine:
@@ -63,15 +66,23 @@ class EmbeddedEngine:
         source: Source,
         connection: Connection,
         source_connection: Connection,
-    ) -> Iterator[DuplicatePair]:
-        """Yield every pair of rows whose classes of exact duplicates are the same or paired."""
+    ) -> Iterator[PairColumns]:
+        """Yield every pair of rows whose classes of exact duplicates are the same or paired, in parts."""
         return Expansion(watched, recipe, store, source).pairs(connection, source_connection)
 
 
 def _fingerprinter(
     recipe: Recipe, row_count: int, resources: ExitStack
-) -> Fingerprinter | FingerprintProcess:
-    """Return the fingerprinter, in a process of its own if the table has enough rows to be worth it."""
-    if row_count < _ROWS_WORTH_A_PROCESS or not sys.executable:
+) -> Fingerprinter | FingerprintProcesses:
+    """Return the fingerprinter, in processes of its own if the table has enough rows to be worth it."""
+    count = min(_usable_cores(), row_count // _ROWS_WORTH_A_PROCESS)
+    if count < 1 or not sys.executable:
         return Fingerprinter(recipe)
-    return resources.enter_context(FingerprintProcess(recipe))
+    return resources.enter_context(FingerprintProcesses(recipe, count))
+
+
+def _usable_cores() -> int:
+    """Return how many cores this process may use; a service manager or a container may allow it only some."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

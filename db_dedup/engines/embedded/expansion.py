@@ -1,37 +1,34 @@
 """Every pair of rows that the stored answer implies.
 
-The pairs of exact duplicates are listed one by one, and abridged groups are searched again.
+The pairs of exact duplicates are listed one by one, and abridged groups are searched again. Memory is used
+for the rows that are in groups, and for some thousand pairs at a time.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import combinations
-from math import isnan
-from typing import NamedTuple
+from itertools import chain, combinations, islice
+from typing import Final, NamedTuple
 
 import numpy as np
 from sqlalchemy import Connection, select
 
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.candidate_texts import CandidateTexts
+from db_dedup.engines.embedded.classes import Classes, classes_of
 from db_dedup.engines.embedded.group_match import table_of
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.matching.match import all_pairs
 from db_dedup.flow.pipeline import Fingerprinter
-from db_dedup.flow.rows.order import Receipt, receipt
-from db_dedup.records import DuplicatePair
 from db_dedup.records.fingerprints import DigestPair
-from db_dedup.records.kinds import PairKind
+from db_dedup.records.kinds import EXACT_DUPLICATES
+from db_dedup.records.pair_columns import PairColumns
 from db_dedup.records.recipe import Recipe
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.labels import rejected_among
 from db_dedup.store.pairs import StoredPairs, as_arrays, select_pairs
 from db_dedup.store.source import Source
 
-_FETCH = 10_000
-
-_Row = tuple[Receipt, str]
-"""When a row was received, as a sort key, and its row key."""
+_FETCH: Final = 10_000
+_PAIRS_A_PART: Final = 10_000
 
 
 class _Member(NamedTuple):
@@ -41,16 +38,6 @@ class _Member(NamedTuple):
     row_key: str
     fingerprint: int
     digest: bytes
-
-
-class _ClassPair(NamedTuple):
-    """A pair of two classes of exact duplicates, by the ids of their canonical rows."""
-
-    id_a: int
-    id_b: int
-    distance: int
-    similarity: float | None
-    kind: PairKind
 
 
 class Expansion:
@@ -66,8 +53,8 @@ class Expansion:
 
     def pairs(
         self, connection: Connection, source_connection: Connection | None = None
-    ) -> Iterator[DuplicatePair]:
-        """Yield every pair of rows whose classes of exact duplicates are the same or paired.
+    ) -> Iterator[PairColumns]:
+        """Yield every pair of rows whose classes of exact duplicates are the same or paired, in parts.
 
         Each pair comes once, the earlier row first.
 
@@ -76,62 +63,42 @@ class Expansion:
             source_connection: to the user's rows; `connection` if it is left out.
         """
         classes, abridged = self._read_classes(connection)
-        for members in classes.values():
-            for (_, a), (_, b) in combinations(sorted(members), 2):
-                yield DuplicatePair(a, b, 0, 1.0, "copy", None, False)
-        for pair in self._class_pairs(connection, source_connection or connection, abridged):
-            for one in classes[pair.id_a]:
-                for other in classes[pair.id_b]:
-                    (_, a), (_, b) = sorted((one, other))
-                    part = pair.kind.part_of(one[1], other[1])
-                    yield DuplicatePair(
-                        a, b, pair.distance, pair.similarity, pair.kind.kind, part, pair.kind.other_place
-                    )
+        yield from _exact_duplicates(classes)
+        for pairs in self._class_pairs(connection, source_connection or connection, abridged):
+            yield from classes.expanded(pairs, _PAIRS_A_PART)
 
-    def _read_classes(self, connection: Connection) -> tuple[dict[int, list[_Row]], dict[int, list[_Member]]]:
-        """Return (id of a class of exact duplicates -> its rows, id of an abridged group -> its members)."""
+    def _read_classes(self, connection: Connection) -> tuple[Classes, dict[int, list[_Member]]]:
+        """Return (the classes of exact duplicates, id of an abridged group -> its members)."""
         row, first = self._store.tables.fingerprint, self._store.tables.fingerprint.alias("first")
+        of_row = (row.c.id, row.c.copy_of, row.c.row_key, row.c.order_value)
         query = (
-            select(
-                *(
-                    row.c.id,
-                    row.c.copy_of,
-                    row.c.row_key,
-                    row.c.order_value,
-                    row.c.fingerprint,
-                    row.c.group_id,
-                    row.c.digest,
-                ),
-                first.c.is_abridged,
-            )
+            select(*of_row, row.c.group_id, row.c.fingerprint, row.c.digest, first.c.is_abridged)
             .join(first, first.c.id == row.c.group_id)
             .where(self._store.mine)
             .execution_options(yield_per=_FETCH)
         )
-        classes: dict[int, list[_Row]] = defaultdict(list)
-        abridged: dict[int, list[_Member]] = defaultdict(list)
-        for (
-            row_id,
-            copy_of,
-            key,
-            order_value,
-            fingerprint,
-            group_id,
-            digest,
-            is_abridged,
-        ) in connection.execute(query):
-            received = receipt(order_value, key, self._families)
-            classes[row_id if copy_of is None else copy_of].append((received, key))
-            if is_abridged and copy_of is None:
-                abridged[group_id].append(_Member(row_id, key, fingerprint, bytes(digest)))
-        return classes, abridged
+        class_ids: list[int] = []
+        keys: list[str] = []
+        order_values: list[str | None] = []
+        abridged: dict[int, list[_Member]] = {}
+        for part in connection.execute(query).partitions():
+            ids, copy_of, part_keys, part_order_values, groups, *_, is_abridged = zip(*part, strict=True)
+            class_ids += [own if first is None else first for own, first in zip(ids, copy_of, strict=True)]
+            keys += part_keys
+            order_values += part_order_values
+            for place, flag in enumerate(is_abridged):
+                if flag and copy_of[place] is None:
+                    member = _Member(ids[place], part_keys[place], part[place][5], bytes(part[place][6]))
+                    abridged.setdefault(groups[place], []).append(member)
+        return classes_of(class_ids, keys, order_values, self._families), abridged
 
     def _class_pairs(
         self,
         connection: Connection,
         source_connection: Connection,
         abridged: Mapping[int, Sequence[_Member]],
-    ) -> Iterator[_ClassPair]:
+    ) -> Iterator[StoredPairs]:
+        """Yield the pairs of classes, by the ids of their canonical rows."""
         row = self._store.tables.fingerprint
         query = (
             select_pairs(self._store)
@@ -139,7 +106,7 @@ class Expansion:
             .execution_options(yield_per=_FETCH)
         )
         for part in connection.execute(query).partitions():
-            yield from _class_pairs(as_arrays(part))
+            yield as_arrays(part)
         for members in abridged.values():
             rejected = rejected_among(
                 connection, self._store.tables, self._store.table_id, [member.digest for member in members]
@@ -148,7 +115,7 @@ class Expansion:
 
     def _search_group(
         self, connection: Connection, members: Sequence[_Member], rejected: Collection[DigestPair]
-    ) -> Iterator[_ClassPair]:
+    ) -> Iterator[StoredPairs]:
         """Yield all pairs of an abridged group; a row that has changed since it was stored is in none."""
         texts = CandidateTexts(
             self._watched, self._source, Fingerprinter(self._recipe), passes_over_broken=False
@@ -157,14 +124,23 @@ class Expansion:
         rule = Rule(self._watched.setting)
         ids = np.array([member.id for member in members], np.int64)
         for found in all_pairs(table_of(members, texts, rejected), rule):
-            yield from _class_pairs(
-                StoredPairs(
-                    ids[found.left], ids[found.right], found.distances, found.similarities, found.kinds
-                )
+            yield StoredPairs(
+                ids[found.left], ids[found.right], found.distances, found.similarities, found.kinds
             )
 
 
-def _class_pairs(pairs: StoredPairs) -> Iterator[_ClassPair]:
-    columns = (pairs.id_a, pairs.id_b, pairs.distances, pairs.similarities, pairs.kinds)
-    for a, b, distance, score, kind in zip(*(column.tolist() for column in columns), strict=True):
-        yield _ClassPair(a, b, distance, None if isnan(score) else score, PairKind.of(kind))
+def _exact_duplicates(classes: Classes) -> Iterator[PairColumns]:
+    """Yield the pairs of rows of the same class."""
+    pairs = chain.from_iterable(combinations(keys, 2) for keys in classes.rows_in_order())
+    while part := list(islice(pairs, _PAIRS_A_PART)):
+        keys_a, keys_b = zip(*part, strict=True)
+        kind, count = EXACT_DUPLICATES, len(part)
+        yield PairColumns(
+            keys_a,
+            keys_b,
+            [0] * count,
+            [1.0] * count,
+            [kind.kind] * count,
+            [None] * count,
+            [kind.other_place] * count,
+        )

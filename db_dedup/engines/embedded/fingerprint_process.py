@@ -1,7 +1,7 @@
-"""Fingerprint pages in a process of its own, so that one page is segmented while the next one is read.
+"""Fingerprint pages in processes of their own: several pages at a time, while others are read and written.
 
-In a single process the two wait for each other, since most of the segmenting holds the interpreter's lock.
-The process runs this module. It reads pages from its standard input and writes the results to its standard
+In a single process they wait for each other, since most of the segmenting holds the interpreter's lock. Each
+process runs this module. It reads pages from its standard input and writes the results to its standard
 output. It ends when either of them is closed.
 """
 
@@ -11,7 +11,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from queue import SimpleQueue
 from types import TracebackType
 from typing import IO, Self
 
@@ -84,6 +85,52 @@ class FingerprintProcess:
         self._answers.close()
         with suppress(BrokenPipeError):  # part of a page was still to be sent
             self._questions.close()
+
+
+class FingerprintProcesses:
+    """Does the work of a `Fingerprinter` in several processes; threads may share it.
+
+    Attributes:
+        count: how many there are, and so how many pages are fingerprinted at a time.
+    """
+
+    def __init__(self, recipe: Recipe, count: int) -> None:
+        self.count = count
+        self._idle: SimpleQueue[FingerprintProcess] = SimpleQueue()
+        with ExitStack() as resources:
+            for _ in range(count):
+                self._idle.put(resources.enter_context(FingerprintProcess(recipe)))
+            self._resources = resources.pop_all()
+
+    def fingerprint(
+        self,
+        rows: Sequence[Sequence[str]],
+        within: Sequence[str | None] | None = None,
+        known: Sequence[bytes | None] | None = None,
+        *,
+        compares_known: bool = False,
+    ) -> FingerprintedRows:
+        """Run steps 2 to 4 in a process that is idle; wait for one if there is none.
+
+        Raises:
+            ConfigError: the fingerprinter of the process raised it.
+            DedupError: the process has ended.
+        """
+        process = self._idle.get()
+        try:
+            return process.fingerprint(rows, within, known, compares_known=compares_known)
+        finally:
+            self._idle.put(process)
+
+    def __enter__(self) -> Self:
+        """Return the same object; the processes have run since it was made."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Kill the processes, even in the middle of a page."""
+        self._resources.close()
 
 
 @contextmanager

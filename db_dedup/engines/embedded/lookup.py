@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from math import isnan
 from typing import Final
 
@@ -12,7 +11,7 @@ from sqlalchemy import Connection
 from db_dedup.config import WatchedTable
 from db_dedup.dialects.batches import batches
 from db_dedup.engines.embedded.queued import Queued
-from db_dedup.engines.embedded.sharing import find_sharing_rows
+from db_dedup.engines.embedded.sharing import are_proposed, find_sharing_rows
 from db_dedup.flow.candidates.blocks import block_values
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.pipeline import Fingerprinter, joined_rows, row_fingerprints
@@ -32,6 +31,9 @@ _RECORDS_A_ROUND: Final = 256
 
 _Candidate = tuple[int, StoredRow]
 """Position of a record, a row that it may duplicate."""
+
+_Distances = Sequence[Mapping[int, int]]
+"""For each record: id of a class -> distance of the fingerprints in bits."""
 
 _Scores = dict[tuple[int, int], tuple[float | None, PairKind]]
 """(position of a record, id of a class that it duplicates) -> (similarity, None if there is no measure; the
@@ -103,7 +105,7 @@ class EmbeddedLookup:
         there = self._store.find_rows(connection, list(records))
         new = [row_key for row_key in records if row_key not in there]
         keyless = self._source.rows_from(connection, [records[row_key] for row_key in new])
-        rows = [replace(row, row_key=row_key) for row_key, row in zip(new, keyless, strict=True)]
+        rows = [row._replace(row_key=row_key) for row_key, row in zip(new, keyless, strict=True)]
         done = self._fingerprinter.fingerprint([r.values for r in rows], [r.within for r in rows])
         self._store.insert_rows(connection, row_fingerprints(rows, done))
         if self._watched.rule.sketches:
@@ -157,7 +159,7 @@ class _Round:
             distances.update(dict.fromkeys(ids, 0))
         candidates = self._candidates(near)
         asked = [(one, row) for one, row in _one_of_each_class(candidates) if row.class_id not in equal[one]]
-        scores = self._confirm(self._without_rejected(asked))
+        scores = self._confirm(self._without_rejected(asked), near)
         copies = 1.0, EXACT_DUPLICATES
         scores |= {(one, class_id): copies for one, ids in enumerate(equal) for class_id in ids}
         found: list[list[Match]] = [[] for _ in self._rows]
@@ -187,7 +189,7 @@ class _Round:
         return [ids.get(digest, []) for digest in self._done.digests]
 
     def _find_near(self) -> list[dict[int, int]]:
-        """Return for each record its candidates by any generator: row id -> distance in bits."""
+        """Return for each record the rows that may be its candidates: row id -> distance in bits."""
         near: list[dict[int, int]] = [{} for _ in self._rows]
         records = np.flatnonzero(self._done.has_fingerprint)
         fingerprints, radius = self._done.fingerprints[records], self._watched.rule.radius
@@ -233,13 +235,14 @@ class _Round:
     def _rejected(self, digests: Collection[bytes]) -> set[DigestPair]:
         return rejected_among(self._connection, self._store.tables, self._store.table_id, digests)
 
-    def _confirm(self, candidates: Sequence[_Candidate]) -> _Scores:
+    def _confirm(self, candidates: Sequence[_Candidate], near: _Distances) -> _Scores:
         """Return the similarities of the candidates that are duplicates.
 
         Their texts are read again. A row that has changed since it was stored is left out: the worker or the
         next scan compares it.
         """
-        if self._rule.measure is None and not self._watched.within:
+        rule = self._watched.rule
+        if self._rule.measure is None and not self._watched.within and not rule.sketches:
             return {(one, row.class_id): (None, NO_KIND) for one, row in candidates}
         records_of: dict[str, list[int]] = defaultdict(list)
         for one, row in candidates:
@@ -247,11 +250,11 @@ class _Round:
         rows = {row.row_key: row for _, row in candidates}
         scores: _Scores = {}
         for some in self._source.batches(rows.values()):
-            scores |= self._confirm_read(some, records_of)
+            scores |= self._confirm_read(some, records_of, near)
         return scores
 
     def _confirm_read(
-        self, candidates: Sequence[StoredRow], records_of: Mapping[str, Sequence[int]]
+        self, candidates: Sequence[StoredRow], records_of: Mapping[str, Sequence[int]], near: _Distances
     ) -> _Scores:
         """Return the similarities of those of these candidates that are duplicates, from their texts."""
         stored = {candidate.row_key: candidate for candidate in candidates}
@@ -269,8 +272,13 @@ class _Round:
         within = [row.within for row in [*self._rows, *rows]]
         left, right = np.array(pairs, np.int32).reshape(-1, 2).T
         both = joined_rows([self._done, others]).compared(within)
-        confirmed = self._rule.confirm(both, left, right + np.int32(len(self._rows)))
-        columns = (column.tolist() for column in confirmed)
+        right = right + np.int32(len(self._rows))
+        are_duplicates, scores, kinds = self._rule.confirm(both, left, right)
+        distances = np.array(
+            [near[one][stored[rows[place].row_key].class_id] for one, place in pairs], np.int64
+        )
+        are_duplicates &= are_proposed(both.sketches, left, right, distances, self._watched.rule.radius)
+        columns = (column.tolist() for column in (are_duplicates, scores, kinds))
         return {
             (one, stored[rows[place].row_key].class_id): (
                 None if isnan(score) else score,

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.candidate_texts import ROWS_A_BATCH, CandidateTexts
 from db_dedup.engines.embedded.neighbourhood import Neighbourhood
-from db_dedup.engines.embedded.sharing import find_sharing_rows
+from db_dedup.engines.embedded.sharing import are_proposed, find_sharing_rows
 from db_dedup.flow.candidates.blocks import block_values
 from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
 from db_dedup.flow.candidates.sketches import Sketches, sharing_pairs
@@ -223,18 +223,22 @@ class PairSearch:
         missing = [i for i in ids.tolist() if i not in stored]
         stored |= {row.id: row for row in neighbours.rows_of_ids(self._connection, self._store, missing)}
         theirs = [stored[i] for i in ids.tolist()]
+        values, other_values = _fingerprints(ours), _fingerprints(theirs)
+        distances = np.bitwise_count(values[which] ^ other_values[others]).astype(np.int16)
         self._texts.trim(ours)
         self._texts.read(self._connection, [*ours, *theirs])
         self._texts.end_read(self._connection)
-        is_duplicate, scores, kinds = self._texts.confirm(
-            self._texts.places(ours)[which], self._texts.places(theirs)[others]
-        )
-        values, other_values = _fingerprints(ours), _fingerprints(theirs)
-        distances = np.bitwise_count(values[which] ^ other_values[others]).astype(np.int16)
+        left, right = self._texts.places(ours)[which], self._texts.places(theirs)[others]
+        is_duplicate, scores, kinds = self._texts.confirm(left, right)
+        if self._has_sketches:
+            found = np.flatnonzero(is_duplicate)
+            is_duplicate[found] = are_proposed(
+                self._texts.sketches(), left[found], right[found], distances[found], self._radius
+            )
         own_ids = np.array([row.id for row in ours], np.int64)
-        found = StoredPairs(own_ids[which], candidates.ids, distances, scores, kinds).only(is_duplicate)
-        rows.load(stored[i] for i in np.unique(found.id_b).tolist())
-        return found
+        pairs = StoredPairs(own_ids[which], candidates.ids, distances, scores, kinds).only(is_duplicate)
+        rows.load(stored[i] for i in np.unique(pairs.id_b).tolist())
+        return pairs
 
 
 def oriented(pairs: StoredPairs, received: Callable[[int], Receipt]) -> StoredPairs:

@@ -7,6 +7,7 @@ database gives the same representatives.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import TypeVar
 
 import numpy as np
@@ -15,8 +16,7 @@ from numpy.typing import NDArray
 from db_dedup.config import WatchedTable
 from db_dedup.engines.base import ReadRows
 from db_dedup.engines.embedded.answer import EmbeddedAnswer
-from db_dedup.engines.embedded.fingerprint_process import FingerprintProcess
-from db_dedup.flow.candidates.sketches import Sketches
+from db_dedup.engines.embedded.fingerprint_process import FingerprintProcesses
 from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.features.counting import NO_FEATURES
@@ -31,7 +31,7 @@ from db_dedup.flow.matching.rejections import rejected_rows
 from db_dedup.flow.matching.spool import FeatureSpool
 from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter, row_fingerprints
 from db_dedup.flow.rows.keys import refuse_repeated
-from db_dedup.flow.rows.order import typed_key
+from db_dedup.flow.rows.order import key_order
 from db_dedup.progress import Progress
 from db_dedup.records import Family, SourceRow
 from db_dedup.records.fingerprints import DigestPair, RowFingerprint, StoredFingerprint
@@ -74,7 +74,7 @@ class EmbeddedScan:
         watched: WatchedTable,
         key_families: Sequence[Family],
         spool: FeatureSpool,
-        fingerprinter: Fingerprinter | FingerprintProcess,
+        fingerprinter: Fingerprinter | FingerprintProcesses,
     ) -> None:
         self._watched = watched
         self._rule = Rule(watched.setting)
@@ -84,8 +84,15 @@ class EmbeddedScan:
         self._rows = _Rows()
         self._read_size = ReadSize()
         self._within_numbers: dict[str | None, int] = {}
+        self._keeping = Lock()
+        self._known_count = 0
         self.reread: list[RowFingerprint] = []
         self.framed_count = 0
+
+    @property
+    def pages_at_once(self) -> int:
+        """How many threads may add a page at the same time."""
+        return self._fingerprinter.count if isinstance(self._fingerprinter, FingerprintProcesses) else 1
 
     @property
     def row_count(self) -> int:
@@ -95,35 +102,43 @@ class EmbeddedScan:
     @property
     def segmented_count(self) -> int:
         """How many texts have been segmented so far, including those that were read again."""
-        return self._spool.row_count
+        return self._spool.row_count - self._known_count
 
     def add_page(
         self,
         page: Sequence[SourceRow],
         stored: Mapping[str, StoredFingerprint],
         *,
-        with_sketches: bool = False,
+        with_sketch_sizes: bool = False,
     ) -> list[RowFingerprint]:
         """Fingerprint a page of rows and keep what the matching needs.
 
         Args:
             page: the rows.
             stored: what is stored of them under the same recipe. A row whose digest is still the stored one
-                is not segmented.
-            with_sketches: return the rows with their sketches; among exact duplicates only the first has one.
+                gets the stored fingerprint. Its sketch and what the measure compares are computed.
+            with_sketch_sizes: return the rows with the sizes of their sketches; among exact duplicates only
+                the first has one.
         """
         before = [stored.get(row.row_key) for row in page] if stored else []
         done = self._fingerprinter.fingerprint(
             [row.values for row in page],
             [row.within for row in page],
             [old and old.digest for old in before] if stored else None,
+            compares_known=self._watched.rule.sketches,
         )
         done.take_stored(before)
-        self.framed_count += int(np.count_nonzero(done.framed))
-        self._keep(page, done)
-        self._rows.sketch_places.append(self._spooled_sketches(done, before))
+        with self._keeping:
+            if self._watched.rule.sketches:
+                self._known_count += sum(
+                    old is not None and old.digest == digest
+                    for old, digest in zip(before, done.digests, strict=False)
+                )
+            self.framed_count += int(np.count_nonzero(done.framed))
+            self._keep(page, done)
+            self._rows.sketch_places.append(self._spooled_sketches(done))
         rows = row_fingerprints(page, done)
-        return _with_sketches(rows, done, before) if with_sketches and self._watched.rule.sketches else rows
+        return _with_sketch_sizes(rows, done) if with_sketch_sizes and self._watched.rule.sketches else rows
 
     def match(
         self, progress: Progress, read_rows: ReadRows, rejected: Collection[DigestPair] = ()
@@ -162,7 +177,7 @@ class EmbeddedScan:
         rows.fingerprints.append(done.fingerprints)
         rows.has_fingerprint.append(done.has_fingerprint)
         rows.digests += done.digests
-        rows.within += [self._within_number(row.within) for row in page]
+        rows.within += map(self._within_number, (row.within for row in page))
         rows.places.append(self._spooled(done))
 
     def _spooled(self, done: FingerprintedRows) -> NDArray[np.int64]:
@@ -173,19 +188,13 @@ class EmbeddedScan:
         self._spool.add(done.features, done.details, is_new)
         return places
 
-    def _spooled_sketches(
-        self, done: FingerprintedRows, before: Sequence[StoredFingerprint | None] = ()
-    ) -> NDArray[np.int64]:
-        """Write the computed and the stored sketches to the spool; return int64[n], the position of each."""
+    def _spooled_sketches(self, done: FingerprintedRows) -> NDArray[np.int64]:
+        """Write the computed sketches to the spool; return int64[n], the position of each."""
         places = np.full(len(done.digests), _NO_PLACE, np.int64)
         if not self._watched.rule.sketches:
             return places
         is_new = ~done.is_known
         places[is_new] = self._spool.add_sketches(done.sketches.take(np.flatnonzero(is_new)))
-        stored = [(i, old.sketch) for i, old in enumerate(before) if old and old.sketch and done.is_known[i]]
-        if stored:
-            sketches = Sketches.of_bytes([sketch for _, sketch in stored])
-            places[[i for i, _ in stored]] = self._spool.add_sketches(sketches)
         return places
 
     def _table(self, rows: "_Joined") -> tuple[ComparedRows, NDArray[np.int64]]:
@@ -290,11 +299,12 @@ class EmbeddedScan:
 
     def _receipt_order(self, rows: "_Joined") -> NDArray[np.int64]:
         """Return int64[n]: the rows sorted by the order column, NULL last, then by typed key."""
-        keys = [typed_key(key, self._key_families) for key in rows.row_keys]
+        by_key = key_order(rows.row_keys, self._key_families)
+        if rows.order_values.count(None) == len(rows.order_values):
+            return by_key
         values = [(value is None, value or "") for value in rows.order_values]
-        by_key = sorted(range(len(keys)), key=keys.__getitem__)
         # Sorting is stable, so rows of one order value stay in the order of their keys.
-        return np.array(sorted(by_key, key=values.__getitem__), np.int64)
+        return np.array(sorted(by_key.tolist(), key=values.__getitem__), np.int64)
 
 
 @dataclass(frozen=True)
@@ -332,19 +342,15 @@ class _Joined:
         self.within[i] = within
 
 
-def _with_sketches(
-    rows: Sequence[RowFingerprint], done: FingerprintedRows, before: Sequence[StoredFingerprint | None]
-) -> list[RowFingerprint]:
+def _with_sketch_sizes(rows: Sequence[RowFingerprint], done: FingerprintedRows) -> list[RowFingerprint]:
     sketched: set[bytes] = set()
     result = []
-    for i, row in enumerate(rows):
-        old = before[i] if before else None
-        sketch = old.sketch if old and done.is_known[i] else done.sketches.bytes_of(i)
+    for row, size in zip(rows, done.sketches.counts.tolist(), strict=True):
         if row.fingerprint is None or row.digest in sketched:
-            sketch = None
-        if sketch is not None:
+            result.append(row)
+        else:
             sketched.add(row.digest)
-        result.append(row._replace(sketch=sketch))
+            result.append(row._replace(sketch_size=size))
     return result
 
 

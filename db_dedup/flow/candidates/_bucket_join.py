@@ -9,12 +9,12 @@ int64 radii): pairs whose difference under a mask is within its radius were foun
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 from numba.core import types
 from numba.extending import intrinsic
 
 from db_dedup.flow._arrays import resized
+from db_dedup.flow._compiled import inner, kernel
 
 _BUCKETS = 1 << 16
 
@@ -33,7 +33,7 @@ def _popcount(typing_context, value):  # noqa: ARG001 - numba's signature
 popcount: Any = _popcount
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def bucket_rows(values, rows, shift):
     """Sort rows by the value of a block, by a counting sort.
 
@@ -57,7 +57,7 @@ def bucket_rows(values, rows, shift):
     return sorted_values, sorted_rows, starts
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def sort_by_label(values, labels, rows):
     """Sort rows by their labels, so that the rows of a group are neighbours.
 
@@ -75,7 +75,7 @@ def sort_by_label(values, labels, rows):
     return values[sorted_rows], sorted_rows, run_ends
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _found_earlier(difference, done):
     masks, radii = done
     for i in range(masks.size):  # noqa: SIM110 - numba has no any()
@@ -84,7 +84,7 @@ def _found_earlier(difference, done):
     return False
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _compare_runs(
     values_a, rows_a, a_start, a_end, values_b, rows_b, b_start, b_end, is_same,
     labels, limit, done, left, right, found,
@@ -120,7 +120,16 @@ def _compare_runs(
     return found
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
+def _with_room(hot):
+    """Return an array twice as long that begins with these pairs of buckets."""
+    bigger = np.empty((hot.shape[0] * 2, 2), np.int64)
+    for i in range(hot.shape[0]):
+        bigger[i, 0], bigger[i, 1] = hot[i, 0], hot[i, 1]
+    return bigger
+
+
+@kernel
 def join_buckets(a, b, is_self, labels, first_bucket, masks, radius, done, hot_comparisons, chunk):
     """Compare each bucket of a with the buckets of b whose value differs by a mask.
 
@@ -135,7 +144,7 @@ def join_buckets(a, b, is_self, labels, first_bucket, masks, radius, done, hot_c
     values_b, rows_b, starts_b = b
     left, right = np.empty(1024, np.int32), np.empty(1024, np.int32)
     hot = np.empty((16, 2), np.int64)
-    found, hot_count = 0, 0
+    found, hot_count = np.int64(0), 0
     bucket = first_bucket
     limit = np.uint64(radius)
     while bucket < _BUCKETS and found < chunk:
@@ -154,9 +163,7 @@ def join_buckets(a, b, is_self, labels, first_bucket, masks, radius, done, hot_c
             comparisons = (a_end - a_start) * (b_end - b_start)
             if comparisons > 2 * hot_comparisons or (comparisons > hot_comparisons and not is_same):
                 if hot_count == hot.shape[0]:
-                    bigger = np.empty((hot_count * 2, 2), np.int64)
-                    bigger[:hot_count] = hot
-                    hot = bigger
+                    hot = _with_room(hot)
                 hot[hot_count, 0] = bucket
                 hot[hot_count, 1] = other
                 hot_count += 1
@@ -174,7 +181,7 @@ def join_buckets(a, b, is_self, labels, first_bucket, masks, radius, done, hot_c
     return bucket, left[:found].copy(), right[:found].copy(), hot[:hot_count].copy()
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def compare_all(a, b, is_self, labels, first, radius, done, chunk):
     """Compare each row of a with each row of b, a run of rows of one label at a time.
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import resized
+from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow.candidates._bucket_join import bucket_rows, popcount
 from db_dedup.flow.candidates.blocks import BLOCK_SHIFTS, block_radii, flip_masks
 
@@ -118,7 +118,7 @@ def _joined(some: _IdsAndValues, others: _IdsAndValues) -> _IdsAndValues:
     return np.concatenate([some[0], others[0]]), np.concatenate([some[1], others[1]])
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _search(asked, buckets, ids, radius, radii, masks):
     size, found = 1024, 0
     which, hits, distances = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
@@ -149,7 +149,7 @@ def _search(asked, buckets, ids, radius, radii, masks):
     return which[:found].copy(), hits[:found].copy(), distances[:found].copy()
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _found_before(difference, block, radii):
     """Return whether the search by an earlier block has found this pair."""
     for earlier in range(block):

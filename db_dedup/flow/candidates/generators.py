@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from db_dedup.flow.candidates._bands import BANDS
 from db_dedup.flow.candidates.minhash import find_bands
 from db_dedup.flow.candidates.passages import find_passages
-from db_dedup.flow.candidates.short_texts import find_short_hashes
+from db_dedup.flow.candidates.short_texts import MOST_GRAMS, find_short_hashes
 
 SIMHASH: Final = "simhash"
 
@@ -36,8 +36,9 @@ class RowHashes(NamedTuple):
 
 OfTexts = Callable[[Sequence[NDArray[np.uint64]], int], RowHashes]
 """(for each text column its character 3-grams, row after row; number of rows) -> hashes."""
-OfGrams = Callable[[NDArray[np.int64], NDArray[np.uint64]], RowHashes]
-"""(starts, hashes) of the different character 3-grams of each row, all columns together -> hashes."""
+OfGrams = Callable[[NDArray[np.int64], NDArray[np.uint64], bool], RowHashes]
+"""(starts, hashes) of the different character 3-grams of each row, all columns together; whether rows that
+may be compared with short ones have other hashes for it -> hashes."""
 OfCharacters = Callable[
     [NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint64], float], RowHashes
 ]
@@ -69,9 +70,19 @@ class HashGenerator:
     of_characters: OfCharacters | None = None
 
 
-def _minhash_bands(starts: NDArray[np.int64], hashes: NDArray[np.uint64]) -> RowHashes:
+_BANDS_BESIDE_GRAMS: Final = 20
+"""The bands of a row that may be compared with short ones. Its eight 3-grams find its pairs with rows of its
+own length more surely than the other four bands would; with all, it would need more hashes in common."""
+
+
+def _minhash_bands(
+    starts: NDArray[np.int64], hashes: NDArray[np.uint64], has_other_hashes: bool
+) -> RowHashes:
     bands = find_bands(starts, hashes)
-    return RowHashes(np.arange(starts.size, dtype=np.int64) * BANDS, bands.reshape(-1))
+    sizes = np.diff(starts)
+    counts = np.where(has_other_hashes & (sizes <= MOST_GRAMS), _BANDS_BESIDE_GRAMS, BANDS)
+    is_kept = np.arange(BANDS) < counts[:, None]
+    return RowHashes(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), bands[is_kept])
 
 
 def _passage_hashes(streams: Sequence[NDArray[np.uint64]], row_count: int) -> RowHashes:

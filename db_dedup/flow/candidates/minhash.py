@@ -7,10 +7,10 @@ probability 1 - (1 - J**3)**24: 0.48 at 0.3, 0.96 at 0.5.
 
 from typing import Final
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._compiled import kernel
 from db_dedup.flow._mix import mix
 from db_dedup.flow.candidates._bands import BANDS
 
@@ -36,7 +36,7 @@ def _odd(value: int) -> int:
     return int(mix(np.uint64(value))) | 1
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _find_bands(starts, hashes, multipliers, offsets):
     count = starts.size - 1
     bands = np.zeros((count, BANDS), np.uint64)

@@ -8,10 +8,10 @@ consecutive characters keep a common passage hash, wherever the characters are a
 from collections.abc import Sequence
 from typing import Final
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
 
 PASSAGE_CHARACTERS: Final = 12
@@ -44,12 +44,12 @@ def find_passages(
     return starts, passages
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _find(stream, firsts, row_count):
     starts = np.zeros(row_count + 1, np.int64)
     kept = np.empty(stream.size, np.uint64)
     positions = firsts.copy()
-    used = 0
+    used = np.int64(0)
     for row in range(row_count):
         first = used
         for column in range(positions.size):
@@ -60,14 +60,17 @@ def _find(stream, firsts, row_count):
             positions[column] = end + 1
             if end - begin >= _GRAMS:
                 used = _winnowed(stream[begin:end], kept, used)
-        own = np.unique(kept[first:used])[:MOST_PASSAGES]
-        kept[first : first + own.size] = own
-        used = first + own.size
+        kept[first:used].sort()
+        last, used = used, first
+        for i in range(first, last):
+            if used - first < MOST_PASSAGES and (i == first or kept[i] != kept[used - 1]):
+                kept[used] = kept[i]
+                used += 1
         starts[row + 1] = used
     return starts, kept[:used].copy()
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _winnowed(grams, kept, used):
     """Append the first hash of each window, in the order of the mixed hashes; return the new length.
 
@@ -105,7 +108,7 @@ def _winnowed(grams, kept, used):
     return used
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _first_of(ranks, first, last):
     """Return the position of the smallest rank in a window; of equal ranks the last."""
     best = first

@@ -8,18 +8,21 @@ mixed hashes: it depends on no table. For each M the largest q of three that lea
 both rows of a pair.
 
 Two short texts are also duplicates by their character 3-grams, if their Jaccard similarity is at least one
-half. Then they share half of the larger set, so the first half of the 3-grams of a short text are its hashes,
-too; most of them are the same hashes. A longer text that may be compared with short ones has its first few
-3-grams as hashes besides its others: so it shares a hash with a similar short text nearly always.
+half, or if one is part of the other and has at least 0.41 of its 3-grams. Then they share 0.41 of the larger
+set or more. So of m 3-grams of a short text the first m - s + 1 are its hashes, too, where s is the least
+number that it can share as the larger one; most of them are the same hashes. A longer text that may be
+compared with short ones has its first few 3-grams as hashes besides its others: so it shares a hash with a
+similar short text nearly always.
 """
 
+import math
 from functools import cache
 from typing import Final
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
 from db_dedup.flow.features.characters import MOST_EDITS, SHORT
 
@@ -27,9 +30,14 @@ MOST_HASHES: Final = 36
 """The most hashes of a short text: with so many, one in common is enough (`sketches.least_in_common`)."""
 
 _SIZES: Final = (3, 2, 1)
-_MOST_GRAMS: Final = 2 * (SHORT - 2)
-"""A text with more 3-grams is no duplicate of a short one: their Jaccard similarity is below one half."""
-_HASHES_OF_LONGER: Final = 5
+MOST_GRAMS: Final = 58
+"""A text with more 3-grams is seldom a duplicate of a short one: their Jaccard similarity is below one half,
+and it is too long for a part of it to count as its duplicate."""
+_HASHES_OF_LONGER: Final = 8
+_SMALLEST_PART: Final = 6
+_SHARE_OF_PART: Final = 0.41
+"""The limits of `char_overlap`: a part of a text is its duplicate with so many 3-grams, and such a share."""
+_ROUNDING: Final = 1e-6
 _BITS: Final = 21
 _STEP: Final = 0x9E3779B97F4A7C15
 
@@ -68,7 +76,8 @@ def prefix_sizes(threshold: float) -> NDArray[np.int64]:
     """
     for first in range(len(_SIZES)):
         sizes = _prefix_sizes(threshold, _SIZES[first:])
-        if sizes.sum(axis=0).max() + SHORT // 2 <= MOST_HASHES:
+        of_grams = np.array([_first_grams(max(0, length - 2)) for length in range(SHORT + 1)])
+        if (sizes.sum(axis=0) + of_grams).max() <= MOST_HASHES:
             break
     return sizes
 
@@ -89,13 +98,23 @@ def _prefix_sizes(threshold: float, gram_sizes: tuple[int, ...]) -> NDArray[np.i
     return sizes
 
 
-@nb.njit(cache=True, nogil=True)
+def _first_grams(size):
+    """Return how many of the 3-grams of a short text are hashes."""
+    least_of_part = max(_SMALLEST_PART, math.ceil(_SHARE_OF_PART * size - _ROUNDING))
+    least = min((size + 1) // 2, least_of_part)
+    return size - least + 1 if size > 0 else 0
+
+
+_compiled_first_grams = inner(_first_grams)
+
+
+@kernel
 def _find(starts, symbols, gram_starts, grams, sizes):
     count = starts.size - 1
     new_starts = np.zeros(count + 1, np.int64)
     hashes = np.empty(count * MOST_HASHES, np.uint64)
-    some = np.empty(max(SHORT, _MOST_GRAMS), np.uint64)
-    used = 0
+    some = np.empty(max(SHORT, MOST_GRAMS), np.uint64)
+    used = np.int64(0)
     for row in range(count):
         first = used
         own = grams[gram_starts[row] : gram_starts[row + 1]]
@@ -106,16 +125,17 @@ def _find(starts, symbols, gram_starts, grams, sizes):
             if size > 0:
                 _write_grams(text, q, some)
                 used = _append_first(some, text.size - q + 1, size, hashes, first, used)
-        if 0 < own.size <= _MOST_GRAMS:
-            some[: own.size] = own
-            size = _HASHES_OF_LONGER if text.size == 0 else own.size // 2 + 1
+        if 0 < own.size <= MOST_GRAMS:
+            for i in range(own.size):
+                some[i] = own[i]
+            size = _HASHES_OF_LONGER if text.size == 0 else _compiled_first_grams(own.size)
             size = min(size, own.size, MOST_HASHES - (used - first))
             used = _append_first(some, own.size, size, hashes, first, used)
         new_starts[row + 1] = used
     return new_starts, hashes[:used].copy()
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _write_grams(text, q, some):
     """Write the hashes of all q-grams; the second one of two equal grams gets a hash of its own."""
     for i in range(text.size - q + 1):
@@ -138,7 +158,7 @@ def _write_grams(text, q, some):
             some[i] = mix(some[i] + np.uint64(before) * np.uint64(_STEP))
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _append_first(some, count, size, hashes, first, used):
     """Append the `size` first of some grams in the order of their mixed hashes; return the new length.
 

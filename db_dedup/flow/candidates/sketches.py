@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import resized
+from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow.candidates.generators import HASH_GENERATORS, RowHashes
 
 _ONE_IN: Final = 12
@@ -156,10 +156,10 @@ def least_in_common(count: Any) -> Any:
     return np.maximum(1, (count - _EVEN_HASHES + _ONE_IN - 1) // _ONE_IN)
 
 
-_least_in_common = nb.njit(cache=True, nogil=True)(least_in_common)
+_least_in_common = inner(least_in_common)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def share_enough(starts, values, a, b):
     """Return whether two sketches share enough hashes; False without sketches. For use in other kernels."""
     if values.size == 0:
@@ -187,6 +187,22 @@ def shares_enough(sketches: Sketches, a: int, b: int) -> bool:
     return bool(share_enough(sketches.starts, sketches.values, a, b))
 
 
+def share_enough_each(
+    sketches: Sketches, left: NDArray[np.int32], right: NDArray[np.int32]
+) -> NDArray[np.bool_]:
+    """Return bool[p]: which of p pairs of rows share enough hashes."""
+    found: NDArray[np.bool_] = _share_enough_each(sketches.starts, sketches.values, left, right)
+    return found
+
+
+@kernel
+def _share_enough_each(starts, values, left, right):
+    found = np.zeros(left.size, np.bool_)
+    for i in range(left.size):
+        found[i] = share_enough(starts, values, left[i], right[i])
+    return found
+
+
 def sharing_pairs(
     asked: Sketches, values: NDArray[np.uint64], rows: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -212,13 +228,13 @@ def sharing_pairs(
     return found
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _sharing_pairs(starts, values, first, last, rows, counts):
     """Count for each asked sketch the values that each row shares with it, and keep the rows with enough."""
     size, found = 1024, 0
     which, others = np.empty(size, np.int64), np.empty(size, np.int64)
     common, shares_even = np.zeros(counts.size, np.int64), np.zeros(counts.size, np.bool_)
-    touched = np.empty(counts.size, np.int64)
+    touched = np.empty(counts.size, np.uint64)  # numba compiles a sort of these in any case
     for one in range(starts.size - 1):
         count = 0
         for i in range(starts[one], starts[one + 1]):
@@ -229,7 +245,8 @@ def _sharing_pairs(starts, values, first, last, rows, counts):
                     count += 1
                 common[row] += 1
                 shares_even[row] |= values[i] & np.uint64(1) == np.uint64(0)
-        for row in np.sort(touched[:count]):
+        touched[:count].sort()
+        for row in touched[:count]:
             smaller = min(starts[one + 1] - starts[one], counts[row])
             if shares_even[row] or common[row] >= _least_in_common(smaller):
                 if found == size:
@@ -241,33 +258,40 @@ def _sharing_pairs(starts, values, first, last, rows, counts):
     return which[:found].copy(), others[:found].copy()
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _taken(starts, values, rows, new_starts):
     taken = np.empty(new_starts[-1], np.uint64)
     for i in range(rows.size):
-        taken[new_starts[i] : new_starts[i + 1]] = values[starts[rows[i]] : starts[rows[i] + 1]]
+        place = starts[rows[i]] - new_starts[i]
+        for j in range(new_starts[i], new_starts[i + 1]):
+            taken[j] = values[place + j]
     return taken
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _joined(even_starts, even, odd_starts, odd):
     rows = even_starts.size - 1
     new_starts = np.zeros(rows + 1, np.int64)
     values = np.empty(even.size + odd.size, np.uint64)
     used = 0
     for row in range(rows):
-        own_even = even[even_starts[row] : even_starts[row + 1]] & ~np.uint64(1)
-        own_odd = odd[odd_starts[row] : odd_starts[row + 1]] | np.uint64(1)
-        own = np.sort(np.concatenate((own_even, own_odd)))
-        for i in range(own.size):
-            if i == 0 or own[i] != own[i - 1]:
-                values[used] = own[i]
+        first = last = used
+        for i in range(even_starts[row], even_starts[row + 1]):
+            values[last] = even[i] & ~np.uint64(1)
+            last += 1
+        for i in range(odd_starts[row], odd_starts[row + 1]):
+            values[last] = odd[i] | np.uint64(1)
+            last += 1
+        values[first:last].sort()
+        for i in range(first, last):
+            if i == first or values[i] != values[used - 1]:
+                values[used] = values[i]
                 used += 1
         new_starts[row + 1] = used
     return new_starts, values[:used].copy()
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _part(starts, values, places, salts, part, parts):
     """Return the entries whose salted value is in the given one of `parts` equal ranges of 64-bit numbers."""
     count = 0
@@ -285,6 +309,6 @@ def _part(starts, values, places, salts, part, parts):
     return found, rows
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _part_of(value, parts):
     return np.int64(((value >> np.uint64(32)) * np.uint64(parts)) >> np.uint64(32))

@@ -4,15 +4,15 @@ The distance is Levenshtein's, computed for all symbols of one row at once in th
 1999, in the form of Hyyrö 2003). The rows are sections CHARACTERS of `features.details`.
 """
 
-import numba as nb
 import numpy as np
 
+from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.features.characters import MOST_EDITS
 from db_dedup.flow.features.details import CHARACTERS, SECTIONS
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def is_short(starts, row):
     """Return whether a row is short.
 
@@ -24,7 +24,7 @@ def is_short(starts, row):
     return starts[place] < starts[place + 1]
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def edit_similarity(starts, values, a, b, threshold):
     """Return 1 - distance / length of the longer of two short rows; 0 if there are more than four edits.
 
@@ -50,7 +50,7 @@ def edit_similarity(starts, values, a, b, threshold):
     return 1.0 - distance / longer if distance <= MOST_EDITS else 0.0
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def edit_distance(values, i, i_end, j, j_end):
     """Return the edit distance of values[i:i_end], 1 to 64 symbols, and values[j:j_end].
 
@@ -76,7 +76,7 @@ def edit_distance(values, i, i_end, j, j_end):
     return distance
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def edit_similarities(starts, values, left, right):
     """Return float64[p]: the edit similarity of rows left[i] and right[i]; NaN unless both are short."""
     result = np.full(left.size, np.nan)

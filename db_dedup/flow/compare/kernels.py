@@ -10,14 +10,16 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.candidates.sketches import share_enough
 from db_dedup.flow.compare.edit_distance import edit_similarity, is_short
 from db_dedup.flow.compare.kinds import kind_of_sets, name_other_places
 from db_dedup.flow.compare.long_grams import are_long, least_shared_long, long_overlap
 from db_dedup.flow.compare.measures import MEASURES
+from db_dedup.flow.compare.numbers import have_other_numbers
 from db_dedup.flow.features.details import LONG_GRAMS, SECTIONS, Details
-from db_dedup.records.kinds import KIND_BITS, UNKNOWN
+from db_dedup.records.kinds import UNKNOWN, excluded_by
 
 NO_MEASURE: Final = -1
 """In place of a measure's number: every candidate pair is a duplicate pair."""
@@ -64,9 +66,9 @@ class RuleNumbers(NamedTuple):
         measure: the measure's number, or `NO_MEASURE`.
         threshold: 0 to 1.
         short_threshold: the edit similarity from which on two short rows are duplicates, whatever the measure
-            says; 0 if this does not count.
+            says, unless each has a number that the other does not; 0 if this does not count.
         long_grams: whether two rows that both have long grams are compared by these, too.
-        excluded: bit n is 1 if pairs of the kind with the packed number n are no duplicates.
+        excluded: which pairs are no duplicates because of their kind, as by `records.kinds.excluded_mask`.
     """
 
     radius: int
@@ -90,10 +92,10 @@ def _nothing(number, x, y, z):  # noqa: ARG001 - called in place of a measure's 
 def _chained(functions: Sequence[Callable[..., Any]], first_number: int = 0) -> Any:
     """Return one compiled function that calls the function of a given number."""
     if not functions:
-        return nb.njit(_nothing)
-    own, others = nb.njit(functions[0]), _chained(functions[1:], first_number + 1)
+        return nb.njit(_nothing, inline="always")
+    own, others = nb.njit(functions[0], inline="always"), _chained(functions[1:], first_number + 1)
 
-    @nb.njit
+    @nb.njit(inline="always")
     def call(number, x, y, z):
         if number == first_number:
             return own(x, y, z)
@@ -104,6 +106,7 @@ def _chained(functions: Sequence[Callable[..., Any]], first_number: int = 0) -> 
 
 _similarity = _chained([measure.similarity for measure in MEASURES.values()])
 _least_shared = _chained([measure.least_shared for measure in MEASURES.values()])
+_excluded_by = inner(excluded_by)
 _OF_WEIGHTS = np.array([measure.of_weights for measure in MEASURES.values()], np.bool_)
 
 
@@ -140,7 +143,7 @@ def long_similarities(
     return result
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def similarity_of(measure, starts, hashes, weights, a, b, least=0):
     """Return the similarity of rows a and b, by a merge of their sorted features.
 
@@ -158,7 +161,7 @@ def similarity_of(measure, starts, hashes, weights, a, b, least=0):
     return _similarity(measure, float(shared), float(size_a), float(size_b))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def least_shared(measure, threshold, size_a, size_b):
     """Return how many features two rows must share to reach the threshold; 0 if the measure has no bound.
 
@@ -173,7 +176,7 @@ def least_shared(measure, threshold, size_a, size_b):
     return _least_shared(measure, threshold, np.int64(size_a), np.int64(size_b))
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def is_candidate(a, b, rows, rule):
     """Return whether rows a and b are a candidate pair by some candidate generator."""
     values = rows.fingerprints
@@ -182,14 +185,14 @@ def is_candidate(a, b, rows, rule):
     return share_enough_hashes(a, b, rows)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def share_enough_hashes(a, b, rows):
     """Return whether the sketches of rows a and b share enough hashes."""
     places = rows.sketch_places
     return share_enough(rows.sketch_starts, rows.sketch_values, places[a], places[b])
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def are_short(a, b, rows, rule):
     """Return whether few edits are enough for rows a and b. Then no bound of the measure holds for them."""
     if rule.short_threshold <= 0:
@@ -197,7 +200,7 @@ def are_short(a, b, rows, rule):
     return is_short(rows.detail_starts, rows.places[a]) and is_short(rows.detail_starts, rows.places[b])
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def confirmed(a, b, rows, rule):
     """Decide a candidate pair.
 
@@ -212,16 +215,17 @@ def confirmed(a, b, rows, rule):
     return not _is_rejected(a, b, rows.rejected), similarity
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _is_alike(a, b, rows, rule):
     """Return (whether rows a and b are alike enough, their similarity, NaN if it was not needed)."""
     if rule.measure < 0:
         return True, np.nan
     one, other, starts = rows.places[a], rows.places[b], rows.starts
-    if are_short(a, b, rows, rule):
+    is_short_pair = are_short(a, b, rows, rule)
+    if is_short_pair:
         similarity = edit_similarity(rows.detail_starts, rows.details, one, other, rule.short_threshold)
         if similarity >= rule.short_threshold:
-            return True, similarity
+            return not have_other_numbers(rows.detail_starts, rows.details, one, other), similarity
     least = least_shared(
         rule.measure, rule.threshold, starts[one + 1] - starts[one], starts[other + 1] - starts[other]
     )
@@ -229,10 +233,13 @@ def _is_alike(a, b, rows, rule):
     if rule.long_grams and similarity >= rule.threshold:
         by_long = _long_similarity(rows.detail_starts, rows.details, one, other, rule.threshold)
         similarity = min(similarity, by_long)
-    return similarity >= rule.threshold, similarity
+    is_alike = similarity >= rule.threshold
+    if is_alike and is_short_pair:
+        is_alike = not have_other_numbers(rows.detail_starts, rows.details, one, other)
+    return is_alike, similarity
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _long_similarity(starts, details, a, b, threshold):
     """Return `long_overlap` of two rows; the result may be 0 if it is below the threshold."""
     i, i_end = _long_grams_of(starts, a)
@@ -242,13 +249,13 @@ def _long_similarity(starts, details, a, b, threshold):
     return long_overlap(float(shared), float(i_end - i), float(j_end - j))
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _long_grams_of(starts, row):
     place = row * SECTIONS + LONG_GRAMS
     return starts[place], starts[place + 1]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def confirm_pairs(left, right, rows, rule):
     """Return (bool[p], float64[p], uint8[p]): the result of `confirmed` for each candidate pair, and the
     kinds of those that are duplicates, packed as in `records.kinds`."""
@@ -262,7 +269,7 @@ def confirm_pairs(left, right, rows, rule):
     return are_duplicates, scores, kinds
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def kind_of(a, b, rows, rule):
     """Return the packed kind of rows a and b; `UNKNOWN` if no measure compares them.
 
@@ -281,12 +288,12 @@ def kind_of(a, b, rows, rule):
         if are_long(long_i_end - long_i, long_j_end - long_j):
             hashes = rows.details
             i, i_end, j, j_end = long_i, long_i_end, long_j, long_j_end
-    shared = _count_shared(hashes, i, i_end, j, j_end, 0)
+    shared = _count_shared(hashes, i, i_end, j, j_end, np.int64(0))
     names_other = name_other_places(rows.detail_starts, rows.details, one, other)
     return kind_of_sets(shared, i_end - i, j_end - j, are_short(a, b, rows, rule), names_other)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def kinds_of(left, right, rows, rule):
     """Return uint8[p]: the packed kind of each pair, duplicates or not."""
     kinds = np.zeros(left.size, np.uint8)
@@ -295,12 +302,12 @@ def kinds_of(left, right, rows, rule):
     return kinds
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _is_excluded(kind, rule):
-    return (rule.excluded >> (np.int64(kind) & KIND_BITS)) & 1 == 1
+    return _excluded_by(np.int64(rule.excluded), np.int64(kind)) == 1
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _is_rejected(a, b, rejected):
     """Return whether people have labelled rows a and b as no duplicates."""
     if rejected.size == 0:
@@ -310,7 +317,7 @@ def _is_rejected(a, b, rejected):
     return place < rejected.size and rejected[place] == packed
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _count_shared(hashes, i, i_end, j, j_end, least):
     """Count the shared features; return 0 as soon as it is clear that they are fewer than `least`.
 
@@ -328,7 +335,7 @@ def _count_shared(hashes, i, i_end, j, j_end, least):
     return shared
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _product(starts, hashes, weights, a, b):
     i, i_end = starts[a], starts[a + 1]
     j, j_end = starts[b], starts[b + 1]
@@ -345,7 +352,7 @@ def _product(starts, hashes, weights, a, b):
     return product
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _square(starts, weights, row):
     total = 0.0
     for i in range(starts[row], starts[row + 1]):
@@ -353,7 +360,7 @@ def _square(starts, weights, row):
     return total
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _similarities(measure, starts, hashes, weights, left, right):
     result = np.empty(left.size, np.float64)
     for p in range(left.size):
@@ -361,7 +368,7 @@ def _similarities(measure, starts, hashes, weights, left, right):
     return result
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _long_similarities(starts, details, left, right):
     result = np.empty(left.size, np.float64)
     for p in range(left.size):

@@ -14,10 +14,10 @@ All are symmetric: they depend on the two rows and the recipe, not on which row 
 
 from typing import Final
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow.features.details import PLACES, SECTIONS
 from db_dedup.flow.features.places import NAME_BITS, are_similar_names
 from db_dedup.records.kinds import CONTAINED, COPY, EDITED, KIND_BITS, OTHER_PLACE, PARTIAL, SECOND_IS_PART
@@ -28,7 +28,7 @@ LARGEST_PART: Final = 0.75
 LEAST_OF_EDITED: Final = 0.6
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def kind_of_sets(shared, size_a, size_b, is_short, names_other_place):
     """Return the packed kind of two rows.
 
@@ -51,7 +51,7 @@ def kind_of_sets(shared, size_a, size_b, is_short, names_other_place):
     return np.uint8(PARTIAL | flag)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def name_other_places(starts, values, a, b):
     """Return whether rows a and b each name a place of one sort that the other does not.
 
@@ -81,7 +81,7 @@ def name_other_places(starts, values, a, b):
     return False
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _has_other(values, i, i_end, j, j_end):
     """Return whether one of the names from i on is similar to none of those from j on."""
     for place in range(i, i_end):

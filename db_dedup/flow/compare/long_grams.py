@@ -9,7 +9,7 @@ fits both. docs/decisions/0049-long-grams.md has the measurements.
 import math
 from typing import Final
 
-import numba as nb
+from db_dedup.flow._compiled import inner, kernel
 
 LONG: Final = 100
 VERY_LONG: Final = 300
@@ -29,14 +29,14 @@ It must be 0.8 if the smaller set has fewer than `LONG`: a very long text has ma
 _ROUNDING: Final = 1e-6
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def are_long(size_a, size_b):
     """Return whether two rows with so many long grams are compared by these."""
     smaller, larger = min(size_a, size_b), max(size_a, size_b)
     return smaller > 0 and (smaller >= LONG or larger >= VERY_LONG)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def long_overlap(shared, size_a, size_b):
     """Return the similarity of two rows by their long grams, 0 to 1; 1 if they are not compared by these."""
     smaller = min(size_a, size_b)
@@ -49,7 +49,7 @@ def long_overlap(shared, size_a, size_b):
     return share**_POWER
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def least_shared_long(threshold, size_a, size_b):
     """Return how many long grams two rows must share for `long_overlap` to reach the threshold."""
     if not are_long(size_a, size_b):

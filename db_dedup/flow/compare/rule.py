@@ -17,7 +17,7 @@ from db_dedup.flow.compare.kernels import NO_MEASURE, RuleNumbers, measure_numbe
 from db_dedup.flow.compare.measures import MEASURES, NO_SIMILARITY, Measure
 from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.records.calibration import PairSetting
-from db_dedup.records.kinds import KIND_BITS, excluded_mask
+from db_dedup.records.kinds import excluded_by, excluded_mask
 
 FAR: Final = 99
 """The distance of two rows of which one has no fingerprint: larger than every radius."""
@@ -35,6 +35,8 @@ class MeasuredPairs:
         long_scores: float64[p], the similarity by long grams, 1 where these do not count; None: nowhere.
         kinds: name of a measure -> uint8[p], packed as in `records.kinds`; only a rule that leaves out kinds
             needs that of its measure.
+        other_numbers: bool[p], whether both rows are short and each has a number that the other does not;
+            None: nowhere.
     """
 
     distances: NDArray[np.int16]
@@ -43,12 +45,14 @@ class MeasuredPairs:
     edit_similarities: NDArray[np.float64]
     long_scores: NDArray[np.float64] | None = None
     kinds: Mapping[str, NDArray[np.uint8]] = field(default_factory=dict)
+    other_numbers: NDArray[np.bool_] | None = None
 
     def only(self, chosen: NDArray[np.bool_]) -> "MeasuredPairs":
         """Return the chosen pairs."""
         scores = {name: values[chosen] for name, values in self.scores.items()}
         kinds = {name: values[chosen] for name, values in self.kinds.items()}
         long_scores = None if self.long_scores is None else self.long_scores[chosen]
+        other_numbers = None if self.other_numbers is None else self.other_numbers[chosen]
         return MeasuredPairs(
             self.distances[chosen],
             self.shares_hashes[chosen],
@@ -56,6 +60,7 @@ class MeasuredPairs:
             self.edit_similarities[chosen],
             long_scores,
             kinds,
+            other_numbers,
         )
 
     def similarity(self, setting: PairSetting) -> NDArray[np.float64]:
@@ -131,10 +136,20 @@ class Rule:
         return pairs.shares_hashes & self.setting.sketches
 
     def is_alike(self, pairs: MeasuredPairs) -> NDArray[np.bool_]:
-        """Return bool[p]: whether the similarity reaches the threshold."""
+        """Return bool[p]: whether the similarity reaches the threshold, and the numbers agree that must."""
         if self.measure is None:
             return np.ones(pairs.distances.size, np.bool_)
-        return self.similarities(pairs) >= self.thresholds(pairs)
+        return (self.similarities(pairs) >= self.thresholds(pairs)) & ~self.has_other_numbers(pairs)
+
+    def compares_numbers(self, pairs: MeasuredPairs) -> NDArray[np.bool_]:
+        """Return bool[p]: whether the pairs are two short texts, whose numbers are compared."""
+        return ~np.isnan(pairs.edit_similarities) & (self._short_threshold > 0)
+
+    def has_other_numbers(self, pairs: MeasuredPairs) -> NDArray[np.bool_]:
+        """Return bool[p]: whether the pairs are two short texts that each have a number of their own."""
+        if pairs.other_numbers is None:
+            return np.zeros(pairs.distances.size, np.bool_)
+        return pairs.other_numbers & self.compares_numbers(pairs)
 
     def has_few_edits(self, pairs: MeasuredPairs) -> NDArray[np.bool_]:
         """Return bool[p]: whether the pairs are two short texts that are alike by their edit similarity."""
@@ -151,11 +166,11 @@ class Rule:
         return np.where(self.has_few_edits(pairs), self._short_threshold, self.setting.threshold)
 
     def is_kept(self, pairs: MeasuredPairs) -> NDArray[np.bool_]:
-        """Return bool[p]: whether the pairs are of no kind that is left out."""
+        """Return bool[p]: whether the pairs are of no kind, and without a flag, that is left out."""
         if self.measure is None or not self.numbers.excluded:
             return np.ones(pairs.distances.size, np.bool_)
-        kinds = (pairs.kinds[self.setting.similarity] & KIND_BITS).astype(np.int64)
-        kept: NDArray[np.bool_] = (self.numbers.excluded >> kinds) & 1 == 0
+        kinds = pairs.kinds[self.setting.similarity].astype(np.int64)
+        kept: NDArray[np.bool_] = excluded_by(self.numbers.excluded, kinds) == 0
         return kept
 
     def decide(self, pairs: MeasuredPairs) -> NDArray[np.bool_]:

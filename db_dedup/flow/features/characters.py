@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow.features.counting import hash_values
+from db_dedup.records.frames import CUT
 from db_dedup.records.recipe import RecipeColumn
 
 SHORT: Final = 30
@@ -67,12 +68,16 @@ def short_characters(
 
 
 def _symbols_of_texts(texts: list[str]) -> Symbols:
-    """Return the code points of the texts, white space left out."""
+    """Return the code points of the texts, white space left out.
+
+    `CUT`, where a frame was cut out, is a symbol: characters on its two sides do not follow each other.
+    """
     joined = "\n".join(texts)
     points = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
     rows = np.cumsum(points == _NEWLINE)
     different = np.unique(points)
-    spaces = different[[chr(point).isspace() for point in different.tolist()]]
+    is_space = [chr(point).isspace() and chr(point) != CUT for point in different.tolist()]
+    spaces = different[is_space]
     is_kept = ~np.isin(points, spaces)
     return rows[is_kept], points[is_kept].astype(np.uint64)
 

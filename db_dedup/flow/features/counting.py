@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
-import numba as nb
 import numpy as np
 from cityhash import CityHash64
 from numpy.typing import NDArray
+
+from db_dedup.flow._compiled import kernel
 
 TERM_FREQUENCIES: Final = ("raw", "log", "capped", "set")
 """How the frequency of a token counts: as it is, its logarithm, at most three, or one."""
@@ -157,7 +158,7 @@ def _merged(one: Features, other: Features) -> Features:
     return Features(*merged)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _count(stream, row_count, weight, damping):
     """Sort the tokens of each row in place, and keep each distinct token with its weight.
 
@@ -189,7 +190,7 @@ def _count(stream, row_count, weight, damping):
     return starts, stream[:used].copy(), weights[:used].copy()
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _merge(starts_a, hashes_a, weights_a, starts_b, hashes_b, weights_b):
     starts = np.zeros(starts_a.size, np.int64)
     hashes = np.empty(hashes_a.size + hashes_b.size, np.uint64)

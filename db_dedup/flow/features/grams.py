@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._compiled import kernel
 from db_dedup.flow._mix import mix
 from db_dedup.records.frames import CUT
 
@@ -75,7 +75,7 @@ def _kind(character: str) -> int:
     return _SPACE if character.isspace() else _SIGN
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _hash_grams(points, kinds, stream, used, state):
     """Append the hashes of a window of the text to the stream; return the new length.
 

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
+from db_dedup.records.frames import CUT
 
 LONG_RUN: Final = 5
 """Characters of a long gram."""
@@ -25,7 +26,7 @@ LEAST_GRAMS: Final = 20
 _NEWLINE: Final = 10
 _BITS: Final = 21
 _CODE_POINTS: Final = 0x110000
-_UNKNOWN, _SPACE, _SIGN, _OTHER, _LETTER = range(5)
+_UNKNOWN, _SPACE, _SIGN, _OTHER, _LETTER, _GAP = range(6)
 """The kinds of code points; `_OTHER` is a digit, or a character that says more than a letter."""
 
 _DENSE: Final = (
@@ -42,7 +43,7 @@ def find_long_grams(columns: Sequence[Sequence[str]]) -> tuple[NDArray[np.int64]
     """Return the long grams of rows, of all their columns together.
 
     White space is left out, and so are grams without a letter or digit. No gram reaches from one column into
-    the next.
+    the next, or across a `CUT`, where a frame was cut out.
 
     Args:
         columns: column by column the normalised texts of n rows, so none holds a newline; at least one.
@@ -98,6 +99,8 @@ def _known_kinds() -> NDArray[np.uint8]:
 
 
 def _kind(character: str) -> int:
+    if character == CUT:
+        return _GAP
     if character.isspace():
         return _SPACE
     if not character.isalnum():
@@ -106,7 +109,7 @@ def _kind(character: str) -> int:
     return _LETTER if character.isalpha() and not is_dense else _OTHER
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _hash_rows(points, kinds, columns, row_count):
     """Return (int64[row_count] numbers of long grams, their hashes row by row)."""
     low_mask = (np.uint64(1) << np.uint64(3 * _BITS)) - np.uint64(1)
@@ -131,6 +134,9 @@ def _hash_rows(points, kinds, columns, row_count):
         kind = kinds[points[i]]
         if kind == _SPACE:
             continue
+        if kind == _GAP:
+            length, signs = 0, LONG_RUN
+            continue
         high = ((high << np.uint64(_BITS)) | (low >> np.uint64(2 * _BITS))) & high_mask
         low = ((low << np.uint64(_BITS)) | np.uint64(points[i])) & low_mask
         length += 1
@@ -141,7 +147,7 @@ def _hash_rows(points, kinds, columns, row_count):
     return sizes, values[:used].copy()
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _keep_distinct(values, first, end):
     """Sort values[first:end] and move the distinct ones to the front; return their number, 0 if few."""
     values[first:end].sort()

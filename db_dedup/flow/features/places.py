@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import resized
+from db_dedup.flow._compiled import inner, kernel
 
 PLACE_SUFFIXES: Final[Mapping[str, tuple[str, ...]]] = {
     "district": ("区", "县"),
@@ -193,7 +193,7 @@ def _latin(word: str) -> int:
     return packed | _LATIN
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def are_similar_names(one, other):
     """Return whether two packed names of a sort may be one: equal, or two ideographs of which one is common.
 
@@ -213,7 +213,7 @@ def are_similar_names(one, other):
     return one_last in (other_first, other_last)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _find_names(points, words):
     """Return the names in the texts, each of which ends with a newline.
 
@@ -222,7 +222,7 @@ def _find_names(points, words):
     """
     rows, values = np.empty(256, np.int64), np.empty(256, np.uint64)
     starts, ends = np.empty(256, np.int64), np.empty(256, np.int64)
-    found, row, i = 0, 0, 0
+    found, row, i = 0, 0, np.int64(0)
     while i < points.size:
         if points[i] == _NEWLINE:
             row += 1
@@ -247,7 +247,7 @@ def _find_names(points, words):
     return rows[:found].copy(), values[:found].copy(), starts[:found].copy(), ends[:found].copy()
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _suffix_at(points, i, words):
     """Return the number of the longest suffix that begins here; -1 if none does."""
     if points[i] >= words.first.size or words.first[points[i]] == 255:
@@ -265,15 +265,18 @@ def _suffix_at(points, i, words):
     return -1
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _is_one_of(points, i, some):
     """Return whether the code point at this place is one of some; False outside the text."""
     if not 0 <= i < points.size:
         return False
-    return np.any(some == points[i])
+    for point in some:  # noqa: SIM110 - numba compiles no generators
+        if point == points[i]:
+            return True
+    return False
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _name_before(points, i, words):
     """Return (where the name starts that ends before this place, the packed name, 0 if there is none)."""
     name, start = np.uint64(0), i
@@ -293,12 +296,12 @@ def _name_before(points, i, words):
     return start, np.uint64(0) if is_word else name
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _is_latin(point):
     """Return whether it is a letter a-z or a digit; normalised texts have no capital letters."""
     return _LETTER_A <= point <= _LETTER_Z or _DIGITS[0] <= point <= _DIGITS[1]
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _is_part_of_name(point, words):
     return _IDEOGRAPHS[0] <= point <= _IDEOGRAPHS[1] and not words.is_no_name[point]

@@ -6,9 +6,10 @@ sums are exact integers, so that every engine computes equal bits.
 
 from typing import Final
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
+
+from db_dedup.flow._compiled import kernel
 
 FINGERPRINT_BITS: Final = 64
 
@@ -31,7 +32,7 @@ def fingerprint_rows(
     return result
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _simhash(starts, hashes, weights):
     fingerprints = np.zeros(starts.size - 1, np.uint64)
     sums = np.empty(FINGERPRINT_BITS, np.int64)

@@ -6,10 +6,11 @@ rows are found elsewhere: they may be similar and share no feature.
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._arrays import stable_order
+from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_hashes
 from db_dedup.flow.matching._join_runs import by_group
 from db_dedup.flow.matching.groups import find_root, joined
@@ -35,7 +36,7 @@ class RareFeatures(NamedTuple):
     indexed: NDArray[np.int32]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def index_rarest(some, parents, rows, rule):
     """Return the `RareFeatures` of these rows.
 
@@ -45,8 +46,7 @@ def index_rarest(some, parents, rows, rule):
     """
     places, starts, hashes = rows.places, rows.starts, rows.hashes
     some, bounds = by_group(some, parents)
-    ends = np.repeat(bounds[1:], np.diff(bounds)).astype(np.int32)
-    sizes = starts[places[some] + 1] - starts[places[some]]
+    ends, sizes = _ends_and_sizes(some, bounds, rows)
     buckets = 1024
     while buckets < min(2 * sizes.sum(), _MOST_BUCKETS):
         buckets *= 2
@@ -60,14 +60,15 @@ def index_rarest(some, parents, rows, rule):
     first = 0
     for i in range(some.size):
         own = hashes[starts[places[some[i]]] : starts[places[some[i]] + 1]]
-        order = np.argsort(counts[own & mask])
+        order = stable_order(counts[own & mask])
         for k in order[
             : max(0, sizes[i] - least_shared(rule.measure, rule.threshold, sizes[i], sizes[i]) + 1)
         ]:
             is_rare[first + k] = True
             first_of[(own[k] & mask) + np.uint64(1)] += 1
         first += sizes[i]
-    first_of = np.cumsum(first_of)
+    for bucket in range(buckets):
+        first_of[bucket + 1] += first_of[bucket]
     indexed = np.empty(first_of[-1], np.int32)
     used = first_of[:-1].copy()
     first = 0
@@ -80,7 +81,18 @@ def index_rarest(some, parents, rows, rule):
     return RareFeatures(some, ends, sizes, first_of, indexed)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
+def _ends_and_sizes(some, bounds, rows):
+    """Return for each row (the end of its group among the rows, the number of its features)."""
+    ends, sizes = np.empty(some.size, np.int32), np.empty(some.size, np.int64)
+    for g in range(bounds.size - 1):
+        for i in range(bounds[g], bounds[g + 1]):
+            place = rows.places[some[i]]
+            ends[i], sizes[i] = bounds[g + 1], rows.starts[place + 1] - rows.starts[place]
+    return ends, sizes
+
+
+@kernel
 def join_indexed(first, last, index, parents, rows, rule):
     """Join the groups of confirmed pairs of rows that share enough hashes.
 
@@ -102,7 +114,7 @@ def join_indexed(first, last, index, parents, rows, rule):
     first_of, indexed = index.first_of, index.indexed
     places, starts, hashes = rows.places, rows.starts, rows.hashes
     mask = np.uint64(first_of.size - 2)
-    pairs, found = (np.empty(1024, np.int32), np.empty(1024, np.int32)), 0
+    pairs, found = (np.empty(1024, np.int32), np.empty(1024, np.int32)), np.int64(0)
     compared_with = np.full(some.size, -1, np.int32)
     for i in range(first, last):
         a = some[i]

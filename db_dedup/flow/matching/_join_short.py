@@ -6,9 +6,9 @@ feature. So every two short rows of a run are compared, most of them by a few op
 symbols.
 """
 
-import numba as nb
 import numpy as np
 
+from db_dedup.flow._compiled import inner
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.compare.kernels import are_short, confirmed, least_shared, share_enough_hashes
 from db_dedup.flow.features.characters import MOST_EDITS, SHORT
@@ -18,7 +18,7 @@ from db_dedup.flow.matching.groups import find_root, joined
 _BOUNDS = SHORT + 1
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def least_shared_of_short(rule):
     """Return int64[31, 31]: how many features two short rows with so many must share for the measure."""
     bounds = np.zeros((_BOUNDS, _BOUNDS), np.int64)
@@ -28,7 +28,7 @@ def least_shared_of_short(rule):
     return bounds
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def compare_short(some, bounds, parents, rows, rule, pairs, found):
     """Compare every two short rows of a run.
 
@@ -64,7 +64,7 @@ def compare_short(some, bounds, parents, rows, rule, pairs, found):
     return pairs, found, others
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _short_of(some, rows, rule):
     """Return (the short rows, the number of the others)."""
     short = np.empty(some.size, some.dtype)
@@ -76,7 +76,7 @@ def _short_of(some, rows, rule):
     return short[:count], some.size - count
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _symbols_of(short, rows):
     """Return (the sets of the symbols, their numbers, the numbers of features) of short rows.
 

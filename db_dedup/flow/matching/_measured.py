@@ -1,12 +1,12 @@
 """The compiled kernels of `measured_table`."""
 
-import numba as nb
 import numpy as np
 
+from db_dedup.flow._compiled import kernel
 from db_dedup.flow.candidates.sketches import share_enough
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def sharing_in_runs(rows, starts, sketch_starts, values, places, at_most):
     """Return (left, right) of the pairs of rows within each run that share enough hashes, at most `at_most`.
 
@@ -35,7 +35,7 @@ def sharing_in_runs(rows, starts, sketch_starts, values, places, at_most):
     return left[:found].copy(), right[:found].copy()
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def all_share_enough(starts, values, left, right):
     """Return bool[p]: whether the sketches left[i] and right[i] share enough hashes."""
     result = np.zeros(left.size, np.bool_)

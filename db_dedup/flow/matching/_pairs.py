@@ -3,16 +3,16 @@
 `rows` and `rule` are the `RowArrays` and `RuleNumbers` of `compare.kernels`.
 """
 
-import numba as nb
 import numpy as np
 
 from db_dedup.flow._arrays import resized
+from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.compare.kernels import confirmed, is_candidate, kind_of
 from db_dedup.flow.matching.groups import find_root
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def join_confirmed(left, right, parents, rows, rule):
     """Join the two groups of every confirmed pair.
 
@@ -31,7 +31,7 @@ def join_confirmed(left, right, parents, rows, rule):
     return joined
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def pairs_within_groups(members, roots, rows, rule):
     """Return every duplicate pair of two members of a group.
 
@@ -44,37 +44,28 @@ def pairs_within_groups(members, roots, rows, rule):
     Returns:
         (left, right, distances, similarities, kinds).
     """
-    found, pairs = 0, _no_pairs()
+    found, pairs = np.int64(0), no_pairs()
     for i in range(members.size):
         for j in range(i + 1, members.size):
             if roots[members[j]] != roots[members[i]]:
                 break
             found, pairs = _added(members[i], members[j], rows, rule, found, pairs)
-    return _found(found, pairs)
+    return found_pairs(found, pairs)
 
 
-@nb.njit(cache=True, nogil=True)
-def pairs_of_some(first, last, count, rows, rule):
-    """Return every duplicate pair of a row from first to last and a row after it, up to row count."""
-    found, pairs = 0, _no_pairs()
-    for i in range(first, last):
-        for j in range(i + 1, count):
-            found, pairs = _added(i, j, rows, rule, found, pairs)
-    return _found(found, pairs)
-
-
-@nb.njit(cache=True, nogil=True)
+@kernel
 def pairs_between(lefts, rights, rows, rule):
     """Return every duplicate pair of one of `lefts` and one of `rights`."""
-    found, pairs = 0, _no_pairs()
+    found, pairs = np.int64(0), no_pairs()
     for a in lefts:
         for b in rights:
             found, pairs = _added(a, b, rows, rule, found, pairs)
-    return _found(found, pairs)
+    return found_pairs(found, pairs)
 
 
-@nb.njit(cache=True, nogil=True)
-def _no_pairs():
+@inner
+def no_pairs():
+    """Return the arrays that `added` fills."""
     size = 1024
     return (
         np.empty(size, np.int32),
@@ -85,11 +76,17 @@ def _no_pairs():
     )
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _added(a, b, rows, rule, found, pairs):
     """Add the pair of a and b if they are duplicates; return (the number of pairs, their arrays)."""
     if not is_candidate(a, b, rows, rule):
         return found, pairs
+    return added(a, b, rows, rule, found, pairs)
+
+
+@inner
+def added(a, b, rows, rule, found, pairs):
+    """Add the candidate pair of a and b if it is confirmed; return (the number of pairs, their arrays)."""
     is_duplicate, similarity = confirmed(a, b, rows, rule)
     if not is_duplicate:
         return found, pairs
@@ -106,8 +103,9 @@ def _added(a, b, rows, rule, found, pairs):
     return found + 1, (left, right, distances, similarities, kinds)
 
 
-@nb.njit(cache=True, nogil=True)
-def _found(found, pairs):
+@inner
+def found_pairs(found, pairs):
+    """Return the part of the arrays that is filled."""
     left, right, distances, similarities, kinds = pairs
     return (
         left[:found].copy(),
@@ -118,7 +116,7 @@ def _found(found, pairs):
     )
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def are_duplicates(left, right, rows, rule):
     """Return bool[p]: whether left[i] and right[i] are a candidate pair that is confirmed."""
     result = np.zeros(left.size, np.bool_)

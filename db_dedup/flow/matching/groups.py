@@ -5,11 +5,11 @@ they were received, so the root is the group's representative. The search needs 
 are joined already; scipy computes the same components only when all pairs are known.
 """
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import resized
+from db_dedup.flow._compiled import inner, kernel
 
 
 def flatten(parents: NDArray[np.int32]) -> None:
@@ -22,7 +22,7 @@ def group_sizes(roots: NDArray[np.int32]) -> NDArray[np.int64]:
     return np.bincount(roots, minlength=roots.size).astype(np.int64)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def find_root(parents, row):
     """Return the root of a row's group, and halve the path to it."""
     while parents[row] != row:
@@ -31,14 +31,14 @@ def find_root(parents, row):
     return row
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _flatten(parents):
     # A parent is never larger than its child, so one pass upwards is enough.
     for row in range(parents.size):
         parents[row] = parents[parents[row]]
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def joined(a, b, parents, pairs, found):
     """Join the groups of two rows; return (the pairs with this one added, their number)."""
     root_a, root_b = find_root(parents, a), find_root(parents, b)

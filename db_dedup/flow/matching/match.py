@@ -19,7 +19,8 @@ from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.matching import _pairs as kernels
 from db_dedup.flow.matching._join_features import index_rarest, join_indexed
-from db_dedup.flow.matching._join_runs import join_runs
+from db_dedup.flow.matching._join_runs import join_long_runs, join_runs
+from db_dedup.flow.matching._list_pairs import HashIndex, index_hashes, pairs_of_some
 from db_dedup.flow.matching.groups import flatten, group_sizes
 from db_dedup.flow.matching.rejections import pack, unpack
 from db_dedup.progress import Progress
@@ -124,8 +125,9 @@ def all_pairs(table: ComparedRows, rule: Rule) -> Iterator[Pairs]:
     """Yield every duplicate pair of canonical rows, for a block of rows at a time, since they may be many."""
     rows = _canonical_rows(table, np.full(table.digests.shape[0], NO_ROW, np.int32))
     search = _Search(table, rule, rows)
+    index = search.hash_index()
     for first in range(0, rows.size, _ROWS_A_BLOCK):
-        yield search.pairs_of(first, min(first + _ROWS_A_BLOCK, rows.size)).among(rows)
+        yield search.pairs_of(first, min(first + _ROWS_A_BLOCK, rows.size), index).among(rows)
 
 
 def pairs_between(
@@ -219,28 +221,32 @@ class _Search:
         """Join the rows that share enough hashes and agree in `within`."""
         if not self._sketches.values.size:
             return
-        in_long_runs = np.zeros(self.parents.size, np.bool_)
-        budget = (_LONGEST_COMPARED, _COMPARISONS_A_ROW)
+        unlike = np.zeros(self.parents.size, np.bool_)
+        of_all = self.parents, self._rows, self._rule
         for values, rows in entries(self._sketches, self._rows.sketch_places, self._within_values):
-            left, right = join_runs(
-                *runs_of_equal(values, rows),
-                budget,
-                in_long_runs,
-                self.parents,
-                self._rows,
-                self._rule,
-            )
+            runs = runs_of_equal(values, rows)
+            left, right, is_long = join_runs(*runs, _LONGEST_COMPARED, *of_all)
             progress.advance(left.size)
             yield left, right
-        index = index_rarest(
-            np.flatnonzero(in_long_runs).astype(np.int32), self.parents, self._rows, self._rule
-        )
+            if is_long.any():  # else the kernel need not be compiled
+                left, right = join_long_runs(*runs, is_long, _COMPARISONS_A_ROW, unlike, *of_all)
+                progress.advance(left.size)
+                yield left, right
+        yield from self._join_unlike(np.flatnonzero(unlike).astype(np.int32), progress)
+        flatten(self.parents)
+
+    def _join_unlike(
+        self, rows: NDArray[np.int32], progress: Progress
+    ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        """Join rows that share hashes with very many rows unlike them."""
+        if not rows.size:
+            return
+        index = index_rarest(rows, self.parents, self._rows, self._rule)
         for first in range(0, index.rows.size, _ROWS_A_SEARCH):
             last = min(first + _ROWS_A_SEARCH, index.rows.size)
             left, right = join_indexed(first, last, index, self.parents, self._rows, self._rule)
             progress.advance(left.size)
             yield left, right
-        flatten(self.parents)
 
     def all_pairs(
         self,
@@ -264,9 +270,14 @@ class _Search:
         parts.append(self._connecting_pairs(connecting, is_big))
         return concatenate_pairs(parts)
 
-    def pairs_of(self, first: int, last: int) -> Pairs:
+    def hash_index(self) -> HashIndex:
+        """Return an index of the rows by their hashes, for `pairs_of`."""
+        index: HashIndex = index_hashes(self._rows)
+        return index
+
+    def pairs_of(self, first: int, last: int, index: HashIndex) -> Pairs:
         """Return the pairs of these rows with each other and with all rows after them."""
-        return Pairs(*kernels.pairs_of_some(first, last, self._values.size, self._rows, self._rule))
+        return Pairs(*pairs_of_some(first, last, index, self._rows, self._rule))
 
     def _connecting_pairs(
         self, connecting: tuple[NDArray[np.int32], NDArray[np.int32]], is_big: NDArray[np.bool_]

@@ -18,6 +18,7 @@ from db_dedup.flow.candidates.sketches import Sketches, entries, runs_of_equal
 from db_dedup.flow.compare.edit_distance import edit_similarities
 from db_dedup.flow.compare.kernels import long_similarities, similarities
 from db_dedup.flow.compare.measures import MEASURES
+from db_dedup.flow.compare.numbers import which_have_other_numbers
 from db_dedup.flow.compare.rows import compared_texts
 from db_dedup.flow.compare.rule import FAR, MeasuredPairs, Rule
 from db_dedup.flow.features.counting import Features
@@ -213,7 +214,8 @@ def measure_pairs(rows: MeasuredRows, left: NDArray[np.int32], right: NDArray[np
     long_scores = np.where(are_exact_duplicates, 1.0, long_similarities(rows.details, a, b))
     edits = edit_similarities(rows.details.starts, rows.details.values, a, b)
     kinds = {} if rows.kinds_by is None else _kinds(rows, rows.kinds_by, a, b)
-    measured = MeasuredPairs(distances, shares & ~cannot, scores, edits, long_scores, kinds)
+    numbers = which_have_other_numbers(rows.details.starts, rows.details.values, a, b)
+    measured = MeasuredPairs(distances, shares & ~cannot, scores, edits, long_scores, kinds, numbers)
     return MeasuredRowPairs(left, right, measured)
 
 

@@ -35,6 +35,16 @@ def storable_key(row_key: str) -> str:
     return row_key
 
 
+def storable_keys(row_keys: Sequence[str]) -> Sequence[str]:
+    """Return the same row keys; raise what `storable_key` raises for one of them."""
+    joined = "".join(row_keys)
+    # What makes a key unfit is in none of most pages.
+    may_be_unfit = not joined.isascii() or "\0" in joined or "\\" in joined
+    if may_be_unfit or max(map(len, row_keys), default=0) > MAX_KEY_LENGTH:
+        return list(map(storable_key, row_keys))
+    return row_keys
+
+
 def may_be_key(text: str, columns: int) -> bool:
     """Return whether a text has the form of a row key of so many columns.
 

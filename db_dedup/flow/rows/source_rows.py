@@ -1,13 +1,14 @@
 """Rows as a driver gives them, turned into rows of canonical texts."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, NamedTuple
 
-from db_dedup.flow.rows.keys import storable_key
+from db_dedup.flow.rows.keys import storable_key, storable_keys
 from db_dedup.flow.rows.order import order_text
-from db_dedup.flow.rows.values import canonical_text
+from db_dedup.flow.rows.values import canonical_text, canonical_texts
 from db_dedup.flow.rows.within import WithinBy, within_part
 from db_dedup.records import Family, SourceRow
 
@@ -61,6 +62,31 @@ class RowTexts:
             values=tuple(map(canonical_text, raw.values, self.values)),
             within=self._within_text(raw.within),
         )
+
+    def rows(self, raw: Sequence[Sequence[Any]]) -> list[SourceRow]:
+        """Return rows of a page as texts, column by column: a table has millions of them.
+
+        Args:
+            raw: row key, order value, watched columns and `within` columns of each row; what is behind them
+                is left out.
+
+        Raises:
+            RowKeyError: a key cannot be stored.
+        """
+        if not raw:
+            return []
+        columns = list(zip(*raw, strict=True))
+        first_within = 2 + len(self.values)
+        values = [
+            canonical_texts(own, f) for own, f in zip(columns[2:first_within], self.values, strict=True)
+        ]
+        within: Iterable[str | None] = repeat(None, len(raw))
+        if self.within:
+            within_columns = columns[first_within : first_within + len(self.within)]
+            within = map(self._within_text, zip(*within_columns, strict=True))
+        orders = [order_text(value, self.order) for value in columns[1]]
+        rows = zip(storable_keys(columns[0]), orders, zip(*values, strict=True), within, strict=True)
+        return list(map(SourceRow._make, rows))
 
     def _within_text(self, values: Sequence[Any]) -> str | None:
         """Return the text that both rows of a pair must share; rows without a value have the same text."""

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import MAXYEAR, UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
@@ -39,6 +39,14 @@ def canonical_text(value: Any, family: Family) -> str:
     if family is Family.BOOLEAN and isinstance(value, int | float | Decimal):
         return "1" if value else "0"
     return _object_text(value)
+
+
+def canonical_texts(values: Sequence[Any], family: Family) -> Sequence[str]:
+    """Return what `canonical_text` returns for each of many values; most columns hold nothing but texts."""
+    is_plain = family not in _STRING_READERS and set(map(type, values)) <= {str}
+    if is_plain and is_encodable("".join(values)):
+        return values
+    return [canonical_text(value, family) for value in values]
 
 
 def number_text(value: int | float | Decimal) -> str:

@@ -2,10 +2,10 @@
 
 from typing import Final, NamedTuple
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
 
 UNKNOWN, SPACE, SIGN, DIGIT, LETTER, CHARACTER, ROW_END, GAP = range(8)
@@ -51,11 +51,11 @@ class _Window(NamedTuple):
     counts: NDArray[np.int64]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def list_grams(points, kinds, row_ends, grams):
     """Write down the grams of all rows, and where those of each row end."""
     window = _empty_window()
-    used, row, i = 0, 0, 0
+    used, row, i = 0, 0, np.int64(0)
     while i < points.size:
         kind, after, value = _unit_at(points, kinds, i)
         if kind == ROW_END:
@@ -71,7 +71,7 @@ def list_grams(points, kinds, row_ends, grams):
         i = after
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def find_covered(points, kinds, table, sizes, own, stretches):
     """Find the stretches that the grams of a table cover; return how many there are.
 
@@ -84,10 +84,11 @@ def find_covered(points, kinds, table, sizes, own, stretches):
         stretches: int64[c, 3], filled with row, start and end of each stretch of the rows that carry a frame.
     """
     window = _empty_window()
-    used, row, row_first, i = 0, 0, 0, 0
+    used, row, row_first, i = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     # The latest stretch: where it is (-1 if there is none), the sizes before it and up to its end, and the
     # unit after it.
-    begin, end, from_size, to_size, next_unit = -1, -1, 0, 0, 0
+    begin, end = np.int64(-1), np.int64(-1)
+    from_size, to_size, next_unit = np.int64(0), np.int64(0), np.int64(0)
     while i < points.size:
         kind, after, value = _unit_at(points, kinds, i)
         if kind in (ROW_END, GAP):
@@ -100,7 +101,7 @@ def find_covered(points, kinds, table, sizes, own, stretches):
                 row_first = used
                 row += 1
             window.counts[:] = 0
-            begin, to_size, next_unit = -1, 0, 0
+            begin, to_size, next_unit = np.int64(-1), np.int64(0), np.int64(0)
         elif kind != SPACE:
             gram = _add(window, kind, value, i)
             if gram and _holds(table, gram):
@@ -114,7 +115,7 @@ def find_covered(points, kinds, table, sizes, own, stretches):
     return used
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _is_frame(sizes, row_size):
     """Return whether the covered stretches of a row are a frame."""
     total, longest = 0, 0
@@ -124,7 +125,7 @@ def _is_frame(sizes, row_size):
     return longest >= _LONG_STRETCH or (total >= _MANY_COVERED and total * _COVERED_PART >= row_size)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def table_of(grams):
     """Return grams as a hash table with open addressing, in which 0 is a free place."""
     size = 64
@@ -139,13 +140,13 @@ def table_of(grams):
     return table
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _place_of(gram, size):
     # The lowest bit is set in all grams.
     return np.int64((gram >> np.uint64(1)) & np.uint64(size - 1))
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _holds(table, gram):
     place = _place_of(gram, table.size)
     while table[place] != 0:
@@ -155,7 +156,7 @@ def _holds(table, gram):
     return False
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _unit_at(points, kinds, i):
     """Return (kind, end, hash) of the unit that begins at i, or of what separates units there."""
     kind = kinds[points[i]]
@@ -170,7 +171,7 @@ def _unit_at(points, kinds, i):
     return kind, end, value
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _empty_window():
     return _Window(
         np.zeros(_RING, np.uint64),
@@ -181,7 +182,7 @@ def _empty_window():
     )
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _add(window, kind, value, begin):
     """Add a unit; return the gram that ends with it, or 0 if the row has too few units before it."""
     counts = window.counts
@@ -204,7 +205,7 @@ def _add(window, kind, value, begin):
     return gram
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _close(stretches, used, row, begin, end, size):
     """Write down a stretch if there is one that is long enough; return how many there are."""
     if begin < 0 or size < LEAST_STRETCH:
@@ -214,7 +215,7 @@ def _close(stretches, used, row, begin, end, size):
     return used + 1
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _if_long(size):
     """Return the size of a stretch that is long enough, 0 for another one."""
     return size if size >= LEAST_STRETCH else 0

@@ -6,9 +6,10 @@ model with fewer digits, or one that adds in another order, sometimes cuts at ot
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
+
+from db_dedup.flow._compiled import inner, kernel
 
 FIRST_HAN = 0x4E00
 LAST_HAN = 0x9FD5
@@ -36,7 +37,7 @@ def load_tables(model: Any) -> Tables:
     return first, steps, characters
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def find_rejoined(codes, lengths, first, steps, characters):
     """Find the neighbouring tokens that jieba with HMM cuts another way than jieba without it.
 
@@ -59,7 +60,7 @@ def find_rejoined(codes, lengths, first, steps, characters):
         while j < lengths.size and kinds[j] == kinds[i]:
             j += 1
         if kinds[i] == _HALF_WIDTH and j - i > 1:
-            found[count] = i, j, -1, -1
+            found[count, 0], found[count, 1], found[count, 2], found[count, 3] = i, j, -1, -1
             count += 1
         elif kinds[i] == _IDEOGRAPH and j - i > 1:
             states = _likeliest_states(codes[places[i] : places[j]] - FIRST_HAN, first, steps, characters)
@@ -67,7 +68,8 @@ def find_rejoined(codes, lengths, first, steps, characters):
             for k in range(j - i):
                 if states[k] in (_END, _SINGLE):
                     if k > begin:
-                        found[count] = i + begin, i + k + 1, i, j
+                        found[count, 0], found[count, 1] = i + begin, i + k + 1
+                        found[count, 2], found[count, 3] = i, j
                         count += 1
                     begin = k + 1
         i = j
@@ -77,7 +79,7 @@ def find_rejoined(codes, lengths, first, steps, characters):
 _OTHER, _IDEOGRAPH, _HALF_WIDTH = range(3)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _sort_tokens(codes, lengths):
     """Return (int8[m] kinds, int64[m + 1] positions of the first characters) of the tokens."""
     kinds = np.zeros(lengths.size, np.int8)
@@ -99,18 +101,18 @@ def _sort_tokens(codes, lengths):
     return kinds, places
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _is_ascii_alphanumeric(code):
     return 48 <= code <= 57 or 65 <= code <= 90 or 97 <= code <= 122
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _is_sign(code):
     """Return whether a character is one of ``#%&+-._``, which do not end a sentence in jieba."""
     return code in (35, 37, 38, 43, 45, 46, 95)
 
 
-@nb.njit(cache=True, nogil=True)
+@inner
 def _likeliest_states(rows, first, steps, characters):
     """Return the likeliest states, by Viterbi's algorithm.
 

@@ -38,7 +38,8 @@ _FORMER: Final = 0.7
 """A gram of the former list stays down to this part of the shares."""
 
 _LEAST_LEFT: Final = 4
-"""A text is read entirely if no part of so many letters, digits and ideographs would be left of it."""
+"""A part with fewer letters, digits and ideographs is left out with the frame around it: it is a name between
+two labels. If no part has more, the text is read entirely."""
 
 _END_CHARACTERS: Final = 2_000
 """Frames are looked for in so many characters at both ends of a text."""
@@ -47,7 +48,10 @@ _LOOKED_AT: Final = 32
 
 
 def measure_frames(
-    columns: Sequence[RecipeColumn], texts: Sequence[Sequence[str]], former: FrameList = NO_FRAMES
+    columns: Sequence[RecipeColumn],
+    texts: Sequence[Sequence[str]],
+    former: FrameList = NO_FRAMES,
+    least_rows: int | None = None,
 ) -> FrameList:
     """Return the frame grams of a sample of rows.
 
@@ -55,10 +59,12 @@ def measure_frames(
         columns: of the recipe.
         texts: column by column the texts of the sampled rows as they are compared, exact duplicates once.
         former: the list in use: a gram of it stays in the list down to a lower share of the rows.
+        least_rows: a column with fewer texts has no frame; None for `LEAST_ROWS`.
     """
     nothing = np.empty(0, np.uint64)
+    least = LEAST_ROWS if least_rows is None else least_rows
     found = tuple(
-        _frame_grams(own, former.of_column(i)) if column.kind == "text" else nothing
+        _frame_grams(own, former.of_column(i), least) if column.kind == "text" else nothing
         for i, (column, own) in enumerate(zip(columns, texts, strict=True))
     )
     return FrameList(found) if any(grams.size for grams in found) else NO_FRAMES
@@ -83,8 +89,7 @@ def frame_spans(text: str, column: int, frames: FrameList) -> list[tuple[int, in
     if not grams.size:
         return []
     covered = covered_by([text], text, grams)
-    spans = _with_signs(text, zip(covered.starts.tolist(), covered.ends.tolist(), strict=True))
-    return spans if _left_of(text, spans) is not None else []
+    return _spans_to_cut(text, zip(covered.starts.tolist(), covered.ends.tolist(), strict=True))
 
 
 def _column_without(texts: Sequence[str], grams: NDArray[np.uint64]) -> list[str]:
@@ -98,17 +103,34 @@ def _column_without(texts: Sequence[str], grams: NDArray[np.uint64]) -> list[str
     lengths = np.fromiter(map(len, result), np.int64, len(result))
     firsts = np.cumsum(lengths + 1) - lengths - 1
     offsets = firsts[covered.rows]
-    spans = zip(
+    found = zip(
         covered.rows.tolist(),
         (covered.starts - offsets).tolist(),
         (covered.ends - offsets).tolist(),
         strict=True,
     )
-    for row, of_row in groupby(spans, lambda span: span[0]):
-        text = result[row]
-        left = _left_of(text, _with_signs(text, [(start, end) for _, start, end in of_row]))
-        result[row] = text if left is None else left
+    for row, of_row in groupby(found, lambda span: span[0]):
+        spans = _spans_to_cut(result[row], [(start, end) for _, start, end in of_row])
+        if spans:
+            text = result[row]
+            result[row] = CUT.join(text[start:end] for start, end in _between(text, spans))
     return result
+
+
+def _spans_to_cut(text: str, covered: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return what is left out of a text: the covered spans, and what is too little beside or between them.
+
+    Nothing is left out if nothing would be left.
+    """
+    parts = _between(text, _with_signs(text, covered))
+    kept = [(start, end) for start, end in parts if _is_enough(text[start:end])]
+    return _between(text, kept) if kept else []
+
+
+def _between(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return (start, end) of the parts of a text that these spans leave."""
+    borders = [0, *(place for span in spans for place in span), len(text)]
+    return [(a, b) for a, b in zip(borders[::2], borders[1::2], strict=True) if a < b]
 
 
 def _with_signs(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -131,16 +153,6 @@ def _has_meaning(character: str) -> bool:
     return character.isalnum() or unicodedata.category(character)[0] == "M"
 
 
-def _left_of(text: str, spans: Sequence[tuple[int, int]]) -> str | None:
-    """Return what is left of a text without these parts; None if it is too little, or nothing is left out."""
-    if not spans:
-        return None
-    ends = [0, *(end for _, end in spans)]
-    starts = [*(start for start, _ in spans), len(text)]
-    parts = [text[begin:end] for begin, end in zip(ends, starts, strict=True) if begin < end]
-    return CUT.join(parts) if any(map(_is_enough, parts)) else None
-
-
 def _is_enough(part: str) -> bool:
     """Return whether a part has enough letters, digits and ideographs: mostly its beginning decides."""
     count = 0
@@ -151,10 +163,10 @@ def _is_enough(part: str) -> bool:
     return False
 
 
-def _frame_grams(texts: Sequence[str], former: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _frame_grams(texts: Sequence[str], former: NDArray[np.uint64], least_rows: int) -> NDArray[np.uint64]:
     """Return uint64[g], ascending: the frame grams of one column."""
     sampled = [_ends_of(text) for text in texts if text]
-    if len(sampled) < LEAST_ROWS:
+    if len(sampled) < least_rows:
         return np.empty(0, np.uint64)
     pages = list(cut_pages(sampled, len, len(sampled)))
     of_rows = [grams for page in pages for grams in row_grams(page)]

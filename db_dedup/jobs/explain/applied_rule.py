@@ -15,6 +15,7 @@ from db_dedup.flow.candidates.sketches import least_in_common, shares_enough
 from db_dedup.flow.compare.edit_distance import edit_similarities
 from db_dedup.flow.compare.kernels import long_similarities, similarities
 from db_dedup.flow.compare.measures import MEASURES, NO_SIMILARITY
+from db_dedup.flow.compare.numbers import which_have_other_numbers
 from db_dedup.flow.compare.rule import FAR, MeasuredPairs, Rule
 from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter, joined_rows, stop_words_of
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
@@ -33,6 +34,8 @@ WITHIN = "within"
 REJECTED = "rejected"
 EDIT_SIMILARITY: Final = "edit_similarity"
 """The test that two short texts with few edits pass, in place of the measure."""
+NUMBERS: Final = "numbers"
+"""The test that two short texts fail if each has a number that the other does not."""
 LONG_GRAMS = "long_grams"
 EXCLUDED = "exclude_kinds"
 
@@ -130,6 +133,7 @@ class RuleApplier:
             edit_similarities(grams.details.starts, grams.details.values, *_FIRST_AND_SECOND),
             long_scores,
             {self._watched.rule.similarity: packed},
+            which_have_other_numbers(grams.details.starts, grams.details.values, *_FIRST_AND_SECOND),
         )
         setting = self._rule.setting
         scores = {name: float(measured.similarity(replace(setting, similarity=name))[0]) for name in MEASURES}
@@ -204,6 +208,8 @@ class RuleApplier:
             score = float(self._rule.similarities(measured)[0])
             threshold = float(self._rule.thresholds(measured)[0])
             tests.append(RuleTest(name, score >= threshold, score, threshold))
+        if self._rule.compares_numbers(measured)[0]:
+            tests.append(RuleTest(NUMBERS, not self._rule.has_other_numbers(measured)[0]))
         return tests
 
 

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-from numpy.typing import NDArray
 
-from db_dedup.flow.candidates.sketches import Sketches, entries
-from db_dedup.flow.matching.match import NO_ROW
 from db_dedup.jobs.scan.answer_changes import AnswerChanges, count_changes
 from db_dedup.jobs.scan.pieces import Writing
 from db_dedup.jobs.scan.row_answers import NOT_SET, AnswerValues, RowAnswers
 from db_dedup.jobs.scan.scanned_table import ScannedTable
+from db_dedup.jobs.scan.sketch_index import ROWS_WITH_SKETCHES, SketchDifference
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.found_at import FoundTimes, nothing_found
 from db_dedup.store.pairs import (
@@ -24,52 +22,9 @@ from db_dedup.store.pairs import (
     read_pairs,
 )
 from db_dedup.store.reader import Reader
-from db_dedup.store.sketches import drop_sketches, put_entries, sketched_ids, write_sketches
+from db_dedup.store.sketches import drop_sketches
 
-_ROWS_WITH_SKETCHES = 1_000
-"""At a time: each has dozens of entries all over the index, and more would show no progress for long."""
 _GROUP_COLUMNS = AnswerValues._fields[1:]
-
-
-@dataclass(frozen=True)
-class _SketchedRows:
-    """Rows that have a sketch, and where it is.
-
-    Attributes:
-        ids: int64[n], of the rows.
-        places: int64[n], of their sketches among those of the scan.
-    """
-
-    ids: NDArray[np.int64]
-    places: NDArray[np.int64]
-
-    def only(self, chosen: NDArray[np.bool_]) -> "_SketchedRows":
-        return _SketchedRows(self.ids[chosen], self.places[chosen])
-
-
-@dataclass(frozen=True)
-class _SketchDifference:
-    """What is to be written of the rows' sketches and their entries in the index of sketches.
-
-    Attributes:
-        dropped: ids of rows that lose both, or get others.
-        emptied: ids of rows that have a sketch without entries, and lose it.
-        gained: rows that get a sketch.
-        entered: rows that get entries.
-        sketches: those of the scan.
-    """
-
-    dropped: list[int]
-    emptied: list[int]
-    gained: _SketchedRows
-    entered: _SketchedRows
-    sketches: Sketches
-
-    @property
-    def count(self) -> int:
-        """How many rows and entries are written."""
-        entry_count = int(self.sketches.counts[self.entered.places].sum())
-        return len(self.dropped) + len(self.emptied) + self.gained.ids.size + entry_count
 
 
 @dataclass(frozen=True)
@@ -90,7 +45,7 @@ class AnswerDifference:
     gained: StoredPairs
     before: RowAnswers
     after: RowAnswers
-    sketches: _SketchDifference
+    sketches: SketchDifference
     changes: AnswerChanges
 
     @classmethod
@@ -130,7 +85,7 @@ class AnswerDifference:
             gained,
             before.only(differs),
             answer.only(differs),
-            _differing_sketches(reader, store, ids, scanned, changed, serves),
+            SketchDifference.of(reader, store, ids, scanned, changed, serves=serves),
             _changes(lost, gained, stored if serves else stored.only(slice(0)), answer),
         )
 
@@ -157,11 +112,11 @@ class AnswerDifference:
         for connection, part in writing.slices(self.gained.count):
             gained = self.gained.only(part)
             insert_pairs(connection, store, gained, found.of(gained.id_a, gained.id_b, now))
-        for connection, ids in writing.parts(self.gone, _ROWS_WITH_SKETCHES):
+        for connection, ids in writing.parts(self.gone, ROWS_WITH_SKETCHES):
             drop_sketches(connection, store, ids)
             store.delete_rows(connection, ids)
         _write_groups(writing, store, self.before, self.after, found, now)
-        _write_sketches(writing, store, self.sketches)
+        self.sketches.write(writing, store)
 
 
 def _stored_pairs(reader: Reader, store: FingerprintStore) -> StoredPairs:
@@ -175,55 +130,6 @@ def _changes(lost: StoredPairs, gained: StoredPairs, shown: RowAnswers, answer: 
     before, after = shown.aligned(ids), answer.aligned(ids)
     differs = before.differs(after)
     return count_changes(gained.count, lost.count, before.only(differs), after.only(differs))
-
-
-def _differing_sketches(
-    reader: Reader,
-    store: FingerprintStore,
-    ids: NDArray[np.int64],
-    scanned: ScannedTable,
-    changed: Collection[str],
-    serves: bool,
-) -> _SketchDifference:
-    """Compare sketches: if the rule asks for them, rows that take part in pairs have one, and no others."""
-    has_sketch = np.isin(ids, sketched_ids(reader, store))
-    has_entries = has_sketch if serves else np.zeros(ids.size, np.bool_)
-    table, wants_sketch = scanned.table, wanted_sketches(scanned)
-    is_changed = np.array([row_key in changed for row_key in scanned.row_keys], np.bool_)
-    gaining, entering = (wants_sketch & (is_changed | ~has) for has in (has_sketch, has_entries))
-    rows = _SketchedRows(ids, table.sketch_places)
-    return _SketchDifference(
-        dropped=ids[has_entries & (is_changed | ~wants_sketch)].tolist(),
-        emptied=ids[has_sketch & ~has_entries & ~wants_sketch].tolist(),
-        gained=rows.only(gaining),
-        entered=rows.only(entering),
-        sketches=table.sketches,
-    )
-
-
-def _write_sketches(writing: Writing, store: FingerprintStore, found: _SketchDifference) -> None:
-    for connection, ids in writing.parts(found.dropped, _ROWS_WITH_SKETCHES):
-        drop_sketches(connection, store, ids)
-    for connection, ids in writing.parts(found.emptied):
-        write_sketches(connection, store, [(row_id, None) for row_id in ids])
-    gained = zip(found.gained.ids.tolist(), found.gained.places.tolist(), strict=True)
-    for connection, rows in writing.parts(gained):
-        sketches = [(row_id, found.sketches.bytes_of(place)) for row_id, place in rows]
-        write_sketches(connection, store, sketches)
-    owners, places = found.entered.ids, found.entered.places
-    writing.pause()  # to sort a part of the entries takes a while, and no lock is needed for it
-    for values, rows_of in entries(found.sketches, places):
-        for connection, part in writing.slices(values.size):
-            put_entries(connection, store, [(values[part], owners[rows_of[part]])])
-        writing.pause()
-
-
-def wanted_sketches(scanned: ScannedTable) -> NDArray[np.bool_]:
-    """Return bool[n]: the rows that are to have a sketch."""
-    table = scanned.table
-    takes_part = (scanned.matches.copy_of == NO_ROW) & table.has_fingerprint
-    is_wanted: NDArray[np.bool_] = takes_part & (table.sketch_places != NO_ROW)
-    return is_wanted
 
 
 def _write_groups(

@@ -30,7 +30,9 @@ def scan_costs(
     """
     share = rows / max(1, rehearsal.report.rows)
     entries = round(rehearsal.sketch_entries * share)
-    written = list(zip((rows, entries, pairs), context.dialect.write_costs, strict=True))
+    costs = context.dialect.write_costs
+    entry = costs.entry if in_pieces else costs.single_entry
+    written = [(rows, costs.fingerprint), (entries, entry), (pairs, costs.pair)]
     seconds = sum(count * cost.microseconds for count, cost in written) / 1e6
     return ScanCosts(
         fingerprints=rows,

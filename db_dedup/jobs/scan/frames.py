@@ -22,6 +22,7 @@ from db_dedup.flow.text.compared import compared_columns
 from db_dedup.jobs.context import JobContext
 from db_dedup.records import SourceRow
 from db_dedup.records.frames import NO_FRAMES, FrameList
+from db_dedup.records.pages import take_lists
 from db_dedup.records.read_size import length_of
 from db_dedup.store.frames import StoredFrames, require_frames
 from db_dedup.store.watched_tables import StoredTable
@@ -33,8 +34,13 @@ SAMPLE_CHARACTERS: Final = 16_000_000
 _BROKEN_KEY: Final = (RowKeyError, UnicodeEncodeError)
 """The errors of a key that cannot be asked for. A sample passes over them: the pages of the scan have the
 same row, and name the fault."""
+_KEYS_AT_ONCE: Final = 10_000
+_ABOVE_ALL_HASHES: Final = 1 << 64
 DRIFT_SHARE: Final = 0.01
 """If a new list reads the texts of more of the sampled rows differently, it replaces the old one."""
+DRIFT_CHARACTERS: Final = 8
+"""A text is read differently if so many more of its characters are left out, or so many fewer. When a table
+grows, set phrases of a few characters enter the list and leave it, which changes no pairs."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +68,14 @@ class FrameSample:
         return self.count >= frame_texts.LEAST_ROWS
 
     def differing_share(self, one: FrameList, other: FrameList) -> float:
-        """Return the share of the rows whose texts the two lists read differently."""
+        """Return the share of the rows that have a text which the two lists read differently."""
         if one == other or not self.count:
             return 0.0
         differs = np.zeros(self.count, np.bool_)
         lists = (frame_texts.without_frames(self.columns, frames) for frames in (one, other))
-        for texts, others in zip(*lists, strict=True):
-            differs |= np.fromiter((a != b for a, b in zip(texts, others, strict=True)), np.bool_, self.count)
+        for pair in zip(*lists, strict=True):
+            left, right = (np.fromiter(map(len, texts), np.int64, self.count) for texts in pair)
+            differs |= np.abs(left - right) >= DRIFT_CHARACTERS
         return float(np.count_nonzero(differs) / self.count)
 
 
@@ -134,19 +141,19 @@ def with_frames(context: JobContext, stored: StoredTable | None) -> JobContext:
 def _chosen_keys(context: JobContext, snapshot: Connection | None) -> tuple[int, list[str]]:
     """Return (how many rows the table has, the row keys of the sample in the order of their hashes)."""
     source, row_count = context.source, 0
-
-    def hashed() -> Iterator[tuple[int, str]]:
-        nonlocal row_count
-        engine = context.source_engine
-        keys = source.row_keys(engine) if snapshot is None else source.read_row_keys(snapshot)
-        for row_key in _up_to_broken(keys):
-            row_count += 1
-            yield CityHash64(row_key.encode("utf-8", "surrogatepass")), row_key
-
+    keys = source.row_keys(context.source_engine) if snapshot is None else source.read_row_keys(snapshot)
+    chosen: list[tuple[int, str]] = []
+    highest = _ABOVE_ALL_HASHES
     context.progress.start("keys", None)
-    chosen = nsmallest(SAMPLE_ROWS, hashed())
+    for some in take_lists(_up_to_broken(keys), lambda: _KEYS_AT_ONCE):
+        row_count += len(some)
+        hashes = [CityHash64(row_key.encode("utf-8", "surrogatepass")) for row_key in some]
+        chosen += [pair for pair in zip(hashes, some, strict=True) if pair[0] <= highest]
+        if len(chosen) >= SAMPLE_ROWS:
+            chosen = nsmallest(SAMPLE_ROWS, chosen)
+            highest = chosen[-1][0]
     context.progress.finish()
-    return row_count, [row_key for _, row_key in chosen]
+    return row_count, [row_key for _, row_key in nsmallest(SAMPLE_ROWS, chosen)]
 
 
 def _up_to_broken(row_keys: Iterator[str]) -> Iterator[str]:

@@ -19,10 +19,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.errors import DedupError, ScanRunningError
 from db_dedup.jobs.context import JobContext
+from db_dedup.jobs.garbage import collecting_seldom
 from db_dedup.jobs.objects.attachment import mark_stale
 from db_dedup.jobs.review.labels import ScanLabels, labels_for, move_labels
 from db_dedup.jobs.scan.answer import AnswerDifference
 from db_dedup.jobs.scan.answer_changes import AnswerChanges
+from db_dedup.jobs.scan.folding import entries_before_folding, fold
 from db_dedup.jobs.scan.frozen_frames import NOTHING_FROZEN, FrozenFrames, freeze_frames
 from db_dedup.jobs.scan.lease import Lease, new_owner
 from db_dedup.jobs.scan.pieces import OneTransaction, Pieces
@@ -38,10 +40,13 @@ from db_dedup.store.clock import utc_now
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.found_at import FoundTimes
 from db_dedup.store.frames import drop_other_frames, put_frames
+from db_dedup.store.index_building import make_put_off_indexes, put_off_indexes
 from db_dedup.store.sketches import drop_all_sketches
 from db_dedup.store.watched_tables import StoredTable
 
 logger = logging.getLogger(__name__)
+
+_ROWS_WORTH_NEW_INDEXES = 20_000
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,7 @@ class FullScan:
         self._rebuild = rebuild
         self._started = time.monotonic()
 
+    @collecting_seldom()
     def run(self) -> ScanReport:
         """Scan.
 
@@ -93,6 +99,7 @@ class FullScan:
             with run.lease:
                 report = self._scan(self._with_frames(run))
                 self._refresh_statistics()
+            self._fold_index(run.store)
         except BaseException as error:
             self._give_up(owner, error)
             raise
@@ -100,6 +107,8 @@ class FullScan:
 
     def _scan(self, run: _Run) -> ScanReport:
         with TableReading(self._context) as reading:
+            if not run.serves and reading.total >= _ROWS_WORTH_NEW_INDEXES:
+                put_off_indexes(self._engine, self._dialect, self._tables)
             kept_back = self._read(run, reading)
             labels = labels_for(self._context)
             scanned = reading.match(labels.rejected)
@@ -181,7 +190,9 @@ class FullScan:
     def _read(self, run: _Run, reading: TableReading) -> dict[str, RowFingerprint]:
         """Fingerprint all rows; return those whose new state is not written yet, by row key."""
         kept_back: dict[str, RowFingerprint] = {}
-        pages = reading.pages(self._stored_finder(run), reuse=not self._rebuild, with_sketches=not run.serves)
+        pages = reading.pages(
+            self._stored_finder(run), reuse=not self._rebuild, with_sketch_sizes=not run.serves
+        )
         # The reading reports its own progress.
         with closing(pages), self._pieces(run, NullProgress()) as pieces:
             for rows, stored in pages:
@@ -189,7 +200,7 @@ class FullScan:
                     kept_back |= _by_key(row for row in rows if not is_stored(row, stored))
                     continue
                 for connection, part in pieces.parts(rows):
-                    run.store.put_rows(connection, part, stored, with_sketches=True)
+                    run.store.put_rows(connection, part, stored, with_sketch_sizes=True)
                 pieces.pause()
         return kept_back
 
@@ -216,8 +227,11 @@ class FullScan:
         labels: ScanLabels,
     ) -> ScanReport:
         """Write the answer and let the views show it; return the report with what it changed."""
-        built = None if run.serves else self._build(run, changed, scanned)
-        if built is None:
+        built = None
+        if not run.serves:
+            built = self._build(run, changed, scanned)
+            make_put_off_indexes(self._engine, self._dialect, self._tables, self._progress)
+        else:
             self._progress.start("writing the answer", len(changed))
         with self._dialect.write_transaction(self._engine) as connection:
             run.lease.fence(connection)
@@ -305,10 +319,21 @@ class FullScan:
     def _refresh_statistics(self) -> None:
         """Refresh the planner's statistics. Best effort: a failure leaves them stale, nothing else."""
         try:
-            for table in (self._tables.fingerprint, self._tables.pair):
+            for table in (self._tables.fingerprint, self._tables.pair, self._tables.sketch_segment):
                 self._dialect.refresh_statistics(self._engine, table)
         except SQLAlchemyError as error:
             logger.warning("statistics not refreshed: %s", self._dialect.translate_error(error))
+
+    def _fold_index(self, store: FingerprintStore) -> None:
+        """Fold the single entries of sketches, if they are many. Best effort: the worker may do it later."""
+        try:
+            with self._engine.connect() as connection:
+                stored = watched_tables.find_table(connection, self._tables, self._watched.name)
+                is_due = not entries_before_folding(connection, store)
+            if stored is not None and is_due:
+                fold(self._engine, self._dialect, self._tables, stored)
+        except (DedupError, SQLAlchemyError) as error:
+            logger.warning("the index of sketches was not folded: %s", self._reason(error))
 
     def _give_up(self, owner: str, error: BaseException) -> None:
         """Record the error and give the lease back; if that fails, the lease runs out by itself."""

@@ -11,10 +11,10 @@ from typing import Final, Self, TypeVar
 from sqlalchemy import Connection, Engine
 
 from db_dedup.dialects.base import Dialect
-from db_dedup.dialects.batches import batches
 from db_dedup.jobs.pace import pace_of
 from db_dedup.jobs.scan.lease import Lease
 from db_dedup.progress import Progress
+from db_dedup.records.pages import take_lists
 from db_dedup.store.reader import Reader
 
 _Item = TypeVar("_Item")
@@ -43,11 +43,16 @@ class Writing(ABC):
         """Note that the next step does not write."""
         return
 
+    def advance(self, count: int) -> None:
+        """Report rows that were written without `parts` or `slices`."""
+        self._progress.advance(count)
+
     def parts(
         self, items: Iterable[_Item], at_most: int | None = None
     ) -> Iterator[tuple[Connection, list[_Item]]]:
         """Yield items to write, some at a time (`at_most` so many), with the transaction to write them in."""
-        for part in batches(items, min(self._rows, at_most or self._rows)):
+        most = min(self._rows, at_most or self._rows)
+        for part in take_lists(items, lambda: most):
             yield self.connection(), part
             self._progress.advance(len(part))
 

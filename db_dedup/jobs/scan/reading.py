@@ -1,5 +1,6 @@
 """Read a whole table and fingerprint it, page after page: the first step of every job over all rows."""
 
+from collections import deque
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -42,7 +43,11 @@ def is_stored(row: RowFingerprint, stored: Mapping[str, StoredFingerprint]) -> b
 
 
 class TableReading:
-    """One pass over a table: call `pages` and read it to its end, then `match`."""
+    """One pass over a table: call `pages` and read it to its end, then `match`.
+
+    Attributes:
+        total: how many rows there were at its beginning.
+    """
 
     def __init__(self, context: JobContext, snapshot: Connection | None = None) -> None:
         """Take the context's table; read it through this snapshot, or through a new one."""
@@ -53,16 +58,17 @@ class TableReading:
         self._resources = ExitStack()
 
     def __enter__(self) -> Self:
-        """Count the rows and prepare the fingerprinter, in a separate process where that is worth it."""
+        """Count the rows and prepare the fingerprinter, in processes of its own where that is worth it."""
         with self._engine.connect() as connection:
-            self._total = self._source.count(connection)
+            self.total = self._source.count(connection)
         with ExitStack() as resources:
-            self._thread = ThreadPoolExecutor(max_workers=1)
-            # After the engine has ended, so that the page it is at is waited for no longer.
-            resources.callback(self._thread.shutdown, cancel_futures=True)
+            # After the engine has ended, so that the pages it is at are waited for no longer.
+            threads = resources.enter_context(ExitStack())
             families = [column.family for column in self._source.key_columns]
-            scan = self._matching_engine.scan(self._watched, self._recipe, families, self._total)
+            scan = self._matching_engine.scan(self._watched, self._recipe, families, self.total)
             self.scan = resources.enter_context(scan)
+            self._threads = ThreadPoolExecutor(max_workers=self.scan.pages_at_once)
+            threads.callback(self._threads.shutdown, cancel_futures=True)
             self._resources = resources.pop_all()
         return self
 
@@ -73,40 +79,42 @@ class TableReading:
         self._resources.close()
 
     def pages(
-        self, find_stored: FindStored, *, reuse: bool = True, with_sketches: bool = False
+        self, find_stored: FindStored, *, reuse: bool = True, with_sketch_sizes: bool = False
     ) -> Generator[Page, None, None]:
         """Yield each page of rows with what is stored of them. Close it if you do not read it to its end.
 
-        While a thread waits for the fingerprints of one page, the next page is read, and the caller handles
-        the one before.
+        While threads wait for the fingerprints of some pages, the next page is read, and the caller handles
+        the one before them.
 
         Args:
             find_stored: looks up what is stored of a page.
             reuse: do not segment a row again whose digest is the stored one.
-            with_sketches: give the rows with their sketches.
+            with_sketch_sizes: give the rows with the sizes of their sketches.
         """
-        self._progress.start("fingerprints", self._total)
-        before: _SubmittedPage | None = None
+        self._progress.start("fingerprints", self.total)
+        submitted: deque[_SubmittedPage] = deque()
         with closing(self._read_pages()) as pages:
             for page in pages:
                 stored = find_stored([row.row_key for row in page])
                 known = stored if reuse else {}
-                rows = self._thread.submit(self.scan.add_page, page, known, with_sketches=with_sketches)
-                if before is not None:
-                    yield Page(self._done(before.rows), before.stored)
-                before = _SubmittedPage(rows, stored)
-            if before is not None:
-                yield Page(self._done(before.rows), before.stored)
+                rows = self._threads.submit(
+                    self.scan.add_page, page, known, with_sketch_sizes=with_sketch_sizes
+                )
+                submitted.append(_SubmittedPage(rows, stored))
+                if len(submitted) > self.scan.pages_at_once:
+                    yield self._done(submitted.popleft())
+            while submitted:
+                yield self._done(submitted.popleft())
         self._progress.finish()
 
     def match(self, rejected: Collection[DigestPair]) -> ScannedTable:
         """Find all duplicates among the rows of all pages, except rejected pairs of texts."""
         return ScannedTable.collected(self.scan.match(self._progress, self._read_rows, rejected))
 
-    def _done(self, page: Future[list[RowFingerprint]]) -> list[RowFingerprint]:
-        rows = page.result()
+    def _done(self, page: _SubmittedPage) -> Page:
+        rows = page.rows.result()
         self._progress.advance(len(rows))
-        return rows
+        return Page(rows, page.stored)
 
     def _read_pages(self) -> Generator[list[SourceRow], None, None]:
         if self._snapshot is not None:

@@ -11,11 +11,12 @@ from sqlalchemy import Connection
 from db_dedup.flow.candidates.blocks import BLOCK_SHIFTS
 from db_dedup.flow.matching.match import NO_ROW
 from db_dedup.jobs.context import JobContext
-from db_dedup.jobs.scan.answer import wanted_sketches
+from db_dedup.jobs.garbage import collecting_seldom
 from db_dedup.jobs.scan.frozen_frames import FrozenFrames
 from db_dedup.jobs.scan.reading import TableReading, nothing_stored
 from db_dedup.jobs.scan.report import report_of
 from db_dedup.jobs.scan.scanned_table import ScannedTable
+from db_dedup.jobs.scan.sketch_index import wanted_sketches
 from db_dedup.records import HotBlock, ScanReport
 from db_dedup.records.fingerprints import DigestPair
 
@@ -36,6 +37,7 @@ class Rehearsal:
     sketch_entries: int
 
 
+@collecting_seldom()
 def rehearse(
     context: JobContext,
     frozen: FrozenFrames,

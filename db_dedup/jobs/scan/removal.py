@@ -4,12 +4,14 @@ Fingerprints are removed last. SQLite may give the id of a deleted row to a new 
 entry of a sketch may be left that has it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from db_dedup.jobs.scan.pieces import Pieces
+from db_dedup.jobs.scan.sketch_index import drop_other_segments, drop_single_entries
 from db_dedup.progress import Progress
-from db_dedup.store import frames, pairs, sketches
+from db_dedup.store import frames, pairs
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.segments import drop_index
 
 
 def remove_recipe(pieces: Pieces, store: FingerprintStore, progress: Progress) -> None:
@@ -31,30 +33,14 @@ def remove_recipe(pieces: Pieces, store: FingerprintStore, progress: Progress) -
 def remove_answer(pieces: Pieces, store: FingerprintStore, progress: Progress) -> list[int]:
     """Remove the pairs and sketch entries of a recipe that does not serve; return the ids of its rows."""
     ids = sorted(store.read_ids(pieces.reader).values())
+    drop_index(pieces.connection(), store)
+    drop_other_segments(pieces, store, None)
     if ids:
-        _remove_entries(pieces, store, progress, ids)
+        progress.start("removing former sketches", len(ids))
+        drop_single_entries(pieces, store, (ids[0], ids[-1]))
+        progress.finish()
         _remove_pairs(pieces, store, progress)
     return ids
-
-
-def _remove_entries(pieces: Pieces, store: FingerprintStore, progress: Progress, ids: Sequence[int]) -> None:
-    """Remove the entries of sketches in the order of the index.
-
-    The entries of one row are all over the index: to delete row by row would write each of its pages many
-    times.
-    """
-    progress.start("removing former sketches", len(ids))
-    between = ids[0], ids[-1]
-    begin: sketches.Entry | None = sketches.FIRST_ENTRY
-    done = 0
-    while begin is not None:
-        connection = pieces.connection()
-        end = sketches.entry_after(connection, store, begin, pieces.rows)
-        sketches.drop_entries_between(connection, store, begin, end, between)
-        now_done = len(ids) if end is None else int(len(ids) * end.share)
-        progress.advance(now_done - done)
-        begin, done = end, now_done
-    progress.finish()
 
 
 def _remove_pairs(pieces: Pieces, store: FingerprintStore, progress: Progress) -> None:

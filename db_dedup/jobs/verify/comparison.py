@@ -8,14 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
+from db_dedup.flow.candidates.segments import sums_of_sketches
 from db_dedup.flow.matching.match import NO_ROW
-from db_dedup.jobs.scan.answer import wanted_sketches
 from db_dedup.jobs.scan.scanned_table import ScannedTable
+from db_dedup.jobs.scan.sketch_index import wanted_sketches
 from db_dedup.jobs.verify.answers import Answer, Groups, StoredAnswer, fresh_answer
 from db_dedup.records import AnswerDifferences, Difference, DuplicatePair
 from db_dedup.records.fingerprints import RowFingerprint
 from db_dedup.records.kinds import PairKind
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.sketch_contents import IndexContents
 
 _T = TypeVar("_T")
 
@@ -59,16 +61,40 @@ def compare_answers(
     )
 
 
-def compare_rows(connection: Connection, store: FingerprintStore, scanned: ScannedTable) -> Difference[str]:
-    """Return the keys of rows whose fingerprint, digest, sketch or order value is not the stored one, and of
-    rows that are only stored, or only in the user's table."""
+def compare_rows(
+    connection: Connection, store: FingerprintStore, scanned: ScannedTable, index: IndexContents | None
+) -> Difference[str]:
+    """Return the keys of rows whose fingerprint, digest, order value or sketch is not the stored one, and of
+    rows that are only stored, or only in the user's table.
+
+    Args:
+        connection: to our tables.
+        store: the table and the recipe.
+        scanned: the fresh answer.
+        index: the entries of the rows' sketches; None if they cannot be read.
+    """
     stored = dict(store.read_rows(connection))
-    differing = []
-    for row in _fresh_rows(scanned):
+    ids = np.full(len(scanned.row_keys), NO_ROW, np.int64)
+    for place, row in enumerate(_fresh_rows(scanned)):
         old = stored.pop(row.row_key, None)
-        if old is None or not old.is_of(row) or old.sketch != row.sketch:
-            differing.append(row.row_key)
-    return _difference(iter([*differing, *stored]))
+        if old is not None and old.is_of(row):
+            ids[place] = old.id
+    differs = ids == NO_ROW
+    if index is not None:
+        sizes, sums = _fresh_sketches(scanned)
+        differs[~differs] = index.differing(ids[~differs], sizes[~differs], sums[~differs])
+    keys = (scanned.row_keys[place] for place in np.flatnonzero(differs).tolist())
+    return _difference(iter([*keys, *stored]))
+
+
+def _fresh_sketches(scanned: ScannedTable) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Return (int64[n] how many hashes each row should have, -1 for no sketch; uint64[n] their checksums)."""
+    table, is_wanted = scanned.table, wanted_sketches(scanned)
+    places = table.sketch_places[is_wanted].astype(np.int64)
+    sizes, sums = np.full(is_wanted.size, -1, np.int64), np.zeros(is_wanted.size, np.uint64)
+    sizes[is_wanted] = table.sketches.counts[places]
+    sums[is_wanted] = sums_of_sketches(table.sketches, places)
+    return sizes, sums
 
 
 def _differing_pairs(old: Answer, new: Answer) -> _PairDifferences:
@@ -148,13 +174,11 @@ def _named(pair: np.void, row_keys: list[str]) -> DuplicatePair:
 
 def _fresh_rows(scanned: ScannedTable) -> Iterator[RowFingerprint]:
     table = scanned.table
-    places = np.where(wanted_sketches(scanned), table.sketch_places, NO_ROW).tolist()
-    columns = (table.fingerprints.tolist(), table.has_fingerprint.tolist(), table.digests, places)
-    for row_key, order_value, value, has, digest, place in zip(
+    columns = (table.fingerprints.tolist(), table.has_fingerprint.tolist(), table.digests)
+    for row_key, order_value, value, has, digest in zip(
         scanned.row_keys, scanned.order_values, *columns, strict=True
     ):
-        sketch = None if place == NO_ROW else table.sketches.bytes_of(place)
-        yield RowFingerprint(row_key, order_value, value if has else None, digest.tobytes(), sketch)
+        yield RowFingerprint(row_key, order_value, value if has else None, digest.tobytes())
 
 
 def _difference(found: Iterator[_T]) -> Difference[_T]:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, func, select
 
 from db_dedup.amounts import counted
-from db_dedup.errors import SchemaMissingError
+from db_dedup.errors import DedupError, SchemaMissingError
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.objects.attachment import Attachment, plan_triggers
 from db_dedup.jobs.objects.table_view import TableView
@@ -21,17 +21,21 @@ from db_dedup.jobs.scan.risks import risks_of_table
 from db_dedup.jobs.verify.comparison import compare_answers, compare_rows
 from db_dedup.records import ScanPreview, Verification
 from db_dedup.schema import migrate
+from db_dedup.schema.indexes import missing_indexes
 from db_dedup.schema.views import FIXED_VIEWS, fixed_view
 from db_dedup.store.changes import count_waiting
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.frames import require_frames
-from db_dedup.store.sketches import count_entries, count_sketched
+from db_dedup.store.sketch_contents import IndexContents
 from db_dedup.store.watched_tables import StoredTable
 
 _HOTTEST = 5
 _WRONG_ENTRIES: Final = (
     "{entries} in the index of sketches instead of {wanted:,}: `db-dedup scan --rebuild {name}` "
     "writes them again"
+)
+_DAMAGED_INDEX: Final = (
+    "the stored index of sketches is damaged: `db-dedup scan --rebuild {name}` writes it again"
 )
 _WRONG_VIEW: Final = "the view {name} is not as it was made: drop it, and `db-dedup upgrade` makes it again"
 
@@ -53,11 +57,13 @@ def verify(context: JobContext, stored: StoredTable) -> Verification:
         rehearsal = rehearse(context, kept, labels_for(context).rejected, snapshots.rows)
         fresh = rehearsal.scanned
         with _or_new(context, snapshots.answer) as connection:
+            index = _index(connection, store)
+            contents = index if isinstance(index, IndexContents) else None
             return Verification(
                 table=context.watched.name,
                 answer=compare_answers(connection, store, fresh),
-                rows=compare_rows(connection, store, fresh),
-                drift=tuple(_drift(context, connection, stored)),
+                rows=compare_rows(connection, store, fresh, contents),
+                drift=tuple(_drift(context, connection, stored, index)),
                 waiting=count_waiting(connection, context.tables, stored.id),
                 frames=rehearsal.report.frames,
             )
@@ -78,7 +84,7 @@ def preview(context: JobContext, stored: StoredTable | None) -> ScanPreview:
         with context.dialect.read_snapshot(context.engine) as connection:
             differences = compare_answers(connection, store, rehearsal.scanned)
             if not is_new:
-                rows = compare_rows(connection, store, rehearsal.scanned).count
+                rows = compare_rows(connection, store, rehearsal.scanned, None).count
                 pairs = differences.pairs_gained.count + differences.pairs_changed.count
     return ScanPreview(
         report=report,
@@ -145,14 +151,28 @@ def _require_tables(context: JobContext) -> None:
         )
 
 
-def _drift(context: JobContext, connection: Connection, stored: StoredTable) -> Iterator[str]:
+def _index(connection: Connection, store: FingerprintStore) -> IndexContents | DedupError:
+    """Return the index of sketches, or what is wrong with it if it cannot be read."""
+    try:
+        return IndexContents.read(connection, store)
+    except DedupError as error:
+        return error
+
+
+def _drift(
+    context: JobContext, connection: Connection, stored: StoredTable, index: IndexContents | DedupError
+) -> Iterator[str]:
     """Yield a sentence for each thing that is not as we made it, with the command that repairs it."""
     yield from _fixed_view_faults(context, connection)
-    store = FingerprintStore(context.dialect, context.tables, stored.id, stored.recipe or 0)
-    entries, wanted = count_entries(connection, store), count_sketched(connection, store)
-    if entries != wanted:
+    for missing in missing_indexes(connection, context.tables):
+        yield f"the index {missing.name} is missing: `db-dedup upgrade` makes it again"
+    if isinstance(index, DedupError):
+        yield _DAMAGED_INDEX.format(name=context.watched.name)
+    elif index.entry_count != index.wanted_count:
         yield _WRONG_ENTRIES.format(
-            entries=counted(entries, "entry", "entries"), wanted=wanted, name=context.watched.name
+            entries=counted(index.entry_count, "entry", "entries"),
+            wanted=index.wanted_count,
+            name=context.watched.name,
         )
     if context.is_apart:
         return

@@ -4,7 +4,7 @@ Importing this module raises MissingExtraError where prometheus-client is not in
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC
 from typing import Final
@@ -14,8 +14,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.errors import ConfigError, DedupError, MissingExtraError
 from db_dedup.jobs.worker.worker_table import Batch
+from db_dedup.records import FrameReport
 from db_dedup.schema.tables import Tables
 from db_dedup.store.lag import Lag, read_lag
+from db_dedup.store.scans import last_frames
 
 try:
     from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, start_http_server
@@ -121,11 +123,12 @@ class _QueueCollector:
         self._engine, self._tables, self._names = engine, tables, tuple(dict.fromkeys(names))
 
     def collect(self) -> Iterator[Metric]:
-        """Read the gauges of all tables with one query."""
+        """Read the gauges of all tables with two queries."""
         is_up = GaugeMetricFamily("db_dedup_database_up", "The database answers: 1, or 0.")
         try:
             with self._engine.connect() as connection:
                 lags = read_lag(connection, self._tables)
+                frames = last_frames(connection, self._tables)
         except (SQLAlchemyError, DedupError) as error:
             logger.info("no gauges: %s", type(error).__name__)
             is_up.add_metric([], 0)
@@ -133,20 +136,47 @@ class _QueueCollector:
             return
         is_up.add_metric([], 1)
         yield is_up
-        yield from self._gauges([lags[name] for name in self._names if name in lags])
+        own = [name for name in self._names if name in lags]
+        yield from _queue_gauges([lags[name] for name in own])
+        yield from _frame_gauges({name: frames[name] for name in own if name in frames})
 
-    def _gauges(self, lags: Sequence[Lag]) -> Iterator[Metric]:
-        for name, help_text, values in (
-            ("queue_length", "Changes that wait.", [lag.waiting for lag in lags]),
-            ("queue_age_seconds", "How long the oldest has waited.", [lag.age_seconds or 0 for lag in lags]),
-            ("dead_changes", "Changes that were given up.", [lag.dead for lag in lags]),
-            ("last_scan_timestamp_seconds", "When the last full scan ended.", [_ended(lag) for lag in lags]),
-        ):
-            gauge = GaugeMetricFamily(f"db_dedup_{name}", help_text, labels=["table"])
-            for lag, value in zip(lags, values, strict=True):
-                if value is not None:
-                    gauge.add_metric([lag.table_name], value)
-            yield gauge
+
+def _queue_gauges(lags: Sequence[Lag]) -> Iterator[Metric]:
+    names = [lag.table_name for lag in lags]
+    for name, help_text, values in (
+        ("queue_length", "Changes that wait.", [lag.waiting for lag in lags]),
+        ("queue_age_seconds", "How long the oldest has waited.", [lag.age_seconds or 0 for lag in lags]),
+        ("dead_changes", "Changes that were given up.", [lag.dead for lag in lags]),
+        ("last_scan_timestamp_seconds", "When the last full scan ended.", [_ended(lag) for lag in lags]),
+    ):
+        yield _gauge(name, help_text, zip(names, values, strict=True))
+
+
+def _frame_gauges(frames: Mapping[str, FrameReport]) -> Iterator[Metric]:
+    yield _gauge(
+        "framed_rows",
+        "Rows whose frame the last full scan left out.",
+        ((name, report.rows) for name, report in frames.items()),
+    )
+    yield _gauge(
+        "frame_drift_ratio",
+        "Share of sampled rows whose texts new frames would change, by the last full scan.",
+        ((name, _drift_left(report)) for name, report in frames.items()),
+    )
+
+
+def _gauge(name: str, help_text: str, values: Iterable[tuple[str, float | None]]) -> Metric:
+    """Return a gauge of tables, without those whose value is None."""
+    gauge = GaugeMetricFamily(f"db_dedup_{name}", help_text, labels=["table"])
+    for table, value in values:
+        if value is not None:
+            gauge.add_metric([table], value)
+    return gauge
+
+
+def _drift_left(report: FrameReport) -> float | None:
+    """Return the drift of the list in use: none is left where a scan has replaced the list."""
+    return 0.0 if report.has_drifted and not report.waits else report.drift
 
 
 def _ended(lag: Lag) -> float | None:

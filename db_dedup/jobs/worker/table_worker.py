@@ -20,6 +20,7 @@ from db_dedup.jobs.worker.broken_rows import BrokenRows
 from db_dedup.jobs.worker.change_batches import ChangeBatches
 from db_dedup.jobs.worker.driver_errors import translate_driver_error
 from db_dedup.jobs.worker.increments import Increments
+from db_dedup.jobs.worker.index_folding import IndexFolding
 from db_dedup.jobs.worker.scan_choice import ScanChoice, Task
 from db_dedup.jobs.worker.trigger_guard import TriggerGuard
 from db_dedup.jobs.worker.worker_scan import WorkerScan
@@ -45,6 +46,7 @@ class TableWorker:
         self._choice, self._scan = ScanChoice(table), WorkerScan(table)
         self._size = BatchSize.for_dialect(table.dialect, batch_changes)
         self._increments = Increments(table)
+        self._folding = IndexFolding(table)
         self._faults = BatchFaults(table.dialect.translate_error)
         self._batches = ChangeBatches(table, self._size, self._increments, self._faults)
         self._broken_rows = BrokenRows(table, self._batches, self._faults)
@@ -119,7 +121,9 @@ class TableWorker:
                 self._size.halve(len(taken))
             else:
                 self._faults.reset()
-                self._choice.frames.note_changes(0 if batch is None else batch.changes)
+                count = 0 if batch is None else batch.changes
+                self._choice.frames.note_changes(count)
+                self._folding.note_changes(count)
                 return batch
 
     @contextmanager

@@ -13,6 +13,7 @@ from db_dedup.jobs.objects.attachment import AttachmentReport
 from db_dedup.records import ScanReport
 from db_dedup.schema.tables import Tables
 from db_dedup.store import watched_tables
+from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.watched_tables import StoredTable
 
 CACHE_MB: Final = 256
@@ -81,6 +82,10 @@ class WorkerTable:
             DedupError: another version of the program has stored it; its rows cannot be compared with ours.
         """
         return self._require(watched_tables.find_table(connection, self.tables, self.name))
+
+    def store(self, stored: StoredTable) -> FingerprintStore:
+        """Return the fingerprints of the recipe that serves."""
+        return FingerprintStore(self.dialect, self.tables, stored.id, stored.recipe or 0)
 
     def lock(self, connection: Connection) -> LockedTable:
         """Keep other workers out of the table until this transaction ends; raises what `read` raises."""

@@ -38,7 +38,7 @@ RECIPES: Sequence[Mapping[str, Any]] = (
     {"where": "received IS NOT NULL"},
     {"frames": False},
     {"order": None, "columns": {"body": Text(weight=2)}},
-    {"similarity": "word_jaccard", "threshold": 0.3, "exclude_kinds": ("contained", "partial")},
+    {"similarity": "word_jaccard", "threshold": 0.3, "exclude_kinds": ("partial", "other_place")},
 )
 """Settings that a history may switch to, in place of those that the table had at first."""
 

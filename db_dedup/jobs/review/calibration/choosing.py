@@ -98,11 +98,13 @@ def _count_folds(
 def _steps(evidence: Evidence, setting: PairSetting) -> NDArray[np.int64]:
     """Return int64[p]: how many of the thresholds the similarity reaches, by the measure of the setting.
 
-    Short texts with few edits are alike at every threshold: theirs is another one, which stays.
+    Short texts with few edits are alike at every threshold: theirs is another one, which stays. Short texts
+    with other numbers are alike at none.
     """
-    pairs = evidence.measured
+    pairs, rule = evidence.measured, Rule(setting)
     reached = np.searchsorted(THRESHOLDS, pairs.similarity(setting), side="right")
-    return np.where(Rule(setting).has_few_edits(pairs), THRESHOLDS.size, reached).astype(np.int64)
+    reached = np.where(rule.has_few_edits(pairs), THRESHOLDS.size, reached)
+    return np.where(rule.has_other_numbers(pairs), 0, reached).astype(np.int64)
 
 
 def _best(

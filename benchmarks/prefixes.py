@@ -1,0 +1,112 @@
+"""What prefix filters would take for texts of 31 to 60 characters: hashes a row, and candidates a look-up.
+
+A row's prefix is the first of its 3-grams in an order that is the same for all rows. With prefixes as long
+as the measure calls for, two rows that it confirms always have one in common, or two if each prefix is one
+longer.
+The best order of all puts the rarest 3-grams of the table first; a frozen order cannot be better.
+"""
+
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, median
+from typing import Final
+
+import numpy as np
+
+from benchmarks.datasets import read_articles, read_petitions
+from benchmarks.short_texts import distinct
+from db_dedup.config import watched_table
+from db_dedup.flow._mix import mix
+from db_dedup.flow.candidates.short_texts import MOST_GRAMS
+from db_dedup.flow.compare.kernels import least_shared, measure_number
+from db_dedup.flow.features.characters import SHORT
+from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
+
+WATCHED: Final = watched_table("texts", {"columns": {"text": 1}, "frames": False})
+_ASKED: Final = 500
+_SEED: Final = 5
+
+Order = Callable[[int], tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """At most so many texts of each kind."""
+
+    rows: int = 1_000_000
+
+
+SMALL = Sizes(rows=1_000)
+
+
+def run(data: Path | None, sizes: Sizes = Sizes()) -> None:
+    """Print the length of prefixes, and what look-ups with them read in two tables."""
+    assert data is not None
+    print(f"3-grams of a text, and the prefix that finds all pairs of two texts of at most {MOST_GRAMS}")
+    for size in (10, 20, 28, 30, 35, 40, 45, 50, MOST_GRAMS):
+        print(f"{size:>8} {prefix_size(size):>8}")
+    report("articles of law", [str(row["text"]) for row in read_articles(data)[: sizes.rows]])
+    texts = [str(row["content"]) for row in read_petitions(data)[: sizes.rows]]
+    report("sentences of petitions", [part for text in texts for part in re.split(r"[。！？\n]", text)])
+
+
+def prefix_size(size: int) -> int:
+    """Return how many of so many 3-grams must be hashes, by the bound of the measure of `balanced`."""
+    rule = WATCHED.rule
+    number = measure_number(rule.similarity)
+    bounds = [
+        (other, int(least_shared(number, rule.threshold, size, other))) for other in range(1, MOST_GRAMS + 1)
+    ]
+    return 1 + size - min(least for other, least in bounds if least <= min(size, other))
+
+
+def report(name: str, texts: Sequence[str]) -> None:
+    """Print what a look-up reads of one table of texts."""
+    rows = chosen_rows(Fingerprinter(WATCHED.recipe).fingerprint([(text,) for text in distinct(texts)]))
+    print(f"\n{name}: {len(rows):,} distinct texts of {SHORT + 1} to {MOST_GRAMS + 2} characters")
+    print(f"{'':<44} {'hashes':>7} {'rows that share enough':>30}")
+    print(f"{'':<44} {'a row':>7} {'mean':>10} {'median':>9} {'95 %':>9}")
+    asked = random.Random(_SEED).sample(range(len(rows)), min(_ASKED, len(rows)))
+    counts = Counter(gram for grams, _ in rows for gram in grams)
+    orders: dict[str, Order] = {
+        "any order": lambda gram: (0, int(mix(np.uint64(gram)))),
+        "the best order": lambda gram: (counts[gram], gram),
+    }
+    for order, key in orders.items():
+        ordered = [sorted(grams, key=key) for grams, _ in rows]
+        for least, words in ((1, "one in common"), (2, "two in common")):
+            prefixes = [grams[: prefix_size(len(grams)) + least - 1] for grams in ordered]
+            _print_line(f"prefixes, {order}, {words}", prefixes, asked, least)
+    _print_line("bands, passages and some 3-grams (as it is)", [sketch for _, sketch in rows], asked, 1)
+
+
+def chosen_rows(done: FingerprintedRows) -> list[tuple[list[int], list[int]]]:
+    """Return (3-grams, hashes of the sketch) of the rows that are not short and have few 3-grams."""
+    features, sketches = done.features, done.sketches
+    is_short = np.diff(done.details.section(0)[0]) > 0
+    chosen = np.flatnonzero(~is_short & (features.counts > 0) & (features.counts <= MOST_GRAMS))
+    return [
+        (features.hashes[features.starts[row] : features.starts[row + 1]].tolist(), sketches.of(row).tolist())
+        for row in chosen.tolist()
+    ]
+
+
+def _print_line(name: str, hashes: Sequence[Sequence[int]], asked: Sequence[int], least: int) -> None:
+    rows_of: defaultdict[int, list[int]] = defaultdict(list)
+    for row, own in enumerate(hashes):
+        for value in own:
+            rows_of[value].append(row)
+    found = []
+    for row in asked:
+        common = Counter(other for value in hashes[row] for other in rows_of[value] if other != row)
+        found.append(sum(count >= least for count in common.values()))
+    entries = mean(map(len, hashes))
+    print(
+        f"{name:<44} {entries:>7.1f} {mean(found):>10,.1f} {median(found):>9,.0f} "
+        f"{np.percentile(found, 95):>9,.0f}",
+        flush=True,
+    )

@@ -1,0 +1,93 @@
+"""Commands that are measured from outside: wall time, CPU time and memory of all their processes (Linux)."""
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter, sleep
+
+_PAUSE = 0.05
+_MEGABYTE = 1 << 20
+_KILOBYTE = 1 << 10
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a command took.
+
+    Attributes:
+        wall: seconds from its start to its exit, imports included.
+        cpu: seconds, user and system, of all its processes.
+        proportional: peak megabytes of all its processes together, shared pages counted once (PSS).
+        anonymous: peak megabytes of them that are no part of a file.
+    """
+
+    wall: float
+    cpu: float
+    proportional: float
+    anonymous: float
+
+    def followed_by(self, other: "Measured") -> "Measured":
+        """Return what both commands take, one after the other."""
+        return Measured(
+            self.wall + other.wall,
+            self.cpu + other.cpu,
+            max(self.proportional, other.proportional),
+            max(self.anonymous, other.anonymous),
+        )
+
+
+def measure(module: str, *arguments: str, output: Path | None = None, folder: Path | None = None) -> Measured:
+    """Run a module of Python in a process of its own, and measure it.
+
+    Args:
+        module: its name.
+        arguments: of its command line.
+        output: the file that gets what it prints; None for nowhere.
+        folder: where it runs.
+
+    Raises:
+        RuntimeError: it failed.
+    """
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
+    with (output or Path(os.devnull)).open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            stdout=file,
+            stderr=subprocess.DEVNULL,
+            cwd=folder,
+            env=_environment(os.environ),
+        )
+        proportional = anonymous = 0.0
+        while process.poll() is None:
+            found = _tree_megabytes(process.pid)
+            proportional, anonymous = max(proportional, found[0]), max(anonymous, found[1])
+            sleep(_PAUSE)
+    wall, after = perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if process.returncode:
+        raise RuntimeError(f"{module} {' '.join(arguments)} failed")
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Measured(wall, cpu, proportional, anonymous)
+
+
+def _environment(own: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment in which a module is found from any folder."""
+    return {**own, "PYTHONPATH": str(Path(__file__).parent.parent)}
+
+
+def _tree_megabytes(pid: int) -> tuple[float, float]:
+    """Return (PSS, anonymous memory) of a process and its children, now."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0, 0.0
+    sizes = {line.split()[0]: float(line.split()[1]) * _KILOBYTE / _MEGABYTE for line in lines[1:]}
+    parts: Sequence[tuple[float, float]] = [_tree_megabytes(int(child)) for child in children]
+    return (
+        sizes.get("Pss:", 0.0) + sum(part[0] for part in parts),
+        sizes.get("Anonymous:", 0.0) + sum(part[1] for part in parts),
+    )

@@ -1,0 +1,81 @@
+"""Numbers in an array of bytes, bit by bit, the lowest bit first."""
+
+import numpy as np
+
+from db_dedup.flow._compiled import inner
+
+_AT_ONCE = 56  # of the 64 bits that are loaded, up to seven are before the place
+
+
+@inner
+def put_bits(packed, place, value, width):
+    """Write the lowest bits of a number; return the place after them. The bits there must be 0."""
+    while width > 0:
+        offset = place & 7
+        taken = min(8 - offset, width)
+        part = value & ((np.uint64(1) << np.uint64(taken)) - np.uint64(1))
+        packed[place >> 3] |= np.uint8(part << np.uint64(offset))
+        value >>= np.uint64(taken)
+        place += taken
+        width -= taken
+    return place
+
+
+@inner
+def put_unary(packed, place, value):
+    """Write so many 0 and a 1; return the place after them."""
+    place += value
+    packed[place >> 3] |= np.uint8(1 << (place & 7))
+    return place + 1
+
+
+@inner
+def _load(packed, place):
+    """Return the 56 bits from a place on, and up to 8 more."""
+    i = place >> 3
+    # Written out, so that the compiler makes one load of it.
+    value = (
+        np.uint64(packed[i])
+        | (np.uint64(packed[i + 1]) << np.uint64(8))
+        | (np.uint64(packed[i + 2]) << np.uint64(16))
+        | (np.uint64(packed[i + 3]) << np.uint64(24))
+        | (np.uint64(packed[i + 4]) << np.uint64(32))
+        | (np.uint64(packed[i + 5]) << np.uint64(40))
+        | (np.uint64(packed[i + 6]) << np.uint64(48))
+        | (np.uint64(packed[i + 7]) << np.uint64(56))
+    )
+    return value >> np.uint64(place & 7)
+
+
+@inner
+def get_bits(packed, place, end, width):
+    """Return the number of so many bits at a place; the array must have eight bytes after the end.
+
+    Raises:
+        ValueError: the bits are not all before the end.
+    """
+    if place + width > end:
+        raise ValueError("a piece of the index ends early")
+    if width <= _AT_ONCE:
+        return _load(packed, place) & ((np.uint64(1) << np.uint64(width)) - np.uint64(1))
+    low = _load(packed, place) & ((np.uint64(1) << np.uint64(32)) - np.uint64(1))
+    high = _load(packed, place + 32) & ((np.uint64(1) << np.uint64(width - 32)) - np.uint64(1))
+    return low | (high << np.uint64(32))
+
+
+@inner
+def get_unary(packed, place, end):
+    """Return (how many 0 there are before the next 1, the place after that).
+
+    Raises:
+        ValueError: there is no 1 before the end.
+    """
+    count = 0
+    while place < end:
+        value = _load(packed, place)
+        for i in range(_AT_ONCE):
+            if (value >> np.uint64(i)) & np.uint64(1):
+                return count + i, place + i + 1
+        count += _AT_ONCE
+        place += _AT_ONCE
+    raise ValueError("a piece of the index ends early")

@@ -1,0 +1,94 @@
+"""The numbers of short texts: two that each have another number at the same place are about two things.
+
+Short texts of one form differ in little else: the dates on which two laws take effect, two days of the stock
+market, two episodes of a series, the cases of two days. A few edits, or the common 3-grams, would make all of
+them duplicates.
+
+A number is a run of digits or Chinese numerals (2021, 三十). Its place is the character before it and the
+one after it. A text may have numbers that the other leaves out, and a digit that became a letter by mistake
+leaves no number at this place.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow.compare.edit_distance import is_short
+from db_dedup.flow.features.details import CHARACTERS, SECTIONS
+
+_FIRST_DIGIT: Final = ord("0")
+_LAST_DIGIT: Final = ord("9")
+_NUMERALS: Final = np.array(sorted(map(ord, "〇零一二两三四五六七八九十百千万亿")), np.uint64)
+
+
+@inner
+def have_other_numbers(starts, values, a, b):
+    """Return whether each of two short rows has a number in place of which the other only has others.
+
+    Args:
+        starts: int64[3n + 1], the starts of the details.
+        values: uint64[m], the values of the details.
+        a: number of the one row among the details.
+        b: of the other.
+    """
+    # The set of the symbols comes before the symbols.
+    one = values[starts[a * SECTIONS + CHARACTERS] + 1 : starts[a * SECTIONS + CHARACTERS + 1]]
+    other = values[starts[b * SECTIONS + CHARACTERS] + 1 : starts[b * SECTIONS + CHARACTERS + 1]]
+    return _has_other(one, other) and _has_other(other, one)
+
+
+@inner
+def _has_other(one, other):
+    """Return whether `one` has a number, and `other` has numbers at its place, but not this one."""
+    first, end = _next_number(one, 0)
+    while first < end:
+        is_there, is_equal = False, False
+        start, stop = _next_number(other, 0)
+        while start < stop and not is_equal:
+            if _are_between_equal(one, first, end, other, start, stop):
+                is_there = True
+                is_equal = np.array_equal(one[first:end], other[start:stop])
+            start, stop = _next_number(other, stop)
+        if is_there and not is_equal:
+            return True
+        first, end = _next_number(one, end)
+    return False
+
+
+@inner
+def _next_number(symbols, first):
+    """Return where the next number begins and ends; twice the end of the text if there is none."""
+    while first < symbols.size and not _is_numeral(symbols[first]):
+        first += 1
+    end = first
+    while end < symbols.size and _is_numeral(symbols[end]):
+        end += 1
+    return first, end
+
+
+@inner
+def _are_between_equal(one, first, end, other, start, stop):
+    """Return whether the symbols before and after two numbers are equal, or are the ends of both texts."""
+    before = start == 0 if first == 0 else start > 0 and one[first - 1] == other[start - 1]
+    if end == one.size:
+        return before and stop == other.size
+    return before and stop < other.size and one[end] == other[stop]
+
+
+@inner
+def _is_numeral(symbol):
+    if symbol < _NUMERALS[0]:
+        return _FIRST_DIGIT <= symbol <= _LAST_DIGIT
+    place = np.searchsorted(_NUMERALS, symbol)
+    return place < _NUMERALS.size and _NUMERALS[place] == symbol
+
+
+@kernel
+def which_have_other_numbers(starts, values, left, right):
+    """Return bool[p]: the result of `have_other_numbers` of two short rows; False unless both are short."""
+    result = np.zeros(left.size, np.bool_)
+    for p in range(left.size):
+        if is_short(starts, left[p]) and is_short(starts, right[p]):
+            result[p] = have_other_numbers(starts, values, left[p], right[p])
+    return result

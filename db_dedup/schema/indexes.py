@@ -1,0 +1,18 @@
+"""The indexes of the fingerprint table that a first scan makes after its rows (decision 0057)."""
+
+from sqlalchemy import Connection, Index, inspect
+
+from db_dedup.schema.tables import Tables
+
+
+def missing_indexes(connection: Connection, tables: Tables) -> list[Index]:
+    """Return the indexes of the fingerprint table that are not there."""
+    table = tables.fingerprint
+    found = {index["name"] for index in inspect(connection).get_indexes(table.name, table.schema)}
+    return sorted((index for index in table.indexes if index.name not in found), key=lambda i: str(i.name))
+
+
+def make_missing_indexes(connection: Connection, tables: Tables) -> None:
+    """Make them, as an upgrade does."""
+    for index in missing_indexes(connection, tables):
+        index.create(connection)

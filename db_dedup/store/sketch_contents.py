@@ -1,0 +1,104 @@
+"""All that the index of sketches has, row by row: for `verify`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, select
+
+from db_dedup.flow.candidates.segments import Entries, add_to_sums, hashes_of
+from db_dedup.store import segments
+from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.reader import Reader
+from db_dedup.store.sketches import SketchedRows, read_sketched_rows
+
+_PIECES_A_STEP: Final = 4_000
+_ROWS_A_FETCH: Final = 100_000
+
+
+@dataclass(frozen=True)
+class IndexContents:
+    """The index of a table under one recipe.
+
+    Attributes:
+        rows: the n rows that have a sketch.
+        sums: uint64[n], a checksum of the entries of each.
+        entry_count: how many entries they have, and others that are not where they should be.
+    """
+
+    rows: SketchedRows
+    sums: NDArray[np.uint64]
+    entry_count: int
+
+    @classmethod
+    def read(cls, connection: Connection, store: FingerprintStore) -> Self:
+        """Read and unpack everything.
+
+        Raises:
+            DedupError: a piece is damaged.
+        """
+        rows = read_sketched_rows(Reader.of(connection), store)
+        packed, single = _Sums(rows.ids), _Sums(rows.ids)
+        generation = segments.find_generation(connection, store)
+        for first in range(0, 0 if generation is None else generation.piece_count, _PIECES_A_STEP):
+            assert generation is not None  # noqa: S101 - the range is empty without one
+            last = first + _PIECES_A_STEP
+            packed.add(segments.read_pieces(connection, store, generation, first, last))
+        for entries in _single_entries(connection, store):
+            single.add(entries)
+        # A folding that was interrupted may have deleted single entries whose rows still have their sketches.
+        is_single = rows.is_single & ((single.counts == rows.sizes) | (packed.counts != rows.sizes))
+        counts = np.where(is_single, single.counts, packed.counts)
+        stray = int(single.counts[~rows.is_single].sum()) + single.of_others
+        sums = np.where(is_single, single.sums, packed.sums)
+        return cls(rows, sums, int(counts.sum()) + stray)
+
+    @property
+    def wanted_count(self) -> int:
+        """How many entries the rows should have."""
+        return int(self.rows.sizes.sum())
+
+    def differing(
+        self, ids: NDArray[np.int64], sizes: NDArray[np.int64], sums: NDArray[np.uint64]
+    ) -> NDArray[np.bool_]:
+        """Return bool[n]: which rows have another sketch than the one given.
+
+        Args:
+            ids: int64[n], of stored rows.
+            sizes: int64[n], how many hashes each should have; -1 for no sketch.
+            sums: uint64[n], the checksums of these.
+        """
+        own = self.rows.aligned(ids)
+        has = own.sizes >= 0
+        own_sums = np.zeros(ids.size, np.uint64)
+        own_sums[has] = self.sums[np.searchsorted(self.rows.ids, ids[has])]
+        differs: NDArray[np.bool_] = (own.sizes != sizes) | (has & (own_sums != sums))
+        return differs
+
+
+class _Sums:
+    """Checksums and numbers of the entries of n rows; entries of other rows are only counted."""
+
+    def __init__(self, ids: NDArray[np.int64]) -> None:
+        self._ids = ids
+        self.sums, self.counts = np.zeros(ids.size, np.uint64), np.zeros(ids.size, np.int64)
+        self.of_others = 0
+
+    def add(self, entries: Entries) -> None:
+        """Add some entries."""
+        is_own = np.isin(entries.ids, self._ids)
+        rows = np.searchsorted(self._ids, entries.ids[is_own])
+        add_to_sums(self.sums, rows, entries.hashes[is_own])
+        self.counts += np.bincount(rows, minlength=self._ids.size)
+        self.of_others += int(np.count_nonzero(~is_own))
+
+
+def _single_entries(connection: Connection, store: FingerprintStore) -> Iterator[Entries]:
+    row, band = store.tables.fingerprint, store.tables.band
+    query = select(band.c.value, band.c.fingerprint_id).join(row, row.c.id == band.c.fingerprint_id)
+    found = connection.execute(query.where(store.mine).execution_options(yield_per=_ROWS_A_FETCH))
+    for some in found.partitions():
+        entries = np.array(some, np.int64).reshape(-1, 2)
+        yield Entries(hashes_of(np.ascontiguousarray(entries[:, 0]).view(np.uint64)), entries[:, 1])

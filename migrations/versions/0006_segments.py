@@ -1,0 +1,73 @@
+"""Segments of the index of sketches.
+
+Entries and sketches that are stored stay as they are: they count as single entries, and the worker or the
+next scan folds them into segments.
+
+Revision: 0006
+After: 0005
+"""
+
+from typing import Any
+
+import sqlalchemy as sa
+from alembic.operations import Operations
+
+from db_dedup.records.names import Namespace
+from db_dedup.schema.tables import TABLE_OPTIONS
+from db_dedup.schema.types import Packed, RowId
+
+revision = "0006"
+down_revision = "0005"
+branch_labels = None
+depends_on = None
+
+
+def upgrade(op: Operations, namespace: Namespace) -> None:
+    column = sa.Column("sketch_size", sa.SmallInteger)
+    op.add_column(namespace.name("fingerprint"), column, schema=_schema(namespace))
+    op.create_table(
+        namespace.name("sketch_index"),
+        sa.Column("table_id", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("recipe", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("generation", sa.Integer, nullable=False),
+        sa.Column("piece_count", sa.Integer, nullable=False),
+        sa.Column("entry_count", RowId, nullable=False),
+        schema=namespace.schema,
+        **TABLE_OPTIONS,
+    )
+    op.create_table(
+        namespace.name("sketch_segment"),
+        sa.Column("table_id", sa.Integer, nullable=False),
+        sa.Column("recipe", sa.Integer, nullable=False),
+        sa.Column("generation", sa.Integer, nullable=False),
+        sa.Column("piece", sa.Integer, nullable=False),
+        sa.Column("part", sa.Integer, nullable=False),
+        sa.Column("packed", Packed, nullable=False),
+        sa.PrimaryKeyConstraint("table_id", "recipe", "generation", "piece", "part"),
+        schema=namespace.schema,
+        **TABLE_OPTIONS,
+    )
+
+
+def downgrade(op: Operations, namespace: Namespace) -> None:
+    """An answer that has segments serves no longer, and no scan takes it up again: the sketches of its rows
+    are not stored elsewhere."""
+    watched = _table(namespace, "watched_table", "id", "recipe", "recipe_digest")
+    scan = _table(namespace, "scan", "table_id", "recipe_digest")
+    index = _table(namespace, "sketch_index", "table_id")
+    indexed = sa.select(index.c.table_id)
+    op.execute(sa.update(scan).where(scan.c.table_id.in_(indexed)).values(recipe_digest=""))
+    op.execute(sa.update(watched).where(watched.c.id.in_(indexed)).values(recipe=None, recipe_digest=None))
+    for name in ("sketch_segment", "sketch_index"):
+        op.drop_table(namespace.name(name), schema=namespace.schema)
+    op.drop_column(namespace.name("fingerprint"), "sketch_size", schema=_schema(namespace))
+
+
+def _schema(namespace: Namespace) -> sa.quoted_name | None:
+    """Return our schema as one name: Alembic takes a name with a dot for two names, unless it is marked."""
+    return None if namespace.schema is None else sa.quoted_name(namespace.schema, quote=True)
+
+
+def _table(namespace: Namespace, base: str, *columns: str) -> sa.TableClause:
+    named: list[sa.ColumnClause[Any]] = [sa.column(name) for name in columns]
+    return sa.table(namespace.name(base), *named, schema=namespace.schema)

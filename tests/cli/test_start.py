@@ -1,0 +1,73 @@
+"""What a start loads: nothing slow before it is needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from db_dedup.cli.application import app
+from db_dedup.cli.commands import COMMANDS, load_command
+
+SLOW = {
+    "alembic", "apscheduler", "asyncio", "cityhash", "concurrent.futures", "jieba", "multiprocessing",
+    "numba", "numpy", "pydantic", "rjieba", "scipy", "sqlalchemy", "tomlkit",
+}  # fmt: skip
+"""What may not be loaded for `import db_dedup` and `db-dedup --help`."""
+
+
+def loaded_by(program: str, *arguments: str) -> set[str]:
+    """The modules that a process of its own has at its end."""
+    report = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{report}\n{program}", *arguments],
+        capture_output=True,
+        check=True,
+        text=True,
+        encoding="utf-8",
+    )
+    return set(done.stderr.split())
+
+
+def test_the_package_loads_nothing_slow() -> None:
+    loaded = loaded_by("import db_dedup; db_dedup.__version__")
+    assert not loaded & (SLOW | {"rich", "typer"})
+    assert not {name for name in loaded if name.startswith("db_dedup.")}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], []], ids=" ".join)
+def test_help_loads_nothing_slow(arguments: list[str]) -> None:
+    program = "from db_dedup.cli import main\ntry:\n    main()\nexcept SystemExit:\n    pass"
+    loaded = loaded_by(program, *arguments)
+    assert "db_dedup.cli.commands" in loaded
+    assert not loaded & SLOW
+    assert not {f"db_dedup.cli.{name}" for name in COMMANDS} & loaded
+
+
+def test_a_check_loads_nothing_that_it_does_not_need() -> None:
+    loaded = loaded_by("import db_dedup.cli.check")
+    assert "numba" in loaded
+    assert not loaded & {"alembic", "apscheduler", "charset_normalizer", "sqlalchemy.orm", "tomlkit"}
+    assert not loaded & {"db_dedup.jobs.scan.full_scan", "db_dedup.jobs.verify", "db_dedup.proposal"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_has_the_first_line_of_each(name: str) -> None:
+    assert load_command(name).help.split("\n\n")[0] == COMMANDS[name]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [("db-dedup che", {"check"}), ("db-dedup scan --prev", {"--preview"}), ("db-dedup sql --pa", {"--part"})],
+)
+def test_shells_complete_commands_and_their_options(words: str, expected: set[str]) -> None:
+    """Of a command that is not yet loaded, too."""
+    environment = {
+        "_DB_DEDUP_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - 1),
+    }
+    done = CliRunner().invoke(app, [], env=environment, prog_name="db-dedup")
+    assert set(done.stdout.split()) == expected

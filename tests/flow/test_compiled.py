@@ -1,0 +1,80 @@
+"""What keeps the first use after installing short, and what is said about it."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+FILES = sorted(path for room in ("db_dedup", "tests", "benchmarks") for path in (ROOT / room).rglob("*.py"))
+SLOW_TO_COMPILE = {"argsort", "concatenate", "cumsum", "diff", "repeat", "sort", "unique"}
+"""Functions of numpy whose compiled form takes a second or more."""
+
+MAY_BE_SLOW = {"index_hashes", "sort_by_label"}
+"""Kernels that hardly any table needs."""
+
+MIXED = """
+from db_dedup.flow._mix import mix
+from db_dedup.progress import when_compiling
+when_compiling(lambda: print("compiling"))
+mix(1)
+mix(True)
+"""
+
+
+def decorators(node: ast.AST) -> set[str]:
+    return {ast.unparse(d) for d in node.decorator_list} if isinstance(node, ast.FunctionDef) else set()
+
+
+def outside_kernels(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a module that Python runs."""
+    for child in ast.iter_child_nodes(node):
+        if not decorators(child) & {"kernel", "inner"}:
+            yield child
+            yield from outside_kernels(child)
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
+def test_python_calls_no_inner_kernel() -> None:
+    """It has no wrapper for Python: the process would end."""
+    trees = {module_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+    inner = {(m, node.name) for m, t in trees.items() for node in t.body
+             if isinstance(node, ast.FunctionDef) and "inner" in decorators(node)}  # fmt: skip
+    assert len(inner) > 20
+    called = set()
+    for module, tree in trees.items():
+        names = {name: (module, name) for m, name in inner if m == module}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                names |= {alias.asname or alias.name: (node.module or "", alias.name) for alias in node.names}
+        for node in outside_kernels(tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                called.add(names.get(node.id, ("", "")))
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                called.add((".".join(names.get(node.value.id, ("", ""))), node.attr))
+    assert not called & inner
+
+
+def test_kernels_use_nothing_that_is_slow_to_compile() -> None:
+    slow = set()
+    for path in (ROOT / "db_dedup" / "flow").rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if decorators(node) & {"kernel", "inner"} and isinstance(node, ast.FunctionDef):
+                used = {ast.unparse(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
+                if used & {f"np.{name}" for name in SLOW_TO_COMPILE}:
+                    slow.add(node.name)
+    assert slow == MAY_BE_SLOW
+
+
+def test_a_compilation_is_reported_once_and_a_compiled_kernel_is_not(tmp_path: Path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", MIXED]
+    said = [subprocess.check_output(command, env=environment, text=True) for _ in range(2)]
+    assert said == ["compiling\n", ""]

@@ -1,0 +1,44 @@
+"""While a scan runs, Python searches for cyclic garbage less often, and afterwards as often as before."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from db_dedup import Deduplicator
+from db_dedup.progress import NullProgress
+from db_dedup.sample import Sample
+from tests.scan.conftest import fill_database, watch
+from tests.servers import Database
+
+
+class Stopping(NullProgress):
+    """Notes the setting when the matching begins, and stops the scan."""
+
+    found: int
+
+    def start(self, step: str, total: int | None) -> None:  # noqa: ARG002 - part of the protocol
+        if step == "matching":
+            self.found = gc.get_threshold()[0]
+            raise KeyboardInterrupt
+
+
+@pytest.fixture(params=[700, 0, 1_000_000])
+def setting(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = gc.get_threshold()
+    gc.set_threshold(request.param, *before[1:])
+    yield request.param
+    gc.set_threshold(*before)
+
+
+def test_also_after_a_scan_that_was_stopped(sqlite_database: Database, sample: Sample, setting: int) -> None:
+    fill_database(sqlite_database.engine, sample)
+    progress = Stopping()
+    dedup: Deduplicator = watch(sqlite_database.engine, progress=progress)
+    before = gc.get_threshold()
+    with pytest.raises(KeyboardInterrupt):
+        dedup.scan()
+    assert progress.found == {700: 20_000}.get(setting, setting)
+    assert gc.get_threshold() == before

@@ -1,0 +1,75 @@
+"""A first scan makes the indexes of the fingerprint table after its rows, and no answer is shown without."""
+
+from __future__ import annotations
+
+import pytest
+
+from db_dedup import Deduplicator
+from db_dedup.jobs.scan import full_scan
+from db_dedup.progress import NullProgress
+from db_dedup.sample import Sample
+from db_dedup.schema.indexes import missing_indexes
+from tests.scan.conftest import fill_database, watch
+from tests.servers import Database
+
+
+class Watching(NullProgress):
+    """Counts the missing indexes when a step begins."""
+
+    dedup: Deduplicator
+
+    def __init__(self) -> None:
+        self.missing: dict[str, int] = {}
+
+    def start(self, step: str, total: int | None) -> None:  # noqa: ARG002 - part of the protocol
+        self.missing[step] = count_missing(self.dedup)
+
+
+def count_missing(dedup: Deduplicator) -> int:
+    with dedup.database.engine.connect() as connection:
+        return len(missing_indexes(connection, dedup.database.tables))
+
+
+def scan_watched(dedup: Deduplicator, progress: Watching) -> dict[str, int]:
+    progress.dedup = dedup
+    progress.missing = {}
+    dedup.scan()
+    return progress.missing
+
+
+@pytest.fixture
+def every_table_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(full_scan, "_ROWS_WORTH_NEW_INDEXES", 1)
+
+
+@pytest.mark.usefixtures("every_table_is_long")
+def test_only_a_first_scan_puts_them_off(database: Database, sample: Sample) -> None:
+    fill_database(database.engine, sample)
+    progress = Watching()
+    dedup = watch(database.engine, progress=progress)
+    first = scan_watched(dedup, progress)
+    assert (first["matching"], first["writing the answer"], first["indexes"]) == (7, 7, 7)
+    assert count_missing(dedup) == 0
+    assert dedup.verify().is_right
+    again = watch(database.engine, progress=progress, preset="strict")
+    assert set(scan_watched(again, progress).values()) == {0}
+
+
+def test_a_small_table_keeps_them(database: Database, sample: Sample) -> None:
+    fill_database(database.engine, sample)
+    progress = Watching()
+    assert set(scan_watched(watch(database.engine, progress=progress), progress).values()) == {0}
+
+
+def test_a_missing_one_is_reported_and_an_upgrade_makes_it(database: Database, sample: Sample) -> None:
+    fill_database(database.engine, sample)
+    dedup = watch(database.engine)
+    dedup.scan()
+    gone = next(i for i in dedup.database.tables.fingerprint.indexes if str(i.name).endswith("block_2"))
+    with database.engine.begin() as connection:
+        gone.drop(connection)
+    found = dedup.verify()
+    assert not found.is_right
+    assert found.drift == (f"the index {gone.name} is missing: `db-dedup upgrade` makes it again",)
+    dedup.upgrade()
+    assert dedup.verify().is_right

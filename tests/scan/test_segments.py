@@ -1,0 +1,255 @@
+"""The index of sketches in two levels: whatever was folded, a look-up finds what brute force does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import numpy as np
+import pytest
+from sqlalchemy import Connection, event, func, select
+
+from db_dedup import Deduplicator
+from db_dedup.engines.embedded.sharing import are_proposed, find_sharing_rows
+from db_dedup.flow.candidates.sketches import Sketches
+from db_dedup.jobs.scan import folding, sketch_index
+from db_dedup.jobs.scan.pieces import Pieces
+from db_dedup.sample import Sample
+from db_dedup.store import segments, sketches, watched_tables
+from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.sketch_contents import IndexContents
+from db_dedup.store.watched_tables import StoredTable
+from tests.bands import assert_bands_are_exact, canonical_sketches
+from tests.flow.reference import meet
+from tests.scan.conftest import fill_database, watch
+from tests.servers import Database
+from tests.worker.history.interruptions import InterruptedRunError, before_statement
+
+ROWS = 40
+
+
+@pytest.fixture
+def scanned(database: Database, sample: Sample) -> Iterator[Deduplicator]:
+    fill_database(database.engine, sample)
+    dedup = watch(database.engine)
+    dedup.scan()
+    yield dedup
+    database.engine.dispose()
+
+
+@pytest.fixture(autouse=True)
+def low_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sketch_index, "_LEAST_FOLDED", 1)
+
+
+def stored_table(dedup: Deduplicator) -> tuple[StoredTable, FingerprintStore]:
+    database = dedup.database
+    with database.engine.connect() as connection:
+        stored = watched_tables.find_table(connection, database.tables, "petitions")
+    assert stored is not None
+    return stored, FingerprintStore(database.dialect, database.tables, stored.id, stored.recipe or 0)
+
+
+def fold(dedup: Deduplicator) -> bool:
+    database = dedup.database
+    return folding.fold(database.engine, database.dialect, database.tables, stored_table(dedup)[0])
+
+
+def drawn(chance: Random) -> bytes:
+    """A sketch of few values out of few, in which many others have some."""
+    values = {chance.randrange(300) * 2**55 + chance.randrange(2) for _ in range(chance.randrange(1, 20))}
+    return np.array(sorted(values), np.uint64).tobytes()
+
+
+def assert_finds_what_brute_force_does(
+    connection: Connection, store: FingerprintStore, stored: dict[int, bytes], asked: list[bytes]
+) -> None:
+    found = list(find_sharing_rows(connection, store, Sketches.of_bytes(asked)))
+    pairs = [pair for some in found for pair in zip(some.which.tolist(), some.ids.tolist(), strict=True)]
+    assert len(pairs) == len(set(pairs))
+    values = {row_id: np.frombuffer(own, np.uint64).tolist() for row_id, own in stored.items()}
+    wanted = {
+        (i, row_id)
+        for i, one in enumerate(asked)
+        for row_id, other in values.items()
+        if meet(np.frombuffer(one, np.uint64).tolist(), other)
+    }
+    assert set(pairs) >= wanted
+    ids = sorted(stored)
+    both = Sketches.of_bytes([*asked, *(stored[row_id] for row_id in ids)])
+    left = np.array([i for i, _ in pairs], np.int32)
+    right = np.array([len(asked) + ids.index(row_id) for _, row_id in pairs], np.int32)
+    kept = are_proposed(both, left, right, np.full(left.size, 64), 3).tolist()
+    assert {pair for pair, is_kept in zip(pairs, kept, strict=True) if is_kept} == wanted
+
+
+def test_the_index_finds_what_brute_force_does_after_any_history(scanned: Deduplicator) -> None:
+    database, chance = scanned.database, Random(5)
+    _, store = stored_table(scanned)
+    with database.engine.connect() as connection:
+        ids = list(connection.execute(select(store.tables.fingerprint.c.id)).scalars())[:ROWS]
+    with database.dialect.write_transaction(database.engine) as connection:
+        sketches.drop_all_sketches(connection, store)
+    stored: dict[int, bytes] = {}
+    for _ in range(12):
+        changed = chance.sample(ids, 6)
+        new = {row_id: drawn(chance) for row_id in changed[:4]}
+        with database.dialect.write_transaction(database.engine) as connection:
+            sketches.drop_sketches(connection, store, changed)
+            sketches.put_sketches(connection, store, new)
+        stored = {row_id: own for row_id, own in stored.items() if row_id not in changed} | new
+        if chance.random() < 0.5:
+            assert fold(scanned)
+        with database.engine.connect() as connection:
+            asked = [drawn(chance) for _ in range(3)] + list(stored.values())[:3]
+            assert_finds_what_brute_force_does(connection, store, stored, asked)
+            index = IndexContents.read(connection, store)
+        assert index.rows.ids.tolist() == sorted(stored)
+        assert index.entry_count == index.wanted_count == sum(len(own) // 8 for own in stored.values())
+
+
+def test_entries_of_many_rows_are_read_by_ranges_of_ids(
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = scanned.database
+    _, store = stored_table(scanned)
+    with database.engine.connect() as connection:
+        ids = list(connection.execute(select(store.tables.fingerprint.c.id)).scalars())
+    chance = Random(7)
+    stored = {row_id: drawn(chance) for row_id in ids}
+    with database.dialect.write_transaction(database.engine) as connection:
+        sketches.drop_all_sketches(connection, store)
+        sketches.put_sketches(connection, store, dict(list(stored.items())[:200]))
+    assert fold(scanned)
+    with database.dialect.write_transaction(database.engine) as connection:
+        sketches.put_sketches(connection, store, dict(list(stored.items())[200:]))
+    monkeypatch.setattr(sketches, "_ENTRIES_A_PIECE", 50)
+    with database.engine.connect() as connection:
+        assert len(list(sketches.find_sharing(connection, store, np.zeros(1, np.uint64)))) >= 1
+        assert_finds_what_brute_force_does(connection, store, stored, [drawn(chance) for _ in range(5)])
+
+
+def generations(dedup: Deduplicator) -> tuple[segments.Generation | None, set[int]]:
+    """The generation that counts, and those of which something is stored."""
+    _, store = stored_table(dedup)
+    with dedup.database.engine.connect() as connection:
+        stored = select(store.tables.sketch_segment.c.generation).distinct()
+        return segments.find_generation(connection, store), set(connection.execute(stored).scalars())
+
+
+def make_single(dedup: Deduplicator, count: int) -> None:
+    """As if these rows had changed since the scan: their entries are single ones."""
+    database, (_, store) = dedup.database, stored_table(dedup)
+    some = {row_id: own.tobytes() for row_id, own in list(canonical_sketches(dedup).items())[:count]}
+    with database.dialect.write_transaction(database.engine) as connection:
+        sketches.drop_sketches(connection, store, list(some))
+        sketches.put_sketches(connection, store, some)
+    assert_bands_are_exact(dedup)
+
+
+def single_count(dedup: Deduplicator) -> int:
+    _, store = stored_table(dedup)
+    with dedup.database.engine.connect() as connection:
+        return sketches.count_single_entries(connection, store)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_a_fold_that_is_interrupted_leaves_a_complete_index(scanned: Deduplicator, share: float) -> None:
+    """Until the switch the old generation counts, then the new one; the next fold ends what was begun."""
+    engine = scanned.database.engine
+    make_single(scanned, 150)
+    before = single_count(scanned)
+    count = count_statements(scanned)
+    make_single(scanned, 150)
+
+    def interrupt(_: Connection) -> None:
+        raise InterruptedRunError
+
+    with before_statement(engine, int(count * share), interrupt), pytest.raises(InterruptedRunError):
+        fold(scanned)
+    assert scanned.verify().is_right
+    assert single_count(scanned) <= before
+    assert fold(scanned)
+    assert single_count(scanned) == 0
+    generation, stored = generations(scanned)
+    assert generation is not None
+    assert stored == {generation.number}
+    assert_bands_are_exact(scanned)
+
+
+def count_statements(dedup: Deduplicator) -> int:
+    """How many statements a fold takes."""
+    count = [0]
+
+    def note(*_: object) -> None:
+        count[0] += 1
+
+    event.listen(dedup.database.engine, "before_cursor_execute", note)
+    assert fold(dedup)
+    event.remove(dedup.database.engine, "before_cursor_execute", note)
+    return count[0]
+
+
+def test_a_fold_leaves_a_running_scan_alone(scanned: Deduplicator) -> None:
+    database, (stored, _) = scanned.database, stored_table(scanned)
+    with database.dialect.write_transaction(database.engine) as connection:
+        assert watched_tables.take_lease(connection, database.tables, stored.id, "another") is None
+    assert not fold(scanned)
+    with database.engine.connect() as connection:
+        assert watched_tables.lease_holder(connection, database.tables, "petitions") == "another"
+
+
+def test_a_scan_that_fails_leaves_the_segments_that_count(
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rebuild writes a new generation in the transaction of the switch: a rollback leaves the old one."""
+    before = generations(scanned)
+
+    def fail(*_: object) -> None:
+        raise InterruptedRunError
+
+    monkeypatch.setattr("db_dedup.jobs.scan.full_scan.mark_stale", fail)
+    with pytest.raises(InterruptedRunError):
+        scanned.scan(rebuild=True)
+    monkeypatch.undo()
+    assert generations(scanned) == before
+    assert_bands_are_exact(scanned)
+    scanned.scan(rebuild=True)
+    generation, stored = generations(scanned)
+    assert generation is not None
+    assert stored == {generation.number} != before[1]
+    assert_bands_are_exact(scanned)
+
+
+def test_a_rescan_folds_what_an_older_version_stored(scanned: Deduplicator) -> None:
+    """An older version had single entries alone: they count until a scan or the worker folds them."""
+    make_single(scanned, 10**6)
+    _, store = stored_table(scanned)
+    database = scanned.database
+    with database.dialect.write_transaction(database.engine) as connection:
+        segments.drop_index(connection, store)
+        segments.drop_segments(connection, store, None, 10**6)
+    assert scanned.verify().is_right
+    scanned.scan()
+    assert single_count(scanned) == 0
+    with database.engine.connect() as connection:
+        assert connection.execute(select(func.count()).select_from(store.tables.band)).scalar_one() == 0
+    assert_bands_are_exact(scanned)
+
+
+def test_a_fold_reads_and_writes_in_short_transactions(
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folding, "_PIECES_A_STEP", 3)
+    begun = []
+    begin = Pieces._begin
+
+    def beginning(self: Pieces) -> Connection:
+        begun.append(1)
+        return begin(self)
+
+    monkeypatch.setattr(Pieces, "_begin", beginning)
+    make_single(scanned, 150)
+    assert fold(scanned)
+    assert len(begun) > 10
+    assert_bands_are_exact(scanned)
