@@ -9,7 +9,7 @@ from db_dedup.store.source import Source
 BATCH_CHANGES: Final = 2_000
 """The most changes in one batch, unless a caller asks for another limit."""
 
-_ONE_WRITER_FIRST_BATCH: Final = 50
+_ONE_WRITER_FIRST_BATCH: Final = 20
 # Every batch has costs that do not depend on its size. Below this size they are most of it, so a slow
 # database would make batches ever smaller without making any of them quick.
 _LEAST_BY_TIME: Final = 25
