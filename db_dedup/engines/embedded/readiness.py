@@ -8,10 +8,12 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from db_dedup.config import WatchedTable
 from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
-from db_dedup.flow.candidates.sketches import sharing_pairs
+from db_dedup.flow.candidates.segments import Entries, find_entries, hashes_of, narrowed, pack, sort_entries
+from db_dedup.flow.candidates.sketches import Sketches, share_enough_each, sharing_pairs
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.matching.match import match_table, pairs_between
 from db_dedup.flow.pipeline import Fingerprinter
@@ -31,10 +33,20 @@ def make_ready(watched: WatchedTable, fingerprinter: Fingerprinter) -> None:
     index.find_near(done.fingerprints, watched.rule.radius)
     places = np.arange(2)
     sketches = done.sketches.take(places)
-    sharing_pairs(sketches, sketches.values, np.repeat(places, sketches.counts), sketches.counts)
+    left, right = places[:1].astype(np.int32), places[1:].astype(np.int32)
+    _find_sharing(sketches, places)
+    share_enough_each(sketches, left, right)
     table = replace(done.compared([None, None]), digests=np.zeros((2, 2), np.uint64))
     rule = Rule(watched.setting)
-    left, right = places[:1].astype(np.int32), places[1:].astype(np.int32)
     rule.confirm(table, left, right)
     pairs_between(table, rule, left, right)
     match_table(table, rule, watched.abridge_above, NullProgress())
+
+
+def _find_sharing(sketches: Sketches, places: NDArray[np.int64]) -> None:
+    """Look the rows up in an index in two levels that holds these rows alone."""
+    hashes, rows = narrowed(sketches), np.repeat(places, sketches.counts)
+    sharing_pairs(hashes, hashes.values, rows, hashes.counts)
+    entries = sort_entries(Entries(hashes_of(sketches.values), rows))
+    parts = [part.packed for part in pack(entries, 1)]
+    find_entries(parts, np.unique(entries.hashes), 0, 1, entries.ids.size)
