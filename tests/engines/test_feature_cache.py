@@ -38,15 +38,16 @@ def test_the_rows_used_last_are_kept_with_their_features(done: FingerprintedRows
     within = [f"region {i % 3}" for i in range(len(TEXTS))]
     whole = FeatureCache(WATCHED)
     whole.add(within, done)
-    cache = FeatureCache(WATCHED, whole.bytes_used - 1)
+    cache = FeatureCache(WATCHED, whole.bytes_used)
     cache.add(within, done)
-    used = done.digests[5:10]
     cache.trim()
-    assert cache.bytes_used <= cache.budget // 2
-    cache.add(within, done)
+    used = done.digests[30:35]
+    cache.places(used)
+    cache.budget -= 1
     cache.trim(done.digests[20:22])
+    assert cache.bytes_used <= cache.budget // 2
     kept = [digest for digest in done.digests if digest in cache]
-    assert set(done.digests[20:22]) <= set(kept)
+    assert {*used, *done.digests[20:22]} <= set(kept)
     assert len(kept) < len(TEXTS)
     for digest in kept:
         assert grams(cache, digest) == grams(whole, digest)
