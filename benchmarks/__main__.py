@@ -46,7 +46,7 @@ WITH_DATA = (
     "languages",
 )
 QUICK = ("candidates", "side_by_side", "first_hour", "petitions", "law")
-"""The part with the headline figures: it takes less than a quarter of an hour."""
+"""The part with the headline figures."""
 
 
 def main() -> None:
