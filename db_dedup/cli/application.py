@@ -17,7 +17,7 @@ from db_dedup.errors import DedupError
 from db_dedup.progress import when_compiling
 
 _URL_OPTIONS = ("--url", "--store-url")
-_COMPILING = "first use of this version here: compiling, which takes some seconds once"
+_COMPILING = "first use of this version: compiling, once; this can take up to a minute"
 _URL_WITH_PASSWORD = re.compile(r"[\w+]+://[^/@]*:[^/]*@")
 
 app = typer.Typer(

@@ -56,7 +56,7 @@ def worker(
         typer.Option(
             envvar="DB_DEDUP_CACHE",
             min=0,
-            help="Megabytes of memory, for each table, that keep compared rows from being read again.",
+            help="Megabytes of memory, for each table, for the features of compared rows.",
         ),
     ] = CACHE_MB,
     metrics_port: Annotated[

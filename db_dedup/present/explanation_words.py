@@ -118,8 +118,8 @@ def _test(test: RuleTest, explanation: Explanation) -> str:
         said = "pairs of this kind are left out" if not test.passed else "pairs of this kind are kept"
         return _filled("{passed}  {name}: {said}", test, said=said)
     if test.name == NUMBERS:
-        said = "have different numbers at the same place" if not test.passed else "agree in their numbers"
-        return _filled("{passed}  {name}: the two short texts {said}", test, said=said)
+        said = "no different numbers" if test.passed else "different numbers"
+        return _filled("{passed}  {name}: the two short texts have {said} at the same place", test, said=said)
     if test.name == REJECTED:
         return _filled("{passed}  {name}: somebody has labelled them as no duplicates", test)
     return _within_test(test, explanation)

@@ -4,7 +4,8 @@ Even hashes are of generators for which a single common hash is enough, such as 
 of generators that need a share of common hashes, such as passage hashes. Two rows are a candidate pair if
 they share an even hash, or one in twelve of the odd hashes of the row that has fewer, and at least one. A
 phrase that two long letters share is not enough. A short letter inside a long one shares all of its hashes.
-In the database each hash is an entry of its own; here the sketches of many rows are compressed sparse rows.
+The database has them in an index of two levels (`store/sketches.py`); here the sketches of many rows are
+compressed sparse rows.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The numbers of short texts: two that each have another number at the same place are about two things.
+"""The numbers of short texts: two texts with different numbers at the same place are no duplicates.
 
 Short texts of one form differ in little else: the dates on which two laws take effect, two days of the stock
 market, two episodes of a series, the cases of two days. A few edits, or the common 3-grams, would make all of
@@ -24,7 +24,7 @@ _NUMERALS: Final = np.array(sorted(map(ord, "〇零一二两三四五六七八�
 
 @kernel
 def have_other_numbers(starts, values, a, b):
-    """Return whether each of two short rows has a number in place of which the other only has others.
+    """Return whether each of two short rows has a number where the other has only different numbers.
 
     Args:
         starts: int64[3n + 1], the starts of the details.
