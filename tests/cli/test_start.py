@@ -46,7 +46,7 @@ def test_help_loads_nothing_slow(arguments: list[str]) -> None:
     assert not {f"db_dedup.cli.{name}" for name in COMMANDS} & loaded
 
 
-def test_a_check_loads_nothing_that_it_does_not_need() -> None:
+def test_the_module_of_check_loads_nothing_that_it_does_not_need() -> None:
     loaded = loaded_by("import db_dedup.cli.check")
     assert "numba" in loaded
     assert not loaded & {"alembic", "apscheduler", "charset_normalizer", "sqlalchemy.orm", "tomlkit"}

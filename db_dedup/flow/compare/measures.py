@@ -27,8 +27,8 @@ _SHORT_CONTAINED: Final = 0.95
 The limit is 0.43 if the smaller set has fewer than 60 features, and 0.5 if it has fewer than 30: a short text
 that shares a few phrases with another one does not quote it. The limit does not hold if the smaller set has
 at least 30 features and four fifths of them are shared. If it has 6 to 29, and the larger one at most 58 (a
-text of 60 characters), the limit is 0.41 if all of them are shared, one in twenty aside: the half of a short
-text is a duplicate of it, and a smaller part is not.
+text of 60 characters), the limit is 0.41 if 95 % of them are shared: the half of a short text is a duplicate
+of it, and a smaller part is not.
 
 Why 0.43: if five characters of forty are edited, 23 of the 38 character 3-grams of each text are shared, of
 53 different ones in both: 0.434.
