@@ -1,7 +1,7 @@
 -- The owner: upgrade, uninstall. Run this part before `db-dedup upgrade`.
 GRANT CREATE, DROP, INDEX, SELECT, INSERT, UPDATE, DELETE ON {ours[alembic_version]} TO {owner};
 GRANT CREATE, DROP, INDEX, SELECT, UPDATE ON {ours[watched_table]} TO {owner};
-GRANT CREATE, DROP, INDEX, SELECT ON {ours[fingerprint]} TO {owner};
+GRANT CREATE, ALTER, DROP, INDEX, SELECT ON {ours[fingerprint]} TO {owner};
 GRANT CREATE, ALTER, DROP, INDEX, SELECT ON {ours[pair]} TO {owner};
 GRANT CREATE, DROP, INDEX, SELECT ON {ours[band]} TO {owner};
 GRANT CREATE, DROP, INDEX, SELECT ON {ours[sketch_index]} TO {owner};
