@@ -3,6 +3,7 @@
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Final
 
 _ALLOCATIONS: Final = 20_000
@@ -10,16 +11,31 @@ _ALLOCATIONS: Final = 20_000
 are searched again and again, which takes longer than reading them."""
 
 
+class _Jobs:
+    """How many jobs are running in threads of this process, and the setting before the first of them."""
+
+    lock = Lock()
+    count = 0
+    before = (0, 0, 0)
+
+
 @contextmanager
 def collecting_seldom() -> Iterator[None]:
     """Search for cyclic garbage after so many allocations at the earliest; at the end, as often as before.
 
-    The setting is one of the process. It stays where it is higher, or where the search is switched off.
+    The setting is one of the process, so the last job that ends puts it back. It stays where it is higher, or
+    where the search is switched off.
     """
-    before = gc.get_threshold()
-    if before[0]:
-        gc.set_threshold(max(before[0], _ALLOCATIONS), *before[1:])
+    with _Jobs.lock:
+        if not _Jobs.count:
+            _Jobs.before = before = gc.get_threshold()
+            if before[0]:
+                gc.set_threshold(max(before[0], _ALLOCATIONS), *before[1:])
+        _Jobs.count += 1
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        with _Jobs.lock:
+            _Jobs.count -= 1
+            if not _Jobs.count:
+                gc.set_threshold(*_Jobs.before)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from db_dedup import Text
 from db_dedup.config import watched_table
 from db_dedup.engines.embedded.feature_cache import FeatureCache
+from db_dedup.flow.matching.ragged import Ragged
 from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
 
 WATCHED = watched_table("letters", {"columns": {"body": Text()}})
@@ -64,3 +69,37 @@ def test_a_budget_of_nothing_keeps_only_what_is_named(done: FingerprintedRows) -
     cache.trim(done.digests[:2])
     assert [digest in cache for digest in done.digests] == [True, True, *[False] * (len(TEXTS) - 2)]
     assert np.array_equal(cache.places(done.digests[:2]), [0, 1])
+
+
+@pytest.mark.parametrize("trims", [False, True])
+def test_memory_that_runs_out_leaves_no_digest_without_its_features(
+    done: FingerprintedRows, monkeypatch: pytest.MonkeyPatch, trims: bool
+) -> None:
+    """The worker goes on with smaller batches then."""
+    cache = FeatureCache(WATCHED, 0)
+    if trims:
+        cache.add([None] * len(TEXTS), done)
+    original, calls = Ragged.add, 0
+
+    def add(self: Ragged, counts: NDArray[np.int64], values: Sequence[NDArray[Any]]) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise MemoryError
+        original(self, counts, values)
+
+    def act() -> None:
+        if trims:
+            cache.trim(done.digests[:2])
+        else:
+            cache.add([None] * len(TEXTS), done)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ragged, "add", add)
+        with pytest.raises(MemoryError):
+            act()
+    assert not any(digest in cache for digest in done.digests)
+    cache.add([None] * len(TEXTS), done)
+    other = FeatureCache(WATCHED)
+    other.add([None] * len(TEXTS), done)
+    assert all(grams(cache, digest) == grams(other, digest) for digest in done.digests)

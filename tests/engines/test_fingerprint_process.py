@@ -84,8 +84,8 @@ def test_a_table_has_a_process_for_each_core_if_it_is_long_enough(monkeypatch: p
         yield
 
     monkeypatch.setattr(engine, "FingerprintProcesses", start)
-    monkeypatch.setattr(engine, "_usable_cores", lambda: 4)
-    for rows in (19_999, 20_000, 59_999, 1_000_000):
+    for cores, rows in ((4, 19_999), (4, 20_000), (4, 59_999), (4, 1_000_000), (64, 1_000_000)):
+        monkeypatch.setattr(engine, "usable_cores", lambda cores=cores: cores)
         with EmbeddedEngine().scan(WATCHED, WATCHED.recipe, [Family.NUMBER], rows):
             pass
-    assert started == [1, 2, 4]
+    assert started == [1, 2, 4, 8]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from db_dedup import Deduplicator
+from db_dedup.jobs.garbage import collecting_seldom
 from db_dedup.progress import NullProgress
 from db_dedup.sample import Sample
 from tests.scan.conftest import fill_database, watch
@@ -41,4 +42,15 @@ def test_also_after_a_scan_that_was_stopped(sqlite_database: Database, sample: S
     with pytest.raises(KeyboardInterrupt):
         dedup.scan()
     assert progress.found == {700: 20_000}.get(setting, setting)
+    assert gc.get_threshold() == before
+
+
+def test_of_two_scans_at_once_the_last_one_puts_the_setting_back(setting: int) -> None:
+    before = gc.get_threshold()
+    first, second = collecting_seldom(), collecting_seldom()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert gc.get_threshold()[0] == {700: 20_000}.get(setting, setting)
+    second.__exit__(None, None, None)
     assert gc.get_threshold() == before

@@ -1,6 +1,5 @@
 """The embedded engine: it works on one machine, in the caller's process and in child processes."""
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -14,6 +13,7 @@ from db_dedup.engines.embedded.fingerprint_process import FingerprintProcesses
 from db_dedup.engines.embedded.increment import EmbeddedIncrement
 from db_dedup.engines.embedded.lookup import EmbeddedLookup
 from db_dedup.engines.embedded.table_scan import EmbeddedScan
+from db_dedup.engines.embedded.usable_cores import usable_cores
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.matching.spool import FeatureSpool
 from db_dedup.flow.pipeline import Fingerprinter
@@ -25,6 +25,9 @@ from db_dedup.store.source import Source
 
 _ROWS_WORTH_A_PROCESS = 20_000
 """Each process takes two seconds of a processor to start."""
+
+_MOST_PROCESSES = 8
+"""Each has dictionaries and libraries of its own in memory, and one process reads and writes for all."""
 
 
 class EmbeddedEngine:
@@ -75,14 +78,7 @@ def _fingerprinter(
     recipe: Recipe, row_count: int, resources: ExitStack
 ) -> Fingerprinter | FingerprintProcesses:
     """Return the fingerprinter, in processes of its own if the table has enough rows to be worth it."""
-    count = min(_usable_cores(), row_count // _ROWS_WORTH_A_PROCESS)
+    count = min(usable_cores(), row_count // _ROWS_WORTH_A_PROCESS, _MOST_PROCESSES)
     if count < 1 or not sys.executable:
         return Fingerprinter(recipe)
     return resources.enter_context(FingerprintProcesses(recipe, count))
-
-
-def _usable_cores() -> int:
-    """Return how many cores this process may use; a service manager or a container may allow it only some."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

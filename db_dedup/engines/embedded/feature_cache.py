@@ -5,7 +5,8 @@ features. So an entry never becomes wrong. When a row changes, its stored digest
 old digest is not asked for any more.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, TypeVar
 
 import numpy as np
@@ -81,6 +82,19 @@ class FeatureCache:
 
     def add(self, within: Sequence[str | None], done: FingerprintedRows) -> None:
         """Keep the rows whose features are not here yet; `done.is_known` rows have none and are left out."""
+        with self._empty_after_error():
+            self._add_new(within, done)
+
+    @contextmanager
+    def _empty_after_error(self) -> Iterator[None]:
+        """Delete all rows if the block fails, as where memory runs out: some arrays have more rows then."""
+        try:
+            yield
+        except BaseException:
+            self._clear()
+            raise
+
+    def _add_new(self, within: Sequence[str | None], done: FingerprintedRows) -> None:
         first = len(self)
         chosen: list[int] = []
         for i, (digest, is_known) in enumerate(zip(done.digests, done.is_known.tolist(), strict=True)):
@@ -152,7 +166,8 @@ class FeatureCache:
         is_kept = np.zeros(count, np.bool_)
         is_kept[order[np.cumsum(sizes[order]) <= self.budget // 2]] = True
         is_kept[self._used_at[:count] == self._tick] = True
-        self._keep(np.flatnonzero(is_kept))
+        with self._empty_after_error():
+            self._keep(np.flatnonzero(is_kept))
 
     def _row_bytes(self) -> NDArray[np.int64]:
         counts = np.diff(self._features.starts) * (1 + self._keeps_weights) + np.diff(self._sketches.starts)

@@ -14,11 +14,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from queue import SimpleQueue
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Final, Self
 
 from db_dedup.errors import DedupError
 from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
 from db_dedup.records.recipe import Recipe
+
+# Windows raises a plain OSError where the process at the other end has ended.
+_PIPE_CLOSED: Final = (BrokenPipeError,) if sys.platform != "win32" else (OSError,)
 
 
 class FingerprintProcess:
@@ -38,7 +41,7 @@ class FingerprintProcess:
         assert self._process.stdout is not None  # noqa: S101
         self._questions: IO[bytes] = self._process.stdin
         self._answers: IO[bytes] = self._process.stdout
-        with suppress(BrokenPipeError):  # the first `fingerprint` raises an error if the process has ended
+        with suppress(*_PIPE_CLOSED):  # the first `fingerprint` raises an error if the process has ended
             self._send(recipe)
 
     def fingerprint(
@@ -56,7 +59,7 @@ class FingerprintProcess:
             DedupError: the process has ended.
         """
         try:
-            with suppress(BrokenPipeError):  # it may have sent an error before it ended
+            with suppress(*_PIPE_CLOSED):  # it may have sent an error before it ended
                 self._send((rows, within, known, compares_known))
             answer = pickle.load(self._answers)  # noqa: S301 - our own process wrote it
         except (EOFError, pickle.UnpicklingError):  # it may have ended in the middle of an answer
@@ -83,7 +86,7 @@ class FingerprintProcess:
         self._process.kill()
         self._process.wait()
         self._answers.close()
-        with suppress(BrokenPipeError):  # part of a page was still to be sent
+        with suppress(*_PIPE_CLOSED):  # part of a page was still to be sent
             self._questions.close()
 
 
@@ -171,5 +174,5 @@ def _give(answer: object, answers: IO[bytes]) -> None:
 if __name__ == "__main__":
     try:
         serve(sys.stdin.buffer, sys.stdout.buffer)
-    except BrokenPipeError:
+    except _PIPE_CLOSED:
         os._exit(1)  # the scan has ended: no process reads an answer or an error

@@ -93,12 +93,14 @@ class PairSearch:
         parts = [_with_first(row.id, before[row.digest]) for row in asked if row.digest in before]
         with_stored = concatenate_pairs([part.only(~np.isin(part.id_b, is_out)) for part in parts])
         rows.load(neighbours.rows_of_ids(self._connection, self._store, _missing(with_stored.id_b, rows)))
+        # Before anything is compared: that may delete features from memory, and then the places are others.
+        among = self._among(asked, since, places)
         new = [row for row in asked if row.digest not in before]
         if new:
             more = self.find(new, places, rows)
             with_stored = concatenate_pairs([with_stored, more.only(~np.isin(more.id_b, late))])
-        among = [self._confirmed(asked, part, rows) for part in _pieces(self._among(asked, since, places))]
-        return concatenate_pairs([with_stored, *among])
+        confirmed = [self._confirmed(asked, part, rows) for part in _pieces(among)]
+        return concatenate_pairs([with_stored, *confirmed])
 
     def find_stored(self, asked: Sequence[AnswerRow]) -> list[FoundPairs]:
         """Return for each of some rows, stored or not, its duplicates among the stored rows.

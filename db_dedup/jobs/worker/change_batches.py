@@ -83,13 +83,15 @@ class ChangeBatches:
         return batch
 
     def _prepare(self) -> "_Ahead":
-        """Match the oldest changes before the table is locked.
+        """Match the oldest changes before the table is locked, unless a scan is running.
 
         An error is left to the transaction: it meets it again, with the changes that it is the error of.
         """
         started, limit = time.monotonic(), self._size.ahead(self._increments.source)
         with self._table.engine.connect() as connection, self._table.dialect.settled(connection):
             stored = self._table.read(connection)
+            if watched_tables.lease_holder(connection, self._table.tables, self._table.name) is not None:
+                return _NOTHING  # a scan is running, or the index is being folded: no batch may write
             waiting = changes.oldest_waiting(connection, self._table.tables, stored.id, limit)
             try:
                 may_load = not self._faults.was_too_much

@@ -136,7 +136,12 @@ def prepare(
     found = search.find_stored(asked)
     connection.rollback()
     places = {row.row_key: place for place, row in enumerate(rows)}
-    pairs = {row.digest: of_row for row, of_row in zip(asked, found, strict=True)}
+    # A row may have changed before its features were read: nothing was compared with its digest then, which
+    # an exact duplicate of it may still have.
+    is_compared = (
+        (row, of_row) for row, of_row in zip(asked, found, strict=True) if row.row_key not in texts.stale
+    )
+    pairs = {row.digest: of_row for row, of_row in is_compared}
     return Prepared(rows, known, done, places, pairs, frozenset(texts.stale.difference(row_keys)))
 
 

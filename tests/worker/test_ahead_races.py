@@ -1,0 +1,97 @@
+"""What other programs do, and what leaves the memory, between the matching ahead and the batches."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection
+
+from db_dedup.engines.embedded.candidate_texts import CandidateTexts
+from db_dedup.jobs.worker import batch_size
+from db_dedup.jobs.worker.change_worker import ChangeWorker, TableWorker
+from db_dedup.jobs.worker.increments import Increments
+from db_dedup.store import watched_tables
+from tests.servers import Database
+from tests.worker.conftest import body, change, count_waiting, is_right, table_id, write
+from tests.worker.watched import Watched
+
+
+@pytest.fixture
+def alone(sqlite_database: Database, monkeypatch: pytest.MonkeyPatch) -> Watched:
+    """Scanned empty, attached; four changes are written at a time."""
+    monkeypatch.setattr(batch_size, "_ONE_WRITER_FIRST_BATCH", 4)
+    monkeypatch.setattr(batch_size, "_LEAST_BY_TIME", 4)
+    monkeypatch.setattr(batch_size, "_ONE_WRITER_LOCK_SECONDS", 0.0)
+    return Watched.make(sqlite_database.engine, 0)
+
+
+def worker_without_scans(watched: Watched) -> TableWorker:
+    worker = watched.dedup.worker()
+    worker._choice.may_prefer_scan = False
+    return worker
+
+
+def drain(worker: TableWorker) -> None:
+    ChangeWorker([worker]).run(threading.Event(), drain=True)
+
+
+def test_features_leave_the_memory_while_a_changed_row_is_searched(alone: Watched) -> None:
+    """Their positions change then: sketches must not be looked for where they were."""
+    write(alone, range(8))
+    worker = worker_without_scans(alone)
+    worker.step()
+    increment: Any = worker._increments._increment
+    increment.cache.budget = 0
+    change(alone, 5, body(8) + " and more")  # matched, not written
+    assert count_waiting(alone) == 5
+    drain(worker)
+    assert is_right(alone)
+
+
+def test_a_row_changes_between_two_reads_of_the_matching(
+    alone: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its exact duplicate becomes canonical then, and has the pairs that the row had."""
+    write(alone, (0, 3))
+    with alone.dedup.database.engine.begin() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO letters_0 SELECT 9, body, region, 9 FROM letters_0 WHERE id = 0"
+        )
+    drain(worker_without_scans(alone))
+    assert is_right(alone)
+    worker = worker_without_scans(alone)
+    change(alone, 0, "for a moment")
+    change(alone, 0, body(0))
+    original = CandidateTexts.read
+
+    def read(self: CandidateTexts, connection: Connection, rows: Any) -> None:
+        monkeypatch.undo()
+        change(alone, 0, "something else")
+        original(self, connection, rows)
+
+    monkeypatch.setattr(CandidateTexts, "read", read)
+    drain(worker)
+    assert is_right(alone)
+
+
+def test_nothing_is_matched_while_a_scan_is_running(alone: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No batch could write it, and the next look at the queue would match it once more."""
+    write(alone, range(4))
+    worker = worker_without_scans(alone)
+    database, matched = alone.dedup.database, []
+
+    def prepare(*_: Any, **__: Any) -> None:
+        matched.append(1)
+
+    with database.dialect.write_transaction(database.engine) as connection:
+        assert watched_tables.take_lease(connection, database.tables, table_id(alone), "scan") is None
+    with monkeypatch.context() as patch:
+        patch.setattr(Increments, "prepare", prepare)
+        assert worker.step() is None
+    assert not matched
+    with database.dialect.write_transaction(database.engine) as connection:
+        watched_tables.drop_lease(connection, database.tables, "scan")
+    drain(worker)
+    assert is_right(alone)
