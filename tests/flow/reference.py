@@ -102,18 +102,28 @@ def edit_similarity(a: Sequence[object], b: Sequence[object]) -> float:
 
 
 _NUMERALS = {*range(48, 58), *map(ord, "〇零一二两三四五六七八九十百千万亿")}
+_DIGITS = str.maketrans("〇零一二两三四五六七八九", "001223456789")
+
+
+def number_of(text: str) -> int:
+    """The value of a number in digits or Chinese numerals."""
+    for unit, worth in (("亿", 10**8), ("万", 10**4), ("千", 1000), ("百", 100), ("十", 10)):
+        before, is_there, after = text.partition(unit)
+        if is_there:
+            return (number_of(before) or 1) * worth + number_of(after)
+    return int(text.translate(_DIGITS) or "0")
 
 
 def other_numbers(a: Sequence[int], b: Sequence[int]) -> bool:
     """Whether each of two short texts has a number in place of which the other only has others."""
 
-    def by_place(symbols: Sequence[int]) -> dict[tuple[object, object], set[tuple[int, ...]]]:
+    def by_place(symbols: Sequence[int]) -> dict[tuple[object, object], set[int]]:
         runs = [tuple(run) for _, run in groupby(symbols, _NUMERALS.__contains__)]
         ends = [(None,), *runs, (None,)]
-        found: dict[tuple[object, object], set[tuple[int, ...]]] = {}
+        found: dict[tuple[object, object], set[int]] = {}
         for before, run, after in zip(ends, runs, ends[2:], strict=False):
             if run[0] in _NUMERALS:
-                found.setdefault((before[-1], after[0]), set()).add(run)
+                found.setdefault((before[-1], after[0]), set()).add(number_of("".join(map(chr, run))))
         return found
 
     one, other = by_place(a), by_place(b)

@@ -122,6 +122,13 @@ def test_other_numbers_are_those_of_plain_python(one: str, other: str) -> None:
         ("第1集第2集", "第1集第3集", True),
         ("2月停电", "停电2天", False),
         ("路灯坏了", "路灯不亮", False),
+        ("幸福小区3号楼电梯", "幸福小区三号楼电梯", False),
+        ("幸福小区3号楼电梯", "幸福小区十三号楼电梯", True),
+        ("第一百零五条", "第105条", False),
+        ("二〇一九年", "2019年", False),
+        ("共两千三百万元", "共2300万元", False),
+        ("共一亿二千万元", "共120000000元", False),
+        ("共一亿二千万元", "共一亿三千万元", True),
     ],
 )
 def test_numbers_at_the_same_place(one: str, other: str, is_other: bool) -> None:

@@ -4,9 +4,9 @@ Short texts of one form differ in little else: the dates on which two laws take 
 market, two episodes of a series, the cases of two days. A few edits, or the common 3-grams, would make all of
 them duplicates.
 
-A number is a run of digits or Chinese numerals (2021, 三十). Its place is the character before it and the
-one after it. A text may have numbers that the other leaves out, and a digit that became a letter by mistake
-leaves no number at this place.
+A number is a run of digits or Chinese numerals (2021, 三十), compared by its value: 3号楼 and 三号楼 are equal.
+Its place is the character before it and the one after it. A text may have numbers that the other leaves out,
+and a digit that became a letter by mistake leaves no number at this place.
 """
 
 from typing import Final
@@ -19,7 +19,10 @@ from db_dedup.flow.features.details import CHARACTERS, SECTIONS
 
 _FIRST_DIGIT: Final = ord("0")
 _LAST_DIGIT: Final = ord("9")
-_NUMERALS: Final = np.array(sorted(map(ord, "〇零一二两三四五六七八九十百千万亿")), np.uint64)
+_UNITS: Final = {"十": 10, "百": 100, "千": 1_000, "万": 10_000, "亿": 100_000_000}
+_VALUES: Final = {"〇": 0, "两": 2, **{c: n for n, c in enumerate("零一二三四五六七八九")}, **_UNITS}
+_NUMERALS: Final = np.array(sorted(map(ord, _VALUES)), np.uint64)
+_MEANINGS: Final = np.array([_VALUES[chr(numeral)] for numeral in _NUMERALS.tolist()], np.int64)
 
 
 @kernel
@@ -43,12 +46,12 @@ def _has_other(one, other):
     """Return whether `one` has a number, and `other` has numbers at its place, but not this one."""
     first, end = _next_number(one, 0)
     while first < end:
-        is_there, is_equal = False, False
+        value, is_there, is_equal = _value_of(one, first, end), False, False
         start, stop = _next_number(other, 0)
         while start < stop and not is_equal:
             if _are_between_equal(one, first, end, other, start, stop):
                 is_there = True
-                is_equal = np.array_equal(one[first:end], other[start:stop])
+                is_equal = _value_of(other, start, stop) == value
             start, stop = _next_number(other, stop)
         if is_there and not is_equal:
             return True
@@ -65,6 +68,33 @@ def _next_number(symbols, first):
     while end < symbols.size and _is_numeral(symbols[end]):
         end += 1
     return first, end
+
+
+@inner
+def _value_of(symbols, first, end):
+    """Return the value of a number, modulo 2^64."""
+    total, section, digits = np.int64(0), np.int64(0), np.int64(0)
+    for i in range(first, end):
+        meaning = _meaning_of(symbols[i])
+        if meaning < 10:
+            digits = digits * 10 + meaning
+        elif meaning < 10_000:
+            section += max(digits, np.int64(1)) * meaning
+            digits = np.int64(0)
+        else:
+            section += digits
+            before = total if meaning > 10_000 else np.int64(0)
+            total += max(before + section, np.int64(1)) * meaning - before
+            section, digits = np.int64(0), np.int64(0)
+    return total + section + digits
+
+
+@inner
+def _meaning_of(symbol):
+    """Return the value of a digit or numeral, from 10 on that of a unit."""
+    if symbol < _NUMERALS[0]:
+        return np.int64(symbol) - _FIRST_DIGIT
+    return _MEANINGS[np.searchsorted(_NUMERALS, symbol)]
 
 
 @inner
