@@ -64,7 +64,7 @@ class TableChecks:
                 if block and bind is not None:
                     return result_of(self._check_blocking(_flushed(bind), checked, keys))
                 with self.connected(bind) as (ours, theirs):
-                    return result_of(self._lookup(ours, theirs).check(ours, checked, theirs))
+                    return result_of(self._check(ours, theirs, checked))
 
         if is_async(given):
             return bridged(self._database, given, work)
@@ -91,8 +91,23 @@ class TableChecks:
         checker = BlockingCheck(self._database, self._name, lambda c: self._lookup(c, c))
         return checker.check(connection, records, keys or [None] * len(records))
 
+    def _check(
+        self, connection: Connection, source_connection: Connection, records: Sequence[Record]
+    ) -> list[CheckResult]:
+        """Check by one recipe: a scan that has switched to another one meanwhile removes the former."""
+        stored, lookup = self._prepare(connection, source_connection)
+        while True:
+            found = lookup.check(connection, records, source_connection)
+            now, lookup = self._prepare(connection, source_connection)
+            if now.is_alike(stored):
+                return found
+            stored = now
+
     def _lookup(self, connection: Connection, source_connection: Connection) -> Lookup:
-        """Return the look-up; it is kept until a scan switches to another recipe."""
+        return self._prepare(connection, source_connection)[1]
+
+    def _prepare(self, connection: Connection, source_connection: Connection) -> tuple[StoredTable, Lookup]:
+        """Return the look-up and what it is for; it is kept until a scan switches to another recipe."""
         prepared = self._prepared
         stored = self._access.require_scanned(connection, check_schema=prepared is None).require_current()
         if prepared is None or not stored.is_alike(prepared[0]):
@@ -101,7 +116,7 @@ class TableChecks:
             lookup = find_engine().lookup(watched, recipe, self._access.store(stored), source)
             prepared = stored, lookup
             self._prepared = prepared
-        return prepared[1]
+        return prepared
 
 
 def _keys_of(given: Iterable[RowKey | None] | None, count: int) -> list[RowKey | None] | None:

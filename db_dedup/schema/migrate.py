@@ -102,6 +102,9 @@ def downgrade(connection: Connection, namespace: Namespace, revision: str) -> No
         if current is None:
             return
         steps = steps_down(current, revision)
+        if revision != BASE and current == head_revision():
+            # An earlier version would not make those that a killed scan has put off.
+            make_missing_indexes(connection, our_tables(namespace))
         run_migrations(connection, namespace, steps, NullProgress())
         if revision == BASE:
             _drop_home(connection, namespace)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Select, and_, or_, select
+from sqlalchemy import Connection, Select, Table, and_, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql import ColumnElement
 
@@ -156,16 +156,26 @@ class FingerprintStore:
         self.dialect.bulk_delete(connection, self.tables.fingerprint, "id", ids)
 
     def other_recipes(self, connection: Connection) -> list["FingerprintStore"]:
-        """Return the table's fingerprints under every other recipe that has some."""
-        c = self.tables.fingerprint.c
+        """Return the table's fingerprints under every other recipe that has some, or segments.
+
+        A recipe has segments without fingerprints if all rows were deleted after its scan.
+        """
+        tables = self.tables
+        found: set[int] = set()
+        for table in (tables.fingerprint, tables.sketch_index, tables.sketch_segment):
+            found |= self._recipes_in(connection, table)
+        return [replace(self, recipe=recipe) for recipe in sorted(found - {self.recipe})]
+
+    def _recipes_in(self, connection: Connection, table: Table) -> set[int]:
         # Number after number by the index: to compare all rows with one number would read them all.
+        c = table.c
         after = select(c.recipe).where(c.table_id == self.table_id).order_by(c.recipe).limit(1)
-        found: list[int] = []
+        found: set[int] = set()
         last = -1
         while (row := connection.execute(after.where(c.recipe > last)).first()) is not None:
             last = int(row[0])
-            found.append(last)
-        return [replace(self, recipe=recipe) for recipe in found if recipe != self.recipe]
+            found.add(last)
+        return found
 
 
 def _stored(row: Sequence[Any]) -> tuple[str, StoredFingerprint]:

@@ -6,6 +6,7 @@ killed: whichever scan is the first to show an answer makes what is missing, and
 """
 
 import logging
+from collections.abc import Callable
 
 from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -39,8 +40,23 @@ def put_off_indexes(engine: Engine, dialect: Dialect, tables: Tables) -> None:
         logger.info("the indexes stay during the scan: %s", reason)
 
 
-def make_put_off_indexes(engine: Engine, dialect: Dialect, tables: Tables, progress: Progress) -> None:
-    """Make the indexes that are missing, each in a transaction of its own."""
+def make_put_off_indexes(
+    engine: Engine,
+    dialect: Dialect,
+    tables: Tables,
+    fence: Callable[[Connection], None],
+    progress: Progress,
+) -> None:
+    """Make the indexes that are missing, each in a transaction of its own.
+
+    Args:
+        engine: of our tables.
+        dialect: its dialect.
+        tables: ours.
+        fence: renews the scan's lease at the end of each of these transactions. In SQLite nobody else can
+            write while an index is made, the heartbeat neither, and that may take longer than a lease.
+        progress: is notified of each index.
+    """
     with engine.connect() as connection:
         missing = missing_indexes(connection, tables)
     progress.start("indexes", len(missing))
@@ -52,6 +68,7 @@ def make_put_off_indexes(engine: Engine, dialect: Dialect, tables: Tables, progr
             # Another scan may have made some of them meanwhile.
             for index in missing_indexes(connection, tables)[:1]:
                 index.create(connection)
+            fence(connection)
         progress.advance(1)
     progress.finish()
 

@@ -51,11 +51,14 @@ def upgrade(op: Operations, namespace: Namespace) -> None:
 
 def downgrade(op: Operations, namespace: Namespace) -> None:
     """An answer that has segments serves no longer, and no scan takes it up again: the sketches of its rows
-    are not stored elsewhere."""
+    are not stored elsewhere. So it is with the rows of a scan that was killed before it wrote segments."""
     watched = _table(namespace, "watched_table", "id", "recipe", "recipe_digest")
     scan = _table(namespace, "scan", "table_id", "recipe_digest")
     index = _table(namespace, "sketch_index", "table_id")
-    indexed = sa.select(index.c.table_id)
+    row = _table(namespace, "fingerprint", "table_id", "sketch_size")
+    # In a list: MySQL and MariaDB would search the large table for each row that is updated.
+    found = sa.select(index.c.table_id).union(sa.select(row.c.table_id).where(row.c.sketch_size.is_not(None)))
+    indexed = list(op.get_bind().execute(found).scalars())
     op.execute(sa.update(scan).where(scan.c.table_id.in_(indexed)).values(recipe_digest=""))
     op.execute(sa.update(watched).where(watched.c.id.in_(indexed)).values(recipe=None, recipe_digest=None))
     for name in ("sketch_segment", "sketch_index"):

@@ -90,6 +90,21 @@ def test_entries_are_found_by_hash_and_row(
     assert pairs_of(find_entries(parts, wanted, first_id, 10**9, 2)) == expected[:2]
 
 
+def test_parts_of_other_rows_are_passed_over() -> None:
+    """A frequent hash is read by ranges of ids: unpacking all its parts for each would be quadratic."""
+    ids = np.arange(10_000, 10_000 + 3 * MOST_ENTRIES_A_PART, dtype=np.int64)
+    parts = [part.packed for part in pack(Entries(np.full(ids.size, 7, np.uint32), ids), 1)]
+    wanted = np.array([7], np.uint32)
+    for i, part in enumerate(parts):
+        damaged = [other if other is part else other[:17] for other in parts]
+        own = ids[i * MOST_ENTRIES_A_PART : (i + 1) * MOST_ENTRIES_A_PART]
+        first, last = int(own[0]), int(own[-1])
+        assert find_entries(damaged, wanted, first, last, 10**6).ids.tolist() == own.tolist()
+        assert find_entries(parts, wanted, first - 1, last + 1, 10**6).ids.size == own.size + (i > 0) + (
+            i < 2
+        )
+
+
 def test_the_entries_of_sketches_come_sorted_whatever_the_ids() -> None:
     chance = Random(1)
     rows = [sorted({chance.getrandbits(64) for _ in range(chance.randrange(40))}) for _ in range(300)]

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sqlalchemy import Connection, event, text
 
 from db_dedup import Deduplicator
 from db_dedup.app import Database as DedupDatabase
+from db_dedup.engines.embedded.lookup import EmbeddedLookup
 from db_dedup.flow.candidates.blocks import block_values
 from db_dedup.records.fingerprints import RowFingerprint
 from db_dedup.sample import Sample
@@ -213,6 +215,30 @@ def test_a_check_finds_what_the_scan_pairs(
         assert by_key.pop(key) == (0, 1.0)
         assert by_key == partners.get(key, {})
         assert [m.distance for m in found] == sorted(m.distance for m in found)
+
+
+def test_a_check_asks_again_if_a_scan_has_switched_recipes_meanwhile(
+    sqlite_database: Database, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was stored under the former recipe is removed: a look-up there finds nothing."""
+    fill_database(sqlite_database.engine, sample)
+    watch(sqlite_database.engine).scan()
+    dedup = Deduplicator(sqlite_database.engine, "petitions")
+    check = EmbeddedLookup.check
+    switched: list[bool] = []
+
+    def check_after_switch(lookup: EmbeddedLookup, connection: Connection, *arguments: Any) -> Any:
+        if not switched:
+            switched.append(True)
+            # As READ COMMITTED does between two statements: let the next one see what is committed by then.
+            connection.rollback()
+            watch(sqlite_database.engine, segmenter="chars:2").scan()
+        return check(lookup, connection, *arguments)
+
+    monkeypatch.setattr(EmbeddedLookup, "check", check_after_switch)
+    row = sample.petitions[0]
+    assert str(row.id) in {m.row_key for m in dedup.check({"title": row.title, "content": row.content})}
+    assert switched
 
 
 def test_a_check_leaves_the_callers_transaction_alone(database: Database, sample: Sample) -> None:

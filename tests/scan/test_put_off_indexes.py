@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
+from sqlalchemy import Connection, Index, select, update
 
 from db_dedup import Deduplicator
 from db_dedup.jobs.scan import full_scan
@@ -73,3 +76,24 @@ def test_a_missing_one_is_reported_and_an_upgrade_makes_it(database: Database, s
     assert found.drift == (f"the index {gone.name} is missing: `db-dedup upgrade` makes it again",)
     dedup.upgrade()
     assert dedup.verify().is_right
+
+
+@pytest.mark.usefixtures("every_table_is_long")
+def test_the_lease_is_renewed_after_each_of_them(
+    sqlite_database: Database, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each takes longer than a lease here, and the heartbeat cannot write meanwhile."""
+    fill_database(sqlite_database.engine, sample)
+    dedup = watch(sqlite_database.engine)
+    watched = dedup.database.tables.watched_table
+    ended = datetime(2000, 1, 1)
+    make, held = Index.create, []
+
+    def make_slowly(index: Index, connection: Connection) -> None:
+        held.append(connection.execute(select(watched.c.lease_until)).scalar_one() != ended)
+        make(index, connection)
+        connection.execute(update(watched).values(lease_until=ended))
+
+    monkeypatch.setattr(Index, "create", make_slowly)
+    dedup.scan()
+    assert held == [True] * 7

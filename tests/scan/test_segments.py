@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from sqlalchemy import Connection, event, func, select
+from sqlalchemy import Connection, event, func, select, text
 
 from db_dedup import Deduplicator
 from db_dedup.engines.embedded.sharing import are_proposed, find_sharing_rows
@@ -219,6 +219,36 @@ def test_a_scan_that_fails_leaves_the_segments_that_count(
     assert generation is not None
     assert stored == {generation.number} != before[1]
     assert_bands_are_exact(scanned)
+
+
+def test_a_rebuild_of_a_small_table_writes_segments(
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Entries never move from segments to single entries: a look-up reads the single entries first."""
+    monkeypatch.setattr(sketch_index, "_LEAST_FOLDED", 10**6)
+    make_single(scanned, 10)
+    scanned.scan(rebuild=True)
+    generation, stored = generations(scanned)
+    assert generation is not None
+    assert stored == {generation.number}
+    assert single_count(scanned) == 0
+    assert_bands_are_exact(scanned)
+
+
+def test_segments_of_a_former_recipe_without_rows_are_removed(
+    sqlite_database: Database, sample: Sample
+) -> None:
+    fill_database(sqlite_database.engine, sample)
+    watch(sqlite_database.engine).scan()
+    with sqlite_database.engine.begin() as connection:
+        connection.execute(text("DELETE FROM petitions"))
+    watch(sqlite_database.engine).scan()
+    dedup = watch(sqlite_database.engine, segmenter="chars:2")
+    dedup.scan()
+    _, store = stored_table(dedup)
+    with dedup.database.engine.connect() as connection:
+        for table in (store.tables.sketch_index, store.tables.sketch_segment):
+            assert set(connection.execute(select(table.c.recipe)).scalars()) <= {store.recipe}
 
 
 def test_a_rescan_folds_what_an_older_version_stored(scanned: Deduplicator) -> None:

@@ -367,10 +367,12 @@ def _find(packed, starts, wanted, first_id, last_id, most):
     for part in range(starts.size - 1):
         place, end = starts[part] * 8, starts[part + 1] * 8
         groups, first, base, id_bits, shift = _header(packed, place, end)
+        # The parts of a frequent hash have its rows one range of ids after another.
+        has_none = base > last_id or (id_bits < 62 and first_id - base >= np.int64(1) << id_bits)
         place += _HEADER_BYTES * 8
         hashed = first - 1
         position = np.searchsorted(wanted, np.uint32(first))
-        for _ in range(groups):
+        for _ in range(np.int64(0) if has_none else groups):
             if position == wanted.size:
                 break
             hashed, length, place = _group(packed, place, end, hashed, shift)

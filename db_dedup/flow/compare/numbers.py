@@ -4,9 +4,9 @@ Short texts of one form differ in little else: the dates on which two laws take 
 market, two episodes of a series, the cases of two days. A few edits, or the common 3-grams, would make all of
 them duplicates.
 
-A number is a run of digits or Chinese numerals (2021, 三十), compared by its value: 3号楼 and 三号楼 are equal.
-Its place is the character before it and the one after it. A text may have numbers that the other leaves out,
-and a digit that became a letter by mistake leaves no number at this place.
+A number is a run of digits or Chinese numerals (2021, 三十), compared by its value: 3号楼 equals
+三号楼. Its place is the character before it and the one after it. A text may have numbers that the other
+leaves out, and a digit that became a letter by mistake leaves no number at this place.
 """
 
 from typing import Final

@@ -230,7 +230,7 @@ class FullScan:
         built = None
         if not run.serves:
             built = self._build(run, changed, scanned)
-            make_put_off_indexes(self._engine, self._dialect, self._tables, self._progress)
+            make_put_off_indexes(self._engine, self._dialect, self._tables, run.lease.fence, self._progress)
         else:
             self._progress.start("writing the answer", len(changed))
         with self._dialect.write_transaction(self._engine) as connection:

@@ -100,7 +100,10 @@ class SketchDifference:
         sizes[is_wanted] = table.sketches.counts[table.sketch_places[is_wanted]]
         is_changed = np.array([row_key in changed for row_key in scanned.row_keys], np.bool_)
         is_lost, is_gained = has_sketch & (is_changed | ~is_wanted), is_wanted & (is_changed | ~has_sketch)
-        writes_segments = not serves or is_worth_folding(int(sizes[is_gained].sum()), int(sizes.sum()))
+        # After a rebuild, which has dropped all sketches, there must be segments again, however small the
+        # table: a look-up that read the single entries just before would find neither those nor a generation.
+        is_new = not serves or bool(np.any(is_wanted) and not np.any(has_sketch))
+        writes_segments = is_new or is_worth_folding(int(sizes[is_gained].sum()), int(sizes.sum()))
         if writes_segments:
             is_lost = has_sketch & ~is_wanted
             is_gained = is_wanted & (stored.is_single | (stored.sizes != sizes))

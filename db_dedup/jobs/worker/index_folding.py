@@ -14,6 +14,9 @@ logger = logging.getLogger(__name__)
 _ENTRIES_A_CHANGE: Final = 100
 """At most about so many: a change is one row, and a long text has some hundred hashes."""
 
+_CHANGES_AFTER_A_FAILURE: Final = 1_000
+"""What failed once will mostly fail again, and each attempt reads the whole index."""
+
 
 class IndexFolding:
     """Folds the index of one table where its single entries are many.
@@ -37,6 +40,7 @@ class IndexFolding:
         except (DedupError, SQLAlchemyError) as error:
             reason = error if isinstance(error, DedupError) else self._table.dialect.translate_error(error)
             logger.warning("the index of sketches of %s was not folded: %s", self._table.name, reason)
+            self._changes_left = _CHANGES_AFTER_A_FAILURE
 
     def _fold_if_due(self) -> None:
         table = self._table
