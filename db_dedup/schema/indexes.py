@@ -6,10 +6,14 @@ from db_dedup.schema.tables import Tables
 
 
 def missing_indexes(connection: Connection, tables: Tables) -> list[Index]:
-    """Return the indexes of the fingerprint table that are not there."""
+    """Return the indexes of the fingerprint table that are not there.
+
+    They are known by their columns: MySQL gives an odd name otherwise than it was written.
+    """
     table = tables.fingerprint
-    found = {index["name"] for index in inspect(connection).get_indexes(table.name, table.schema)}
-    return sorted((index for index in table.indexes if index.name not in found), key=lambda i: str(i.name))
+    found = [index["column_names"] for index in inspect(connection).get_indexes(table.name, table.schema)]
+    missing = (index for index in table.indexes if [*index.columns.keys()] not in found)
+    return sorted(missing, key=lambda index: str(index.name))
 
 
 def make_missing_indexes(connection: Connection, tables: Tables) -> None:

@@ -121,8 +121,8 @@ def test_a_short_answer_is_one_transaction(sqlite_database: Database, sample: Sa
         patch.setattr(pace, "_ONE_WRITER", Pace(seconds=3600, gap_seconds=0, rows=ROWS))
         with counted(sqlite_database.engine) as found:
             dedup.scan()
-    # Fingerprints, pairs with groups, and band entries.
-    assert len([rows for rows in found.rows if rows]) == 3
+    # Fingerprints; pairs, groups and the index of sketches.
+    assert len([rows for rows in found.rows if rows]) == 2
 
 
 def test_the_progress_says_how_much_of_the_answer_is_written(
