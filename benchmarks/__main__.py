@@ -38,6 +38,8 @@ WITH_DATA = (
     "databases",
     "law",
     "sizes",
+    "whole_scans",
+    "reading",
     "recall",
     "short_texts",
     "prefixes",

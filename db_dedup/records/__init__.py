@@ -177,6 +177,7 @@ class ScanReport:
         frames: what was left out of texts; None if the settings leave nothing out.
         parts: the seconds of reading (fingerprints included, which are made meanwhile), of matching, of
             writing, and other ones; None if they were not measured.
+        hot_blocks: the block values that most rows share, the most frequent first.
     """
 
     table: str
@@ -196,6 +197,7 @@ class ScanReport:
     groups_changed: int | None = None
     frames: FrameReport | None = None
     parts: Mapping[str, float] | None = None
+    hot_blocks: tuple[HotBlock, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class TableStatus:
         triggers: "intact", "not attached", "missing", "disabled", "altered", "stale", or "unknown" where they
             cannot be looked at; `trigger_faults` says what is wrong.
         scans: the latest first.
-        hot_blocks: the block values that most rows share, exact duplicates not counted.
+        hot_blocks: the block values that most rows shared at the last scan, exact duplicates not counted.
         answer_version: one more after each change of the answer.
         recipe_version: of the program that made the answer; None before the first finished scan.
         is_outdated: this program computes another version: the table waits for a scan.

@@ -144,6 +144,15 @@ def _fingerprint(metadata: MetaData, names: Namespace) -> Table:
     Index(names.name("fingerprint_digest"), table.c.table_id, table.c.recipe, table.c.digest)
     Index(names.name("fingerprint_copy_of"), table.c.copy_of)
     Index(names.name("fingerprint_group"), table.c.group_id)
+    # All that a list of groups shows, of representatives alone where the database can do that.
+    is_group = table.c.group_size.is_not(None)
+    flags = (table.c.row_key, table.c.is_loose, table.c.is_abridged)
+    Index(
+        names.name("fingerprint_group_size"),
+        *(table.c.table_id, table.c.recipe, table.c.group_size, *flags),
+        sqlite_where=is_group,
+        postgresql_where=is_group,
+    )
     return table
 
 

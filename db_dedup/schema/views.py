@@ -1,8 +1,8 @@
 """The four fixed views, as selects over our tables, and the DDL that makes and drops a view.
 
 Of two fingerprints only one is tied to the watched table: were both, a planner without statistics might join
-all its rows with all its rows. Ids are positive, so `> 0` says "not NULL" as a range, for which any planner
-uses an index.
+all its rows with all its rows. Ids and sizes are positive, so `> 0` says "not NULL" as a range, for which any
+planner uses an index. Only a representative has a `group_size`.
 """
 
 from typing import Any, Final
@@ -40,9 +40,14 @@ AnySelect = Select[Any] | CompoundSelect[Any]
 def duplicate_pairs(tables: Tables) -> AnySelect:
     """Select each confirmed pair once, the earlier-received row first, and each link of an exact
     duplicate."""
+    return union_all(confirmed_pairs(tables), exact_links(tables))
+
+
+def confirmed_pairs(tables: Tables) -> Select[Any]:
+    """Select the first part of `duplicate_pairs`."""
     watched, pair = tables.watched_table.alias("watched"), tables.pair.alias("pair")
     a, b = tables.fingerprint.alias("a"), tables.fingerprint.alias("b")
-    pairs = (
+    return (
         select(
             watched.c.name.label("table_name"),
             a.c.row_key.label("key_a"),
@@ -61,8 +66,13 @@ def duplicate_pairs(tables: Tables) -> AnySelect:
         .join(b, b.c.id == pair.c.id_b)
         .join(watched, _serves(a, watched))
     )
+
+
+def exact_links(tables: Tables) -> Select[Any]:
+    """Select the second part of `duplicate_pairs`: the same columns in the same order."""
+    watched = tables.watched_table.alias("watched")
     original, copy = tables.fingerprint.alias("original"), tables.fingerprint.alias("copy")
-    links = (
+    return (
         select(
             watched.c.name,
             original.c.row_key,
@@ -79,7 +89,6 @@ def duplicate_pairs(tables: Tables) -> AnySelect:
         .join(watched, _serves(original, watched))
         .where(copy.c.copy_of > 0)
     )
-    return union_all(pairs, links)
 
 
 def duplicate_groups(tables: Tables) -> AnySelect:
@@ -96,7 +105,7 @@ def duplicate_groups(tables: Tables) -> AnySelect:
         )
         .select_from(first)
         .join(watched, _serves(first, watched))
-        .where(first.c.group_id > 0, first.c.group_id == first.c.id)
+        .where(first.c.group_size > 0)
     )
 
 
@@ -114,7 +123,7 @@ def duplicate_members(tables: Tables) -> AnySelect:
         .select_from(member)
         .join(first, first.c.id == member.c.group_id)
         .join(watched, _serves(first, watched))
-        .where(first.c.group_id > 0, member.c.group_id > 0)
+        .where(first.c.group_size > 0, member.c.group_id > 0)
     )
 
 

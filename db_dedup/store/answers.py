@@ -6,6 +6,7 @@ from typing import Final
 from sqlalchemy import (
     Boolean,
     Connection,
+    Subquery,
     TableClause,
     column,
     false,
@@ -20,6 +21,7 @@ from db_dedup.records import GroupSummary
 from db_dedup.records.kinds import ALL_PAIRS, PairFilter
 from db_dedup.records.pair_columns import PairColumns
 from db_dedup.schema.tables import Tables
+from db_dedup.schema.views import confirmed_pairs, exact_links
 
 _ROWS_A_FETCH = 10_000
 
@@ -39,8 +41,23 @@ def read_pairs(
     limit: int | None = None,
     wanted: PairFilter = ALL_PAIRS,
 ) -> Iterator[PairColumns]:
-    """Yield in parts every pair of a table that is wanted, and the link of every exact duplicate."""
-    pairs = view(tables, "duplicate_pairs", "table_name", *_OF_PAIR)
+    """Yield in parts every pair of a table that is wanted, and the link of every exact duplicate.
+
+    The two parts of the view are read one after the other: MariaDB would compute all of the view first.
+    """
+    left = limit
+    pairs, links = confirmed_pairs(tables), exact_links(tables)
+    names = pairs.selected_columns.keys()
+    named = (value.label(name) for value, name in zip(links.selected_columns, names, strict=True))
+    for query in (pairs, links.with_only_columns(*named)):
+        for part in _read_part(connection, query.subquery("pairs"), table_name, left, wanted):
+            yield part
+            left = None if left is None else left - part.count
+
+
+def _read_part(
+    connection: Connection, pairs: Subquery, table_name: str, limit: int | None, wanted: PairFilter
+) -> Iterator[PairColumns]:
     query = select(*(pairs.c[name] for name in _OF_PAIR)).where(pairs.c.table_name == table_name)
     if wanted.kinds is not None:
         query = query.where(pairs.c.kind.in_(wanted.kinds))

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
-from db_dedup.records import FrameReport, PastScan, ScanReport
+from db_dedup.records import FrameReport, HotBlock, PastScan, ScanReport
 from db_dedup.schema.tables import Tables
 from db_dedup.store.clock import database_now
 
@@ -124,12 +124,13 @@ def fail_scan(connection: Connection, tables: Tables, owner: str, error: str) ->
 
 @dataclass(frozen=True)
 class FinishedScan:
-    """The latest finished scan: when it began (UTC), its rows, how long it took, and its frames."""
+    """The latest finished scan: when it began (UTC), rows, seconds, frames, hot blocks."""
 
     started_at: datetime
     rows: int
     seconds: float
     frames: FrameReport | None = None
+    hot_blocks: tuple[HotBlock, ...] = ()
 
 
 def last_finished(connection: Connection, tables: Tables, table_id: int) -> FinishedScan | None:
@@ -145,7 +146,9 @@ def last_finished(connection: Connection, tables: Tables, table_id: int) -> Fini
     if row is None:
         return None
     report = json.loads(row.report)
-    return FinishedScan(row.started_at, int(row.row_count), float(report["seconds"]), _frames_of(report))
+    hot_blocks = tuple(HotBlock(**hot) for hot in report.get("hot_blocks", ()))
+    seconds = float(report["seconds"])
+    return FinishedScan(row.started_at, int(row.row_count), seconds, _frames_of(report), hot_blocks)
 
 
 def last_frames(connection: Connection, tables: Tables) -> dict[str, FrameReport]:

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, case, func, select
+from sqlalchemy import ColumnElement, Connection, case, func, select, true
 
 from db_dedup.dialects.base import Dialect
-from db_dedup.records import HotBlock, TableStatus
-from db_dedup.schema.tables import BLOCK_SHIFTS, Tables
+from db_dedup.records import TableStatus
+from db_dedup.schema.tables import Tables
 from db_dedup.store.changes import read_dead
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.frames import frame_status
@@ -19,7 +19,6 @@ UNKNOWN: Final = "unknown"
 _SIZES: Final = {"2": (2, 2), "3-5": (3, 5), "6-20": (6, 20), "21-100": (21, 100), "101+": (101, None)}
 _LATEST_SCANS: Final = 5
 _LATEST_DEAD: Final = 10
-_HOTTEST: Final = 3
 
 
 def read_status(connection: Connection, dialect: Dialect, tables: Tables) -> list[TableStatus]:
@@ -34,8 +33,9 @@ def read_status(connection: Connection, dialect: Dialect, tables: Tables) -> lis
 
 def _status(connection: Connection, store: FingerprintStore, stored: StoredTable, lag: Lag) -> TableStatus:
     tables, name = store.tables, stored.watched.name
-    counts = _counts(connection, store)
-    rows, fingerprints = counts["rows"], counts["fingerprints"]
+    alone = _is_alone(connection, store)
+    counts = _counts(connection, store, true() if alone else store.mine)
+    rows, without = counts["rows"], counts["without_fingerprint"]
     scanner = lease_holder(connection, tables, name)
     scans = past_scans(connection, tables, stored.id, scanner, _LATEST_SCANS)
     last = scans[0] if scans else None
@@ -46,18 +46,18 @@ def _status(connection: Connection, store: FingerprintStore, stored: StoredTable
         recipe_version=None if stored.recipe is None else stored.recipe_version,
         is_outdated=stored.is_outdated,
         rows=rows,
-        fingerprints=fingerprints,
-        too_little_text=rows - fingerprints,
-        too_little_share=round((rows - fingerprints) / rows, 4) if rows else 0.0,
+        fingerprints=rows - without,
+        too_little_text=without,
+        too_little_share=round(without / rows, 4) if rows else 0.0,
         copies=counts["copies"],
-        pairs=_count_pairs(connection, store),
+        pairs=_count_pairs(connection, store, alone=alone),
         groups=counts["groups"],
         grouped_rows=counts["grouped_rows"],
         group_sizes={label: counts[label] for label in _SIZES},
         largest_group=counts["largest_group"],
         loose_groups=counts["loose_groups"],
         abridged_groups=counts["abridged_groups"],
-        hot_blocks=hot_blocks(connection, store, _HOTTEST),
+        hot_blocks=() if finished is None else finished.hot_blocks,
         queue_length=lag.waiting,
         queue_age_seconds=lag.age_seconds,
         dead_changes=lag.dead,
@@ -75,34 +75,40 @@ def _status(connection: Connection, store: FingerprintStore, stored: StoredTable
     )
 
 
-def _counts(connection: Connection, store: FingerprintStore) -> dict[str, int]:
-    """Count all that one pass over the fingerprints gives; a group is counted by its representative."""
+def _counts(connection: Connection, store: FingerprintStore, mine: ColumnElement[bool]) -> dict[str, int]:
+    """Count rows and groups, each number from an index; a group is counted by its representative."""
     row = store.tables.fingerprint
     size = row.c.group_size
-    wanted = {
-        "rows": func.count(),
-        "fingerprints": func.count(row.c.fingerprint),
-        "copies": func.count(row.c.copy_of),
-        "groups": func.count(size),
+    of_groups = {
+        "groups": func.count(),
         "grouped_rows": func.coalesce(func.sum(size), 0),
         "largest_group": func.coalesce(func.max(size), 0),
         "loose_groups": _count_where(row.c.is_loose),
         "abridged_groups": _count_where(row.c.is_abridged),
     }
     for label, (smallest, largest) in _SIZES.items():
-        wanted[label] = _count_where(size >= smallest if largest is None else size.between(smallest, largest))
-    query = select(*(count.label(name) for name, count in wanted.items())).where(store.mine)
-    return {name: int(count) for name, count in connection.execute(query).one()._mapping.items()}
+        is_size = size >= smallest if largest is None else size.between(smallest, largest)
+        of_groups[label] = _count_where(is_size)
+    # Blocks and fingerprint are in one index.
+    without_fingerprint = (row.c.block_1.is_(None), row.c.fingerprint.is_(None))
+    queries = (
+        select(func.count().label("rows")).select_from(row).where(mine),
+        select(func.count().label("without_fingerprint")).where(store.mine, *without_fingerprint),
+        select(func.count().label("copies")).where(mine, row.c.copy_of > 0),
+        select(*(count.label(name) for name, count in of_groups.items())).where(store.mine, size > 0),
+    )
+    found = [connection.execute(query).one()._mapping for query in queries]
+    return {name: int(count) for counted in found for name, count in counted.items()}
 
 
 def _count_where(condition: ColumnElement[bool]) -> ColumnElement[int]:
     return func.count(case((condition, 1)))
 
 
-def _count_pairs(connection: Connection, store: FingerprintStore) -> int:
+def _count_pairs(connection: Connection, store: FingerprintStore, *, alone: bool) -> int:
     pair, row = store.tables.pair, store.tables.fingerprint
     query = select(func.count()).select_from(pair)
-    if not _is_alone(connection, store):
+    if not alone:
         query = query.join(row, row.c.id == pair.c.id_a).where(store.mine)
     return int(connection.execute(query).scalar_one())
 
@@ -119,26 +125,3 @@ def _is_alone(connection: Connection, store: FingerprintStore) -> bool:
     )
     own = (store.table_id, store.table_id, store.recipe, store.recipe)
     return tuple(connection.execute(query).one()) == own
-
-
-def hot_blocks(connection: Connection, store: FingerprintStore, count: int) -> tuple[HotBlock, ...]:
-    """Return the block values that most rows share, the most frequent first; each column is read by its
-    index."""
-    found = [
-        hot for block in range(1, len(BLOCK_SHIFTS) + 1) for hot in _hottest(connection, store, block, count)
-    ]
-    return tuple(sorted(found, key=lambda hot: (-hot.rows, hot.block, hot.value))[:count])
-
-
-def _hottest(connection: Connection, store: FingerprintStore, block: int, count: int) -> list[HotBlock]:
-    value = store.tables.fingerprint.c[f"block_{block}"]
-    query = (
-        select(value, func.count())
-        # As a range, so that any planner takes the index that begins with this block.
-        .where(store.mine, value >= 0)
-        .group_by(value)
-        .having(func.count() > 1)
-        .order_by(func.count().desc(), value)
-        .limit(count)
-    )
-    return [HotBlock(block, int(shared), int(rows)) for shared, rows in connection.execute(query)]

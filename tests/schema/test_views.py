@@ -183,9 +183,11 @@ def test_a_look_up_by_key_reads_no_whole_table(sqlite_database: Database, base: 
     query = select(view).where(view.c.table_name == "petitions", view.c[key] == "A")
     with sqlite_database.engine.begin() as connection:
         fill(connection, namespace)
-        connection.execute(
-            insert(our_tables(namespace).fingerprint), [row(n, 1, 2, f"key {n}") for n in range(100, 5100)]
-        )
+        rows = [
+            row(n, 1, 2, f"key {n}", group_id=n - n % 2, group_size=None if n % 2 else 2)
+            for n in range(100, 5100)
+        ]
+        connection.execute(insert(our_tables(namespace).fingerprint), rows)
         connection.execute(text("ANALYZE"))
         sql = query.compile(connection, compile_kwargs={"literal_binds": True})
         plan = [step.detail for step in connection.execute(text(f"EXPLAIN QUERY PLAN {sql}"))]

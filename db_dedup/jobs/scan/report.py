@@ -1,12 +1,18 @@
 """The report of a scan."""
 
 import numpy as np
+from numpy.typing import NDArray
 
+from db_dedup.flow.matching.match import NO_ROW
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.scan.frozen_frames import FrozenFrames
 from db_dedup.jobs.scan.reading import TableReading
 from db_dedup.jobs.scan.scanned_table import ScannedTable
-from db_dedup.records import ScanReport
+from db_dedup.records import HotBlock, ScanReport
+from db_dedup.schema.tables import BLOCK_SHIFTS
+
+_HOTTEST = 3
+_BLOCK_VALUES = 1 << 16
 
 
 def report_of(
@@ -29,6 +35,7 @@ def report_of(
     grouped = matches.group_of[matches.group_of >= 0]
     sizes = np.unique_counts(grouped).counts
     fingerprints = int(np.count_nonzero(scanned.table.has_fingerprint))
+    has_blocks = scanned.table.has_fingerprint & (matches.copy_of == NO_ROW)
     return ScanReport(
         table=context.watched.name,
         rows=len(scanned.row_keys),
@@ -43,4 +50,21 @@ def report_of(
         rows_without_key=context.source.rows_without_key,
         seconds=round(seconds, 3),
         frames=frozen.report(reading.scan.framed_count) if context.watched.rule.frames else None,
+        hot_blocks=hot_blocks(scanned.table.fingerprints[has_blocks]),
     )
+
+
+def hot_blocks(fingerprints: NDArray[np.uint64]) -> tuple[HotBlock, ...]:
+    """Return the block values that most of some fingerprints share, the most frequent first; at most three.
+
+    Args:
+        fingerprints: uint64[n], without those of exact duplicates, which have no blocks.
+    """
+    found: list[HotBlock] = []
+    for block, shift in enumerate(BLOCK_SHIFTS, 1):
+        values = (fingerprints >> np.uint64(shift)) & np.uint64(_BLOCK_VALUES - 1)
+        rows = np.bincount(values.astype(np.int64), minlength=_BLOCK_VALUES)
+        shared = np.flatnonzero(rows > 1)
+        hottest = shared[np.argsort(-rows[shared], kind="stable")[:_HOTTEST]]
+        found += [HotBlock(block, int(value), int(rows[value])) for value in hottest]
+    return tuple(sorted(found, key=lambda hot: (-hot.rows, hot.block, hot.value))[:_HOTTEST])
