@@ -106,7 +106,7 @@ def _ik(is_smart: bool) -> Callable[[], _Cut]:
             words = segmenter(reader(text), is_smart)
             tokens = []
             while (lexeme := words.next()) is not None:
-                tokens.append(str(lexeme.getLexemeText()))
+                tokens.append(_text(lexeme.getLexemeText()))
             return tokens
 
         return cut
@@ -119,7 +119,7 @@ def _hanlp_tokenizer(name: str) -> Callable[[], _Cut]:
 
     def start() -> _Cut:
         tokenizer = _java_class(f"com.hankcs.hanlp.tokenizer.{name}")
-        return lambda text: [str(term.word) for term in tokenizer.segment(text)]
+        return lambda text: [_text(term.word) for term in tokenizer.segment(text)]
 
     return start
 
@@ -129,7 +129,7 @@ def _hanlp_segment(name: str) -> Callable[[], _Cut]:
 
     def start() -> _Cut:
         segment = _java_class(f"com.hankcs.hanlp.{name}")()
-        return lambda text: [str(term.word) for term in segment.seg(text)]
+        return lambda text: [_text(term.word) for term in segment.seg(text)]
 
     return start
 
@@ -144,7 +144,7 @@ def _smart_chinese() -> _Cut:
         stream.reset()
         tokens = []
         while stream.incrementToken():
-            tokens.append(str(term.toString()))
+            tokens.append(_text(term.toString()))
         stream.end()
         stream.close()
         return tokens
@@ -224,6 +224,14 @@ def _run_java(jars: Sequence[Path]) -> None:
 
 def _java_class(name: str) -> Any:
     return load("jpype", EXTRA).JClass(name)
+
+
+def _text(string: Any) -> str:
+    """Return a Java string as Python's; half of a character outside of the basic plane becomes "\ufffd"."""
+    try:
+        return str(string)
+    except UnicodeDecodeError:
+        return bytes(string.getBytes("UTF-16LE")).decode("utf-16-le")
 
 
 @contextmanager
