@@ -23,6 +23,7 @@ from db_dedup.errors import FaultyTablesError as FaultyTablesError
 from db_dedup.errors import FrameListError as FrameListError
 from db_dedup.errors import InvalidArgumentError as InvalidArgumentError
 from db_dedup.errors import MissingExtraError as MissingExtraError
+from db_dedup.errors import MissingJarError as MissingJarError
 from db_dedup.errors import NotScannedError as NotScannedError
 from db_dedup.errors import OutdatedRecipeError as OutdatedRecipeError
 from db_dedup.errors import RecipeDiffersError as RecipeDiffersError

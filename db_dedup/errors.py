@@ -99,6 +99,10 @@ class MissingExtraError(ConfigError):
         )
 
 
+class MissingJarError(ConfigError):
+    """A segmenter runs in Java, and Java or its jar is not there."""
+
+
 class DatabaseError(DedupError):
     """The database refused; the driver's own words follow."""
 

@@ -55,6 +55,7 @@ NOT_RUN = {
     "docs/how-to/alembic.md": "a piece of a host's env.py",
     "docs/how-to/separate-store.md": "it takes a replica; tests/guest/test_store_apart.py does",
     "docs/reference/grants.md": "tests/guest/test_grants.py runs it",
+    "docs/reference/methods.md": "tests/methods/test_page.py runs it",
     "docs/how-to/mariadb-and-mysql.md": "an administrator's grants",
     "docs/how-to/postgresql.md": "an administrator's grants",
 }

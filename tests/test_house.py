@@ -32,7 +32,10 @@ def test_every_module_says_what_it_is_for() -> None:
 
 
 def test_measures_are_named_in_their_registry_alone() -> None:
-    """But for the presets, which choose one, and the presets of former releases."""
+    """But for the presets, which choose one, and the presets of former releases.
+
+    The methods of other papers (db_dedup/methods) have names of their own.
+    """
     allowed = {"flow/compare/measures.py", "config/rule.py", "schema/definitions.py"}
     names = re.compile(rf"[\"']({'|'.join(MEASURES)}|char_|word_)[\"']")
     found = {
@@ -40,7 +43,7 @@ def test_measures_are_named_in_their_registry_alone() -> None:
         for file in FILES
         if file.is_relative_to(ROOT / "db_dedup") and names.search(file.read_text(encoding="utf-8"))
     }
-    assert found <= allowed
+    assert {file for file in found if not file.startswith("methods/")} <= allowed
 
 
 def test_every_dialect_is_held_by_the_import_contracts() -> None:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from db_dedup.app.arguments import iterable_of
 from db_dedup.errors import ConfigError
+from db_dedup.extras import load
 from db_dedup.frames.embedded import find_in_sheet, propose_columns
-from db_dedup.frames.extras import load
 from db_dedup.frames.sheet import Sheet, unique_names
 from db_dedup.progress import Progress
 

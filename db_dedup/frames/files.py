@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from db_dedup.errors import ConfigError
+from db_dedup.extras import load
 from db_dedup.frames.csv_file import read_csv, write_csv
 from db_dedup.frames.excel_file import read_excel, write_excel
-from db_dedup.frames.extras import load
 from db_dedup.frames.groups import RowGroups
 from db_dedup.frames.parquet_file import read_parquet, write_parquet
 from db_dedup.frames.sheet import Sheet

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from db_dedup.errors import ConfigError
-from db_dedup.frames.extras import load
+from db_dedup.extras import load
 from db_dedup.frames.sheet import Sheet, unique_names
 
 _EXTRA: Final = "parquet"

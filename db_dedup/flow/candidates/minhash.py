@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._compiled import kernel
+from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
 from db_dedup.flow.candidates._bands import BANDS
 
@@ -26,14 +26,52 @@ def find_bands(starts: NDArray[np.int64], hashes: NDArray[np.uint64]) -> NDArray
         starts: int64[n + 1], the rows' slices of hashes.
         hashes: uint64[m], distinct within a row.
     """
-    numbers = np.arange(1, BANDS * MINIMA_A_BAND + 1, dtype=np.uint64) * np.uint64(_SEED)
-    multipliers = np.array([_odd(n) for n in numbers.tolist()], np.uint64)
-    bands: NDArray[np.uint64] = _find_bands(starts, hashes, multipliers, numbers)
+    bands: NDArray[np.uint64] = _find_bands(starts, hashes, *hash_functions(BANDS * MINIMA_A_BAND))
     return bands
+
+
+def find_minima(starts: NDArray[np.int64], hashes: NDArray[np.uint64], count: int) -> NDArray[np.uint64]:
+    """Return uint64[n, count]: of each row the least value of each of `count` hash functions.
+
+    Args:
+        starts: int64[n + 1], the rows' slices of hashes. A row without any has the largest number everywhere.
+        hashes: uint64[m].
+        count: how many hash functions.
+    """
+    minima: NDArray[np.uint64] = _find_minima(starts, hashes, *hash_functions(count))
+    return minima
+
+
+def hash_functions(count: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return (multipliers, offsets), uint64[count]; function i is hash * multipliers[i] + offsets[i].
+
+    All multipliers are odd, so that different hashes stay different.
+    """
+    offsets = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_SEED)
+    return np.array([_odd(n) for n in offsets.tolist()], np.uint64), offsets
 
 
 def _odd(value: int) -> int:
     return int(mix(np.uint64(value))) | 1
+
+
+@inner
+def _take_minima(hashes, begin, end, multipliers, offsets, minima):
+    """Write the least value of each hash function over hashes[begin:end]."""
+    minima[:] = np.uint64(0xFFFFFFFFFFFFFFFF)
+    for place in range(begin, end):
+        value = hashes[place]
+        for i in range(multipliers.size):
+            hashed = value * multipliers[i] + offsets[i]
+            minima[i] = min(minima[i], hashed)
+
+
+@kernel
+def _find_minima(starts, hashes, multipliers, offsets):
+    minima = np.empty((starts.size - 1, multipliers.size), np.uint64)
+    for row in range(starts.size - 1):
+        _take_minima(hashes, starts[row], starts[row + 1], multipliers, offsets, minima[row])
+    return minima
 
 
 @kernel
@@ -42,12 +80,7 @@ def _find_bands(starts, hashes, multipliers, offsets):
     bands = np.zeros((count, BANDS), np.uint64)
     minima = np.empty(multipliers.size, np.uint64)
     for row in range(count):
-        minima[:] = np.uint64(0xFFFFFFFFFFFFFFFF)
-        for place in range(starts[row], starts[row + 1]):
-            value = hashes[place]
-            for i in range(multipliers.size):
-                hashed = value * multipliers[i] + offsets[i]
-                minima[i] = min(minima[i], hashed)
+        _take_minima(hashes, starts[row], starts[row + 1], multipliers, offsets, minima)
         for band in range(BANDS):
             value = np.uint64(band + 1)
             for i in range(band * MINIMA_A_BAND, (band + 1) * MINIMA_A_BAND):

@@ -1,0 +1,244 @@
+"""Segmenters written in Java, run in this process through JPype, from jars that the user provides.
+
+IKAnalyzer, HanLP 1.x and Lucene's SmartChineseAnalyzer. Their jars are looked for, by name, in the folders of
+the environment variable DB_DEDUP_JARS, or else in ~/.db-dedup/jars and /usr/share/java, where Debian puts
+them. The folder of a jar is on the class path, too: settings and dictionaries beside it are found, such as
+hanlp.properties.
+
+The Java machine starts with the first segmenter and ends with the process: a process can start only one.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, Final
+
+from db_dedup.errors import DedupError, MissingJarError
+from db_dedup.extras import load, require
+from db_dedup.methods.corpus import CutTexts
+from db_dedup.methods.hashes import EXTRA
+
+JARS_VARIABLE: Final = "DB_DEDUP_JARS"
+_DEFAULT_FOLDERS: Final = ("~/.db-dedup/jars", "/usr/share/java")
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+_Cut = Callable[[str], list[str]]
+
+
+@dataclass(frozen=True)
+class JavaSegmenter:
+    """A segmenter in a jar.
+
+    Attributes:
+        library: its name, for messages.
+        jars: patterns of the file names of the jars that it needs.
+        source: where the jars come from, for messages.
+        start: returns what cuts one text, once the Java machine runs.
+    """
+
+    library: str
+    jars: tuple[str, ...]
+    source: str
+    start: Callable[[], _Cut]
+
+    def check(self) -> None:
+        """Look for what it needs, without starting Java.
+
+        Raises:
+            MissingExtraError: JPype is not installed.
+            MissingJarError: Java or a jar is not there.
+        """
+        require("jpype", EXTRA)
+        _java_library()
+        self._find_jars()
+
+    def load(self) -> CutTexts:
+        """Return what cuts texts; start Java if it does not run yet.
+
+        Raises:
+            MissingExtraError: JPype is not installed.
+            MissingJarError: Java or a jar is not there.
+            DedupError: the library could not be started.
+        """
+        self.check()
+        _run_java(self._find_jars())
+        with _translated(self.library):
+            cut = self.start()
+
+        def cut_texts(texts: Sequence[str]) -> list[list[str]]:
+            with _translated(self.library):
+                return [cut(_LONE_SURROGATE.sub("\ufffd", text)) for text in texts]
+
+        return cut_texts
+
+    def _find_jars(self) -> list[Path]:
+        found = []
+        for pattern in self.jars:
+            jar = _find_jar(pattern)
+            if jar is None:
+                raise MissingJarError(
+                    "{library}: there is no {pattern} in {folders}; {source}, put it there, or name its "
+                    "folder in {variable}",
+                    library=self.library,
+                    pattern=pattern,
+                    folders=" or ".join(map(str, _folders())),
+                    source=self.source,
+                    variable=JARS_VARIABLE,
+                )
+            found.append(jar)
+        return found
+
+
+def _ik(is_smart: bool) -> Callable[[], _Cut]:
+    """Return what starts IKAnalyzer: the longest words only if it is smart, else all words."""
+
+    def start() -> _Cut:
+        segmenter, reader = (
+            _java_class("org.wltea.analyzer.core.IKSegmenter"),
+            _java_class("java.io.StringReader"),
+        )
+
+        def cut(text: str) -> list[str]:
+            words = segmenter(reader(text), is_smart)
+            tokens = []
+            while (lexeme := words.next()) is not None:
+                tokens.append(_text(lexeme.getLexemeText()))
+            return tokens
+
+        return cut
+
+    return start
+
+
+def _hanlp_tokenizer(name: str) -> Callable[[], _Cut]:
+    """Return what starts one of HanLP's ready tokenizers."""
+
+    def start() -> _Cut:
+        tokenizer = _java_class(f"com.hankcs.hanlp.tokenizer.{name}")
+        return lambda text: [_text(term.word) for term in tokenizer.segment(text)]
+
+    return start
+
+
+def _hanlp_segment(name: str) -> Callable[[], _Cut]:
+    """Return what starts one of HanLP's segment classes with its default settings."""
+
+    def start() -> _Cut:
+        segment = _java_class(f"com.hankcs.hanlp.{name}")()
+        return lambda text: [_text(term.word) for term in segment.seg(text)]
+
+    return start
+
+
+def _smart_chinese() -> _Cut:
+    analyzer = _java_class("org.apache.lucene.analysis.cn.smart.SmartChineseAnalyzer")()
+    term_class = _java_class("org.apache.lucene.analysis.tokenattributes.CharTermAttribute").class_
+
+    def cut(text: str) -> list[str]:
+        stream = analyzer.tokenStream("", text)
+        term = stream.addAttribute(term_class)
+        stream.reset()
+        tokens = []
+        while stream.incrementToken():
+            tokens.append(_text(term.toString()))
+        stream.end()
+        stream.close()
+        return tokens
+
+    return cut
+
+
+def _of_ik(is_smart: bool) -> JavaSegmenter:
+    source = "download IKAnalyzer's jar, 2012 or later"
+    return JavaSegmenter("IKAnalyzer", ("*ik*analyzer*.jar",), source, _ik(is_smart))
+
+
+def _of_hanlp(start: Callable[[], _Cut]) -> JavaSegmenter:
+    source = "download a jar of HanLP 1.x, and for other models than those in it also its data folder"
+    return JavaSegmenter("HanLP", ("hanlp*.jar",), source, start)
+
+
+JAVA_SEGMENTERS: Final = {
+    "ik-fine": _of_ik(is_smart=False),
+    "ik-smart": _of_ik(is_smart=True),
+    "hanlp-standard": _of_hanlp(_hanlp_tokenizer("StandardTokenizer")),
+    "hanlp-nlp": _of_hanlp(_hanlp_tokenizer("NLPTokenizer")),
+    "hanlp-index": _of_hanlp(_hanlp_tokenizer("IndexTokenizer")),
+    "hanlp-n-shortest": _of_hanlp(_hanlp_segment("seg.NShort.NShortSegment")),
+    "hanlp-shortest": _of_hanlp(_hanlp_segment("seg.Dijkstra.DijkstraSegment")),
+    "hanlp-crf": _of_hanlp(_hanlp_segment("model.crf.CRFLexicalAnalyzer")),
+    "hanlp-fast": _of_hanlp(_hanlp_tokenizer("SpeedTokenizer")),
+    "lucene-smartcn": JavaSegmenter(
+        "Lucene's SmartChineseAnalyzer",
+        ("lucene-core-*.jar", "lucene-analyzers-common-*.jar", "lucene-analyzers-smartcn-*.jar"),
+        "install Debian's liblucene8-java, or download the jars of Lucene 8",
+        _smart_chinese,
+    ),
+}
+
+
+def _folders() -> list[Path]:
+    chosen = os.environ.get(JARS_VARIABLE, "").split(os.pathsep)
+    return [Path(folder).expanduser() for folder in filter(None, chosen)] or [
+        Path(folder).expanduser() for folder in _DEFAULT_FOLDERS
+    ]
+
+
+def _find_jar(pattern: str) -> Path | None:
+    """Return the last jar by name, which has the highest release, of the first folder that has one."""
+    for folder in _folders():
+        files = folder.iterdir() if folder.is_dir() else ()
+        jars = sorted(file for file in files if fnmatch(file.name.lower(), pattern))
+        if jars:
+            return jars[-1]
+    return None
+
+
+def _java_library() -> str:
+    """Return the path of the library of the Java machine."""
+    try:
+        path: str = load("jpype", EXTRA).getDefaultJVMPath()
+    except DedupError:
+        raise
+    except Exception as error:
+        raise MissingJarError(
+            "there is no Java: install a runtime, such as Debian's openjdk-17-jre-headless, or set JAVA_HOME"
+        ) from error
+    return path
+
+
+def _run_java(jars: Sequence[Path]) -> None:
+    """Start Java, or give the running one more jars."""
+    jpype = load("jpype", EXTRA)
+    paths = [str(path) for jar in jars for path in (jar, jar.parent)]
+    for path in paths:
+        jpype.addClassPath(path)
+    if not jpype.isJVMStarted():
+        # Python keeps Ctrl-C: Java would end the process at once.
+        jpype.startJVM(interrupt=False, convertStrings=False)
+
+
+def _java_class(name: str) -> Any:
+    return load("jpype", EXTRA).JClass(name)
+
+
+def _text(string: Any) -> str:
+    """Return a Java string as Python's; half of a character outside of the basic plane becomes "\ufffd"."""
+    try:
+        return str(string)
+    except UnicodeDecodeError:
+        return bytes(string.getBytes("UTF-16LE")).decode("utf-16-le")
+
+
+@contextmanager
+def _translated(library: str) -> Iterator[None]:
+    """Re-raise exceptions of Java as DedupError."""
+    jpype = load("jpype", EXTRA)
+    try:
+        yield
+    except (jpype.JException, TypeError) as error:
+        raise DedupError("{library} failed in Java: {error}", library=library, error=error) from error
