@@ -1,6 +1,6 @@
 """An index of groups by their size, and the views that use it.
 
-Revision: 0009
+Revision: 0007
 After: 0006
 """
 
@@ -12,7 +12,7 @@ from alembic.operations import Operations
 from db_dedup.records.names import Namespace
 from db_dedup.schema.views import AnySelect, CreateView, DropView
 
-revision = "0009"
+revision = "0007"
 down_revision = "0006"
 branch_labels = None
 depends_on = None
