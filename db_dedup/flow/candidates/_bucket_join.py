@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import resized
 from db_dedup.flow._compiled import inner, kernel
@@ -57,22 +58,20 @@ def bucket_rows(values, rows, shift):
     return sorted_values, sorted_rows, starts
 
 
-@kernel
-def sort_by_label(values, labels, rows):
+def sort_by_label(
+    values: NDArray[np.uint64], labels: NDArray[np.int32], rows: NDArray[np.int32]
+) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]:
     """Sort rows by their labels, so that the rows of a group are neighbours.
+
+    It is not compiled: numba's argsort takes seconds to compile.
 
     Returns:
         (fingerprints in that order, row numbers in that order, int64 end of each row's run of equal labels).
     """
-    order = np.argsort(labels[rows], kind="mergesort")
-    sorted_rows = rows[order]
-    run_ends = np.empty(rows.size, np.int64)
-    end = rows.size
-    for i in range(rows.size - 1, -1, -1):
-        if i + 1 < rows.size and labels[sorted_rows[i]] != labels[sorted_rows[i + 1]]:
-            end = i + 1
-        run_ends[i] = end
-    return values[sorted_rows], sorted_rows, run_ends
+    sorted_rows = rows[np.argsort(labels[rows], kind="stable")]
+    sorted_labels = labels[sorted_rows]
+    ends = np.append(np.flatnonzero(sorted_labels[1:] != sorted_labels[:-1]) + 1, rows.size)
+    return values[sorted_rows], sorted_rows, np.repeat(ends, np.diff(ends, prepend=0))
 
 
 @inner

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._arrays import sort_part
 from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
 
@@ -60,7 +61,7 @@ def _find(stream, firsts, row_count):
             positions[column] = end + 1
             if end - begin >= _GRAMS:
                 used = _winnowed(stream[begin:end], kept, used)
-        kept[first:used].sort()
+        sort_part(kept, first, used)
         last, used = used, first
         for i in range(first, last):
             if used - first < MOST_PASSAGES and (i == first or kept[i] != kept[used - 1]):

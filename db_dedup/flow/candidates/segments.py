@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._arrays import sort_part
 from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
 from db_dedup.flow.candidates._bits import get_bits, get_unary, put_bits, put_unary
@@ -202,7 +203,7 @@ def _narrowed(starts, values):
     for row in range(starts.size - 1):
         for i in range(starts[row], starts[row + 1]):
             hashes[i] = np.uint64(_hash_of(values[i]))
-        hashes[starts[row] : starts[row + 1]].sort()
+        sort_part(hashes, starts[row], starts[row + 1])
     return hashes
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._arrays import resized
+from db_dedup.flow._arrays import resized, sort_part
 from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow.candidates.generators import HASH_GENERATORS, RowHashes
 
@@ -246,7 +246,7 @@ def _sharing_pairs(starts, values, first, last, rows, counts):
                     count += 1
                 common[row] += 1
                 shares_even[row] |= values[i] & np.uint64(1) == np.uint64(0)
-        touched[:count].sort()
+        sort_part(touched, 0, count)
         for row in touched[:count]:
             smaller = min(starts[one + 1] - starts[one], counts[row])
             if shares_even[row] or common[row] >= _least_in_common(smaller):
@@ -283,7 +283,7 @@ def _joined(even_starts, even, odd_starts, odd):
         for i in range(odd_starts[row], odd_starts[row + 1]):
             values[last] = odd[i] | np.uint64(1)
             last += 1
-        values[first:last].sort()
+        sort_part(values, first, last)
         for i in range(first, last):
             if i == first or values[i] != values[used - 1]:
                 values[used] = values[i]

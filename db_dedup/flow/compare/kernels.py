@@ -4,12 +4,14 @@ The kernels of `matching` call these functions for single pairs, `rule.py` for a
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._by_pointer import Arrays, ArraysType, address_of, caller_of
 from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.candidates.sketches import share_enough
@@ -25,7 +27,8 @@ NO_MEASURE: Final = -1
 """In place of a measure's number: every candidate pair is a duplicate pair."""
 
 
-class RowArrays(NamedTuple):
+@dataclass(frozen=True)
+class RowArrays(Arrays):
     """n rows as the kernels take them.
 
     Attributes:
@@ -69,6 +72,7 @@ class RuleNumbers(NamedTuple):
             says, unless each has a number that the other does not; 0 if this does not count.
         long_grams: whether two rows that both have long grams are compared by these, too.
         excluded: which pairs are no duplicates because of their kind, as by `records.kinds.excluded_mask`.
+        confirmed_at: the address of `_confirmed`, which decides a pair.
     """
 
     radius: int
@@ -76,7 +80,8 @@ class RuleNumbers(NamedTuple):
     threshold: float
     short_threshold: float
     long_grams: bool
-    excluded: int = 0
+    excluded: int
+    confirmed_at: int
 
 
 def measure_number(name: str) -> int:
@@ -202,17 +207,31 @@ def are_short(a, b, rows, rule):
 
 @inner
 def confirmed(a, b, rows, rule):
-    """Decide a candidate pair.
+    """Decide a candidate pair, by `_confirmed`, which is compiled once and not into each kernel.
 
     Returns:
         (whether rows a and b are duplicates, their similarity, NaN if it was not needed).
     """
+    return _call_confirmed(rule.confirmed_at, (a, b, rows, rule))
+
+
+@inner
+def _confirmed(a, b, rows, rule):
     if rows.within[a] != rows.within[b]:
         return False, np.nan
     is_alike, similarity = _is_alike(a, b, rows, rule)
     if not is_alike or (rule.excluded and _is_excluded(kind_of(a, b, rows, rule), rule)):
         return False, similarity
     return not _is_rejected(a, b, rows.rejected), similarity
+
+
+_ARGUMENTS = nb.int64, nb.int64, ArraysType(RowArrays), nb.typeof(RuleNumbers(0, 0, 0.0, 0.0, False, 0, 0))
+_call_confirmed = caller_of(nb.types.Tuple((nb.boolean, nb.float64)), _ARGUMENTS)
+
+
+def address_of_rule() -> int:
+    """Return the address of the compiled function that decides pairs, for `RuleNumbers`."""
+    return address_of(_confirmed, _ARGUMENTS)
 
 
 @inner
@@ -265,7 +284,7 @@ def confirm_pairs(left, right, rows, rule):
     for p in range(left.size):
         are_duplicates[p], scores[p] = confirmed(left[p], right[p], rows, rule)
         if are_duplicates[p]:
-            kinds[p] = kind_of(left[p], right[p], rows, rule)
+            kinds[p] = kind_of(np.int64(left[p]), np.int64(right[p]), rows, rule)
     return are_duplicates, scores, kinds
 
 
@@ -298,7 +317,7 @@ def kinds_of(left, right, rows, rule):
     """Return uint8[p]: the packed kind of each pair, duplicates or not."""
     kinds = np.zeros(left.size, np.uint8)
     for p in range(left.size):
-        kinds[p] = kind_of(left[p], right[p], rows, rule)
+        kinds[p] = kind_of(np.int64(left[p]), np.int64(right[p]), rows, rule)
     return kinds
 
 

@@ -7,6 +7,7 @@ settings can be tried on them. A test checks that the two agree.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -83,22 +84,30 @@ class Rule:
     Attributes:
         setting: radius, sketches, similarity and thresholds.
         measure: None if every candidate pair is a duplicate pair.
-        numbers: the rule as the kernels take it.
     """
 
     def __init__(self, setting: PairSetting) -> None:
         self.setting = setting
         has_measure = setting.similarity != NO_SIMILARITY
         self.measure: Measure | None = MEASURES[setting.similarity] if has_measure else None
-        number = measure_number(setting.similarity) if has_measure else NO_MEASURE
         self._short_threshold = setting.short_threshold if self.measure and self.measure.by_length else 0.0
-        self.numbers = RuleNumbers(
-            setting.radius,
-            number,
-            float(setting.threshold),
+        self._excluded = excluded_mask(setting.exclude_kinds)
+
+    def __reduce__(self) -> tuple[type["Rule"], tuple[PairSetting]]:
+        """Pickle the setting only: in another process the rule has another address."""
+        return type(self), (self.setting,)
+
+    @cached_property
+    def numbers(self) -> RuleNumbers:
+        """The rule as the kernels take it; compiles it if that was not done."""
+        return RuleNumbers(
+            self.setting.radius,
+            NO_MEASURE if self.measure is None else measure_number(self.setting.similarity),
+            float(self.setting.threshold),
             float(self._short_threshold),
-            uses_long_grams(setting),
-            excluded_mask(setting.exclude_kinds),
+            uses_long_grams(self.setting),
+            self._excluded,
+            kernels.address_of_rule(),
         )
 
     @property
@@ -167,10 +176,10 @@ class Rule:
 
     def is_kept(self, pairs: MeasuredPairs) -> NDArray[np.bool_]:
         """Return bool[p]: whether the pairs are of no kind, and without a flag, that is left out."""
-        if self.measure is None or not self.numbers.excluded:
+        if self.measure is None or not self._excluded:
             return np.ones(pairs.distances.size, np.bool_)
         kinds = pairs.kinds[self.setting.similarity].astype(np.int64)
-        kept: NDArray[np.bool_] = excluded_by(self.numbers.excluded, kinds) == 0
+        kept: NDArray[np.bool_] = excluded_by(self._excluded, kinds) == 0
         return kept
 
     def decide(self, pairs: MeasuredPairs) -> NDArray[np.bool_]:

@@ -108,7 +108,7 @@ def count_features(
     Raises:
         ValueError: the columns have different numbers of rows, or there is no such term frequency.
     """
-    row_counts = {int(np.count_nonzero(column == _ROW_END)) for column in columns}
+    row_counts = {_sort_rows(column) for column in columns}
     if len(row_counts) != 1:
         raise ValueError(f"columns with different numbers of rows: {sorted(row_counts)}")
     rows, damping = row_counts.pop(), _damping(term_frequency)
@@ -158,9 +158,22 @@ def _merged(one: Features, other: Features) -> Features:
     return Features(*merged)
 
 
+def _sort_rows(column: NDArray[np.uint64]) -> int:
+    """Sort the tokens of each row in place; return the number of rows.
+
+    numpy sorts several times as fast as what numba compiles, and needs no compilation.
+    """
+    ends = np.flatnonzero(column == _ROW_END).tolist()
+    begin = 0
+    for end in ends:
+        column[begin:end].sort()
+        begin = end + 1
+    return len(ends)
+
+
 @kernel
 def _count(stream, row_count, weight, damping):
-    """Sort the tokens of each row in place, and keep each distinct token with its weight.
+    """Keep each distinct token of each row, whose tokens are sorted, with its weight.
 
     The distinct tokens are written over the tokens of the stream.
     """
@@ -171,7 +184,6 @@ def _count(stream, row_count, weight, damping):
         end = begin
         while stream[end] != _ROW_END:
             end += 1
-        stream[begin:end].sort()
         i = begin
         while i < end:
             token = stream[i]

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._arrays import sort_part
 from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
 from db_dedup.records.frames import CUT
@@ -150,7 +151,7 @@ def _hash_rows(points, kinds, columns, row_count):
 @inner
 def _keep_distinct(values, first, end):
     """Sort values[first:end] and move the distinct ones to the front; return their number, 0 if few."""
-    values[first:end].sort()
+    sort_part(values, first, end)
     used = first
     for i in range(first, end):
         if i == first or values[i] != values[used - 1]:

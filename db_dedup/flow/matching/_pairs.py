@@ -99,7 +99,7 @@ def added(a, b, rows, rule, found, pairs):
     values = rows.fingerprints
     left[found], right[found] = a, b
     distances[found], similarities[found] = popcount(values[a] ^ values[b]), similarity
-    kinds[found] = kind_of(a, b, rows, rule)
+    kinds[found] = kind_of(np.int64(a), np.int64(b), rows, rule)
     return found + 1, (left, right, distances, similarities, kinds)
 
 

@@ -53,6 +53,15 @@ class Pairs:
         return Pairs(rows[self.left], rows[self.right], self.distances, self.similarities, self.kinds)
 
 
+NO_PAIRS = Pairs(
+    np.empty(0, np.int32),
+    np.empty(0, np.int32),
+    np.empty(0, np.int16),
+    np.empty(0, np.float64),
+    np.empty(0, np.uint8),
+)
+
+
 def concatenate_pairs(parts: Sequence[Pairs]) -> Pairs:
     """Return the pairs of all parts, of which there is at least one."""
     return Pairs(
@@ -284,6 +293,8 @@ class _Search:
     ) -> Pairs:
         left, right = connecting
         is_kept = is_big[self.parents[left]]
+        if not is_kept.any():  # else the kernel need not be compiled
+            return NO_PAIRS
         left, right = left[is_kept], right[is_kept]
         left, right = np.minimum(left, right), np.maximum(left, right)
         distances = np.bitwise_count(self._values[left] ^ self._values[right]).astype(np.int16)
@@ -299,8 +310,9 @@ class _Search:
             pairs.left[(roots[pairs.left] == pairs.left) & ~is_big[roots[pairs.left]]], minlength=roots.size
         )
         of_big = np.flatnonzero(is_big[roots] & (roots != np.arange(roots.size))).astype(np.int32)
-        duplicates_root = kernels.are_duplicates(roots[of_big], of_big, self._rows, self._rule)
-        similar += np.bincount(roots[of_big[duplicates_root]], minlength=roots.size)
+        if of_big.size:  # else the kernel need not be compiled
+            duplicates_root = kernels.are_duplicates(roots[of_big], of_big, self._rows, self._rule)
+            similar += np.bincount(roots[of_big[duplicates_root]], minlength=roots.size)
         loose: NDArray[np.bool_] = (sizes > 1) & (similar < sizes - 1)
         rejected = roots[unpack(self._rejected)]
         loose[rejected[rejected[:, 0] == rejected[:, 1], 0]] = True
