@@ -23,6 +23,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Select,
+    bindparam,
     delete,
     func,
     or_,
@@ -276,21 +277,29 @@ def _single_entries(
     most: int | None,
 ) -> Entries | None:
     """Return the single entries of these values; None if they are `most` or more."""
-    band, is_one_of = store.tables.band, store.dialect.is_one_of
-    query = select(band.c.value, band.c.fingerprint_id).where(is_one_of(band.c.value, "wanted"))
-    if ids is not None:
-        query = query.where(band.c.fingerprint_id.between(*ids))
+    parameters: dict[str, Any] = {} if ids is None else {"first": ids[0], "last": ids[1]}
     if most is not None:
-        query = query.limit(most)
+        parameters["most"] = most
+    query = _single_query(store, ids is not None, most is not None)
     parts, count = [np.empty((0, 2), np.int64)], 0
     for some in batches(wanted, _VALUES_A_STATEMENT):
-        rows = connection.execute(query, {"wanted": some}).all()
+        rows = connection.execute(query, {"wanted": some, **parameters}).all()
         count += len(rows)
         if most is not None and count >= most:
             return None
         parts.append(np.fromiter(chain.from_iterable(rows), np.int64, 2 * len(rows)).reshape(-1, 2))
     entries = np.concatenate(parts)
     return Entries(hashes_of(np.ascontiguousarray(entries[:, 0]).view(np.uint64)), entries[:, 1])
+
+
+@lru_cache(maxsize=64)
+def _single_query(store: FingerprintStore, of_range: bool, limited: bool) -> Select[Any]:
+    """Cached: building it takes as long as the database needs for some values."""
+    c = store.tables.band.c
+    query = select(c.value, c.fingerprint_id).where(store.dialect.is_one_of(c.value, "wanted"))
+    if of_range:
+        query = query.where(c.fingerprint_id.between(bindparam("first"), bindparam("last")))
+    return query.limit(bindparam("most")) if limited else query
 
 
 def _with_rows(connection: Connection, store: FingerprintStore, entries: Entries) -> Sharing:
