@@ -196,8 +196,8 @@ class Dialect(ABC):
         """Return one string of a JSON array, counted from 0."""
 
     @abstractmethod
-    def key_list(self, row_keys: Sequence[str]) -> FromClause:
-        """Row keys as a table of one column, `row_key`."""
+    def key_list(self, row_keys: Sequence[str] = ()) -> FromClause:
+        """Row keys as a table of one column, `row_key`: these, or those of the parameter `KEY_LIST`."""
 
     @abstractmethod
     def readable(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:

@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Text, literal_column
+from sqlalchemy import ColumnElement, Dialect, Text, TypeDecorator, literal_column
 
 from db_dedup.errors import ConfigError, InvalidArgumentError
 from db_dedup.records import Family, RowKey, SourceColumn
@@ -17,9 +17,23 @@ from db_dedup.records import Family, RowKey, SourceColumn
 KeyValueText = Callable[[SourceColumn, object], str | None]
 """The text of one key column for a value of Python; None where the column takes none of its type."""
 
+KEY_LIST: Final = "dedup_row_keys"
+"""The parameter of `Dialect.key_list`. It takes a list of row keys."""
+
 _INEXACT = ("FLOAT", "REAL", "DOUBLE")
 _SCALED: Final = re.compile(r"(?:DECIMAL|NUMERIC)\((\d+)(?:, *(\d+))?\)", re.IGNORECASE)
 _UUID_DIGITS: Final = 32
+
+
+class JsonList(TypeDecorator[Sequence[str]]):
+    """A list of texts in Python, a JSON array in the database; for parameters."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Sequence[str] | None, dialect: Dialect) -> str:  # noqa: ARG002
+        """Write the array."""
+        return json.dumps(list(value or ()), ensure_ascii=False)
 
 
 def refuse_unusable_key(column: SourceColumn, unusable: Sequence[str]) -> None:

@@ -133,8 +133,8 @@ class TableScan(Protocol):
             page: the rows.
             stored: what is stored of them under the same recipe. A row whose digest is still the stored one
                 need not be segmented.
-            with_sketch_sizes: return the rows with the sizes of their sketches; among exact duplicates only
-                the first has one.
+            with_sketch_sizes: return the rows with the sizes of their sketches and the sets of their
+                features; among exact duplicates only the first has them.
         """
 
     def match(

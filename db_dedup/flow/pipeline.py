@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from db_dedup.errors import ConfigError
 from db_dedup.flow.candidates.generators import HASH_GENERATORS, HashGenerator, RowHashes, emptied
 from db_dedup.flow.candidates.sketches import Sketches, concatenate_sketches, empty_sketches, join_hashes
+from db_dedup.flow.compare.feature_sets import feature_sets
 from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.features.characters import short_characters
 from db_dedup.flow.features.counting import (
@@ -310,14 +311,25 @@ def joined_rows(parts: Sequence[FingerprintedRows]) -> FingerprintedRows:
     )
 
 
-def row_fingerprints(page: Sequence[SourceRow], done: FingerprintedRows) -> list[RowFingerprint]:
-    """Return what is to be stored of these rows."""
+def row_fingerprints(
+    page: Sequence[SourceRow], done: FingerprintedRows, *, with_sets: bool = False
+) -> list[RowFingerprint]:
+    """Return what is to be stored of these rows.
+
+    Args:
+        page: the rows.
+        done: what was computed of them.
+        with_sets: also the sets of their features.
+    """
+    sets: Sequence[bytes | None] = [None] * len(page)
+    if with_sets:
+        sets = feature_sets(done.features, done.details, done.sketches.counts)
     fingerprints: Iterator[tuple[int, bool]] = zip(
         done.fingerprints.tolist(), done.has_fingerprint.tolist(), strict=True
     )
     return [
-        RowFingerprint(row.row_key, row.order_value, value if has else None, digest)
-        for row, (value, has), digest in zip(page, fingerprints, done.digests, strict=True)
+        RowFingerprint(row.row_key, row.order_value, value if has else None, digest, feature_set=each)
+        for row, (value, has), digest, each in zip(page, fingerprints, done.digests, sets, strict=True)
     ]
 
 

@@ -26,6 +26,7 @@ class RowFingerprint(NamedTuple):
     Attributes:
         fingerprint: unsigned; None where there is too little text.
         sketch_size: how many hashes its sketch has; only where it is to be written with the row.
+        feature_set: its features as `flow.compare.feature_sets` packs them; None where it has none.
     """
 
     row_key: str
@@ -33,6 +34,7 @@ class RowFingerprint(NamedTuple):
     fingerprint: int | None
     digest: bytes
     sketch_size: int | None = None
+    feature_set: bytes | None = None
 
 
 class StoredFingerprint(NamedTuple):

@@ -57,7 +57,8 @@ class _Digest(LargeBinary):
 
 
 class _Sketch(LargeBinary):
-    """Eight bytes a value: 24 MinHash bands, and up to two thousand passage hashes."""
+    """A sketch: eight bytes a value, 24 MinHash bands and up to two thousand passage hashes. Or the set of a
+    row's features, which is smaller."""
 
 
 class _Packed(LargeBinary):

@@ -14,13 +14,14 @@ from sqlalchemy.sql import ColumnElement
 from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.batches import batches
 from db_dedup.errors import RowKeyError
-from db_dedup.records.fingerprints import AnswerColumns, RowFingerprint, StoredFingerprint
+from db_dedup.records.fingerprints import AnswerColumns, AnswerRow, RowFingerprint, StoredFingerprint
 from db_dedup.schema.tables import Tables
 from db_dedup.schema.types import to_signed
 from db_dedup.store.reader import Reader
 
 _KEYS_A_QUERY = 5000
-_WRITTEN = ("order_value", "fingerprint", "digest")
+_OF_ANY_TEXT = ("order_value", "fingerprint", "digest")
+_WRITTEN = (*_OF_ANY_TEXT, "feature_set")
 _WITH_SIZE = (*_WRITTEN, "sketch_size")
 
 
@@ -86,7 +87,7 @@ class FingerprintStore:
         if not stored:
             return
         pairs = ((stored[row.row_key], row) for row in rows if row.row_key in stored)
-        changed = [(old.id, row) for old, row in pairs if not old.is_of(row)]
+        changed = [(old, row) for old, row in pairs if not old.is_of(row)]
         self.update_rows(connection, changed, with_sketch_sizes=with_sketch_sizes)
 
     def insert_rows(
@@ -112,13 +113,21 @@ class FingerprintStore:
     def update_rows(
         self,
         connection: Connection,
-        rows: Sequence[tuple[int, RowFingerprint]],
+        rows: Sequence[tuple[StoredFingerprint | AnswerRow, RowFingerprint]],
         *,
         with_sketch_sizes: bool = False,
     ) -> None:
-        """Write changed rows, each under the id it is stored by."""
+        """Write changed rows: what is stored of each, and what is to be stored.
+
+        A row whose text has not changed keeps the set of its features, which may not have been computed.
+        """
+        kept = [] if with_sketch_sizes else [(old, row) for old, row in rows if old.digest == row.digest]
+        if kept:
+            values = ((old.id, *_of_any_text(row)) for old, row in kept)
+            self.dialect.bulk_update(connection, self.tables.fingerprint, "id", _OF_ANY_TEXT, values)
+            rows = [(old, row) for old, row in rows if old.digest != row.digest]
         columns = _WITH_SIZE if with_sketch_sizes else _WRITTEN
-        changed = ((row_id, *_written(row, with_sketch_sizes)) for row_id, row in rows)
+        changed = ((old.id, *_written(row, with_sketch_sizes)) for old, row in rows)
         self.dialect.bulk_update(connection, self.tables.fingerprint, "id", columns, changed)
 
     def _select(self) -> Select[Any]:
@@ -185,9 +194,13 @@ def _stored(row: Sequence[Any]) -> tuple[str, StoredFingerprint]:
 
 def _written(row: RowFingerprint, with_sketch_sizes: bool) -> tuple[str | int | bytes | None, ...]:
     """Return the values of `_WITH_SIZE`, or of `_WRITTEN`."""
-    signed = None if row.fingerprint is None else to_signed(row.fingerprint)
-    values = (row.order_value, signed, row.digest)
+    values = (*_of_any_text(row), row.feature_set)
     return (*values, row.sketch_size) if with_sketch_sizes else values
+
+
+def _of_any_text(row: RowFingerprint) -> tuple[str | int | bytes | None, ...]:
+    signed = None if row.fingerprint is None else to_signed(row.fingerprint)
+    return row.order_value, signed, row.digest
 
 
 def _two_rows(rows: Sequence[RowFingerprint]) -> RowKeyError:

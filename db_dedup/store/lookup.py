@@ -11,6 +11,7 @@ from sqlalchemy import (
     BigInteger,
     CompoundSelect,
     Connection,
+    Select,
     bindparam,
     or_,
     select,
@@ -146,16 +147,21 @@ def _near_query(store: FingerprintStore, blocks: tuple[int, ...], count: int) ->
 
 def read_classes(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> list[StoredRow]:
     """Return the rows of these ids and all their exact duplicates."""
-    row, first = store.tables.fingerprint, store.tables.fingerprint.alias("first")
-    stored = []
+    stored, query = [], _classes_query(store)
     for wanted in batches(ids, _IDS_A_QUERY):
-        query = (
-            select(row.c.id, row.c.copy_of, row.c.row_key, row.c.digest, first.c.row_key)
-            .outerjoin(first, first.c.id == row.c.group_id)
-            .where(or_(row.c.id.in_(wanted), row.c.copy_of.in_(wanted)))
-        )
         stored += [
             StoredRow(i, i if copy_of is None else copy_of, key, bytes(digest), group)
-            for i, copy_of, key, digest, group in connection.execute(query)
+            for i, copy_of, key, digest, group in connection.execute(query, {"ids": wanted})
         ]
     return stored
+
+
+@lru_cache(maxsize=64)
+def _classes_query(store: FingerprintStore) -> Select[Any]:
+    row, first = store.tables.fingerprint, store.tables.fingerprint.alias("first")
+    is_one_of = store.dialect.is_one_of
+    return (
+        select(row.c.id, row.c.copy_of, row.c.row_key, row.c.digest, first.c.row_key)
+        .outerjoin(first, first.c.id == row.c.group_id)
+        .where(or_(is_one_of(row.c.id, "ids"), is_one_of(row.c.copy_of, "ids")))
+    )

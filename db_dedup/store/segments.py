@@ -182,7 +182,7 @@ def _find(
     for some in batches(pieces, _PIECES_A_QUERY):
         rows = connection.execute(_pieces_query(store), {"generation": generation.number, "pieces": some})
         packed = [bytes(row[0]) for row in rows]
-        with _translate_damage():
+        with translate_damage():
             found.append(find_entries(packed, hashes, *ids, limit - count))
         count += found[-1].ids.size
         if count >= limit:
@@ -214,7 +214,7 @@ def read_pieces(
         .order_by(c.piece, c.part)
     )
     packed = [bytes(row[0]) for row in connection.execute(query)]
-    with _translate_damage():
+    with translate_damage():
         return unpack(packed)
 
 
@@ -226,7 +226,8 @@ def joined(parts: Sequence[Entries]) -> Entries:
 
 
 @contextmanager
-def _translate_damage() -> Iterator[None]:
+def translate_damage() -> Iterator[None]:
+    """Raise DedupError where what is read of the index is damaged."""
     try:
         yield
     except ValueError as error:

@@ -11,18 +11,24 @@ While another recipe is built, sizes are written with the rows, and segments wit
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, repeat
-from typing import NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     Connection,
+    Select,
+    bindparam,
     delete,
     func,
     or_,
     select,
+    type_coerce,
     update,
 )
 
@@ -38,6 +44,7 @@ _VALUES_A_STATEMENT = 960
 _ENTRIES_A_PIECE = 200_000
 _IDS_A_QUERY = 1000
 _SKETCHES_A_PART = 10_000
+_VALUE_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -161,6 +168,7 @@ class Sharing:
         ids: int64[r], ascending.
         fingerprints: uint64[r].
         counts: int64[r], how many hashes each row's sketch has.
+        feature_sets: r sets of the rows' features, None for a row that has none.
         values: uint64[e], hashes of 32 bits. One entry may be there twice, and some that a row had before.
         rows: int64[e], positions of their rows among the r, ascending.
     """
@@ -168,6 +176,7 @@ class Sharing:
     ids: NDArray[np.int64]
     fingerprints: NDArray[np.uint64]
     counts: NDArray[np.int64]
+    feature_sets: Sequence[bytes | None]
     values: NDArray[np.uint64]
     rows: NDArray[np.int64]
 
@@ -181,6 +190,7 @@ class Sharing:
                 self.ids[chosen],
                 self.fingerprints[chosen],
                 self.counts[chosen],
+                self.feature_sets[chosen],
                 self.values[entries],
                 self.rows[entries] - first,
             )
@@ -267,15 +277,13 @@ def _single_entries(
     most: int | None,
 ) -> Entries | None:
     """Return the single entries of these values; None if they are `most` or more."""
-    band, is_one_of = store.tables.band, store.dialect.is_one_of
-    query = select(band.c.value, band.c.fingerprint_id).where(is_one_of(band.c.value, "wanted"))
-    if ids is not None:
-        query = query.where(band.c.fingerprint_id.between(*ids))
+    parameters: dict[str, Any] = {} if ids is None else {"first": ids[0], "last": ids[1]}
     if most is not None:
-        query = query.limit(most)
+        parameters["most"] = most
+    query = _single_query(store, ids is not None, most is not None)
     parts, count = [np.empty((0, 2), np.int64)], 0
     for some in batches(wanted, _VALUES_A_STATEMENT):
-        rows = connection.execute(query, {"wanted": some}).all()
+        rows = connection.execute(query, {"wanted": some, **parameters}).all()
         count += len(rows)
         if most is not None and count >= most:
             return None
@@ -284,29 +292,49 @@ def _single_entries(
     return Entries(hashes_of(np.ascontiguousarray(entries[:, 0]).view(np.uint64)), entries[:, 1])
 
 
+@lru_cache(maxsize=64)
+def _single_query(store: FingerprintStore, of_range: bool, limited: bool) -> Select[Any]:
+    """Cached: building it takes as long as the database needs for some values."""
+    c = store.tables.band.c
+    query = select(c.value, c.fingerprint_id).where(store.dialect.is_one_of(c.value, "wanted"))
+    if of_range:
+        query = query.where(c.fingerprint_id.between(bindparam("first"), bindparam("last")))
+    return query.limit(bindparam("most")) if limited else query
+
+
 def _with_rows(connection: Connection, store: FingerprintStore, entries: Entries) -> Sharing:
     """Return the entries with what is stored of their rows."""
     # A query of its own: a planner that does not know how few entries a value has would rather join whole
     # tables. Meanwhile a row may have lost its sketch.
-    row, is_one_of = store.tables.fingerprint, store.dialect.is_one_of
-    query = select(row.c.id, row.c.fingerprint, row.c.sketch_size, func.length(row.c.sketch)).where(
-        is_one_of(row.c.id, "ids"), store.mine, _has_sketch(store)
-    )
-    found: list[tuple[int, int, int]] = []
+    query = _rows_query(store)
+    found: list[Sequence[Any]] = []
     for some in batches(np.unique(entries.ids).tolist(), _IDS_A_QUERY):
-        rows = connection.execute(query, {"ids": some}).all()
-        found += [(row_id, fingerprint, _size(*sizes)) for row_id, fingerprint, *sizes in rows]
-    found.sort()
-    ids = np.array([row_id for row_id, _, _ in found], np.int64)
+        found += connection.execute(query, {"ids": some}).all()
+    found.sort(key=itemgetter(0))
+    ids, signed, sizes = (np.fromiter((row[i] for row in found), np.int64, len(found)) for i in range(3))
     is_mine = np.isin(entries.ids, ids)
     rows_of = np.searchsorted(ids, entries.ids[is_mine])
     order = np.argsort(rows_of, kind="stable")
     return Sharing(
         ids,
-        np.array([fingerprint for _, fingerprint, _ in found], np.uint64),
-        np.array([size for _, _, size in found], np.int64),
+        signed.view(np.uint64),
+        sizes // _VALUE_BYTES,
+        [row[3] for row in found],
         entries.hashes[is_mine][order].astype(np.uint64),
         rows_of[order],
+    )
+
+
+@lru_cache(maxsize=64)
+def _rows_query(store: FingerprintStore) -> Select[Any]:
+    """Build a query for (id, signed fingerprint, bytes of the sketch, set of features) of rows with a sketch.
+
+    Cached: building it takes as long as the database needs for some rows.
+    """
+    c = store.tables.fingerprint.c
+    size = func.coalesce(func.length(c.sketch), c.sketch_size * _VALUE_BYTES)
+    return select(c.id, type_coerce(c.fingerprint, BigInteger), size, c.feature_set).where(
+        store.dialect.is_one_of(c.id, "ids"), store.mine, _has_sketch(store)
     )
 
 

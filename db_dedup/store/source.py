@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import (
@@ -29,7 +29,7 @@ from sqlalchemy.types import NullType
 from db_dedup.config import WatchedTable
 from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.batches import batches
-from db_dedup.dialects.keys import given_key
+from db_dedup.dialects.keys import KEY_LIST, given_key
 from db_dedup.errors import ConfigError, DedupError, RowKeyError
 from db_dedup.flow.rows.keys import refuse_repeated
 from db_dedup.flow.rows.source_rows import RawRow, RowTexts, WithinColumn
@@ -234,15 +234,19 @@ class Source:
         """
         for batch in self.batches(dict.fromkeys(row_keys)):
             asked = set(batch)
-            wanted = self._dialect.key_list(batch)
-            matches = self._dialect.key_matches(self.key_columns, self._table, wanted.c.row_key)
-            query = self._query().select_from(wanted.join(self._table, matches))
             with self._settled(connection):
-                raw, _ = self._noted(connection.execute(query).all())
+                raw, _ = self._noted(connection.execute(self._by_key, {KEY_LIST: batch}).all())
             # A key that somebody has typed may lead to a row and not be its key, as 007 to the row 7.
             rows = [row for row in self._source_rows(raw) if row.row_key in asked]
             refuse_repeated([row.row_key for row in rows])
             yield from rows
+
+    @cached_property
+    def _by_key(self) -> Select[Any]:
+        """The query for rows by their keys. It is built once: that takes longer than to read some rows."""
+        wanted = self._dialect.key_list()
+        matches = self._dialect.key_matches(self.key_columns, self._table, wanted.c.row_key)
+        return self._query().select_from(wanted.join(self._table, matches))
 
     def batches(self, items: Iterable[_Item], most: int = _KEYS_A_QUERY) -> Iterator[list[_Item]]:
         """Cut items, one for each row, into as many at a time as rows of this table may be in memory."""

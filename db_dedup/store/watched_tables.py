@@ -3,9 +3,10 @@
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final, Self
 
-from sqlalchemy import Connection, Row, Update, insert, or_, select, update
+from sqlalchemy import Connection, Row, Select, Update, bindparam, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from db_dedup.config import WatchedTable
@@ -73,9 +74,14 @@ class StoredTable:
 
 def find_table(connection: Connection, tables: Tables, name: str) -> StoredTable | None:
     """Return what is stored of a watched table; None where it is not watched."""
-    table = tables.watched_table
-    row = connection.execute(select(table).where(table.c.name == name)).one_or_none()
+    row = connection.execute(_by_name(tables), {"table_name": name}).one_or_none()
     return None if row is None else _stored(row)
+
+
+@lru_cache(maxsize=64)
+def _by_name(tables: Tables) -> Select[Any]:
+    table = tables.watched_table
+    return select(table).where(table.c.name == bindparam("table_name"))
 
 
 def list_tables(connection: Connection, tables: Tables) -> list[StoredTable]:
@@ -226,13 +232,20 @@ def definition_of(watched: WatchedTable) -> str:
     return definition_text(watched.resolved().model_dump(mode="json", by_alias=True), RECIPE_VERSION)
 
 
-def _stored(row: Row[Any]) -> StoredTable:
-    settings = read_definition(row.definition, row.name)
+@lru_cache(maxsize=64)
+def _settings(definition: str, name: str) -> tuple[WatchedTable, int]:
+    """Return the settings of a stored definition, and its `recipe_version`. Cached: each check needs them."""
+    settings = read_definition(definition, name)
     del settings["format"]
     recipe_version = settings.pop("recipe_version")
+    return WatchedTable.model_validate(settings), recipe_version
+
+
+def _stored(row: Row[Any]) -> StoredTable:
+    watched, recipe_version = _settings(row.definition, row.name)
     return StoredTable(
         row.id,
-        WatchedTable.model_validate(settings),
+        watched,
         recipe_version,
         row.recipe,
         row.recipe_digest,

@@ -100,7 +100,7 @@ def lose_a_row(connection: Connection, tables: Tables) -> None:
 
 def invent_a_row(connection: Connection, tables: Tables) -> None:
     row: Table = tables.fingerprint
-    computed = {f"block_{i}" for i in range(1, 5)} | {"id", "sketch", "sketch_size"}
+    computed = {f"block_{i}" for i in range(1, 5)} | {"id", "sketch", "sketch_size", "feature_set"}
     query = (
         select(*(c for c in row.columns if c.name not in computed)).where(row.c.group_id.is_(None)).limit(1)
     )

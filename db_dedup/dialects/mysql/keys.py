@@ -1,6 +1,5 @@
 """Row keys in MySQL and MariaDB, independent of the session's time zone."""
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +11,7 @@ from sqlalchemy import (
     FromClause,
     Text,
     and_,
+    bindparam,
     cast,
     collate,
     column,
@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import mysql
 
-from db_dedup.dialects.keys import between_commas, sql_text
+from db_dedup.dialects.keys import KEY_LIST, JsonList, between_commas, sql_text
 from db_dedup.records import Family, SourceColumn
 
 _DIGITS = re.compile(r"\((\d+)(?:, *(\d+))?\)")
@@ -81,12 +81,12 @@ def json_item(array: ColumnElement[str], index: int) -> ColumnElement[str]:
     return func.json_unquote(func.json_extract(array, sql_text(f"$[{index}]")))
 
 
-def key_list(row_keys: Sequence[str]) -> FromClause:
+def key_list(row_keys: Sequence[str] = ()) -> FromClause:
     """Return row keys as a table, from one parameter."""
     items = text(
-        "SELECT row_key FROM JSON_TABLE(:row_keys, '$[*]' COLUMNS "
+        f"SELECT row_key FROM JSON_TABLE(:{KEY_LIST}, '$[*]' COLUMNS "  # noqa: S608 - a name of ours
         "(row_key VARCHAR(700) CHARACTER SET utf8mb4 PATH '$')) AS dedup_item"
-    ).bindparams(row_keys=json.dumps(row_keys, ensure_ascii=False))
+    ).bindparams(bindparam(KEY_LIST, list(row_keys), type_=JsonList()))
     return items.columns(column("row_key", Text)).subquery("dedup_key")
 
 

@@ -19,11 +19,7 @@ def array_text(values: Iterable[Any]) -> str:
 
 def array_parameter(name: str, kind: TypeEngine[Any], values: Iterable[Any] | None = None) -> Cast[Any]:
     """Return a parameter that takes an iterable and is an array of this type; `values` if they are known."""
-    parameter: BindParameter[Any] = (
-        bindparam(name, type_=_ArrayText())
-        if values is None
-        else bindparam(name, values, type_=_ArrayText(), unique=True)
-    )
+    parameter: BindParameter[Any] = bindparam(name, values, type_=_ArrayText(), required=values is None)
     return cast(parameter, ARRAY(kind))
 
 

@@ -25,7 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSON, TIMESTAMP
 from sqlalchemy.types import UserDefinedType
 
-from db_dedup.dialects.keys import between_commas, sql_text
+from db_dedup.dialects.keys import KEY_LIST, between_commas, sql_text
 from db_dedup.dialects.postgresql.arrays import array_parameter
 from db_dedup.records import Family, SourceColumn
 
@@ -92,9 +92,9 @@ def json_item(array: ColumnElement[str], index: int) -> ColumnElement[str]:
     return func.json_array_element_text(cast(array, JSON), index)
 
 
-def key_list(row_keys: Sequence[str]) -> FromClause:
+def key_list(row_keys: Sequence[str] = ()) -> FromClause:
     """Return row keys as a table, from one parameter."""
-    keys = array_parameter("dedup_row_keys", Text(), list(row_keys))
+    keys = array_parameter(KEY_LIST, Text(), list(row_keys))
     items = func.unnest(keys).table_valued(column("row_key", Text)).render_derived(name="dedup_item")
     return select(items.c.row_key).subquery("dedup_key")
 

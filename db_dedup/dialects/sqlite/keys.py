@@ -13,7 +13,6 @@ A text that reads like a value of another class is written as `t'10'`. In a colu
 that reads like hexadecimal digits is written as `n'10'`.
 """
 
-import json
 import re
 from collections.abc import Sequence
 from datetime import date, datetime
@@ -30,6 +29,7 @@ from sqlalchemy import (
     Integer,
     Text,
     and_,
+    bindparam,
     case,
     cast,
     collate,
@@ -45,7 +45,15 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import LargeBinary
 
-from db_dedup.dialects.keys import between_commas, concatenate, is_day, sql_text, uuid_text
+from db_dedup.dialects.keys import (
+    KEY_LIST,
+    JsonList,
+    between_commas,
+    concatenate,
+    is_day,
+    sql_text,
+    uuid_text,
+)
 from db_dedup.records import Family, SourceColumn
 
 _BLOB_OF_HEX: Final = (
@@ -174,9 +182,10 @@ def json_item(array: ColumnElement[str], index: int) -> ColumnElement[str]:
     return func.json_extract(array, sql_text(f"$[{index}]"))
 
 
-def key_list(row_keys: Sequence[str]) -> FromClause:
+def key_list(row_keys: Sequence[str] = ()) -> FromClause:
     """Return row keys as a table, from one parameter."""
-    items = func.json_each(json.dumps(row_keys, ensure_ascii=False)).table_valued("value", name="dedup_item")
+    keys = bindparam(KEY_LIST, list(row_keys), type_=JsonList())
+    items = func.json_each(keys).table_valued("value", name="dedup_item")
     return select(cast(items.c.value, Text).label("row_key")).subquery("dedup_key")
 
 

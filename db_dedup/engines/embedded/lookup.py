@@ -13,6 +13,7 @@ from db_dedup.dialects.batches import batches
 from db_dedup.engines.embedded.queued import Queued
 from db_dedup.engines.embedded.sharing import are_proposed, find_sharing_rows
 from db_dedup.flow.candidates.blocks import block_values
+from db_dedup.flow.compare.feature_sets import AskedFeatures
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.pipeline import Fingerprinter, joined_rows, row_fingerprints
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
@@ -107,7 +108,7 @@ class EmbeddedLookup:
         keyless = self._source.rows_from(connection, [records[row_key] for row_key in new])
         rows = [row._replace(row_key=row_key) for row_key, row in zip(new, keyless, strict=True)]
         done = self._fingerprinter.fingerprint([r.values for r in rows], [r.within for r in rows])
-        self._store.insert_rows(connection, row_fingerprints(rows, done))
+        self._store.insert_rows(connection, row_fingerprints(rows, done, with_sets=True))
         if self._watched.rule.sketches:
             stored = self._store.find_rows(connection, new)
             places = np.flatnonzero(done.has_fingerprint).tolist()
@@ -198,7 +199,8 @@ class _Round:
         parts = [(found.which, found.ids, found.distances)]
         if self._watched.rule.sketches and records.size:
             asked_sketches = self._done.sketches.take(records)
-            for sharing in find_sharing_rows(self._connection, self._store, asked_sketches):
+            features = AskedFeatures.of(self._done.features, records, self._rule.numbers)
+            for sharing in find_sharing_rows(self._connection, self._store, asked_sketches, features):
                 distances = np.bitwise_count(sharing.fingerprints ^ fingerprints[sharing.which])
                 parts.append((sharing.which, sharing.ids, distances.astype(np.int64)))
         for which, ids, distances in parts:

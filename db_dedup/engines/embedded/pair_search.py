@@ -19,7 +19,9 @@ from db_dedup.engines.embedded.sharing import are_proposed, find_sharing_rows
 from db_dedup.flow.candidates.blocks import block_values
 from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
 from db_dedup.flow.candidates.sketches import Sketches, sharing_pairs
+from db_dedup.flow.compare.feature_sets import AskedFeatures
 from db_dedup.flow.compare.kinds import swapped_kinds
+from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.rows.order import Receipt
 from db_dedup.records.fingerprints import AnswerRow
 from db_dedup.store import neighbours
@@ -67,6 +69,7 @@ class PairSearch:
     ) -> None:
         self._connection, self._store, self._index, self._texts = connection, store, index, texts
         self._radius, self._has_sketches = watched.rule.radius, watched.rule.sketches
+        self._rule = Rule(watched.setting).numbers
 
     def find_after(
         self,
@@ -209,7 +212,9 @@ class PairSearch:
         if not self._has_sketches:
             return
         sketched, asked_sketches = self._asked_sketches(asked, places)
-        for sharing in find_sharing_rows(self._connection, self._store, asked_sketches):
+        own = np.array([places[asked[i].id] for i in sketched.tolist()], np.int64)
+        features = AskedFeatures.of(self._texts.features(), own, self._rule)
+        for sharing in find_sharing_rows(self._connection, self._store, asked_sketches, features):
             yield _Candidates(sketched[sharing.which], sharing.ids)
 
     # Confirmation

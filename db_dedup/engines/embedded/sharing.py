@@ -2,7 +2,8 @@
 
 The index has 32 bits of each hash, and hashes that a row had before it changed. So every row that shares
 enough hashes is found, and a few others. The caller compares the sketches of the texts, which it reads
-anyway, by `are_proposed`.
+anyway, by `are_proposed`. Most rows share no more than a set phrase. Those that cannot be similar enough by
+the sets of their features are left out before anything else is read of them.
 """
 
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ from sqlalchemy import Connection
 
 from db_dedup.flow.candidates.segments import narrowed
 from db_dedup.flow.candidates.sketches import Sketches, share_enough_each, sharing_pairs
+from db_dedup.flow.compare.feature_sets import AskedFeatures, may_be_alike
+from db_dedup.store import segments
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.sketches import find_sharing
 
@@ -35,14 +38,26 @@ class SharingRows(NamedTuple):
 
 
 def find_sharing_rows(
-    connection: Connection, store: FingerprintStore, asked: Sketches
+    connection: Connection, store: FingerprintStore, asked: Sketches, features: AskedFeatures | None = None
 ) -> Iterator[SharingRows]:
-    """Yield the stored rows that may share enough hashes with some sketches, in parts, ordered by row id."""
+    """Yield the stored rows that may share enough hashes with some sketches, in parts, ordered by row id.
+
+    Args:
+        connection: to read through.
+        store: whose rows.
+        asked: n sketches.
+        features: of the n rows that have these sketches; rows that are certainly no duplicates are left out.
+            None leaves out none.
+    """
     hashes = narrowed(asked)
     most_rows = max(1, _PAIRS_A_PIECE // max(1, asked.counts.size))
     for sharing in find_sharing(connection, store, asked.values):
         for part in sharing.parts(most_rows):
             which, rows = sharing_pairs(hashes, part.values, part.rows, part.counts)
+            if features is not None:
+                with segments.translate_damage():
+                    may = may_be_alike(features, which, rows, part.feature_sets)
+                which, rows = which[may], rows[may]
             yield SharingRows(which, part.ids[rows], part.fingerprints[rows])
 
 

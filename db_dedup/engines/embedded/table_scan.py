@@ -117,8 +117,8 @@ class EmbeddedScan:
             page: the rows.
             stored: what is stored of them under the same recipe. A row whose digest is still the stored one
                 gets the stored fingerprint. Its sketch and what the measure compares are computed.
-            with_sketch_sizes: return the rows with the sizes of their sketches; among exact duplicates only
-                the first has one.
+            with_sketch_sizes: return the rows with the sizes of their sketches and the sets of their
+                features; among exact duplicates only the first has them.
         """
         before = [stored.get(row.row_key) for row in page] if stored else []
         done = self._fingerprinter.fingerprint(
@@ -137,8 +137,9 @@ class EmbeddedScan:
             self.framed_count += int(np.count_nonzero(done.framed))
             self._keep(page, done)
             self._rows.sketch_places.append(self._spooled_sketches(done))
-        rows = row_fingerprints(page, done)
-        return _with_sketch_sizes(rows, done) if with_sketch_sizes and self._watched.rule.sketches else rows
+        has_sizes = with_sketch_sizes and self._watched.rule.sketches
+        rows = row_fingerprints(page, done, with_sets=has_sizes)
+        return _with_sketch_sizes(rows, done) if has_sizes else rows
 
     def match(
         self, progress: Progress, read_rows: ReadRows, rejected: Collection[DigestPair] = ()
@@ -347,7 +348,7 @@ def _with_sketch_sizes(rows: Sequence[RowFingerprint], done: FingerprintedRows) 
     result = []
     for row, size in zip(rows, done.sketches.counts.tolist(), strict=True):
         if row.fingerprint is None or row.digest in sketched:
-            result.append(row)
+            result.append(row._replace(feature_set=None))
         else:
             sketched.add(row.digest)
             result.append(row._replace(sketch_size=size))

@@ -52,7 +52,7 @@ def read_changes(
     scope.source.require_gone(scope.connection, written.difference(row.row_key for row in read))
     done = _fingerprinted(scope, read, stored)
     current = []
-    for row in row_fingerprints(read, done):
+    for row in row_fingerprints(read, done, with_sets=True):
         old = stored.get(row.row_key)
         if old is None or not old.is_of(row) or row.row_key in again:
             current.append(row)
@@ -92,7 +92,7 @@ def write_rows(scope: BatchScope, changes: RowChanges) -> frozenset[int]:
     store.delete_rows(connection, gone)
     for row_id in gone:
         scope.rows.forget(row_id)
-    store.update_rows(connection, [(old.id, row) for old, row in changed])
+    store.update_rows(connection, changed)
     store.insert_rows(connection, new)
     written = [old.updated(row) for old, row in changed]
     written += neighbours.rows_of_keys(connection, store, [row.row_key for row in new])

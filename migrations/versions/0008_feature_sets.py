@@ -1,0 +1,32 @@
+"""The set of each row's features, which rules out candidates before their texts are read.
+
+Rows that are stored have none: their texts are read, as before. A row gets one when its text changes, and all
+rows by `scan --rebuild`.
+
+Revision: 0008
+After: 0006
+"""
+
+import sqlalchemy as sa
+from alembic.operations import Operations
+
+from db_dedup.records.names import Namespace
+from db_dedup.schema.types import Sketch
+
+revision = "0008"
+down_revision = "0006"
+branch_labels = None
+depends_on = None
+
+
+def upgrade(op: Operations, namespace: Namespace) -> None:
+    op.add_column(namespace.name("fingerprint"), sa.Column("feature_set", Sketch), schema=_schema(namespace))
+
+
+def downgrade(op: Operations, namespace: Namespace) -> None:
+    op.drop_column(namespace.name("fingerprint"), "feature_set", schema=_schema(namespace))
+
+
+def _schema(namespace: Namespace) -> sa.quoted_name | None:
+    """Return our schema as one name: Alembic takes a name with a dot for two names, unless it is marked."""
+    return None if namespace.schema is None else sa.quoted_name(namespace.schema, quote=True)

@@ -1,0 +1,99 @@
+"""Sets of features: their bound is never too low, and they rule out most pairs that share little."""
+
+from dataclasses import replace
+from math import ceil
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from db_dedup.config import watched_table
+from db_dedup.flow.compare.feature_sets import MOST_FEATURES, AskedFeatures, feature_sets, may_be_alike
+from db_dedup.flow.compare.measures import MEASURES
+from db_dedup.flow.compare.rule import Rule
+from db_dedup.flow.features.counting import Features
+from db_dedup.flow.features.details import SECTIONS, Details
+
+_WATCHED = watched_table("notes", {"columns": {"text": {"kind": "text"}}})
+_RULE = Rule(_WATCHED.setting)
+_HASHES = st.integers(0, 2**64 - 1)
+
+
+def features_of(rows: list[list[int]]) -> Features:
+    starts = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+    hashes = np.array([hashed for row in rows for hashed in sorted(row)], np.uint64)
+    return Features(starts, hashes, np.ones(hashes.size, np.int64))
+
+
+def sets_of(rows: list[list[int]]) -> list[bytes | None]:
+    none = Details(np.zeros(SECTIONS * len(rows) + 1, np.int64), np.empty(0, np.uint64))
+    return feature_sets(features_of(rows), none, np.ones(len(rows), np.int64))
+
+
+def may(one: list[int], other: list[int], rule: Rule = _RULE) -> bool:
+    asked = AskedFeatures.of(features_of([one]), np.zeros(1, np.int64), rule.numbers)
+    place = np.zeros(1, np.int64)
+    return bool(may_be_alike(asked, place, place, sets_of([other]))[0])
+
+
+def similarity(one: list[int], other: list[int], rule: Rule = _RULE) -> float:
+    assert rule.measure is not None
+    return rule.measure.similarity(len({*one} & {*other}), len(one), len(other))
+
+
+@st.composite
+def two_rows(draw: st.DrawFn) -> tuple[list[int], list[int]]:
+    """Two rows that share some features, of hashes that may be close to each other."""
+    close = st.integers(0, 300).map(lambda i: i << 32)
+    hashes = st.one_of(_HASHES, close, st.integers(2**64 - 300, 2**64 - 1))
+    common = draw(st.sets(hashes, max_size=120))
+    one, other = (common | draw(st.sets(hashes, max_size=60)) for _ in range(2))
+    return [*(one or {1})], [*(other or {1})]
+
+
+@given(two_rows(), st.sampled_from(["none", *MEASURES]), st.floats(0, 1))
+def test_duplicates_are_never_ruled_out(
+    rows: tuple[list[int], list[int]], measure: str, threshold: float
+) -> None:
+    rule = Rule(replace(_WATCHED.setting, similarity=measure, threshold=threshold))
+    if measure in ("cosine", "none") or similarity(*rows, rule) >= threshold:
+        assert may(*rows, rule)
+
+
+def test_most_pairs_that_share_a_phrase_are_ruled_out() -> None:
+    rng = np.random.default_rng(1)
+    left = []
+    for _ in range(300):
+        one, other = (rng.integers(0, 2**64, 250, np.uint64).tolist() for _ in range(2))
+        left.append(may(one, other[:200] + one[:50]))
+    assert sum(left) < 5
+
+
+def test_a_set_takes_less_than_four_bits_a_feature() -> None:
+    row = np.random.default_rng(1).integers(0, 2**64, 1000, np.uint64).tolist()
+    (packed,) = sets_of([row])
+    assert packed is not None
+    assert len(packed) < ceil(1000 * 3.6 / 8) + 2
+
+
+def test_short_rows_and_rows_without_a_sketch_have_none() -> None:
+    rows = [[1, 2, 3]] * 3 + [list(range(MOST_FEATURES + 1)), []]
+    starts = np.zeros(SECTIONS * len(rows) + 1, np.int64)
+    starts[SECTIONS + 1 :] = 2  # the second row has characters: it is short
+    details = Details(starts, np.zeros(2, np.uint64))
+    found = feature_sets(features_of(rows), details, np.array([1, 1, 0, 1, 1]))
+    assert [each is not None for each in found] == [True, False, False, False, False]
+
+
+def test_a_pair_without_a_set_may_be_alike() -> None:
+    asked = AskedFeatures.of(features_of([[1, 2, 3]]), np.zeros(1, np.int64), _RULE.numbers)
+    sets = [None, *sets_of([[5 << 61, 6 << 61, 7 << 61]])]
+    assert may_be_alike(asked, np.zeros(2, np.int64), np.arange(2), sets).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("damaged", [b"\x05", b"\x03\x00\x80"])
+def test_a_damaged_set_is_an_error(damaged: bytes) -> None:
+    asked = AskedFeatures.of(features_of([[1, 2, 3]]), np.zeros(1, np.int64), _RULE.numbers)
+    with pytest.raises(ValueError, match="ends early"):
+        may_be_alike(asked, np.zeros(1, np.int64), np.zeros(1, np.int64), [damaged])
