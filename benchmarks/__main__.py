@@ -15,6 +15,7 @@ WITHOUT_DATA = (
     "generators",
     "equal_rows",
     "lookups",
+    "exact_first",
     "indexes",
     "scan_times",
     "scan_costs",

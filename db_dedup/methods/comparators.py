@@ -20,6 +20,8 @@ from db_dedup.methods.entries import Compare, Prepare, Rows
 from db_dedup.methods.features import document_frequencies
 from db_dedup.methods.fingerprints import simhash32, simhash64, simhash_vectors
 
+_PAIRS_A_PIECE: Final = 65_536
+
 IDF_BAND: Final = (0.1, 0.95)
 """The lowest and highest normalised IDF of the words that I-Match keeps, unless the caller says otherwise."""
 
@@ -54,7 +56,7 @@ def simhash_cosine(features: Features) -> Compare:
         result: NDArray[np.float64] = np.clip(np.einsum("ij,ij->i", units[left], units[right]), 0.0, 1.0)
         return result
 
-    return compare
+    return _piece_by_piece(compare)
 
 
 def jaccard(features: Features) -> Compare:
@@ -99,7 +101,7 @@ def minhash(functions: int) -> Prepare:
             result: NDArray[np.float64] = np.mean(minima[left] == minima[right], axis=1)
             return result
 
-        return _with_features(features, compare, 0.0)
+        return _with_features(features, _piece_by_piece(compare), 0.0)
 
     return prepare
 
@@ -202,6 +204,17 @@ def _with_features(
 
     def compare_all(left: Rows, right: Rows) -> NDArray[np.float64]:
         return np.where(is_empty[left] | is_empty[right], nothing, compare(left, right))
+
+    return compare_all
+
+
+def _piece_by_piece(compare: Compare) -> Compare:
+    """Return a comparison that takes a part of the pairs at a time, where each needs hundreds of bytes."""
+
+    def compare_all(left: Rows, right: Rows) -> NDArray[np.float64]:
+        pieces = [slice(first, first + _PAIRS_A_PIECE) for first in range(0, left.size, _PAIRS_A_PIECE)]
+        found = [compare(left[piece], right[piece]) for piece in pieces]
+        return np.concatenate([np.empty(0), *found])
 
     return compare_all
 

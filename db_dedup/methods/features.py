@@ -10,6 +10,7 @@ All comparisons depend on the ratios of weights alone. A feature whose weight is
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Final
 
@@ -49,11 +50,12 @@ def frequency(corpus: Corpus, hash_tokens: HashTokens = cityhash64) -> Features:
 def relative_frequency(corpus: Corpus, hash_tokens: HashTokens = cityhash64) -> Features:
     """Return each distinct word, weighted by its share of the text's words, times `UNIT` (P4).
 
-    Within a text the weights have the ratios of `frequency`. So SimHash and the cosine are the same; only
-    sums over several texts differ. Time: linear in the words.
+    Within a text the weights have exactly the ratios of `frequency`, so that SimHash and the cosine are those
+    of `frequency`. Time: linear in the words.
     """
     counted = frequency(corpus, hash_tokens)
-    return _weighted(counted, _shares(counted))
+    units = np.rint(UNIT / np.maximum(_totals(counted), 1)).astype(np.int64)
+    return replace(counted, weights=counted.weights * np.repeat(units, counted.counts))
 
 
 def tf_idf(corpus: Corpus, hash_tokens: HashTokens = cityhash64) -> Features:
@@ -148,6 +150,30 @@ def shingles(words: int) -> MakeFeatures:
     return make
 
 
+def strongest(make: MakeFeatures, count: int) -> MakeFeatures:
+    """Return what keeps of these features the `count` with the largest weights of each text: its keywords.
+
+    P4 and P5 combine weights with comparisons of sets, for which a weight counts only if it decides what is
+    in the set. They do not say how; this is one way. Of equal weights the smaller hashes are kept. Time:
+    sorts the features.
+
+    Raises:
+        InvalidArgumentError: a count below 1.
+    """
+    if count < 1:
+        raise InvalidArgumentError("at least 1 feature must be kept, not {count}", count=count)
+
+    def make_strongest(corpus: Corpus, hash_tokens: HashTokens = cityhash64) -> Features:
+        features = make(corpus, hash_tokens)
+        rows = np.repeat(np.arange(features.starts.size - 1), features.counts)
+        order = np.lexsort((-features.weights, rows))
+        is_kept = np.zeros(rows.size, np.bool_)
+        is_kept[order] = np.arange(rows.size) - features.starts[rows] < count
+        return _kept(features, features.weights, is_kept)
+
+    return make_strongest
+
+
 def document_frequencies(features: Features) -> NDArray[np.int64]:
     """Return int64[m]: for each feature of each row how many rows have it."""
     _, place, counts = np.unique(features.hashes, return_inverse=True, return_counts=True)
@@ -191,17 +217,24 @@ def _counted(token_lists: Sequence[Sequence[str]], hash_tokens: HashTokens, term
     return count_features([_hashed_stream(token_lists, hash_tokens)], [1], term_frequency)
 
 
+def _totals(features: Features) -> NDArray[np.int64]:
+    """Return int64[n]: the sum of the weights of each row."""
+    running = np.append(0, np.cumsum(features.weights))
+    return np.diff(running[features.starts])
+
+
 def _shares(counted: Features) -> NDArray[np.float64]:
     """Return float64[m]: of each feature its share of the weights of its row."""
-    running = np.append(0, np.cumsum(counted.weights))
-    totals = np.diff(running[counted.starts])
-    result: NDArray[np.float64] = counted.weights / np.repeat(totals, counted.counts)
+    result: NDArray[np.float64] = counted.weights / np.repeat(_totals(counted), counted.counts)
     return result
 
 
 def _weighted(features: Features, weights: NDArray[np.float64]) -> Features:
     """Return the features with other weights, times `UNIT`, without those that weigh 0."""
     stored = np.rint(weights * UNIT).astype(np.int64)
-    is_kept = stored > 0
+    return _kept(features, stored, stored > 0)
+
+
+def _kept(features: Features, weights: NDArray[np.int64], is_kept: NDArray[np.bool_]) -> Features:
     kept_before = np.append(0, np.cumsum(is_kept))
-    return Features(kept_before[features.starts], features.hashes[is_kept], stored[is_kept])
+    return Features(kept_before[features.starts], features.hashes[is_kept], weights[is_kept])

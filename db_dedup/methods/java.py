@@ -140,13 +140,15 @@ def _smart_chinese() -> _Cut:
 
     def cut(text: str) -> list[str]:
         stream = analyzer.tokenStream("", text)
-        term = stream.addAttribute(term_class)
-        stream.reset()
-        tokens = []
-        while stream.incrementToken():
-            tokens.append(_text(term.toString()))
-        stream.end()
-        stream.close()
+        try:
+            term = stream.addAttribute(term_class)
+            stream.reset()
+            tokens = []
+            while stream.incrementToken():
+                tokens.append(_text(term.toString()))
+            stream.end()
+        finally:
+            stream.close()  # else the analyser takes no other text
         return tokens
 
     return cut
@@ -200,11 +202,10 @@ def _find_jar(pattern: str) -> Path | None:
 
 def _java_library() -> str:
     """Return the path of the library of the Java machine."""
+    jpype = load("jpype", EXTRA)
     try:
-        path: str = load("jpype", EXTRA).getDefaultJVMPath()
-    except DedupError:
-        raise
-    except Exception as error:
+        path: str = jpype.getDefaultJVMPath()
+    except (OSError, ValueError) as error:  # JPype's own error is a ValueError
         raise MissingJarError(
             "there is no Java: install a runtime, such as Debian's openjdk-17-jre-headless, or set JAVA_HOME"
         ) from error

@@ -57,6 +57,18 @@ FEATURES: Final[Mapping[str, FeatureEntry]] = by_name(
             _ready(features.feature_codes),
             uses_tokens=False,
         ),
+        FeatureEntry(
+            "tf-idf:20",
+            "the 20 words with the largest TF-IDF",
+            (),
+            _ready(features.strongest(features.tf_idf, 20)),
+        ),
+        FeatureEntry(
+            "textrank:20",
+            "the 20 words with the largest TextRank",
+            (),
+            _ready(features.strongest(features.text_rank, 20)),
+        ),
         *(
             FeatureEntry(
                 f"shingles:{words}",
@@ -68,7 +80,7 @@ FEATURES: Final[Mapping[str, FeatureEntry]] = by_name(
         ),
     ]
 )
-"""Name -> what makes features of a corpus. Shingles of other lengths: `features.shingles`."""
+"""Name -> what makes features of a corpus. Other sizes: `features.shingles`, `features.strongest`."""
 
 METHODS: Final[Mapping[str, MethodEntry]] = by_name(
     [

@@ -4,7 +4,7 @@ Rows that are stored have none: their texts are read, as before. A row gets one 
 rows by `scan --rebuild`.
 
 Revision: 0008
-After: 0006
+After: 0007
 """
 
 import sqlalchemy as sa
@@ -14,7 +14,7 @@ from db_dedup.records.names import Namespace
 from db_dedup.schema.types import Sketch
 
 revision = "0008"
-down_revision = "0006"
+down_revision = "0007"
 branch_labels = None
 depends_on = None
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from numpy.typing import NDArray
 
 from db_dedup.errors import ConfigError, UnknownNameError
@@ -149,6 +149,7 @@ def test_i_match_keeps_the_ends_of_its_band() -> None:
 
 
 @pytest.mark.parametrize("name", METHODS)
+@settings(max_examples=25)  # of each of many
 @given(tokens=token_lists)
 def test_properties_of_every_method(name: str, tokens: list[list[str]]) -> None:
     entry = find_entry(METHODS, name)
@@ -176,6 +177,14 @@ def test_the_strictest_threshold_comes_first(name: str) -> None:
     accepted = [int(entry.are_alike(values, threshold).sum()) for threshold in entry.thresholds]
     assert accepted == sorted(accepted)
     assert len(set(entry.thresholds)) == len(entry.thresholds) > 0
+
+
+@pytest.mark.parametrize("name", ["minhash:20", "simhash-cosine"])
+def test_many_pairs_are_compared_in_pieces(name: str) -> None:
+    row = frequency(corpus("a b", "a c", "d"))
+    left, right = np.random.default_rng(1).integers(0, 3, (2, 150_000))
+    compare = METHODS[name].load()(row)
+    assert (compare(left, right) == all_pairs(compare, 3)[left, right]).all()
 
 
 def test_no_pairs_and_no_rows() -> None:

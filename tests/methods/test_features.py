@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from db_dedup.errors import ConfigError
 from db_dedup.methods import (
@@ -17,6 +17,8 @@ from db_dedup.methods import (
     frequency,
     relative_frequency,
     shingles,
+    simhash64,
+    strongest,
     text_rank,
     tf_idf,
     unweighted,
@@ -38,7 +40,8 @@ def test_words_as_a_set_and_by_frequency() -> None:
     some = corpus("施工 噪音 施工", "", "噪音")
     assert rows_of(unweighted(some)) == [hashed(施工=1, 噪音=1), {}, hashed(噪音=1)]
     assert rows_of(frequency(some)) == [hashed(施工=2, 噪音=1), {}, hashed(噪音=1)]
-    assert rows_of(relative_frequency(some)) == [units(施工=2 / 3, 噪音=1 / 3), {}, units(噪音=1)]
+    third = round(UNIT / 3)
+    assert rows_of(relative_frequency(some)) == [hashed(施工=2 * third, 噪音=third), {}, units(噪音=1)]
 
 
 def test_tf_idf_by_hand() -> None:
@@ -119,6 +122,20 @@ def test_shingles_by_hand() -> None:
 
 
 @given(token_lists)
+def test_shares_change_no_fingerprint(tokens: list[list[str]]) -> None:
+    """Weights that cancel each other still do after rounding."""
+    some = of_tokens(tokens)
+    assert (simhash64(relative_frequency(some)) == simhash64(frequency(some))).all()
+
+
+def test_the_strongest_by_hand() -> None:
+    make = strongest(frequency, 2)
+    tie = min("bc", key=lambda word: int(cityhash64([word])[0]))
+    found = rows_of(make(corpus("a a a b b c", "b a a a c", "a", ""), cityhash64))
+    assert found == [hashed(a=3, b=2), hashed(**{"a": 3, tie: 1}), hashed(a=1), {}]
+
+
+@given(token_lists)
 def test_a_text_has_a_shingle_for_each_place(tokens: list[list[str]]) -> None:
     for words in (1, 2, 5):
         found = rows_of(shingles(words)(of_tokens(tokens), cityhash64))
@@ -127,6 +144,7 @@ def test_a_text_has_a_shingle_for_each_place(tokens: list[list[str]]) -> None:
 
 
 @pytest.mark.parametrize("name", FEATURES)
+@settings(max_examples=25)  # of each of many
 @given(tokens=token_lists)
 def test_rows_are_as_the_flow_has_them(name: str, tokens: list[list[str]]) -> None:
     features = FEATURES[name].load()(of_tokens(tokens), bkdr)
@@ -158,3 +176,5 @@ def test_bad_parameters() -> None:
         feature_codes(corpus("a"), length=0)
     with pytest.raises(ConfigError, match="a shingle has at least 1 word"):
         shingles(0)
+    with pytest.raises(ConfigError, match="at least 1 feature"):
+        strongest(frequency, 0)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -70,6 +70,7 @@ def test_published_values_of_32_bits(function: Hash, published: int) -> None:
 
 
 @pytest.mark.parametrize("function", SECOND)
+@settings(max_examples=25)  # of each of many
 @given(tokens=st.lists(st.text(max_size=20), max_size=5), bits=st.sampled_from([32, 64]))
 def test_a_second_implementation_gives_the_same(function: Hash, tokens: list[str], bits: int) -> None:
     expected = [SECOND[function](token.encode("utf-8", "surrogatepass"), (1 << bits) - 1) for token in tokens]
