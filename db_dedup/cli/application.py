@@ -14,6 +14,7 @@ from db_dedup import __version__
 from db_dedup.cli.commands import LazyGroup
 from db_dedup.cli.shared.terminal import replace_what_cannot_be_shown, say
 from db_dedup.errors import DedupError
+from db_dedup.light_imports import leave_out_blas
 from db_dedup.progress import when_compiling
 
 _URL_OPTIONS = ("--url", "--store-url")
@@ -59,6 +60,7 @@ def run() -> None:
     """Run the command line; every error of ours is one line on stderr."""
     # SQLAlchemy logs a lost connection and raises, too: the exception becomes our line, the log is dropped.
     replace_what_cannot_be_shown()
+    leave_out_blas()
     when_compiling(lambda: say(_COMPILING))
     logging.getLogger("sqlalchemy").addHandler(logging.NullHandler())
     try:

@@ -8,7 +8,7 @@ is called by its address is compiled once.
 """
 
 from dataclasses import fields
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numba as nb
 import numpy as np
@@ -34,6 +34,12 @@ class Arrays:
     Kernels read the arrays like those of a named tuple. They are the arrays that the object had when it was
     made, and a kernel may not keep them: nobody counts its references.
     """
+
+    if TYPE_CHECKING:  # elsewhere it would be a field of the dataclass
+
+        @property
+        def address(self) -> int:
+            """The address of the block of addresses and sizes."""
 
     @classmethod
     def dtypes(cls) -> dict[str, str]:

@@ -30,6 +30,12 @@ inner: Final[Any] = _njit(**_OPTIONS, no_cpython_wrapper=True)
 """Decorates what only kernels call. Without the wrapper a call from Python ends the process."""
 
 
+def is_on_disk(function: Any, arguments: tuple[Any, ...]) -> bool:
+    """Return whether a kernel was compiled for these types of arguments by this or an earlier process."""
+    # numba has no public way to ask, and an index of an older version of the file must not count.
+    return function._cache.load_overload(arguments, function.targetctx) is not None
+
+
 class _Report(event.Listener):
     """Reports the first compilation of this process, and has Python collect no garbage meanwhile.
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -18,7 +20,10 @@ SLOW = {
 """What may not be loaded for `import db_dedup` and `db-dedup --help`."""
 
 
-def loaded_by(program: str, *arguments: str) -> set[str]:
+MAIN = "from db_dedup.cli import main\ntry:\n    main()\nexcept SystemExit:\n    pass"
+
+
+def loaded_by(program: str, *arguments: str, record: str = "") -> set[str]:
     """The modules that a process of its own has at its end."""
     report = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))"
     done = subprocess.run(
@@ -27,6 +32,7 @@ def loaded_by(program: str, *arguments: str) -> set[str]:
         check=True,
         text=True,
         encoding="utf-8",
+        input=record,
     )
     return set(done.stderr.split())
 
@@ -39,8 +45,7 @@ def test_the_package_loads_nothing_slow() -> None:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], []], ids=" ".join)
 def test_help_loads_nothing_slow(arguments: list[str]) -> None:
-    program = "from db_dedup.cli import main\ntry:\n    main()\nexcept SystemExit:\n    pass"
-    loaded = loaded_by(program, *arguments)
+    loaded = loaded_by(MAIN, *arguments)
     assert "db_dedup.cli.commands" in loaded
     assert not loaded & SLOW
     assert not {f"db_dedup.cli.{name}" for name in COMMANDS} & loaded
@@ -51,6 +56,17 @@ def test_the_module_of_check_loads_nothing_that_it_does_not_need() -> None:
     assert "numba" in loaded
     assert not loaded & {"alembic", "apscheduler", "charset_normalizer", "sqlalchemy.orm", "tomlkit"}
     assert not loaded & {"db_dedup.jobs.scan.full_scan", "db_dedup.jobs.verify", "db_dedup.proposal"}
+
+
+def test_a_check_loads_nothing_that_it_does_not_need(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    loaded_by(MAIN, "demo", "--folder", str(folder), "--rows", "10")
+    url, config = f"sqlite:///{folder / 'petitions.db'}", str(folder / "dedup.toml")
+    record = json.dumps({"title": "路灯坏了", "content": "小区门口的路灯坏了三个月。", "region": ""})
+    loaded = loaded_by(MAIN, "check", "petitions", "--config", config, "--url", url, record=record)
+    assert {"db_dedup.engines.embedded.lookup", "numba.np.arraymath", "jieba", "rjieba"} <= loaded
+    assert not loaded & {"alembic", "apscheduler", "charset_normalizer", "pandas", "sqlalchemy.orm"}
+    assert not loaded & {"numpy.f2py", "pkg_resources", "scipy.linalg.cython_blas", "tomlkit"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

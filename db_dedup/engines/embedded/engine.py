@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from sqlalchemy import Connection
 
 from db_dedup.config import WatchedTable
+from db_dedup.engines.embedded.compile_ahead import CompilingAhead
 from db_dedup.engines.embedded.expansion import Expansion
 from db_dedup.engines.embedded.feature_cache import CACHE_BYTES
 from db_dedup.engines.embedded.fingerprint_process import FingerprintProcesses
@@ -41,8 +42,9 @@ class EmbeddedEngine:
         with ExitStack() as resources:
             uses_weights = Rule(watched.setting).uses_weights
             spool = resources.enter_context(FeatureSpool(keep_weights=uses_weights))
+            compiling = resources.enter_context(CompilingAhead())
             fingerprinter = _fingerprinter(recipe, row_count, resources)
-            yield EmbeddedScan(watched, key_families, spool, fingerprinter)
+            yield EmbeddedScan(watched, key_families, spool, fingerprinter, compiling)
 
     def increment(
         self,

@@ -18,6 +18,7 @@ from typing import IO, Final, Self
 
 from db_dedup.errors import DedupError
 from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
+from db_dedup.light_imports import leave_out_blas
 from db_dedup.records.recipe import Recipe
 
 # Windows raises a plain OSError where the process at the other end has ended.
@@ -172,6 +173,7 @@ def _give(answer: object, answers: IO[bytes]) -> None:
 
 
 if __name__ == "__main__":
+    leave_out_blas()
     try:
         serve(sys.stdin.buffer, sys.stdout.buffer)
     except _PIPE_CLOSED:

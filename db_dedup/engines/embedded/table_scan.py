@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from db_dedup.config import WatchedTable
 from db_dedup.engines.base import ReadRows
 from db_dedup.engines.embedded.answer import EmbeddedAnswer
+from db_dedup.engines.embedded.compile_ahead import CompilingAhead
 from db_dedup.engines.embedded.fingerprint_process import FingerprintProcesses
 from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.compare.rule import Rule
@@ -75,11 +76,13 @@ class EmbeddedScan:
         key_families: Sequence[Family],
         spool: FeatureSpool,
         fingerprinter: Fingerprinter | FingerprintProcesses,
+        compiling: CompilingAhead | None = None,
     ) -> None:
         self._watched = watched
         self._rule = Rule(watched.setting)
         self._key_families = key_families
         self._fingerprinter = fingerprinter
+        self._compiling = compiling
         self._spool = spool
         self._rows = _Rows()
         self._read_size = ReadSize()
@@ -155,6 +158,8 @@ class EmbeddedScan:
             RowKeyError: two rows have the same key.
         """
         refuse_repeated(self._rows.row_keys)
+        if self._compiling is not None:
+            self._compiling.wait()
         rows = _Joined.of(self._rows)
         self._complete(rows, progress, read_rows)
         table, order = self._table(rows)

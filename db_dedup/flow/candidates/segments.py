@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._arrays import sort_part
+from db_dedup.flow._arrays import place_in, sort_part
 from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
 from db_dedup.flow.candidates._bits import get_bits, get_unary, put_bits, put_unary
@@ -268,8 +268,10 @@ def _pack_part(hashes, ids, packed, used):
     groups = 1
     for i in range(1, hashes.size):
         groups += hashes[i] != hashes[i - 1]
-    base = ids.min()
-    id_bits = _width(ids.max() - base)
+    base, highest = ids[0], ids[0]
+    for i in range(1, ids.size):
+        base, highest = min(base, ids[i]), max(highest, ids[i])
+    id_bits = _width(highest - base)
     shift = max(0, _width((np.int64(hashes[-1]) - np.int64(hashes[0])) // groups) - 1)
     place = used * 8
     place = put_bits(packed, place, np.uint64(groups), _16)
@@ -372,7 +374,7 @@ def _find(packed, starts, wanted, first_id, last_id, most):
         has_none = base > last_id or (id_bits < 62 and first_id - base >= np.int64(1) << id_bits)
         place += _HEADER_BYTES * 8
         hashed = first - 1
-        position = np.searchsorted(wanted, np.uint32(first))
+        position = place_in(wanted, np.uint32(first))
         for _ in range(np.int64(0) if has_none else groups):
             if position == wanted.size:
                 break

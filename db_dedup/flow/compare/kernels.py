@@ -11,8 +11,9 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._arrays import place_in
 from db_dedup.flow._by_pointer import Arrays, ArraysType, address_of, caller_of
-from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._compiled import inner, is_on_disk, kernel
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.candidates.sketches import share_enough
 from db_dedup.flow.compare.edit_distance import edit_similarity, is_short
@@ -234,6 +235,11 @@ def address_of_rule() -> int:
     return address_of(_confirmed, _ARGUMENTS)
 
 
+def is_rule_compiled() -> bool:
+    """Return whether the function that decides pairs is on the disk, as an earlier process left it."""
+    return is_on_disk(_confirmed, _ARGUMENTS)
+
+
 @inner
 def _is_alike(a, b, rows, rule):
     """Return (whether rows a and b are alike enough, their similarity, NaN if it was not needed)."""
@@ -332,7 +338,7 @@ def _is_rejected(a, b, rejected):
     if rejected.size == 0:
         return False
     packed = (np.int64(min(a, b)) << 32) | np.int64(max(a, b))
-    place = np.searchsorted(rejected, packed)
+    place = place_in(rejected, packed)
     return place < rejected.size and rejected[place] == packed
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from db_dedup.flow._arrays import place_in
 from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow.compare.edit_distance import is_short
 from db_dedup.flow.features.details import CHARACTERS, SECTIONS
@@ -44,10 +45,10 @@ def have_other_numbers(starts, values, a, b):
 @inner
 def _has_other(one, other):
     """Return whether `one` has a number, and `other` has numbers at its place, but not this one."""
-    first, end = _next_number(one, 0)
+    first, end = _next_number(one, np.int64(0))
     while first < end:
         value, is_there, is_equal = _value_of(one, first, end), False, False
-        start, stop = _next_number(other, 0)
+        start, stop = _next_number(other, np.int64(0))
         while start < stop and not is_equal:
             if _are_between_equal(one, first, end, other, start, stop):
                 is_there = True
@@ -94,7 +95,7 @@ def _meaning_of(symbol):
     """Return the value of a digit or numeral, from 10 on that of a unit."""
     if symbol < _NUMERALS[0]:
         return np.int64(symbol) - _FIRST_DIGIT
-    return _MEANINGS[np.searchsorted(_NUMERALS, symbol)]
+    return _MEANINGS[place_in(_NUMERALS, symbol)]
 
 
 @inner
@@ -110,7 +111,7 @@ def _are_between_equal(one, first, end, other, start, stop):
 def _is_numeral(symbol):
     if symbol < _NUMERALS[0]:
         return _FIRST_DIGIT <= symbol <= _LAST_DIGIT
-    place = np.searchsorted(_NUMERALS, symbol)
+    place = place_in(_NUMERALS, symbol)
     return place < _NUMERALS.size and _NUMERALS[place] == symbol
 
 

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._arrays import resized
+from db_dedup.flow._arrays import place_in, resized
 from db_dedup.flow._compiled import inner, kernel
 
 PLACE_SUFFIXES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -291,7 +291,7 @@ def _name_before(points, i, words):
     elif i >= 2 and _is_part_of_name(points[i - 2], words) and _is_part_of_name(points[i - 1], words):
         start = i - 2
         name = (np.uint64(points[i - 2]) << np.uint64(_POINT_BITS)) | np.uint64(points[i - 1])
-    place = np.searchsorted(words.words, name)
+    place = place_in(words.words, name)
     is_word = place < words.words.size and words.words[place] == name
     return start, np.uint64(0) if is_word else name
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from db_dedup.flow.text._rust_jieba import DifferentTokensError, IsWord, RustJieba
+from db_dedup.light_imports import without_pkg_resources
 
 _log = logging.getLogger(__name__)
 
@@ -127,7 +128,7 @@ class SearchWords(dict[str, tuple[str, ...]]):
 
 def import_jieba() -> Any:
     """Return the module jieba, imported without the warnings that it causes."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), without_pkg_resources():
         warnings.simplefilter("ignore")
         import jieba  # noqa: PLC0415 - many segmenters do without it
 
