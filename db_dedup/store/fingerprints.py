@@ -104,7 +104,7 @@ class FingerprintStore:
                 connection,
                 self.tables.fingerprint,
                 ("table_id", "recipe", "row_key", *columns),
-                ((*own, row.row_key, *_written(row, with_sketch_sizes)) for row in rows),
+                [(*own, row[0], *_written(row, with_sketch_sizes)) for row in rows],
             )
         except IntegrityError:
             raise _two_rows(rows) from None
@@ -185,9 +185,9 @@ def _stored(row: Sequence[Any]) -> tuple[str, StoredFingerprint]:
 
 def _written(row: RowFingerprint, with_sketch_sizes: bool) -> tuple[str | int | bytes | None, ...]:
     """Return the values of `_WITH_SIZE`, or of `_WRITTEN`."""
-    signed = None if row.fingerprint is None else to_signed(row.fingerprint)
-    values = (row.order_value, signed, row.digest)
-    return (*values, row.sketch_size) if with_sketch_sizes else values
+    _, order_value, fingerprint, digest, sketch_size = row
+    signed = None if fingerprint is None else to_signed(fingerprint)
+    return (order_value, signed, digest, sketch_size) if with_sketch_sizes else (order_value, signed, digest)
 
 
 def _two_rows(rows: Sequence[RowFingerprint]) -> RowKeyError:
