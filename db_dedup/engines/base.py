@@ -27,6 +27,7 @@ from db_dedup.flow.matching.match import Pairs
 from db_dedup.progress import Progress
 from db_dedup.records import CheckResult, Family, Record, RowKey, SourceRow
 from db_dedup.records.fingerprints import DigestPair, RowFingerprint, StoredFingerprint
+from db_dedup.records.frames import FrameList
 from db_dedup.records.pair_columns import PairColumns
 from db_dedup.records.recipe import Recipe
 from db_dedup.store.fingerprints import FingerprintStore
@@ -119,6 +120,9 @@ class TableScan(Protocol):
     @property
     def reread(self) -> Sequence[RowFingerprint]:
         """Rows that had changed when `match` read their text again."""
+
+    def leave_out(self, frames: FrameList) -> None:
+        """Leave these frames out of the texts of all pages, none of which has been added yet."""
 
     def add_page(
         self,

@@ -4,10 +4,10 @@ Only this module computes fingerprints by a recipe: scan, worker and check all c
 equal.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from operator import is_not
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,10 +42,11 @@ from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST, digest_columns
 from db_dedup.flow.text.compared import compared_columns
 from db_dedup.flow.text.frames import without_frames
 from db_dedup.flow.text.normalise import normalise_batch
-from db_dedup.flow.text.segment import cut_in_batches, make_segmenter
 from db_dedup.flow.text.stop_words import STOP_WORDS
+from db_dedup.flow.words import HashTexts, word_hasher
 from db_dedup.records import SourceRow
 from db_dedup.records.fingerprints import AnswerRow, RowFingerprint, StoredFingerprint
+from db_dedup.records.frames import FrameList
 from db_dedup.records.pages import cut_pages
 from db_dedup.records.recipe import Recipe
 
@@ -53,8 +54,6 @@ _Item = tuple[Sequence[str], str | None, bytes | None]
 """(the texts of a row, the text of its `within` columns, its former digest)."""
 
 _NO_PLACE: Final = -1
-
-HashTexts = Callable[[list[str]], NDArray[np.uint64]]
 
 
 @dataclass(frozen=True)
@@ -129,12 +128,16 @@ class Fingerprinter:
         """
         self._recipe = recipe
         self._weights = [column.weight for column in recipe.columns]
+        user_words = normalise_batch(recipe.user_words)
         try:
-            self._segmenter = make_segmenter(recipe.segmenter, normalise_batch(recipe.user_words))
+            self._hash_words = word_hasher(recipe.segmenter, user_words, stop_words_of(recipe), hasher)
         except ValueError as error:
             raise ConfigError(str(error)) from None
-        self._hasher = hasher or TokenHasher(stop_words_of(recipe))
         self._compares_grams = recipe.compared_by == "grams"
+
+    def leave_out(self, frames: FrameList) -> None:
+        """Leave these frames out from now on."""
+        self._recipe = replace(self._recipe, frames=frames)
 
     def fingerprint(
         self,
@@ -290,10 +293,6 @@ class Fingerprinter:
                 found[each] = emptied(found[each], is_short)
         return grams, found
 
-    def _hash_words(self, texts: list[str]) -> NDArray[np.uint64]:
-        parts = [self._hasher.hash_tokens(tokens) for tokens in cut_in_batches(self._segmenter, texts)]
-        return np.concatenate(parts) if parts else np.empty(0, np.uint64)
-
 
 def joined_rows(parts: Sequence[FingerprintedRows]) -> FingerprintedRows:
     """Return the rows of all parts, one part after the other."""
@@ -312,25 +311,38 @@ def joined_rows(parts: Sequence[FingerprintedRows]) -> FingerprintedRows:
 
 
 def row_fingerprints(
-    page: Sequence[SourceRow], done: FingerprintedRows, *, with_sets: bool = False
+    page: Sequence[SourceRow],
+    done: FingerprintedRows,
+    sketch_sizes: Sequence[int | None] | None = None,
+    *,
+    with_sets: bool = False,
 ) -> list[RowFingerprint]:
     """Return what is to be stored of these rows.
 
     Args:
         page: the rows.
         done: what was computed of them.
-        with_sets: also the sets of their features.
+        sketch_sizes: the size of each row's sketch, None where it is not to be stored; None for no sizes.
+        with_sets: also the sets of their features; where there are sizes, of rows with a size alone.
     """
+    fingerprints: list[int | None] = done.fingerprints.tolist()
+    for row in np.flatnonzero(~done.has_fingerprint).tolist():
+        fingerprints[row] = None
+    sizes = [None] * len(page) if sketch_sizes is None else sketch_sizes
     sets: Sequence[bytes | None] = [None] * len(page)
     if with_sets:
         sets = feature_sets(done.features, done.details, done.sketches.counts)
-    fingerprints: Iterator[tuple[int, bool]] = zip(
-        done.fingerprints.tolist(), done.has_fingerprint.tolist(), strict=True
+        if sketch_sizes is not None:
+            sets = [each if size is not None else None for each, size in zip(sets, sizes, strict=True)]
+    columns: tuple[Sequence[Any], ...] = (
+        [row.row_key for row in page],
+        [row.order_value for row in page],
+        fingerprints,
+        done.digests,
+        sizes,
+        sets,
     )
-    return [
-        RowFingerprint(row.row_key, row.order_value, value if has else None, digest, feature_set=each)
-        for row, (value, has), digest, each in zip(page, fingerprints, done.digests, sets, strict=True)
-    ]
+    return list(map(RowFingerprint._make, zip(*columns, strict=True)))
 
 
 def stop_words_of(recipe: Recipe) -> list[str]:

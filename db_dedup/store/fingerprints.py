@@ -105,7 +105,7 @@ class FingerprintStore:
                 connection,
                 self.tables.fingerprint,
                 ("table_id", "recipe", "row_key", *columns),
-                ((*own, row.row_key, *_written(row, with_sketch_sizes)) for row in rows),
+                [(*own, row[0], *_written(row, with_sketch_sizes)) for row in rows],
             )
         except IntegrityError:
             raise _two_rows(rows) from None
@@ -194,8 +194,10 @@ def _stored(row: Sequence[Any]) -> tuple[str, StoredFingerprint]:
 
 def _written(row: RowFingerprint, with_sketch_sizes: bool) -> tuple[str | int | bytes | None, ...]:
     """Return the values of `_WITH_SIZE`, or of `_WRITTEN`."""
-    values = (*_of_any_text(row), row.feature_set)
-    return (*values, row.sketch_size) if with_sketch_sizes else values
+    _, order_value, fingerprint, digest, sketch_size, feature_set = row
+    signed = None if fingerprint is None else to_signed(fingerprint)
+    values = (order_value, signed, digest, feature_set)
+    return (*values, sketch_size) if with_sketch_sizes else values
 
 
 def _of_any_text(row: RowFingerprint) -> tuple[str | int | bytes | None, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from functools import cached_property, partial
+from operator import add, itemgetter
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import (
@@ -45,6 +46,7 @@ _KEYS_A_QUERY: Final = 1_000
 _SAMPLE_ROWS: Final = 1_000
 
 _TEXTS: Final = (str, bytes)
+_FIRST: Final = itemgetter(0)
 
 _Item = TypeVar("_Item")
 
@@ -169,25 +171,25 @@ class Source:
             with open_connection() as connection:
                 self.rows_without_key += self._count(connection, not_(self._has_key()))
 
-    def row_keys(self, engine: Engine) -> Iterator[str]:
-        """Yield the row key of every row, without reading the other columns; we may write in between."""
+    def row_keys(self, engine: Engine) -> Iterator[list[str]]:
+        """Yield the row key of every row, in pages, without the other columns; we may write in between."""
         with self._dialect.read_snapshot(engine) as connection:
             if self._dialect.reads_beside_writes(connection):
                 yield from self.read_row_keys(connection)
                 return
         open_connection = partial(self._dialect.read_snapshot, engine)
         for rows in self._keyset_pages(open_connection, self._key_query(), PAGE_ROWS, self._read_keys):
-            yield from (row[0] for row in rows)
+            yield list(map(_FIRST, rows))
 
-    def read_row_keys(self, connection: Connection) -> Iterator[str]:
-        """Yield the row key of every row, in one streaming pass."""
+    def read_row_keys(self, connection: Connection) -> Iterator[list[str]]:
+        """Yield the row key of every row, in pages, in one streaming pass."""
         streamed = {"stream_results": True}
         with (
             self._settled(connection),
             connection.execute(self._key_query(), execution_options=streamed) as result,
         ):
             while rows := result.fetchmany(PAGE_ROWS):
-                yield from (row[0] for row in rows if row[0] is not None)
+                yield [row[0] for row in rows if row[0] is not None]
 
     def _read_keys(
         self, connection: Connection, page: Select[Any], last_key: str | None
@@ -339,7 +341,7 @@ class Source:
                 yield self._noted(rows)
 
     def _noted(self, rows: Sequence[Row[Any]]) -> Fetched:
-        lengths = list(map(_raw_length, rows))
+        lengths = _raw_lengths(rows)
         self._read_size.note(len(rows), sum(lengths))
         return rows, lengths
 
@@ -362,13 +364,17 @@ class Source:
         return self._texts.rows(found)
 
 
-def _raw_length(row: Row[Any]) -> int:
-    """Count the characters of a row as it came; values that are no texts are short and are left out."""
-    length = 0
-    for value in row:
-        if isinstance(value, _TEXTS):
-            length += len(value)
-    return length
+def _raw_lengths(rows: Sequence[Row[Any]]) -> list[int]:
+    """Count the characters of rows as they came; values that are no texts are short and are left out."""
+    lengths = [0] * len(rows)
+    for values in zip(*rows, strict=True):
+        kinds = set(map(type, values))
+        if kinds <= {str}:
+            lengths = list(map(add, lengths, map(len, values)))
+        elif any(issubclass(kind, _TEXTS) for kind in kinds):
+            own = (len(value) if isinstance(value, _TEXTS) else 0 for value in values)
+            lengths = list(map(add, lengths, own))
+    return lengths
 
 
 def _condition(where: str | None) -> ColumnElement[bool]:

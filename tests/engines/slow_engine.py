@@ -24,6 +24,7 @@ from db_dedup.jobs.scan.scanned_table import ScannedTable
 from db_dedup.progress import NullProgress, Progress
 from db_dedup.records import Family, SourceRow
 from db_dedup.records.fingerprints import DigestPair, RowFingerprint, StoredFingerprint
+from db_dedup.records.frames import FrameList
 from db_dedup.records.recipe import Recipe
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.source import Source
@@ -47,6 +48,9 @@ class SlowScan:
     @property
     def segmented_count(self) -> int:
         return len(self._rows)
+
+    def leave_out(self, frames: FrameList) -> None:
+        self._fingerprinter.leave_out(frames)
 
     def add_page(
         self,

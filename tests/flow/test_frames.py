@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from db_dedup.config import watched_table
-from db_dedup.engines.embedded.fingerprint_process import FingerprintProcess
+from db_dedup.engines.embedded.fingerprint_process import FingerprintProcess, FingerprintProcesses
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.features.counting import TokenHasher, count_features
 from db_dedup.flow.features.grams import hash_grams
@@ -337,6 +337,16 @@ def test_a_recipe_takes_its_list_to_another_process() -> None:
     assert done.framed.all()
     own = Fingerprinter(recipe_with(FRAMES)).fingerprint(rows)
     assert np.array_equal(done.fingerprints, own.fingerprints)
+
+
+def test_processes_that_run_already_are_told_of_the_list() -> None:
+    rows = [(text,) for text in FORMED[:5]]
+    own = Fingerprinter(recipe_with(FRAMES)).fingerprint(rows)
+    with FingerprintProcesses(recipe_with(NO_FRAMES), 2) as processes:
+        assert not processes.fingerprint(rows).framed.any()
+        processes.leave_out(FRAMES)
+        for _ in range(2):  # one after the other answers
+            assert np.array_equal(processes.fingerprint(rows).fingerprints, own.fingerprints)
 
 
 @pytest.mark.parametrize("letters", [120, 10, 200, 450])

@@ -19,6 +19,7 @@ from typing import IO, Final, Self
 from db_dedup.errors import DedupError
 from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
 from db_dedup.light_imports import leave_out_blas
+from db_dedup.records.frames import FrameList
 from db_dedup.records.recipe import Recipe
 
 # Windows raises a plain OSError where the process at the other end has ended.
@@ -44,6 +45,11 @@ class FingerprintProcess:
         self._answers: IO[bytes] = self._process.stdout
         with suppress(*_PIPE_CLOSED):  # the first `fingerprint` raises an error if the process has ended
             self._send(recipe)
+
+    def leave_out(self, frames: FrameList) -> None:
+        """Leave these frames out of all texts that follow."""
+        with suppress(*_PIPE_CLOSED):  # as above
+            self._send(frames)
 
     def fingerprint(
         self,
@@ -106,6 +112,13 @@ class FingerprintProcesses:
                 self._idle.put(resources.enter_context(FingerprintProcess(recipe)))
             self._resources = resources.pop_all()
 
+    def leave_out(self, frames: FrameList) -> None:
+        """Leave these frames out of all texts that follow; no page is being fingerprinted."""
+        for _ in range(self.count):
+            process = self._idle.get()
+            process.leave_out(frames)
+            self._idle.put(process)
+
     def fingerprint(
         self,
         rows: Sequence[Sequence[str]],
@@ -157,9 +170,16 @@ def _signals_held_back() -> Iterator[None]:
 def serve(questions: IO[bytes], answers: IO[bytes]) -> None:
     """Answer each question until there are no more."""
     try:
-        fingerprinter = Fingerprinter(pickle.load(questions))  # noqa: S301
+        recipe: Recipe = pickle.load(questions)  # noqa: S301 - the process that started us wrote it
+        fingerprinter = Fingerprinter(recipe)
+        # Everything is loaded before the first page comes: its rows are still being read.
+        fingerprinter.fingerprint([[""] * len(recipe.columns)])
         while True:
-            *rows, compares_known = pickle.load(questions)  # noqa: S301 - the process that started us wrote it
+            question = pickle.load(questions)  # noqa: S301
+            if isinstance(question, FrameList):
+                fingerprinter.leave_out(question)
+                continue
+            *rows, compares_known = question
             _give(fingerprinter.fingerprint(*rows, compares_known=compares_known), answers)
     except (EOFError, pickle.UnpicklingError):  # the scan has ended, perhaps in the middle of a question
         return

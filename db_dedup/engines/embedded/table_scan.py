@@ -36,6 +36,7 @@ from db_dedup.flow.rows.order import key_order
 from db_dedup.progress import Progress
 from db_dedup.records import Family, SourceRow
 from db_dedup.records.fingerprints import DigestPair, RowFingerprint, StoredFingerprint
+from db_dedup.records.frames import FrameList
 from db_dedup.records.read_size import ReadSize, length_of
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
@@ -107,6 +108,10 @@ class EmbeddedScan:
         """How many texts have been segmented so far, including those that were read again."""
         return self._spool.row_count - self._known_count
 
+    def leave_out(self, frames: FrameList) -> None:
+        """Leave these frames out of the texts of all pages, none of which has been added yet."""
+        self._fingerprinter.leave_out(frames)
+
     def add_page(
         self,
         page: Sequence[SourceRow],
@@ -141,8 +146,9 @@ class EmbeddedScan:
             self._keep(page, done)
             self._rows.sketch_places.append(self._spooled_sketches(done))
         has_sizes = with_sketch_sizes and self._watched.rule.sketches
-        rows = row_fingerprints(page, done, with_sets=has_sizes)
-        return _with_sketch_sizes(rows, done) if has_sizes else rows
+        if not has_sizes:
+            return row_fingerprints(page, done)
+        return row_fingerprints(page, done, _sketch_sizes(done), with_sets=True)
 
     def match(
         self, progress: Progress, read_rows: ReadRows, rejected: Collection[DigestPair] = ()
@@ -183,7 +189,11 @@ class EmbeddedScan:
         rows.fingerprints.append(done.fingerprints)
         rows.has_fingerprint.append(done.has_fingerprint)
         rows.digests += done.digests
-        rows.within += map(self._within_number, (row.within for row in page))
+        within = [row.within for row in page]
+        if within.count(None) == len(within):
+            rows.within += [self._within_number(None)] * len(within)
+        else:
+            rows.within += map(self._within_number, within)
         rows.places.append(self._spooled(done))
 
     def _spooled(self, done: FingerprintedRows) -> NDArray[np.int64]:
@@ -348,16 +358,16 @@ class _Joined:
         self.within[i] = within
 
 
-def _with_sketch_sizes(rows: Sequence[RowFingerprint], done: FingerprintedRows) -> list[RowFingerprint]:
-    sketched: set[bytes] = set()
-    result = []
-    for row, size in zip(rows, done.sketches.counts.tolist(), strict=True):
-        if row.fingerprint is None or row.digest in sketched:
-            result.append(row._replace(feature_set=None))
-        else:
-            sketched.add(row.digest)
-            result.append(row._replace(sketch_size=size))
-    return result
+def _sketch_sizes(done: FingerprintedRows) -> list[int | None]:
+    """Return the size of each row's sketch; None without a fingerprint, and for an exact duplicate."""
+    sizes: list[int | None] = [None] * len(done.digests)
+    rows = zip(done.digests, done.has_fingerprint.tolist(), strict=True)
+    # Of equal digests the last one that is put there counts: the first row.
+    first = {digest: row for row, (digest, has) in reversed([*enumerate(rows)]) if has}
+    counts = done.sketches.counts.tolist()
+    for row in first.values():
+        sizes[row] = counts[row]
+    return sizes
 
 
 def _joined(parts: list[NDArray[_Scalar]], kind: type[_Scalar]) -> NDArray[_Scalar]:

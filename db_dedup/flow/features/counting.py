@@ -83,6 +83,11 @@ class TokenHasher:
         return np.fromiter(map(self._vocabulary.__getitem__, tokens), np.uint64, len(tokens))
 
 
+def hash_tokens_of(words: Collection[str]) -> NDArray[np.uint64]:
+    """Return uint64[n]: the hashes of some words."""
+    return np.array([_hash(word) for word in words], np.uint64)
+
+
 def hash_values(column: str, values: Sequence[str]) -> NDArray[np.uint64]:
     """Hash whole values with their column's name; "" gives no feature.
 

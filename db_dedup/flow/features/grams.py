@@ -26,7 +26,7 @@ _RUN: Final = 3
 _WINDOW: Final = 1 << 18
 _BITS: Final = 21
 _CODE_POINTS: Final = 0x110000
-_SIGN, _SPACE, _ALPHANUMERIC, _GAP, _UNKNOWN = range(5)
+_SIGN, _SPACE, ALPHANUMERIC, _GAP, _UNKNOWN = range(5)
 
 
 def hash_grams(texts: Sequence[str]) -> NDArray[np.uint64]:
@@ -49,11 +49,11 @@ def hash_grams(texts: Sequence[str]) -> NDArray[np.uint64]:
         if len(window) < _WINDOW:
             window += "\n"
         points = np.frombuffer(window.encode("utf-32-le", "surrogatepass"), np.uint32)
-        used = _hash_grams(points, _kinds_of(points), stream, used, state)
+        used = _hash_grams(points, kinds_of(points), stream, used, state)
     return stream[:used]
 
 
-def _kinds_of(points: NDArray[np.uint32]) -> NDArray[np.uint8]:
+def kinds_of(points: NDArray[np.uint32]) -> NDArray[np.uint8]:
     """Return uint8[0x110000]: the kind of each code point, filled in at least for these points."""
     kinds = _known_kinds()
     new = np.unique(points[kinds[points] == _UNKNOWN])
@@ -71,7 +71,7 @@ def _kind(character: str) -> int:
     if character == CUT:
         return _GAP
     if character.isalnum():
-        return _ALPHANUMERIC
+        return ALPHANUMERIC
     return _SPACE if character.isspace() else _SIGN
 
 
@@ -104,7 +104,7 @@ def _hash_grams(points, kinds, stream, used, state):
         # Plus one, so that two characters never equal three characters of which the first is NUL.
         run = ((run << np.uint64(_BITS)) | (np.uint64(points[i]) + np.uint64(1))) & mask
         length += 1
-        signs = 0 if kind == _ALPHANUMERIC else signs + 1
+        signs = 0 if kind == ALPHANUMERIC else signs + 1
         if length >= _RUN:
             stream[used] = mix(run) if signs < _RUN else np.uint64(_DROPPED)
             used += 1

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from operator import eq
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +14,6 @@ from db_dedup.flow.rows.values import FarDate, canonical_text, far_date, moment_
 from db_dedup.records import Family
 
 _LENGTH: Final = 64
-_DIGITS: Final = 18
 _EXPONENT_OFFSET: Final = 5000
 _COMPLEMENT: Final = str.maketrans("0123456789", "9876543210")
 # The first character of a number's text, in the order of the values.
@@ -21,8 +21,6 @@ _NEGATIVE, _ZERO, _POSITIVE, _INFINITE, _NO_NUMBER = "0", "1", "2", "3", "9"
 # Before "0" and after "9", the first characters of other years; "-infinity" is before them, "infinity" after.
 _BEFORE_CHRIST, _BEYOND_9999 = ".", ":"
 _YEAR_DIGITS: Final = 7
-_SHORT_INTEGER: Final = 18
-"""Digits: such a number fits into 64 bits."""
 
 TypedKey = tuple[tuple[int, Decimal | int, str], ...]
 Receipt = tuple[bool, str, TypedKey]
@@ -49,21 +47,11 @@ def typed_key(row_key: str, families: Sequence[Family]) -> TypedKey:
 
 def key_order(row_keys: Sequence[str], families: Sequence[Family]) -> NDArray[np.int64]:
     """Return int64[n]: the positions of the keys in the order of `typed_key`, equal ones as they were."""
-    if list(families) == [Family.NUMBER] and _are_plain_integers(row_keys):
-        # `typed_key` sorts by the number, then by the text, and these numbers have one text each.
-        return np.argsort(np.array(row_keys, np.int64), kind="stable")
+    numbers = _whole_numbers(row_keys, families)
+    if numbers is not None:
+        return np.argsort(numbers, kind="stable")
     keys = [typed_key(key, families) for key in row_keys]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
-
-
-def _are_plain_integers(row_keys: Sequence[str]) -> bool:
-    """Return whether each key is a number of a few digits without a zero before it, as most keys are."""
-    joined = "".join(row_keys)
-    return (
-        joined.isascii()
-        and joined.isdigit()
-        and all(0 < len(key) <= _SHORT_INTEGER and key[0] != "0" for key in row_keys)
-    )
 
 
 def receipt(order_value: str | None, row_key: str, families: Sequence[Family]) -> Receipt:
@@ -97,10 +85,13 @@ def _whole_numbers(row_keys: Sequence[str], families: Sequence[Family]) -> NDArr
     """Return the row keys as numbers if these sort as the typed keys do; else None."""
     if list(families) != [Family.NUMBER]:
         return None
-    # As a rule keys are 1 to 18 digits, without zeros before them: then equal numbers are equal texts.
-    if not all(key.isascii() and key.isdigit() and len(key) <= _DIGITS and key[0] != "0" for key in row_keys):
+    # As a rule a key is a number as Python writes it, of at most 64 bits: then equal numbers are equal texts.
+    try:
+        numbers = list(map(int, row_keys))
+        is_plain = all(map(eq, map(str, numbers), row_keys))
+        return np.array(numbers, np.int64) if is_plain else None
+    except (ValueError, OverflowError):
         return None
-    return np.array(row_keys, np.int64) if row_keys else np.empty(0, np.int64)
 
 
 def _components(row_key: str, count: int) -> list[str]:

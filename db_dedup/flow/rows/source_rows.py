@@ -84,7 +84,8 @@ class RowTexts:
         if self.within:
             within_columns = columns[first_within : first_within + len(self.within)]
             within = map(self._within_text, zip(*within_columns, strict=True))
-        orders = [order_text(value, self.order) for value in columns[1]]
+        has_order = columns[1].count(None) < len(raw)
+        orders = [order_text(value, self.order) for value in columns[1]] if has_order else columns[1]
         rows = zip(storable_keys(columns[0]), orders, zip(*values, strict=True), within, strict=True)
         return list(map(SourceRow._make, rows))
 

@@ -15,7 +15,7 @@ FIRST_HAN = 0x4E00
 LAST_HAN = 0x9FD5
 
 _STATES = "BMES"  # begin, middle, end of a word, or a word of one character
-_BEGIN, _MIDDLE, _END, _SINGLE = range(4)
+_BEGIN, _MIDDLE, END, SINGLE = range(4)
 
 Tables = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 
@@ -63,10 +63,10 @@ def find_rejoined(codes, lengths, first, steps, characters):
             found[count, 0], found[count, 1], found[count, 2], found[count, 3] = i, j, -1, -1
             count += 1
         elif kinds[i] == _IDEOGRAPH and j - i > 1:
-            states = _likeliest_states(codes[places[i] : places[j]] - FIRST_HAN, first, steps, characters)
+            states = likeliest_states(codes[places[i] : places[j]] - FIRST_HAN, first, steps, characters)
             begin = 0
             for k in range(j - i):
-                if states[k] in (_END, _SINGLE):
+                if states[k] in (END, SINGLE):
                     if k > begin:
                         found[count, 0], found[count, 1] = i + begin, i + k + 1
                         found[count, 2], found[count, 3] = i, j
@@ -90,30 +90,30 @@ def _sort_tokens(codes, lengths):
         places[i + 1] = end
         if end - begin == 1 and FIRST_HAN <= codes[begin] <= LAST_HAN:
             kinds[i] = _IDEOGRAPH
-        elif end - begin == 1 and _is_sign(codes[begin]):
+        elif end - begin == 1 and is_sign(codes[begin]):
             kinds[i] = _HALF_WIDTH
         else:
             kinds[i] = _HALF_WIDTH
             for code in codes[begin:end]:
-                if not _is_ascii_alphanumeric(code):
+                if not is_ascii_alphanumeric(code):
                     kinds[i] = _OTHER
                     break
     return kinds, places
 
 
 @inner
-def _is_ascii_alphanumeric(code):
+def is_ascii_alphanumeric(code):
     return 48 <= code <= 57 or 65 <= code <= 90 or 97 <= code <= 122
 
 
 @inner
-def _is_sign(code):
+def is_sign(code):
     """Return whether a character is one of ``#%&+-._``, which do not end a sentence in jieba."""
     return code in (35, 37, 38, 43, 45, 46, 95)
 
 
 @inner
-def _likeliest_states(rows, first, steps, characters):
+def likeliest_states(rows, first, steps, characters):
     """Return the likeliest states, by Viterbi's algorithm.
 
     Of two states with equal sums the one with the later letter is chosen, as in jieba.
@@ -132,8 +132,8 @@ def _likeliest_states(rows, first, steps, characters):
         before = sums
         sums = np.empty(4)
         for state in range(4):
-            if state in (_BEGIN, _SINGLE):
-                low, high = _END, _SINGLE
+            if state in (_BEGIN, SINGLE):
+                low, high = END, SINGLE
             else:
                 low, high = _BEGIN, _MIDDLE
             low_sum = before[low] + steps[low, state] + here[state]
@@ -141,7 +141,7 @@ def _likeliest_states(rows, first, steps, characters):
             came_from[t, state] = low if low_sum > high_sum else high
             sums[state] = max(low_sum, high_sum)
     states = np.empty(rows.size, np.int8)
-    states[-1] = _END if sums[_END] > sums[_SINGLE] else _SINGLE
+    states[-1] = END if sums[END] > sums[SINGLE] else SINGLE
     for t in range(rows.size - 1, 0, -1):
         states[t - 1] = came_from[t, states[t]]
     return states

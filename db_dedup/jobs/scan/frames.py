@@ -22,7 +22,6 @@ from db_dedup.flow.text.compared import compared_columns
 from db_dedup.jobs.context import JobContext
 from db_dedup.records import SourceRow
 from db_dedup.records.frames import NO_FRAMES, FrameList
-from db_dedup.records.pages import take_lists
 from db_dedup.records.read_size import length_of
 from db_dedup.store.frames import StoredFrames, require_frames
 from db_dedup.store.watched_tables import StoredTable
@@ -34,7 +33,6 @@ SAMPLE_CHARACTERS: Final = 16_000_000
 _BROKEN_KEY: Final = (RowKeyError, UnicodeEncodeError)
 """The errors of a key that cannot be asked for. A sample passes over them: the pages of the scan have the
 same row, and name the fault."""
-_KEYS_AT_ONCE: Final = 10_000
 _ABOVE_ALL_HASHES: Final = 1 << 64
 DRIFT_SHARE: Final = 0.01
 """If a new list reads the texts of more of the sampled rows differently, it replaces the old one."""
@@ -145,7 +143,7 @@ def _chosen_keys(context: JobContext, snapshot: Connection | None) -> tuple[int,
     chosen: list[tuple[int, str]] = []
     highest = _ABOVE_ALL_HASHES
     context.progress.start("keys", None)
-    for some in take_lists(_up_to_broken(keys), lambda: _KEYS_AT_ONCE):
+    for some in _up_to_broken(keys):
         row_count += len(some)
         hashes = [CityHash64(row_key.encode("utf-8", "surrogatepass")) for row_key in some]
         chosen += [pair for pair in zip(hashes, some, strict=True) if pair[0] <= highest]
@@ -156,7 +154,7 @@ def _chosen_keys(context: JobContext, snapshot: Connection | None) -> tuple[int,
     return row_count, [row_key for _, row_key in nsmallest(SAMPLE_ROWS, chosen)]
 
 
-def _up_to_broken(row_keys: Iterator[str]) -> Iterator[str]:
+def _up_to_broken(row_keys: Iterator[list[str]]) -> Iterator[list[str]]:
     with suppress(*_BROKEN_KEY):
         yield from row_keys
 

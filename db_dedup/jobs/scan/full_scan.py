@@ -97,7 +97,7 @@ class FullScan:
         try:
             run = self._begin(owner)
             with run.lease:
-                report = self._scan(self._with_frames(run))
+                report = self._scan(run)
                 self._refresh_statistics()
             self._fold_index(run.store)
         except BaseException as error:
@@ -106,7 +106,10 @@ class FullScan:
         return replace(report, seconds=self._seconds())
 
     def _scan(self, run: _Run) -> ScanReport:
+        # Processes for fingerprints start here, and are ready when the frames have been measured.
         with TableReading(self._context) as reading:
+            run = self._with_frames(run)
+            reading.leave_out(self._context.frames)
             if not run.serves and reading.total >= _ROWS_WORTH_NEW_INDEXES:
                 put_off_indexes(self._engine, self._dialect, self._tables)
             kept_back = self._read(run, reading)

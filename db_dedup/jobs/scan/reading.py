@@ -13,6 +13,7 @@ from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.scan.scanned_table import ScannedTable
 from db_dedup.records import SourceRow
 from db_dedup.records.fingerprints import DigestPair, RowFingerprint, StoredFingerprint
+from db_dedup.records.frames import FrameList
 
 
 class Page(NamedTuple):
@@ -77,6 +78,10 @@ class TableReading:
     ) -> None:
         """End the process and remove the temporary files."""
         self._resources.close()
+
+    def leave_out(self, frames: FrameList) -> None:
+        """Leave these frames out of all texts; call it before `pages`, if the context has none yet."""
+        self.scan.leave_out(frames)
 
     def pages(
         self, find_stored: FindStored, *, reuse: bool = True, with_sketch_sizes: bool = False

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,12 +106,19 @@ class RowAnswers:
 
     def values(self) -> Iterator[AnswerValues]:
         """The rows one by one, as the database takes them."""
-        for row_id, *numbers in zip(*(column.tolist() for column in self.columns), strict=True):
-            copy_of, group_id, is_loose, is_abridged, size = (
-                None if number == NOT_SET else number for number in numbers
-            )
-            yield AnswerValues(row_id, copy_of, group_id, _flag(is_loose), _flag(is_abridged), size)
+        flags = (self.is_loose, self.is_abridged)
+        columns = (
+            self.ids.tolist(),
+            _or_null(self.copy_of, self.copy_of.tolist()),
+            _or_null(self.group_id, self.group_id.tolist()),
+            *(_or_null(flag, flag.astype(np.bool_).tolist()) for flag in flags),
+            _or_null(self.group_size, self.group_size.tolist()),
+        )
+        return map(AnswerValues._make, zip(*columns, strict=True))
 
 
-def _flag(number: int | None) -> bool | None:
-    return None if number is None else bool(number)
+def _or_null(numbers: NDArray[np.int64], values: list[Any]) -> list[Any]:
+    """Return the values with NULL for the numbers that are not set."""
+    for place in np.flatnonzero(numbers == NOT_SET).tolist():
+        values[place] = None
+    return values

@@ -98,7 +98,9 @@ class SketchDifference:
         )
         has_sketch, sizes = stored.sizes >= 0, np.zeros(ids.size, np.int64)
         sizes[is_wanted] = table.sketches.counts[table.sketch_places[is_wanted]]
-        is_changed = np.array([row_key in changed for row_key in scanned.row_keys], np.bool_)
+        is_changed = np.zeros(ids.size, np.bool_)
+        if changed:
+            is_changed[:] = [row_key in changed for row_key in scanned.row_keys]
         is_lost, is_gained = has_sketch & (is_changed | ~is_wanted), is_wanted & (is_changed | ~has_sketch)
         # After a rebuild, which has dropped all sketches, there must be segments again, however small the
         # table: a look-up that read the single entries just before would find neither those nor a generation.

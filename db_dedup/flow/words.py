@@ -1,0 +1,65 @@
+"""Step 3 on the columns of texts: from normalised texts to the hashes of their words."""
+
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from db_dedup.flow.features.counting import TokenHasher, hash_tokens_of
+from db_dedup.flow.features.grams import ALPHANUMERIC, kinds_of
+from db_dedup.flow.features.word_hashes import hash_words
+from db_dedup.flow.text.jieba_words import find_words, load_dictionary
+from db_dedup.flow.text.segment import JIEBA, cut_in_batches, make_segmenter, sentence_parts
+
+HashTexts = Callable[[list[str]], NDArray[np.uint64]]
+"""Texts of a column -> the hashes of their words for `count_features`, with a mark at the end of each row."""
+
+_DROPPED = 0
+
+
+def word_hasher(
+    name: str, user_words: Sequence[str], stop_words: Collection[str], hasher: TokenHasher | None = None
+) -> HashTexts:
+    """Return what turns texts into the hashes of their words.
+
+    jieba's words without user words, which nearly all recipes have, are found and hashed without a string
+    for each. The hashes are the same.
+
+    Args:
+        name: of the segmenter.
+        user_words: normalised.
+        stop_words: normalised.
+        hasher: hashes the tokens, for a caller that records them.
+
+    Raises:
+        ValueError: there is no such segmenter, or it cannot take the user words.
+    """
+    if hasher is None and name == JIEBA and not user_words:
+        return _JiebaHasher(stop_words).hash_texts
+    segmenter, tokens = make_segmenter(name, user_words), hasher or TokenHasher(stop_words)
+
+    def hash_texts(texts: list[str]) -> NDArray[np.uint64]:
+        parts = [tokens.hash_tokens(own) for own in cut_in_batches(segmenter, texts)]
+        return np.concatenate(parts) if parts else np.empty(0, np.uint64)
+
+    return hash_texts
+
+
+class _JiebaHasher:
+    """Hashes the words of jieba's precise mode."""
+
+    def __init__(self, stop_words: Collection[str]) -> None:
+        self._dictionary = load_dictionary()
+        self._stop_words = hash_tokens_of(stop_words)
+
+    def hash_texts(self, texts: Sequence[str]) -> NDArray[np.uint64]:
+        parts = [self._hash_joined(joined) for joined in sentence_parts(texts)]
+        return np.concatenate(parts) if parts else np.empty(0, np.uint64)
+
+    def _hash_joined(self, joined: str) -> NDArray[np.uint64]:
+        points = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
+        begins, ends = find_words(points, kinds_of(points) == ALPHANUMERIC, self._dictionary)
+        stream = hash_words(points, begins, ends)
+        if self._stop_words.size:
+            stream[np.isin(stream, self._stop_words)] = _DROPPED
+        return stream
