@@ -1,16 +1,15 @@
-"""What prefix filters would take for texts of 31 to 60 characters: hashes a row, and candidates a look-up.
+"""What prefixes take for texts of 31 to 60 characters, beside bands: hashes a row, and candidates a look-up.
 
 A row's prefix is the first of its 3-grams in an order that is the same for all rows. With prefixes as long
-as the measure calls for, two rows that it confirms always have one in common, or two if each prefix is one
-longer.
-The best order of all puts the rarest 3-grams of the table first; a frozen order cannot be better.
+as the measure calls for, two rows that it confirms always have one in common. The best order of all puts the
+rarest 3-grams of the table first; the frozen order is measured on a sample.
 """
 
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, median
 from typing import Final
@@ -20,17 +19,19 @@ import numpy as np
 from benchmarks.datasets import read_articles, read_petitions
 from benchmarks.short_texts import distinct
 from db_dedup.config import watched_table
-from db_dedup.flow._mix import mix
+from db_dedup.flow.candidates.common_grams import measure_common_grams
 from db_dedup.flow.candidates.short_texts import MOST_GRAMS
+from db_dedup.flow.candidates.sketches import least_in_common
 from db_dedup.flow.compare.kernels import least_shared, measure_number
 from db_dedup.flow.features.characters import SHORT
 from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
+from db_dedup.flow.text.compared import compared_columns
+from db_dedup.jobs.scan.frames import SAMPLE_ROWS
+from db_dedup.records.frames import NO_FRAMES, FrameList
 
 WATCHED: Final = watched_table("texts", {"columns": {"text": 1}, "frames": False})
 _ASKED: Final = 500
 _SEED: Final = 5
-
-Order = Callable[[int], tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -66,22 +67,28 @@ def prefix_size(size: int) -> int:
 
 def report(name: str, texts: Sequence[str]) -> None:
     """Print what a look-up reads of one table of texts."""
-    rows = chosen_rows(Fingerprinter(WATCHED.recipe).fingerprint([(text,) for text in distinct(texts)]))
+    once = distinct(texts)
+    recipe = WATCHED.recipe
+    sample = random.Random(_SEED).sample(once, min(SAMPLE_ROWS, len(once)))
+    columns = compared_columns(recipe.columns, recipe.normaliser, [(text,) for text in sample])
+    order = FrameList((), measure_common_grams(recipe.columns, columns, NO_FRAMES))
+    rows, fixed, bands = (
+        chosen_rows(Fingerprinter(each).fingerprint([(text,) for text in once]))
+        for each in (replace(recipe, frames=order), recipe, replace(recipe, short_threshold=0.0))
+    )
+    is_longer = {tuple(grams) for grams, _ in rows}
+    bands = [row for row in bands if tuple(row[0]) in is_longer]
     print(f"\n{name}: {len(rows):,} distinct texts of {SHORT + 1} to {MOST_GRAMS + 2} characters")
     print(f"{'':<44} {'hashes':>7} {'rows that share enough':>30}")
     print(f"{'':<44} {'a row':>7} {'mean':>10} {'median':>9} {'95 %':>9}")
     asked = random.Random(_SEED).sample(range(len(rows)), min(_ASKED, len(rows)))
     counts = Counter(gram for grams, _ in rows for gram in grams)
-    orders: dict[str, Order] = {
-        "any order": lambda gram: (0, int(mix(np.uint64(gram)))),
-        "the best order": lambda gram: (counts[gram], gram),
-    }
-    for order, key in orders.items():
-        ordered = [sorted(grams, key=key) for grams, _ in rows]
-        for least, words in ((1, "one in common"), (2, "two in common")):
-            prefixes = [grams[: prefix_size(len(grams)) + least - 1] for grams in ordered]
-            _print_line(f"prefixes, {order}, {words}", prefixes, asked, least)
-    _print_line("bands, passages and some 3-grams (as it is)", [sketch for _, sketch in rows], asked, 1)
+    _print_line("bands and passages (other rules)", [sketch for _, sketch in bands], asked)
+    _print_line("prefix and passages, fixed order", [sketch for _, sketch in fixed], asked)
+    _print_line("prefix and passages, frozen order", [sketch for _, sketch in rows], asked)
+    ordered = [sorted(grams, key=lambda gram: (counts[gram], gram)) for grams, _ in rows]
+    prefixes = [grams[: prefix_size(len(grams))] for grams in ordered]
+    _print_line("prefix alone, best order of all", prefixes, asked)
 
 
 def chosen_rows(done: FingerprintedRows) -> list[tuple[list[int], list[int]]]:
@@ -95,7 +102,7 @@ def chosen_rows(done: FingerprintedRows) -> list[tuple[list[int], list[int]]]:
     ]
 
 
-def _print_line(name: str, hashes: Sequence[Sequence[int]], asked: Sequence[int], least: int) -> None:
+def _print_line(name: str, hashes: Sequence[Sequence[int]], asked: Sequence[int]) -> None:
     rows_of: defaultdict[int, list[int]] = defaultdict(list)
     for row, own in enumerate(hashes):
         for value in own:
@@ -103,7 +110,10 @@ def _print_line(name: str, hashes: Sequence[Sequence[int]], asked: Sequence[int]
     found = []
     for row in asked:
         common = Counter(other for value in hashes[row] for other in rows_of[value] if other != row)
-        found.append(sum(count >= least for count in common.values()))
+        shares_even = {other for value in hashes[row] if value % 2 == 0 for other in rows_of[value]} - {row}
+        least = {other: least_in_common(min(len(hashes[row]), len(hashes[other]))) for other in common}
+        enough = [other in shares_even or count >= int(least[other]) for other, count in common.items()]
+        found.append(sum(enough))
     entries = mean(map(len, hashes))
     print(
         f"{name:<44} {entries:>7.1f} {mean(found):>10,.1f} {median(found):>9,.0f} "

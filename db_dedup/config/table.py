@@ -153,6 +153,11 @@ class WatchedTable(Frozen):
         return replace(self.rule.setting, exclude_kinds=self.exclude_kinds)
 
     @property
+    def freezes_list(self) -> bool:
+        """Whether a scan measures a list on a sample and freezes it with the recipe."""
+        return self.rule.frames or self.recipe.has_prefixes
+
+    @property
     def recipe(self) -> Recipe:
         """What decides the features, the fingerprint and the sketch of a row."""
         rule = self.rule

@@ -6,6 +6,7 @@ equal.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import is_not
 from typing import Any, Final
 
@@ -13,9 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.errors import ConfigError
-from db_dedup.flow.candidates.generators import HASH_GENERATORS, HashGenerator, RowHashes, emptied
+from db_dedup.flow.candidates.generators import (
+    HASH_GENERATORS,
+    HashGenerator,
+    RowHashes,
+    reduced,
+    room_beside_prefixes,
+)
+from db_dedup.flow.candidates.short_texts import Prefixes, make_prefixes
 from db_dedup.flow.candidates.sketches import Sketches, concatenate_sketches, empty_sketches, join_hashes
 from db_dedup.flow.compare.feature_sets import feature_sets
+from db_dedup.flow.compare.measures import least_shared_with_floor
 from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.features.characters import short_characters
 from db_dedup.flow.features.counting import (
@@ -24,7 +33,7 @@ from db_dedup.flow.features.counting import (
     TokenHasher,
     concatenate_features,
     count_features,
-    hash_values,
+    hash_columns,
 )
 from db_dedup.flow.features.details import (
     CHARACTERS,
@@ -134,10 +143,12 @@ class Fingerprinter:
         except ValueError as error:
             raise ConfigError(str(error)) from None
         self._compares_grams = recipe.compared_by == "grams"
+        self._prefixes = prefixes_of(recipe)
 
     def leave_out(self, frames: FrameList) -> None:
         """Leave these frames out from now on."""
         self._recipe = replace(self._recipe, frames=frames)
+        self._prefixes = prefixes_of(self._recipe)
 
     def fingerprint(
         self,
@@ -241,10 +252,7 @@ class Fingerprinter:
         return count_features(self._hashed(columns, hash_texts), self._weights, term_frequency)
 
     def _hashed(self, columns: list[list[str]], hash_texts: HashTexts) -> list[NDArray[np.uint64]]:
-        return [
-            hash_values(column.name, texts) if column.kind == "value" else hash_texts(texts)
-            for column, texts in zip(self._recipe.columns, columns, strict=True)
-        ]
+        return hash_columns(self._recipe.columns, columns, hash_texts)
 
     def _grams(self, columns: list[list[str]], details: Details) -> tuple[Features, Sketches]:
         """Return (character 3-grams, sketches) of the rows; empty ones if the recipe needs none."""
@@ -280,18 +288,32 @@ class Fingerprinter:
         # This comes before `count_features`, which sorts the 3-grams in place.
         found = {each: each.of_texts(texts, count) for each in HASH_GENERATORS if each.of_texts}
         grams = count_features(hashed, self._weights, "raw")
-        characters = RowHashes(*details.section(CHARACTERS))
-        is_short = np.diff(characters.starts) > 0
-        longer = emptied(RowHashes(grams.starts, grams.hashes), is_short)
+        prefixes = self._prefixes
         for each in HASH_GENERATORS:
             if each.of_grams:
-                found[each] = each.of_grams(*longer, self._recipe.short_threshold > 0)
-            if each.of_characters and self._recipe.short_threshold > 0:
-                threshold = self._recipe.short_threshold
-                found[each] = each.of_characters(*characters, grams.starts, grams.hashes, threshold)
-            elif each in found:
-                found[each] = emptied(found[each], is_short)
+                found[each] = each.of_grams(grams.starts, grams.hashes, prefixes is not None)
+        if prefixes is not None:
+            found = self._beside_prefixes(found, prefixes, grams, details)
         return grams, found
+
+    def _beside_prefixes(
+        self,
+        found: dict[HashGenerator, RowHashes],
+        prefixes: Prefixes,
+        grams: Features,
+        details: Details,
+    ) -> dict[HashGenerator, RowHashes]:
+        """Return the hashes with the prefixes, and of other generators no more than there is room for."""
+        characters = details.section(CHARACTERS)
+        is_short = np.diff(characters[0]) > 0
+        result = {}
+        for each in HASH_GENERATORS:
+            if each.of_characters:
+                result[each] = each.of_characters(*characters, grams.starts, grams.hashes, prefixes)
+        room = room_beside_prefixes(is_short, grams.counts, next(iter(result.values())))
+        for each, hashes in found.items():
+            result[each] = reduced(hashes, room)
+        return {each: result[each] for each in HASH_GENERATORS if each in result}
 
 
 def joined_rows(parts: Sequence[FingerprintedRows]) -> FingerprintedRows:
@@ -343,6 +365,18 @@ def row_fingerprints(
         sets,
     )
     return list(map(RowFingerprint._make, zip(*columns, strict=True)))
+
+
+def prefixes_of(recipe: Recipe) -> Prefixes | None:
+    """Return the prefixes of a recipe; None if its measure may be one without a bound.
+
+    A threshold is no part of the recipe. So the bound is that of all thresholds above 0.
+    """
+    if not recipe.has_prefixes:
+        return None
+    return make_prefixes(
+        recipe.short_threshold, partial(least_shared_with_floor, 0.0), recipe.frames.common_grams
+    )
 
 
 def stop_words_of(recipe: Recipe) -> list[str]:

@@ -1,9 +1,9 @@
-"""The frozen list of frame grams of a recipe."""
+"""What a scan measures on a sample and freezes in the recipe: the grams of frames, and the common 3-grams."""
 
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Self
 
@@ -15,14 +15,18 @@ from db_dedup.errors import ConfigError
 
 @dataclass(frozen=True, eq=False)
 class FrameList:
-    """Which grams belong to frames, column by column.
+    """Which grams belong to frames, column by column, and which 3-grams are common.
 
     Attributes:
         grams: for each watched column uint64[g], ascending; empty for a column without frames, and for value
             columns. No entry at all if no column has a frame.
+        common_grams: uint32[c], the upper halves of the hashes of the common 3-grams, from the rarest on:
+            the order of prefixes (`flow.candidates.short_texts`). Without them, the order is the same for
+            all tables.
     """
 
     grams: tuple[NDArray[np.uint64], ...] = ()
+    common_grams: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
 
     @property
     def is_empty(self) -> bool:
@@ -48,10 +52,20 @@ class FrameList:
         """Return the grams of one column."""
         return self.grams[column] if self.grams else np.empty(0, np.uint64)
 
+    def has_same_frames(self, other: Self) -> bool:
+        """Return whether both lists leave the same out of every text."""
+        return self._columns() == other._columns()
+
     def as_text(self) -> str:
         """Return the list as JSON, as it is stored."""
+        columns = self._columns()
+        if not self.common_grams.size:
+            return json.dumps(columns)
+        return json.dumps({"columns": columns, "common": self.common_grams.astype(">u4").tobytes().hex()})
+
+    def _columns(self) -> list[list[str]]:
         columns: Sequence[NDArray[np.uint64]] = () if self.is_empty else self.grams
-        return json.dumps([[f"{gram:016x}" for gram in column.tolist()] for column in columns])
+        return [[f"{gram:016x}" for gram in column.tolist()] for column in columns]
 
     @classmethod
     def from_text(cls, text: str) -> Self:
@@ -61,13 +75,16 @@ class FrameList:
             ConfigError: the text is no such list.
         """
         try:
-            columns = [[int(gram, 16) for gram in column] for column in json.loads(text)]
-            return cls(tuple(np.array(column, np.uint64) for column in columns))
-        except (ValueError, TypeError, OverflowError):
+            found = json.loads(text)
+            found = found if isinstance(found, dict) else {"columns": found, "common": ""}
+            columns = [[int(gram, 16) for gram in column] for column in found["columns"]]
+            common = np.frombuffer(bytes.fromhex(found["common"]), ">u4").astype(np.uint32)
+            return cls(tuple(np.array(column, np.uint64) for column in columns), common)
+        except (ValueError, TypeError, OverflowError, KeyError):
             raise ConfigError("the stored list of frames is damaged: run a scan with --rebuild") from None
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both lists have the same grams."""
+        """Return whether both lists have the same grams of frames and the same common 3-grams."""
         return isinstance(other, FrameList) and self.as_text() == other.as_text()
 
     def __hash__(self) -> int:

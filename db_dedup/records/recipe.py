@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from db_dedup.records.frames import NO_FRAMES, FrameList
 
-RECIPE_VERSION: Final = 3
+RECIPE_VERSION: Final = 4
 """Raised whenever the same settings would give other fingerprints, digests or sketches."""
 
 
@@ -39,7 +39,8 @@ class Recipe:
             all texts.
         long_grams: whether two long texts in letters are compared by longer grams.
         compared_by: what the measure compares: the words of the fingerprint, or character 3-grams.
-        frames: what is left out of texts: the frozen list that a scan measured for this recipe.
+        frames: the frozen list that a scan measured for this recipe: what is left out of texts, and which
+            3-grams are common.
         names_places: whether the names of places are kept, from which pairs get a flag.
     """
 
@@ -56,3 +57,11 @@ class Recipe:
     compared_by: ComparedBy
     frames: FrameList = NO_FRAMES
     names_places: bool = False
+
+    @property
+    def has_prefixes(self) -> bool:
+        """Whether rows with few 3-grams have a prefix of these in their sketch.
+
+        Only a measure with a bound is used with a `short_threshold`. The recipe does not say more of it.
+        """
+        return self.sketches and self.short_threshold > 0

@@ -55,13 +55,13 @@ def find_frames(
 
 
 def require_frames(connection: Connection, tables: Tables, stored: StoredTable) -> StoredFrames | None:
-    """Return the list of the recipe that serves; None if its settings leave no frames out.
+    """Return the list of the recipe that serves; None if its settings need none.
 
     Raises:
         FrameListError: the list is damaged or missing.
         ScanRunningError: a scan has replaced the recipe since `stored` was read.
     """
-    if not stored.watched.rule.frames or stored.recipe is None:
+    if not stored.watched.freezes_list or stored.recipe is None:
         return None
     name = stored.watched.name
     found = find_frames(connection, tables, stored.id, stored.recipe, name)
@@ -74,7 +74,7 @@ def require_frames(connection: Connection, tables: Tables, stored: StoredTable) 
 
 
 def serving_frames(connection: Connection, tables: Tables, stored: StoredTable) -> FrameList:
-    """Return what the recipe that serves leaves out of texts; raises what `require_frames` raises."""
+    """Return the frozen list of the recipe that serves; raises what `require_frames` raises."""
     found = require_frames(connection, tables, stored)
     return NO_FRAMES if found is None else found.frames
 
@@ -121,6 +121,8 @@ def frame_status(
         stored: the table.
         last: what the last finished scan reported.
     """
+    if not stored.watched.rule.frames:
+        return None
     try:
         found = require_frames(connection, tables, stored)
     except FrameListError as error:

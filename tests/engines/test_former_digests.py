@@ -56,6 +56,20 @@ GOLDEN = {
         "197a144771cafd538080231ced525af7",
         "528db9be68e2e08e5fe0b5a35fd3103d",
     ],
+    (3, "plain"): [
+        "b90ef5ee1d478d6f9c7b4b4d09b33169",
+        "9758442c70b95093498235a4e9a63af1",
+        "c51dee2547b797b7f289add6fef9da13",
+        "89ba8d54bcf71afc0985bef9fbe1d31e",
+        "81898dee34bb9af8746b00474bc1b904",
+    ],
+    (3, "tweet"): [
+        "b90ef5ee1d478d6f9c7b4b4d09b33169",
+        "dafe8dd01693eb0aa5ac59310b1a5d97",
+        "c51dee2547b797b7f289add6fef9da13",
+        "89ba8d54bcf71afc0985bef9fbe1d31e",
+        "81898dee34bb9af8746b00474bc1b904",
+    ],
 }
 
 

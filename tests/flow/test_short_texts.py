@@ -1,25 +1,33 @@
 """Short texts: their characters, their edit distance, and that each pair of similar ones shares a hash."""
 
+import re
+from dataclasses import replace
+from functools import partial
 from itertools import product
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from db_dedup.config import watched_table
 from db_dedup.flow.candidates._bands import BANDS
-from db_dedup.flow.candidates.short_texts import MOST_HASHES, find_short_hashes, prefix_sizes
-from db_dedup.flow.candidates.sketches import shares_enough
+from db_dedup.flow.candidates.common_grams import measure_common_grams
+from db_dedup.flow.candidates.short_texts import MOST_HASHES, Prefixes, find_short_hashes, make_prefixes
+from db_dedup.flow.candidates.sketches import share_enough_each, shares_enough
 from db_dedup.flow.compare.edit_distance import edit_distance, edit_similarities
+from db_dedup.flow.compare.measures import least_shared_with_floor, overlap_with_floor
 from db_dedup.flow.compare.numbers import have_other_numbers
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.features.characters import SHORT, short_characters
 from db_dedup.flow.features.details import CHARACTERS
 from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
-from db_dedup.records.frames import CUT
+from db_dedup.flow.text.normalise import normalise_batch
+from db_dedup.records.frames import CUT, NO_FRAMES, FrameList
 from db_dedup.records.recipe import RecipeColumn
+from db_dedup.sample import generate_petitions
 from tests.engines.reference import details_of
 from tests.flow import reference
 
@@ -33,9 +41,9 @@ def symbols_of(columns: list[RecipeColumn], *texts: list[str]) -> list[list[int]
     return [part.tolist()[1:] for part in np.split(values, starts[1:-1])]
 
 
-def fingerprinted(texts: list[str], **options: object) -> FingerprintedRows:
+def fingerprinted(texts: list[str], frames: FrameList = NO_FRAMES, **options: object) -> FingerprintedRows:
     watched = watched_table("titles", {"columns": {"title": 1}, "min_features": 1, **options})
-    return Fingerprinter(watched.recipe).fingerprint([[text] for text in texts])
+    return Fingerprinter(replace(watched.recipe, frames=frames)).fingerprint([[text] for text in texts])
 
 
 # Characters
@@ -149,17 +157,21 @@ def test_short_texts_with_other_numbers_are_no_duplicates_by_any_measure() -> No
         ({"short_threshold": 0.0}, [True, True, True]),
     ):
         watched = watched_table("titles", {"columns": {"title": 1}, **options})
-        rows = fingerprinted(texts, **options).compared([None] * 3)
+        rows = fingerprinted(texts, NO_FRAMES, **options).compared([None] * 3)
         assert Rule(watched.setting).confirm(rows, left, right)[0].tolist() == wanted
 
 
 # Candidates
 
 
+def prefixes(threshold: float) -> Prefixes:
+    return make_prefixes(threshold, partial(least_shared_with_floor, 0.0), np.empty(0, np.uint32))
+
+
 def share_a_hash(one: list[int], other: list[int], threshold: float) -> bool:
     details = details_of([tuple(one), tuple(other)])
     no_grams = np.zeros(3, np.int64), np.empty(0, np.uint64)
-    starts, hashes = find_short_hashes(*details.section(CHARACTERS), *no_grams, threshold)
+    starts, hashes = find_short_hashes(*details.section(CHARACTERS), *no_grams, prefixes(threshold))
     return bool(np.intersect1d(hashes[: starts[1]], hashes[starts[1] :]).size)
 
 
@@ -195,18 +207,135 @@ def test_all_similar_rows_of_few_letters_share_a_hash(one: list[int], other: lis
 
 @pytest.mark.parametrize("threshold", [0.75, 0.05, 0.3, 0.5, 0.65, 0.7, 0.85, 0.95, 1.0])
 def test_one_hash_in_common_is_enough_for_short_texts(threshold: float) -> None:
-    assert prefix_sizes(threshold).sum(axis=0).max() <= MOST_HASHES
-    assert prefix_sizes(0.75).sum(axis=0).max() <= 24
+    sizes = prefixes(threshold)
+    assert (sizes.of_edits.sum(axis=0) + sizes.of_measure[: SHORT + 1]).max() <= MOST_HASHES
+    assert sizes.of_measure.max() <= MOST_HASHES
+    assert prefixes(0.75).of_edits.sum(axis=0).max() <= 13
 
 
-def test_short_texts_have_neither_bands_nor_passages() -> None:
-    done = fingerprinted(
-        ["路灯坏了三个月无人修理", "路灯坏了三个月无人修理请尽快派人处理以免发生事故影响居民夜间出行"]
+def test_the_hashes_of_texts_of_each_length() -> None:
+    chance = Random(4)
+    texts = ["".join(chr(0x4E00 + chance.randrange(5000)) for _ in range(size)) for size in range(3, 160)]
+    done = fingerprinted(texts)
+    assert done.features.counts.tolist() == [len(text) - 2 for text in texts], "the test needs unlike grams"
+    for row, size in enumerate(done.features.counts.tolist()):
+        hashes = done.sketches.of(row)
+        bands = int(np.count_nonzero(hashes & np.uint64(1) == 0))
+        assert bands == (0 if size <= 58 else 16 if size <= 140 else BANDS)
+        assert size > 40 or hashes.size <= 24
+        assert size > 58 or hashes.size <= MOST_HASHES
+    passages = done.sketches.counts - [prefixes(0.75).of_measure[min(58, size)] for size in range(1, 158)]
+    assert passages[28:36].min() >= 1, "a text of up to 38 3-grams is found in a longer one"
+    assert passages[40:58].min() >= 1
+
+
+texts_of_some_length = st.one_of(
+    st.text("abc", min_size=1, max_size=60),
+    st.text(st.characters(min_codepoint=0x4E00, max_codepoint=0x4F00), min_size=20, max_size=60),
+)
+ORDERS = ("fixed", "random", "shared ones last", "shared ones first")
+
+
+@st.composite
+def alike_texts(draw: st.DrawFn) -> tuple[str, str]:
+    """A text of at most sixty characters, and a part of it with a few edits and something beside it."""
+    one = draw(texts_of_some_length)
+    first = draw(st.integers(0, len(one) // 2))
+    other = one[first : draw(st.integers(min(len(one), first + 1), len(one)))]
+    for _ in range(draw(st.integers(0, 5))):
+        place = draw(st.integers(0, len(other)))
+        new, left_out = draw(st.text("abc甲乙", max_size=2)), draw(st.integers(0, 2))
+        other = other[:place] + new + other[place + left_out :]
+    return one, (draw(st.text("xyz丙丁", max_size=20)) + other)[:60] or "a"
+
+
+@given(alike_texts(), st.sampled_from(ORDERS), st.integers(0, 2**32), st.sampled_from([0.57, 0.3, 0.8]))
+@settings(max_examples=150, deadline=None)
+def test_all_pairs_of_few_grams_that_the_rule_confirms_share_enough_hashes(
+    texts: tuple[str, str], order: str, seed: int, threshold: float
+) -> None:
+    """By brute force, with any list of common grams: in the worst one the shared grams are the last."""
+    options: dict[str, Any] = {"segmenter": "chars:2", "threshold": threshold}
+    grams = fingerprinted(list(texts), **options).features
+    one, other = np.split(grams.hashes, grams.starts[1:-1])
+    shared = np.intersect1d(one, other)
+    listed = {
+        "fixed": one[:0],
+        "random": np.random.default_rng(seed).permutation(np.union1d(one, other))[: seed % 60],
+        "shared ones last": shared,
+        "shared ones first": np.setxor1d(one, other),
+    }[order]
+    common = (listed >> np.uint64(32)).astype(np.uint32)
+    done = fingerprinted(list(texts), FrameList((), common), **options)
+    left, right = np.array([0], np.int32), np.array([1], np.int32)
+    watched = watched_table("titles", {"columns": {"title": 1}, **options})
+    if (
+        done.features.counts.max() <= 58
+        and Rule(watched.setting).confirm(done.compared([None] * 2), left, right)[0].item()
+    ):
+        event("confirmed" if done.details.of(0, CHARACTERS).size else "confirmed, not short")
+        assert shares_enough(done.sketches, 0, 1)
+
+
+@pytest.mark.parametrize("order", ["fixed", "shared ones last"])
+def test_sets_that_share_as_few_grams_as_the_measure_allows_share_a_hash(order: str) -> None:
+    """Two sets of each two sizes, with as many common grams as it needs, in the worst order of all."""
+    chance, rows, common = Random(5), [], []
+    for m, n in product(range(1, 59), repeat=2):
+        shared = next(
+            (s for s in range(1, min(m, n) + 1) if overlap_with_floor(float(s), float(m), float(n)) > 0), 0
+        )
+        if shared:
+            grams = [chance.getrandbits(64) for _ in range(m + n - shared)]
+            rows += [sorted(grams[:m]), sorted(grams[m - shared :])]
+            common += [gram >> 32 for gram in grams[m - shared : m]]
+    sizes = prefixes(0.75)
+    made = make_prefixes(
+        0.75,
+        partial(least_shared_with_floor, 0.0),
+        np.array(common if order != "fixed" else [], np.uint32),
     )
-    assert done.sketches.counts[0] <= 9
-    assert not np.any(done.sketches.of(0) & np.uint64(1) == 0)
-    assert np.count_nonzero(done.sketches.of(1) & np.uint64(1) == 0) == BANDS - 4
-    assert done.sketches.counts[1] <= BANDS + 8
+    starts = np.cumsum([0, *map(len, rows)])
+    no_symbols = np.zeros(starts.size, np.int64), np.empty(0, np.uint64)
+    found, hashes = find_short_hashes(
+        *no_symbols, starts, np.array([gram for row in rows for gram in row], np.uint64), made
+    )
+    parts = [frozenset(part.tolist()) for part in np.split(hashes, found[1:-1])]
+    assert len(parts) > 2_000
+    assert all(one & other for one, other in zip(parts[::2], parts[1::2], strict=True))
+    assert np.diff(found).tolist() == [sizes.of_measure[len(row)] for row in rows]
+
+
+def test_values_count_as_grams_of_prefixes() -> None:
+    chance = Random(9)
+    rows = []
+    for _ in range(600):
+        text = [chance.randrange(300) for _ in range(chance.randint(10, 50))]
+        copy = [symbol for symbol in text if chance.random() > 0.05] or text
+        rows += [["".join(chr(0x4E00 + s) for s in own), chance.choice("甲乙丙")] for own in (text, copy)]
+    watched = watched_table("t", {"columns": {"title": 1, "region": {"kind": "value"}}, "min_features": 1})
+    done = Fingerprinter(watched.recipe).fingerprint(rows)
+    left = np.arange(0, len(rows), 2, dtype=np.int32)
+    confirmed, _, _ = Rule(watched.setting).confirm(done.compared([None] * len(rows)), left, left + 1)
+    assert np.count_nonzero(confirmed) > 200
+    assert all(shares_enough(done.sketches, i, i + 1) for i in left[confirmed].tolist())
+
+
+def test_all_pairs_of_sample_texts_are_found_without_chance() -> None:
+    """Sentences of made-up petitions, in the order that their common grams give: against brute force."""
+    petitions = generate_petitions(400, seed=3, duplicate_share=0.5).petitions
+    sentences = normalise_batch([part for each in petitions for part in re.split(r"[。！？]", each.content)])
+    texts = [text for text in dict.fromkeys(sentences) if 3 <= len(text) <= 60][:1200]
+    columns = watched_table("t", {"columns": {"title": 1}}).recipe.columns
+    common = measure_common_grams(columns, [texts], NO_FRAMES)
+    assert common.size > 500
+    done = fingerprinted(texts, FrameList((), common))
+    left, right = (side.astype(np.int32) for side in np.triu_indices(len(texts), 1))
+    watched = watched_table("titles", {"columns": {"title": 1}})
+    confirmed, _, _ = Rule(watched.setting).confirm(done.compared([None] * len(texts)), left, right)
+    confirmed &= (done.features.counts[left] <= 58) & (done.features.counts[right] <= 58)
+    assert np.count_nonzero(confirmed) > 100
+    assert share_enough_each(done.sketches, left[confirmed], right[confirmed]).all()
 
 
 @pytest.mark.parametrize("seed", range(5))

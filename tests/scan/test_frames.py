@@ -259,3 +259,50 @@ def test_uninstall_leaves_nothing(database: Database) -> None:
     with database.engine.connect() as connection:
         name = dedup.database.tables.frame_list
         assert not database.engine.dialect.has_table(connection, name.name, schema=name.schema)
+
+
+def with_phrases(count: int) -> list[str]:
+    """Unlike texts of 40 characters, each with one of twenty phrases."""
+    phrases = [text[:10] for text in texts(20, seed=9)]
+    return [text[:30] + phrases[i % 20] for i, text in enumerate(texts(count))]
+
+
+def test_an_order_of_common_grams_is_frozen_with_the_list(database: Database) -> None:
+    """Scan, worker and check find what brute force finds, and a stored order is used as it is."""
+    own = with_phrases(240)
+    write(database.engine, own)
+    dedup = watch(database.engine, frames=False)
+    dedup.attach()
+    dedup.scan()
+    frozen = stored_frames(dedup)
+    assert frozen.is_empty
+    assert frozen.common_grams.size > 100
+    with database.engine.begin() as connection:
+        connection.execute(delete(letters).where(letters.c.id > 230))
+    write(database.engine, [edited(own[3]), edited(edited(own[4]))], first=1001)
+    worker = dedup.worker()
+    while worker.step():
+        pass
+    assert {("4", "1001"), ("5", "1002")} <= pairs_of(dedup)
+    assert {match.row_key for match in dedup.check({"body": edited(own[3])})} == {"4", "1001"}
+    assert dedup.verify().is_right
+    dedup.scan()
+    assert stored_frames(dedup) == frozen, "an order that is stale is right, and kept"
+    found = pairs_of(dedup)
+    dedup.scan(rebuild=True)
+    assert stored_frames(dedup) != frozen
+    assert pairs_of(dedup) == found
+
+
+def test_a_table_with_few_rows_has_a_fixed_order_until_it_has_enough(sqlite_database: Database) -> None:
+    own = with_phrases(260)
+    write(sqlite_database.engine, own[:100])
+    dedup = watch(sqlite_database.engine)
+    dedup.scan()
+    recipe = stored(dedup).recipe
+    assert stored_frames(dedup).common_grams.size == 0
+    write(sqlite_database.engine, own[100:], first=101)
+    dedup.scan()
+    assert stored(dedup).recipe != recipe
+    assert stored_frames(dedup).common_grams.size > 0
+    assert dedup.verify().is_right

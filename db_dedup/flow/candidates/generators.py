@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 from db_dedup.flow.candidates._bands import BANDS
 from db_dedup.flow.candidates.minhash import find_bands
 from db_dedup.flow.candidates.passages import find_passages
-from db_dedup.flow.candidates.short_texts import MOST_GRAMS, find_short_hashes
+from db_dedup.flow.candidates.short_texts import (
+    FEW_GRAMS,
+    MOST_GRAMS,
+    MOST_HASHES,
+    MOST_OF_FEW,
+    MOST_OF_LONGER,
+    Prefixes,
+    find_short_hashes,
+    first_hashes,
+)
 
 SIMHASH: Final = "simhash"
 
@@ -37,12 +46,12 @@ class RowHashes(NamedTuple):
 OfTexts = Callable[[Sequence[NDArray[np.uint64]], int], RowHashes]
 """(for each text column its character 3-grams, row after row; number of rows) -> hashes."""
 OfGrams = Callable[[NDArray[np.int64], NDArray[np.uint64], bool], RowHashes]
-"""(starts, hashes) of the different character 3-grams of each row, all columns together; whether rows that
-may be compared with short ones have other hashes for it -> hashes."""
+"""(starts, hashes) of the different character 3-grams of each row, all columns together; whether rows of few
+3-grams have a prefix -> hashes."""
 OfCharacters = Callable[
-    [NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint64], float], RowHashes
+    [NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint64], Prefixes], RowHashes
 ]
-"""(starts, characters) of short rows, (starts, hashes) of the 3-grams of all rows, threshold -> hashes."""
+"""(starts, characters) of short rows, (starts, hashes) of the 3-grams of all rows, prefixes -> hashes."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +66,10 @@ class HashGenerator:
             each row should have so many: `sketches.least_in_common` subtracts the limit from the number of
             all hashes of a row, so a row with fewer needs fewer odd hashes in common.
         of_texts: computes the hashes from the character 3-grams in their order; None if another one does it.
-        of_grams: computes the hashes from the set of character 3-grams. Short rows get neither of the two.
-        of_characters: computes the hashes of short rows, and of rows that may be compared with them; it is
-            called if the recipe compares short rows by their edit similarity.
+        of_grams: computes the hashes from the set of character 3-grams. Rows with a prefix have only as many
+            hashes of the two as there is room for (`room_beside_prefixes`).
+        of_characters: computes the prefixes; it is called if the recipe compares short rows by their edit
+            similarity.
     """
 
     name: str
@@ -70,19 +80,30 @@ class HashGenerator:
     of_characters: OfCharacters | None = None
 
 
-_BANDS_BESIDE_GRAMS: Final = 20
-"""The bands of a row that may be compared with short ones. Its eight 3-grams find its pairs with rows of its
-own length more surely than the other four bands would; with all, it would need more hashes in common."""
+_BANDS_BESIDE_GRAMS: Final = 16
+"""The bands of a row that has its first eight 3-grams as hashes. These find its pairs more surely than the
+other eight bands would; with all, it would need more hashes in common."""
 
 
-def _minhash_bands(
-    starts: NDArray[np.int64], hashes: NDArray[np.uint64], has_other_hashes: bool
-) -> RowHashes:
-    bands = find_bands(starts, hashes)
+def _minhash_bands(starts: NDArray[np.int64], hashes: NDArray[np.uint64], has_prefixes: bool) -> RowHashes:
     sizes = np.diff(starts)
-    counts = np.where(has_other_hashes & (sizes <= MOST_GRAMS), _BANDS_BESIDE_GRAMS, BANDS)
+    counts = np.full(sizes.size, BANDS)
+    if has_prefixes:
+        counts[sizes <= MOST_OF_LONGER] = _BANDS_BESIDE_GRAMS
+        counts[sizes <= MOST_GRAMS] = 0
+        starts, hashes = _emptied(starts, hashes, counts == 0)
+    bands = find_bands(starts, hashes)
     is_kept = np.arange(BANDS) < counts[:, None]
     return RowHashes(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), bands[is_kept])
+
+
+def _emptied(
+    starts: NDArray[np.int64], values: NDArray[np.uint64], rows: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Return (starts, values) without the values of some rows."""
+    counts = np.diff(starts)
+    new_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.where(rows, 0, counts))])
+    return new_starts, values[np.repeat(~rows, counts)]
 
 
 def _passage_hashes(streams: Sequence[NDArray[np.uint64]], row_count: int) -> RowHashes:
@@ -94,18 +115,33 @@ def _short_hashes(
     characters: NDArray[np.uint64],
     gram_starts: NDArray[np.int64],
     grams: NDArray[np.uint64],
-    threshold: float,
+    prefixes: Prefixes,
 ) -> RowHashes:
-    return RowHashes(*find_short_hashes(starts, characters, gram_starts, grams, threshold))
+    return RowHashes(*find_short_hashes(starts, characters, gram_starts, grams, prefixes))
 
 
-def emptied(hashes: RowHashes, rows: NDArray[np.bool_]) -> RowHashes:
-    """Return the same without the values of some rows."""
-    if not rows.any():
-        return hashes
-    counts = np.diff(hashes.starts)
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.where(rows, 0, counts))])
-    return RowHashes(starts, hashes.values[np.repeat(~rows, counts)])
+def room_beside_prefixes(
+    is_short: NDArray[np.bool_], sizes: NDArray[np.int64], prefixes: RowHashes
+) -> NDArray[np.int64]:
+    """Return int64[n]: how many other hashes each row may have.
+
+    With at most 36 hashes one in common is enough, so that a row shares enough with every row that shares a
+    gram of its prefix.
+
+    Args:
+        is_short: bool[n].
+        sizes: int64[n], how many 3-grams each row has.
+        prefixes: of the rows.
+    """
+    most = np.where(sizes <= FEW_GRAMS, MOST_OF_FEW, MOST_HASHES) - np.diff(prefixes.starts)
+    room = np.where(sizes <= MOST_GRAMS, np.maximum(most, 0), np.iinfo(np.int64).max)
+    room[sizes == 0] = 0
+    return np.where(is_short, 0, room)
+
+
+def reduced(hashes: RowHashes, room: NDArray[np.int64]) -> RowHashes:
+    """Return at most so many hashes of each row (`short_texts.first_hashes`)."""
+    return hashes if np.all(np.diff(hashes.starts) <= room) else RowHashes(*first_hashes(*hashes, room))
 
 
 HASH_GENERATORS: Final = (

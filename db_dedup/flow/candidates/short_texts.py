@@ -1,23 +1,24 @@
 """Prefix filtering (Chaudhuri, Ganti and Kaushik 2006): finds all pairs of short texts, without chance.
 
-Two short texts that are duplicates by their edit similarity share a certain number of q-grams: k edits in the
-longer one of M symbols leave at least M - q + 1 - q * k of its grams. If two sets of n and m grams share s
-of them, then the first n - s + 1 of the one and the first m - s + 1 of the other, in any order that is the
-same for both, include a shared gram. So only these first grams of a row are its hashes. The order is that of
-mixed hashes: it depends on no table. For each M the largest q of three that leaves a shared gram is used, by
-both rows of a pair.
+If two sets of n and m grams share s of them, then the first n - s + 1 of the one and the first m - s + 1 of
+the other, in any order that is the same for both, include a shared gram. So only these first grams of a row,
+its prefix, are its hashes.
 
-Two short texts are also duplicates by their character 3-grams, if their Jaccard similarity is at least one
-half, or if one is part of the other and has at least 0.41 of its 3-grams. Then they share 0.41 of the larger
-set or more. So of m 3-grams of a short text the first m - s + 1 are its hashes, too, where s is the least
-number that it can share as the larger one; most of them are the same hashes. A longer text that may be
-compared with short ones has its first few 3-grams as hashes besides its others: so it shares a hash with a
-similar short text nearly always.
+Texts of at most 58 character 3-grams have a prefix of them. s is the least number that a text of m can share
+with any other such text by the bound of the measure. The whole prefix of a longer text would be too long. One
+of up to 140 has eight of its rarer grams, so that it shares one with a similar shorter text nearly always.
+
+Two short texts are also duplicates by their edit similarity. k edits in the longer one of M symbols leave at
+least M - q + 1 - q * k of its q-grams. So short texts have a prefix for these, too; most of its hashes are
+the same. For each M the largest q of three that leaves a shared gram is used, by both rows of a pair.
+
+The order is frozen in the recipe. First come the grams that are not among the most common ones of the table,
+in the order of their mixed hashes, then the common ones, from the rarest on. In this order few rows share a
+hash by chance. Any other order finds the same pairs.
 """
 
-import math
-from functools import cache
-from typing import Final
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,19 +28,58 @@ from db_dedup.flow._mix import mix
 from db_dedup.flow.features.characters import MOST_EDITS, SHORT
 
 MOST_HASHES: Final = 36
-"""The most hashes of a short text: with so many, one in common is enough (`sketches.least_in_common`)."""
+"""The most hashes of a row with a prefix: with so many, one in common is enough (`least_in_common`)."""
+MOST_OF_FEW: Final = 24
+"""The most hashes of a row of at most `FEW_GRAMS`."""
+
+FEW_GRAMS: Final = 40
+MOST_GRAMS: Final = 58
+"""A text with more 3-grams has no whole prefix: bands and passage hashes find its pairs."""
+MOST_OF_LONGER: Final = 140
+"""A text with more 3-grams is a duplicate of one with a prefix only if it contains most of that one."""
+_HASHES_OF_LONGER: Final = 8
+_RARER_SHARE: Final = 0.6
+"""The eight are of this rarer share of the 3-grams, the first in the order of their mixed hashes. The eight
+rarest would often be those that an edit has made."""
 
 _SIZES: Final = (3, 2, 1)
-MOST_GRAMS: Final = 58
-"""A text with more 3-grams is seldom a duplicate of a short one: their Jaccard similarity is below one half,
-and it is too long for a part of it to count as its duplicate."""
-_HASHES_OF_LONGER: Final = 8
-_SMALLEST_PART: Final = 6
-_SHARE_OF_PART: Final = 0.41
-"""The limits of `char_overlap`: a part of a text is its duplicate with so many 3-grams, and such a share."""
-_ROUNDING: Final = 1e-6
 _BITS: Final = 21
 _STEP: Final = 0x9E3779B97F4A7C15
+_COMMON: Final = 1 << 63
+
+
+class Prefixes(NamedTuple):
+    """What decides the prefix of a row.
+
+    Attributes:
+        of_edits: int64[4, 31]: how many q-grams of a short text of so many symbols are hashes.
+        of_measure: int64[59]: how many 3-grams of a text with so many are hashes.
+        common: uint32[c], ascending: the upper halves of the hashes of the common 3-grams.
+        ranks: int64[c]: the place of each in the order, from the rarest on.
+    """
+
+    of_edits: NDArray[np.int64]
+    of_measure: NDArray[np.int64]
+    common: NDArray[np.uint32]
+    ranks: NDArray[np.int64]
+
+
+def make_prefixes(
+    threshold: float, least_shared: Callable[[int, int], int], common: NDArray[np.uint32]
+) -> Prefixes:
+    """Return the prefixes of a recipe.
+
+    Args:
+        threshold: the edit similarity of duplicates, above 0.
+        least_shared: (3-grams of the one row, of the other) -> how many they share at least if the measure
+            confirms them.
+        common: uint32[c], the upper halves of the hashes of the common 3-grams, from the rarest on.
+    """
+    ranks = np.argsort(common, kind="stable")
+    sizes = range(1, MOST_GRAMS + 1)
+    least = [min(s for n in sizes if (s := least_shared(m, n)) <= min(m, n)) for m in sizes]
+    of_measure = np.array([0, *(m - max(1, s) + 1 for m, s in zip(sizes, least, strict=True))], np.int64)
+    return Prefixes(_sizes_of_edits(threshold, of_measure), of_measure, common[ranks], ranks)
 
 
 def find_short_hashes(
@@ -47,28 +87,43 @@ def find_short_hashes(
     symbols: NDArray[np.uint64],
     gram_starts: NDArray[np.int64],
     grams: NDArray[np.uint64],
-    threshold: float,
+    prefixes: Prefixes,
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Return the hashes of short texts and of the texts that may be compared with them.
+    """Return the hashes of texts with a prefix, and of the texts that may be compared with them.
 
     Args:
         starts: int64[n + 1], the rows' slices of symbols.
         symbols: uint64[m], of short texts, as `features.characters` gives them; others have none.
         gram_starts: int64[n + 1], the rows' slices of character 3-grams.
         grams: uint64[g], distinct within a row.
-        threshold: the edit similarity of duplicates, above 0.
+        prefixes: of the recipe.
 
     Returns:
         (int64[n + 1] the rows' slices, uint64[k] hashes, distinct within a row).
     """
     found: tuple[NDArray[np.int64], NDArray[np.uint64]] = _find(
-        starts, symbols, gram_starts, grams, prefix_sizes(threshold)
+        starts, symbols, gram_starts, grams, *prefixes
     )
     return found
 
 
-@cache
-def prefix_sizes(threshold: float) -> NDArray[np.int64]:
+def first_hashes(
+    starts: NDArray[np.int64], values: NDArray[np.uint64], room: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Return (starts, values) with at most so many values of each row: the first in the order of winnowing.
+
+    The first passage of a text is in the sketch of every text that contains it, whatever is around it.
+
+    Args:
+        starts: int64[n + 1], the rows' slices of the values.
+        values: uint64[m], distinct within a row.
+        room: int64[n].
+    """
+    found: tuple[NDArray[np.int64], NDArray[np.uint64]] = _first_hashes(starts, values, room)
+    return found
+
+
+def _sizes_of_edits(threshold: float, of_measure: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return int64[4, 31]: how many q-grams of a text of so many symbols are hashes, for q from 1 to 3.
 
     A low threshold leaves grams of three or two symbols in few texts. Then shorter grams are used for all of
@@ -76,8 +131,8 @@ def prefix_sizes(threshold: float) -> NDArray[np.int64]:
     """
     for first in range(len(_SIZES)):
         sizes = _prefix_sizes(threshold, _SIZES[first:])
-        of_grams = np.array([_first_grams(max(0, length - 2)) for length in range(SHORT + 1)])
-        if (sizes.sum(axis=0) + of_grams).max() <= MOST_HASHES:
+        # A text has at most as many 3-grams as symbols.
+        if (sizes.sum(axis=0) + of_measure[: SHORT + 1]).max() <= MOST_HASHES:
             break
     return sizes
 
@@ -98,41 +153,59 @@ def _prefix_sizes(threshold: float, gram_sizes: tuple[int, ...]) -> NDArray[np.i
     return sizes
 
 
-def _first_grams(size):
-    """Return how many of the 3-grams of a short text are hashes."""
-    least_of_part = max(_SMALLEST_PART, math.ceil(_SHARE_OF_PART * size - _ROUNDING))
-    least = min((size + 1) // 2, least_of_part)
-    return size - least + 1 if size > 0 else 0
-
-
-_compiled_first_grams = inner(_first_grams)
-
-
 @kernel
-def _find(starts, symbols, gram_starts, grams, sizes):
+def _find(starts, symbols, gram_starts, grams, of_edits, of_measure, common, ranks):
     count = starts.size - 1
     new_starts = np.zeros(count + 1, np.int64)
     hashes = np.empty(count * MOST_HASHES, np.uint64)
-    some = np.empty(max(SHORT, MOST_GRAMS), np.uint64)
+    some, places = np.empty(MOST_OF_LONGER, np.uint64), np.empty(MOST_OF_LONGER, np.uint64)
     used = np.int64(0)
     for row in range(count):
         first = used
         own = grams[gram_starts[row] : gram_starts[row + 1]]
         # The set of symbols comes before the symbols.
         text = symbols[starts[row] + 1 : starts[row + 1]]
-        for q in range(sizes.shape[0] - 1, 0, -1):
-            size = sizes[q, text.size]
+        for q in range(of_edits.shape[0] - 1, 0, -1):
+            size = of_edits[q, text.size]
             if size > 0:
                 _write_grams(text, q, some)
-                used = _append_first(some, text.size - q + 1, size, hashes, first, used)
-        if 0 < own.size <= MOST_GRAMS:
+                _find_places(some, text.size - q + 1, common, ranks, places)
+                _bring_forward(some, places, text.size - q + 1, size)
+                used = _append(some, size, hashes, first, used)
+        if 0 < own.size <= MOST_OF_LONGER:
             for i in range(own.size):
                 some[i] = own[i]
-            size = _HASHES_OF_LONGER if text.size == 0 else _compiled_first_grams(own.size)
-            size = min(size, own.size, MOST_HASHES - (used - first))
-            used = _append_first(some, own.size, size, hashes, first, used)
+            _find_places(some, own.size, common, ranks, places)
+            if own.size <= MOST_GRAMS:
+                size = min(of_measure[own.size], MOST_HASHES - (used - first))
+                _bring_forward(some, places, own.size, size)
+            else:
+                rarer = np.int64(_RARER_SHARE * own.size)
+                _bring_forward(some, places, own.size, rarer)
+                for i in range(rarer):
+                    places[i] = mix(some[i])
+                size = _HASHES_OF_LONGER
+                _bring_forward(some, places, rarer, size)
+            used = _append(some, size, hashes, first, used)
         new_starts[row + 1] = used
     return new_starts, hashes[:used].copy()
+
+
+@inner
+def _find_places(some, count, common, ranks, places):
+    """Write the places of some grams in the order: those of rare grams are below those of common ones."""
+    for i in range(count):
+        upper = some[i] >> np.uint64(32)
+        first, last = 0, common.size
+        while first < last:
+            middle = (first + last) // 2
+            if np.uint64(common[middle]) < upper:
+                first = middle + 1
+            else:
+                last = middle
+        places[i] = mix(some[i]) & ~np.uint64(_COMMON)
+        if first < common.size and np.uint64(common[first]) == upper:
+            places[i] = np.uint64(_COMMON) | np.uint64(ranks[first])
 
 
 @inner
@@ -159,19 +232,23 @@ def _write_grams(text, q, some):
 
 
 @inner
-def _append_first(some, count, size, hashes, first, used):
-    """Append the `size` first of some grams in the order of their mixed hashes; return the new length.
-
-    A hash that the row has already, from `first` on, is left out.
-    """
+def _bring_forward(some, places, count, size):
+    """Order the first `size` of some grams, and of their places, by places."""
     for i in range(size):
         best = i
         for j in range(i + 1, count):
-            if mix(some[j]) < mix(some[best]):
+            is_equal = places[j] == places[best]
+            if places[j] < places[best] or (is_equal and some[j] < some[best]):
                 best = j
-        value = some[best]
-        some[best] = some[i]
-        some[i] = value
+        value, place = some[best], places[best]
+        some[best], places[best] = some[i], places[i]
+        some[i], places[i] = value, place
+
+
+@inner
+def _append(some, size, hashes, first, used):
+    """Append grams that the row does not have yet, from `first` on; return the new length."""
+    for value in some[:size]:
         is_new = True
         for j in range(first, used):
             is_new &= hashes[j] != value
@@ -179,3 +256,22 @@ def _append_first(some, count, size, hashes, first, used):
             hashes[used] = value
             used += 1
     return used
+
+
+@kernel
+def _first_hashes(starts, values, room):
+    new_starts = np.zeros(starts.size, np.int64)
+    kept = np.empty(values.size, np.uint64)
+    used = 0
+    for row in range(starts.size - 1):
+        own = values[starts[row] : starts[row + 1]]
+        for i in range(own.size):
+            before = 0
+            if own.size > room[row]:
+                for j in range(own.size):
+                    before += mix(own[j]) - np.uint64(1) < mix(own[i]) - np.uint64(1)
+            if before < room[row]:
+                kept[used] = own[i]
+                used += 1
+        new_starts[row + 1] = used
+    return new_starts, kept[:used].copy()

@@ -5,7 +5,7 @@ frequency times the weight of its column. A value is one feature, hashed togethe
 The presets count the raw frequency (docs/decisions/0001); the settings of a table can damp it.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Final
@@ -15,6 +15,7 @@ from cityhash import CityHash64
 from numpy.typing import NDArray
 
 from db_dedup.flow._compiled import kernel
+from db_dedup.records.recipe import RecipeColumn
 
 TERM_FREQUENCIES: Final = ("raw", "log", "capped", "set")
 """How the frequency of a token counts: as it is, its logarithm, at most three, or one."""
@@ -97,6 +98,24 @@ def hash_values(column: str, values: Sequence[str]) -> NDArray[np.uint64]:
     hashes = np.full(2 * len(values), _ROW_END, np.uint64)
     hashes[::2] = [_hash(f"{column}\x1f{value}") if value else _DROPPED for value in values]
     return hashes
+
+
+def hash_columns(
+    columns: Sequence[RecipeColumn],
+    texts: Sequence[list[str]],
+    hash_texts: Callable[[list[str]], NDArray[np.uint64]],
+) -> list[NDArray[np.uint64]]:
+    """Return the hashed texts and values of each column, for `count_features`.
+
+    Args:
+        columns: of the recipe.
+        texts: column by column the texts of the same rows.
+        hash_texts: hashes the texts of a column.
+    """
+    return [
+        hash_values(column.name, own) if column.kind == "value" else hash_texts(own)
+        for column, own in zip(columns, texts, strict=True)
+    ]
 
 
 def count_features(

@@ -1,4 +1,4 @@
-"""Measure the frames of a table on a sample of its rows, before its recipe is built.
+"""Measure the frames and the common 3-grams of a table on a sample of its rows, before its recipe is built.
 
 The hash of a row's key decides whether the row is in the sample. So two scans of the same rows measure the
 same sample, whatever the order in which the database gives them, and in a table that grows a sample changes
@@ -16,6 +16,7 @@ from cityhash import CityHash64
 from sqlalchemy import Connection
 
 from db_dedup.errors import RowKeyError
+from db_dedup.flow.candidates.common_grams import measure_common_grams
 from db_dedup.flow.rows.digest import digest_columns
 from db_dedup.flow.text import frames as frame_texts
 from db_dedup.flow.text.compared import compared_columns
@@ -67,7 +68,7 @@ class FrameSample:
 
     def differing_share(self, one: FrameList, other: FrameList) -> float:
         """Return the share of the rows that have a text which the two lists read differently."""
-        if one == other or not self.count:
+        if one.has_same_frames(other) or not self.count:
             return 0.0
         differs = np.zeros(self.count, np.bool_)
         lists = (frame_texts.without_frames(self.columns, frames) for frames in (one, other))
@@ -104,7 +105,7 @@ def take_sample(context: JobContext, snapshot: Connection | None = None) -> Fram
 
 
 def measure(context: JobContext, sample: FrameSample, former: FrameList = NO_FRAMES) -> StoredFrames:
-    """Return the frames of a sample; none if it has too few rows.
+    """Return the frames and the common 3-grams of a sample; none if it has too few rows.
 
     Args:
         context: the table.
@@ -112,9 +113,13 @@ def measure(context: JobContext, sample: FrameSample, former: FrameList = NO_FRA
         former: the list in use. It keeps its grams down to a lower share of the rows, so that lists do not
             change to and fro.
     """
-    frames = NO_FRAMES
-    if sample.is_enough:
-        frames = frame_texts.measure_frames(context.watched.recipe.columns, sample.columns, former)
+    frames, watched = NO_FRAMES, context.watched
+    columns = watched.recipe.columns
+    if sample.is_enough and watched.rule.frames:
+        frames = frame_texts.measure_frames(columns, sample.columns, former)
+    if sample.is_enough and watched.recipe.has_prefixes:
+        common = measure_common_grams(columns, sample.columns, frames)
+        frames = replace(frames, common_grams=common)
     return StoredFrames(frames, sample.row_count, sample.count)
 
 
@@ -126,7 +131,7 @@ def with_frames(context: JobContext, stored: StoredTable | None) -> JobContext:
     Raises:
         FrameListError: the stored list cannot be used.
     """
-    if not context.watched.rule.frames:
+    if not context.watched.freezes_list:
         return context
     if stored is not None and stored.recipe_digest == context.watched.recipe_digest():
         with context.engine.connect() as connection:

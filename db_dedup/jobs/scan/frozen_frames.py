@@ -75,7 +75,7 @@ def freeze_frames(
     Raises:
         FrameListError: the list of the recipe that serves cannot be used.
     """
-    if not context.watched.rule.frames:
+    if not context.watched.freezes_list:
         return NOTHING_FROZEN
     found = _stored(context, store, is_required=serves and not rebuild)
     if found is None:
@@ -112,12 +112,23 @@ def frames_again(
     new = measure(context, sample, NO_FRAMES if rebuild else found.frames)
     drift = sample.differing_share(found.frames, new.frames)
     waits = context.watched.frame_drift == "wait"
-    if new.frames != found.frames and (rebuild or (drift > DRIFT_SHARE and not waits)):
+    has_drifted = drift > DRIFT_SHARE or _is_first_order(found, new)
+    if new.frames != found.frames and (rebuild or (has_drifted and not waits)):
         return FrozenFrames(new.frames, new.sample_count, new, is_other=True, drift=drift, sample=sample)
     kept = replace(new, frames=found.frames)
     is_stored = replace(found, measured_at=None) == kept
     return FrozenFrames(
         found.frames, new.sample_count, None if is_stored else kept, drift=drift, waits=waits, sample=sample
+    )
+
+
+def _is_first_order(found: StoredFrames, new: StoredFrames) -> bool:
+    """Return whether common 3-grams were measured for the first time: there were too few rows before.
+
+    An order that was measured is kept as long as the recipe: another one would find the same pairs.
+    """
+    return found.sample_count < frame_texts.LEAST_ROWS <= new.sample_count and bool(
+        new.frames.common_grams.size
     )
 
 

@@ -100,7 +100,7 @@ def preview(context: JobContext, stored: StoredTable | None) -> ScanPreview:
 
 def _frozen(context: JobContext, stored: StoredTable | None, snapshot: Connection | None) -> FrozenFrames:
     """Return the list of a scan by these settings, which serve if `stored` is given."""
-    if not context.watched.rule.frames:
+    if not context.watched.freezes_list:
         return NOTHING_FROZEN
     if stored is None:
         return first_frames(context)
