@@ -15,6 +15,7 @@ WITHOUT_DATA = (
     "generators",
     "equal_rows",
     "lookups",
+    "checks",
     "indexes",
     "scan_times",
     "scan_costs",
