@@ -84,8 +84,7 @@ def test_nothing_is_fingerprinted_while_the_lock_is_held(
 def test_nothing_is_searched_while_the_lock_is_held(alone: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row's former text is a candidate of its new one, and its exact duplicates become canonical."""
     write(alone, range(12))
-    worker = worker_without_scans(alone)
-    drain(worker)
+    drain(worker_without_scans(alone))
     searched: list[int] = []
     original = PairSearch.find
 
@@ -96,7 +95,7 @@ def test_nothing_is_searched_while_the_lock_is_held(alone: Watched, monkeypatch:
     monkeypatch.setattr(PairSearch, "find", find)
     for number in range(6):
         change(alone, number, f"{body(number)} indeed")
-    drain(worker)
+    drain(worker_without_scans(alone))  # another one: it has no former text in memory
     assert searched == []
     assert is_right(alone)
 
