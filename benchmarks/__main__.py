@@ -16,6 +16,7 @@ WITHOUT_DATA = (
     "equal_rows",
     "lookups",
     "exact_first",
+    "checks",
     "indexes",
     "scan_times",
     "scan_costs",

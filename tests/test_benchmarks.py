@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import func, select
 
 from benchmarks import (
+    checks,
     first_hour,
     growth,
     indexes,
@@ -34,6 +35,13 @@ SQLITE = ("SQLite",)
 def test_each_benchmark_can_be_run_by_its_name() -> None:
     for name in (*WITHOUT_DATA, *WITH_DATA):
         assert callable(import_module(f"benchmarks.{name}").run)
+
+
+def test_checks_find_the_edited_petitions_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    checks.run(None, checks.SMALL, SQLITE)
+    lines = capsys.readouterr().out.splitlines()
+    found = [re.split(r"  +", line)[1:3] for line in lines[-4:-2]]
+    assert found == [["edited", "4/4"], ["of its own", "0/4"]]
 
 
 def test_lookups_find_what_was_planted_and_only_that(capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,6 +43,18 @@ def exact_duplicates(connection: Connection, store: FingerprintStore, ids: Seque
     return _rows(connection, store, "copy_of", ids)
 
 
+def one_exact_duplicate_each(
+    connection: Connection, store: FingerprintStore, ids: Sequence[int]
+) -> list[AnswerRow]:
+    """Return one exact duplicate of each of these canonical rows that has any."""
+    c = store.tables.fingerprint.c
+    query = select(func.min(c.id)).where(store.dialect.is_one_of(c.copy_of, "ids")).group_by(c.copy_of)
+    found: list[int] = []
+    for some in batches(ids, _IDS_A_QUERY):
+        found += connection.execute(query, {"ids": some}).scalars()
+    return rows_of_ids(connection, store, found)
+
+
 def canonical_rows_in_groups(
     connection: Connection, store: FingerprintStore, ids: Sequence[int]
 ) -> list[AnswerRow]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from db_dedup.engines.embedded.increment.prepared import Prepared, prepare
+from db_dedup.engines.embedded.pair_search import PairSearch
 from db_dedup.flow.pipeline import Fingerprinter
 from db_dedup.jobs.worker import batch_size
 from db_dedup.jobs.worker.change_worker import ChangeWorker, TableWorker
@@ -77,6 +78,25 @@ def test_nothing_is_fingerprinted_while_the_lock_is_held(
         pass
     assert sum(fingerprinted) >= 6
     assert len(fingerprinted) == ahead
+    assert is_right(alone)
+
+
+def test_nothing_is_searched_while_the_lock_is_held(alone: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row's former text is a candidate of its new one, and its exact duplicates become canonical."""
+    write(alone, range(12))
+    drain(worker_without_scans(alone))
+    searched: list[int] = []
+    original = PairSearch.find
+
+    def find(self: PairSearch, asked: Sequence[Any], *others: Any) -> Any:
+        searched.append(len(asked))
+        return original(self, asked, *others)
+
+    monkeypatch.setattr(PairSearch, "find", find)
+    for number in range(6):
+        change(alone, number, f"{body(number)} indeed")
+    drain(worker_without_scans(alone))  # another one: it has no former text in memory
+    assert searched == []
     assert is_right(alone)
 
 

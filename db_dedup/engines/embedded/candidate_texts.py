@@ -72,6 +72,7 @@ class CandidateTexts:
         self._cache = FeatureCache(watched) if cache is None else cache
         self.is_needed = self._rule.measure is not None or bool(watched.within) or watched.rule.sketches
         self.stale: set[str] = set()
+        self._left_out: set[tuple[str, bytes]] = set()
 
     def add(self, rows: Sequence[SourceRow], done: FingerprintedRows) -> None:
         """Keep the features of rows that have been read."""
@@ -86,12 +87,25 @@ class CandidateTexts:
         """Read the features of these rows; one that has changed, is gone or cannot be read becomes stale."""
         if not self.is_needed:
             return
-        wanted = [row for row in rows if row.digest not in self._cache and row.row_key not in self.stale]
+        wanted = [row for row in rows if row.digest not in self._cache and not self.is_left_out(row)]
         for batch in self._source.batches(wanted, ROWS_A_BATCH):
             if self._passes_over_broken:
                 self._read_readable(connection, batch)
             else:
                 self._read_batch(connection, batch)
+
+    def is_left_out(self, row: Stored) -> bool:
+        """Return whether this digest of a row was wanted and could not be read.
+
+        A row of the key that is stale may have another digest: while a changed row is matched ahead, its
+        former text is among its candidates.
+        """
+        return (row.row_key, row.digest) in self._left_out
+
+    def _leave_out(self, rows: Iterable[Stored]) -> None:
+        for row in rows:
+            self.stale.add(row.row_key)
+            self._left_out.add((row.row_key, row.digest))
 
     def end_read(self, connection: Connection) -> None:
         """End a transaction that has only read, so that SQLite's writers can commit during what follows."""
@@ -111,7 +125,7 @@ class CandidateTexts:
             if not is_of_a_row(error):
                 raise
             if len(batch) == 1:
-                self.stale.add(batch[0].row_key)
+                self._leave_out(batch)
                 return
             for row in batch:
                 self._read_readable(connection, [row])
@@ -128,10 +142,8 @@ class CandidateTexts:
             compares_known=True,
         )
         self.add(found, done)
-        self.stale |= set(stored)
-        self.stale |= {
-            row.row_key for row, digest in zip(fresh, done.digests, strict=True) if row.digest != digest
-        }
+        self._leave_out(stored.values())
+        self._leave_out(row for row, digest in zip(fresh, done.digests, strict=True) if row.digest != digest)
 
     def features(self) -> Features:
         """Return the features of all rows in memory; without weights if the measure needs none."""

@@ -40,7 +40,8 @@ class Prepared:
         known: for each row its stored digest at that time.
         done: what was computed of them.
         places: row key -> position.
-        pairs: digest of a searched row -> its duplicates among the stored rows.
+        pairs: digest of a searched row -> its duplicates among the stored rows. Among them are rows that will
+            become canonical, because the one that they equal has changed.
         stale: row keys of candidates that differ from what is stored of them; rows of `rows` are not among
             them, and the first batch reports them all.
         since: canonical rows that were written since, by id; each search compares its rows with these, too.
@@ -125,13 +126,16 @@ def prepare(
     done = fingerprinter.fingerprint([row.values for row in rows], [row.within for row in rows], known)
     done.take_stored(before)
     texts.add(rows, done)
-    searched = {
-        row.digest: row
-        for row, old in zip(row_fingerprints(rows, done), before, strict=True)
-        if row.fingerprint is not None and (old is None or not old.is_of(row) or row.row_key in again)
-    }
+    now = dict(zip([row.row_key for row in rows], row_fingerprints(rows, done), strict=True))
+    left = [row.id for key, row in stored.items() if key not in now or now[key].digest != row.digest]
+    next_ones = neighbours.one_exact_duplicate_each(connection, store, left)
+    searched: dict[bytes, AnswerRow | RowFingerprint] = {row.digest: row for row in next_ones}
+    for row in now.values():
+        old = stored.get(row.row_key)
+        if old is None or not old.is_of(row) or row.row_key in again:
+            searched[row.digest] = row
     # Numbers below zero: no stored row has them.
-    asked = [_unsaved(row, -1 - i) for i, row in enumerate(searched.values())]
+    asked = [_unsaved(row, -1 - i) for i, row in enumerate(searched.values()) if row.fingerprint is not None]
     texts.read(connection, asked)
     found = search.find_stored(asked)
     connection.rollback()
@@ -139,13 +143,13 @@ def prepare(
     # A row may have changed before its features were read: nothing was compared with its digest then, which
     # an exact duplicate of it may still have.
     is_compared = (
-        (row, of_row) for row, of_row in zip(asked, found, strict=True) if row.row_key not in texts.stale
+        (row, of_row) for row, of_row in zip(asked, found, strict=True) if not texts.is_left_out(row)
     )
     pairs = {row.digest: of_row for row, of_row in is_compared}
     return Prepared(rows, known, done, places, pairs, frozenset(texts.stale.difference(row_keys)))
 
 
-def _unsaved(row: RowFingerprint, row_id: int) -> AnswerRow:
+def _unsaved(row: RowFingerprint | AnswerRow, row_id: int) -> AnswerRow:
     return AnswerRow(
         row_id, row.row_key, row.order_value, row.fingerprint, row.digest, *[None] * _ANSWER_COLUMNS
     )
