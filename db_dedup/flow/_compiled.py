@@ -29,6 +29,13 @@ kernel: Final[Any] = _njit(**_OPTIONS)
 inner: Final[Any] = _njit(**_OPTIONS, no_cpython_wrapper=True)
 """Decorates what only kernels call. Without the wrapper a call from Python ends the process."""
 
+scalar: Final[Any] = _njit(**_OPTIONS, no_cpython_wrapper=True, _nrt=False)
+"""Decorates an `inner` function that makes no array, and that is called for pair after pair.
+
+Without this numba counts the references to each array of `RowArrays` at each call, by atomic operations,
+which took most of the time of a comparison.
+"""
+
 
 def is_on_disk(function: Any, arguments: tuple[Any, ...]) -> bool:
     """Return whether a kernel was compiled for these types of arguments by this or an earlier process."""

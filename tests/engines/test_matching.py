@@ -67,6 +67,28 @@ def test_rows_of_long_runs_are_looked_for_by_their_rarest_features(
     assert found.group_of.tolist() == expected.group_of
 
 
+@pytest.mark.parametrize("measure", [measure for measure in MEASURES if measure])
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_of_very_different_sizes_share_a_hash(seed: int, measure: str) -> None:
+    """Small rows are parts of large ones, so that bit sets of different sizes are compared."""
+    chance = Random(seed)
+    texts = [[chance.getrandbits(64) for _ in range(600)] for _ in range(3)]
+    rows = []
+    for digest in range(1, chance.choice([3, 4, 60])):
+        size, text = chance.choice([1, 5, 20, 50, 130, 300, 600]), chance.choice(texts)
+        first, kept = chance.randrange(601 - size), chance.choice([0.3, 0.6, 0.8, 0.97, 1.0])
+        own = [
+            key if chance.random() < kept else chance.getrandbits(64) for key in text[first : first + size]
+        ]
+        sketch = frozenset({1, chance.randrange(2, 9)})
+        rows.append(Row(chance.getrandbits(64), digest, 0, dict.fromkeys(own, 1), sketch))
+    rule = MatchRule(0, measure, chance.choice([0.3, 0.57, 0.8]), NEVER)
+    found, expected = match(rows, rule), brute_force(rows, rule)
+    assert pairs_of(found) == expected.pairs
+    assert found.group_of.tolist() == expected.group_of
+    assert len(rows) < 10 or measure == "cosine" or expected.pairs
+
+
 @pytest.mark.parametrize(
     ("abridge_above", "measure"),
     # The floor of `char_overlap` leaves no group of more than five of these rows.

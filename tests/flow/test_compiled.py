@@ -33,15 +33,15 @@ def decorators(node: ast.AST) -> set[str]:
 def outside_kernels(node: ast.AST) -> Iterator[ast.AST]:
     """The parts of a module that Python runs."""
     for child in ast.iter_child_nodes(node):
-        if not decorators(child) & {"kernel", "inner"}:
+        if not decorators(child) & {"kernel", "inner", "scalar"}:
             yield child
             yield from outside_kernels(child)
 
 
 def only_addressed(tree: ast.AST) -> set[ast.AST]:
-    """The kernels that `address_of` takes: Python does not call them."""
+    """The kernels of which Python takes the address or the file, without a call."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    return {call.args[0] for call in calls if ast.unparse(call.func) == "address_of"}
+    return {call.args[0] for call in calls if ast.unparse(call.func) in {"address_of", "is_on_disk"}}
 
 
 def module_of(path: Path) -> str:
@@ -52,7 +52,7 @@ def test_python_calls_no_inner_kernel() -> None:
     """It has no wrapper for Python: the process would end."""
     trees = {module_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
     inner = {(m, node.name) for m, t in trees.items() for node in t.body
-             if isinstance(node, ast.FunctionDef) and "inner" in decorators(node)}  # fmt: skip
+             if isinstance(node, ast.FunctionDef) and decorators(node) & {"inner", "scalar"}}  # fmt: skip
     assert len(inner) > 20
     called = set()
     for module, tree in trees.items():
@@ -72,7 +72,7 @@ def test_kernels_use_nothing_that_is_slow_to_compile() -> None:
     slow = set()
     for path in (ROOT / "db_dedup" / "flow").rglob("*.py"):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if decorators(node) & {"kernel", "inner"} and isinstance(node, ast.FunctionDef):
+            if decorators(node) & {"kernel", "inner", "scalar"} and isinstance(node, ast.FunctionDef):
                 used = {ast.unparse(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
                 if used & {f"np.{name}" for name in SLOW_TO_COMPILE}:
                     slow.add(node.name)

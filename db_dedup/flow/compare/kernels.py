@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import place_in
 from db_dedup.flow._by_pointer import Arrays, ArraysType, address_of, caller_of
-from db_dedup.flow._compiled import inner, is_on_disk, kernel
+from db_dedup.flow._compiled import inner, is_on_disk, kernel, scalar
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.candidates.sketches import share_enough
 from db_dedup.flow.compare.edit_distance import edit_similarity, is_short
@@ -182,7 +182,7 @@ def least_shared(measure, threshold, size_a, size_b):
     return _least_shared(measure, threshold, np.int64(size_a), np.int64(size_b))
 
 
-@inner
+@scalar
 def is_candidate(a, b, rows, rule):
     """Return whether rows a and b are a candidate pair by some candidate generator."""
     values = rows.fingerprints
@@ -191,14 +191,14 @@ def is_candidate(a, b, rows, rule):
     return share_enough_hashes(a, b, rows)
 
 
-@inner
+@scalar
 def share_enough_hashes(a, b, rows):
     """Return whether the sketches of rows a and b share enough hashes."""
     places = rows.sketch_places
     return share_enough(rows.sketch_starts, rows.sketch_values, places[a], places[b])
 
 
-@inner
+@scalar
 def are_short(a, b, rows, rule):
     """Return whether few edits are enough for rows a and b. Then no bound of the measure holds for them."""
     if rule.short_threshold <= 0:
@@ -206,7 +206,7 @@ def are_short(a, b, rows, rule):
     return is_short(rows.detail_starts, rows.places[a]) and is_short(rows.detail_starts, rows.places[b])
 
 
-@inner
+@scalar
 def confirmed(a, b, rows, rule):
     """Decide a candidate pair, by `_confirmed`, which is compiled once and not into each kernel.
 
@@ -240,7 +240,7 @@ def is_rule_compiled() -> bool:
     return is_on_disk(_confirmed, _ARGUMENTS)
 
 
-@inner
+@scalar
 def _is_alike(a, b, rows, rule):
     """Return (whether rows a and b are alike enough, their similarity, NaN if it was not needed)."""
     if rule.measure < 0:
@@ -264,7 +264,7 @@ def _is_alike(a, b, rows, rule):
     return is_alike, similarity
 
 
-@inner
+@scalar
 def _long_similarity(starts, details, a, b, threshold):
     """Return `long_overlap` of two rows; the result may be 0 if it is below the threshold."""
     i, i_end = _long_grams_of(starts, a)
@@ -274,7 +274,7 @@ def _long_similarity(starts, details, a, b, threshold):
     return long_overlap(float(shared), float(i_end - i), float(j_end - j))
 
 
-@inner
+@scalar
 def _long_grams_of(starts, row):
     place = row * SECTIONS + LONG_GRAMS
     return starts[place], starts[place + 1]
@@ -294,7 +294,7 @@ def confirm_pairs(left, right, rows, rule):
     return are_duplicates, scores, kinds
 
 
-@inner
+@scalar
 def kind_of(a, b, rows, rule):
     """Return the packed kind of rows a and b; `UNKNOWN` if no measure compares them.
 
@@ -327,12 +327,12 @@ def kinds_of(left, right, rows, rule):
     return kinds
 
 
-@inner
+@scalar
 def _is_excluded(kind, rule):
     return _excluded_by(np.int64(rule.excluded), np.int64(kind)) == 1
 
 
-@inner
+@scalar
 def _is_rejected(a, b, rejected):
     """Return whether people have labelled rows a and b as no duplicates."""
     if rejected.size == 0:
@@ -342,7 +342,7 @@ def _is_rejected(a, b, rejected):
     return place < rejected.size and rejected[place] == packed
 
 
-@inner
+@scalar
 def _count_shared(hashes, i, i_end, j, j_end, least):
     """Count the shared features; return 0 as soon as it is clear that they are fewer than `least`.
 
@@ -360,7 +360,7 @@ def _count_shared(hashes, i, i_end, j, j_end, least):
     return shared
 
 
-@inner
+@scalar
 def _product(starts, hashes, weights, a, b):
     i, i_end = starts[a], starts[a + 1]
     j, j_end = starts[b], starts[b + 1]
@@ -377,7 +377,7 @@ def _product(starts, hashes, weights, a, b):
     return product
 
 
-@inner
+@scalar
 def _square(starts, weights, row):
     total = 0.0
     for i in range(starts[row], starts[row + 1]):

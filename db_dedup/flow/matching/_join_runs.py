@@ -9,20 +9,23 @@ the short rows in it every two are compared.
 import numpy as np
 
 from db_dedup.flow._arrays import stable_order
-from db_dedup.flow._compiled import inner, kernel
-from db_dedup.flow.compare.kernels import are_short, confirmed, least_shared, share_enough_hashes
-from db_dedup.flow.matching._join_short import compare_short, least_shared_of_short
+from db_dedup.flow._compiled import inner, kernel, scalar
+from db_dedup.flow.candidates._bucket_join import popcount
+from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_hashes
+from db_dedup.flow.matching._join_short import bounds_of_short, compare_short
+from db_dedup.flow.matching._outlines import misses_more
 from db_dedup.flow.matching.groups import find_root, joined
 
 
 @kernel
-def join_runs(run_rows, starts, longest, parents, rows, rule):
+def join_runs(run_rows, starts, longest, outlines, parents, rows, rule):
     """Join the groups of confirmed pairs within each run of rows that is not long.
 
     Args:
         run_rows: row numbers, run by run.
         starts: the position where each run starts, and the end of the last run.
         longest: the most rows of a run in which every two rows are compared.
+        outlines: of all rows, by `outline_rows`.
         parents: int32[n], the union-find parents of all rows.
         rows: `RowArrays`; two rows of a run share a hash, but perhaps not enough hashes.
         rule: `RuleNumbers`.
@@ -33,18 +36,22 @@ def join_runs(run_rows, starts, longest, parents, rows, rule):
     """
     pairs, found = (np.empty(1024, np.int32), np.empty(1024, np.int32)), np.int64(0)
     is_long = np.zeros(starts.size - 1, np.bool_)
-    bounds_of_short = least_shared_of_short(rule)
+    bounds = bounds_of_short(rule)
     can_search = least_shared(rule.measure, rule.threshold, np.int64(1), np.int64(1)) > 0
     for run in range(starts.size - 1):
-        some, bounds = by_group(run_rows[starts[run] : starts[run + 1]], parents)
-        if bounds.size == 2:
+        some = run_rows[starts[run] : starts[run + 1]]
+        if _are_joined(some, parents):
             continue
+        if some.size == 2:
+            pairs, found = _compare(some[0], some[1], parents, rows, rule, pairs, found)
+            continue
+        some, _ = by_group(some, parents)
         if rule.short_threshold > 0:
-            pairs, found, others = compare_short(some, bounds_of_short, parents, rows, rule, pairs, found)
+            pairs, found, others = compare_short(some, bounds, outlines, parents, rows, rule, pairs, found)
             if others == 0:
                 continue
         if can_search and some.size <= longest:
-            pairs, found = _compare_all(some, parents, rows, rule, pairs, found)
+            pairs, found = _compare_all(some, outlines, parents, rows, rule, pairs, found)
         else:
             is_long[run] = True
     left, right = pairs
@@ -109,71 +116,120 @@ def by_group(some, parents):
 
 
 @inner
-def _compare_all(some, parents, rows, rule, pairs, found):
-    """Compare every two rows of different groups; return (the pairs, their number)."""
-    places, starts, hashes = rows.places, rows.starts, rows.hashes
-    keys = np.empty(some.size, np.int64)
-    for i in range(some.size):
-        keys[i] = starts[places[some[i]]] - starts[places[some[i]] + 1]
-    # The larger row first: after a few features it is clear that it has too few of the smaller row's.
-    order = stable_order(keys)
-    some_of, some, sizes = some, np.empty(some.size, np.int32), np.empty(some.size, np.int64)
-    roots = np.empty(some.size, np.int32)
-    for i in range(some.size):
-        some[i], sizes[i] = some_of[order[i]], -keys[order[i]]
-        roots[i] = find_root(parents, some[i])
-    bits = np.zeros(_words(sizes[0]), np.uint64)
-    before = found
-    for i in range(some.size - 1):
-        own = bits[: _words(sizes[i])]
-        own[:] = 0
-        _set_bits(own, hashes[starts[places[some[i]]] : starts[places[some[i]] + 1]])
-        for j in range(i + 1, some.size):
-            if roots[i] == roots[j]:
-                continue
-            if found > before and find_root(parents, some[i]) == find_root(parents, some[j]):
-                continue
-            if are_short(some[i], some[j], rows, rule):
-                continue  # `compare_short` has compared them
-            least = least_shared(rule.measure, rule.threshold, sizes[i], sizes[j])
-            features = hashes[starts[places[some[j]]] : starts[places[some[j]] + 1]]
-            if _misses_more(own, features, sizes[j] - least):
-                continue
-            if confirmed(some[i], some[j], rows, rule)[0] and share_enough_hashes(some[i], some[j], rows):
-                pairs, found = joined(some[i], some[j], parents, pairs, found)
+def _are_joined(some, parents):
+    """Return whether all rows are of one group."""
+    root = find_root(parents, some[0])
+    for row in some[1:]:  # noqa: SIM110 - numba has no all()
+        if find_root(parents, row) != root:
+            return False
+    return True
+
+
+@inner
+def _compare(a, b, parents, rows, rule, pairs, found):
+    """Join the groups of two rows if they are a pair; return (the pairs, their number)."""
+    if find_root(parents, a) == find_root(parents, b):
+        return pairs, found
+    if confirmed(a, b, rows, rule)[0] and share_enough_hashes(a, b, rows):
+        return joined(a, b, parents, pairs, found)
     return pairs, found
 
 
 @inner
-def _words(size):
-    """Return the number of 64-bit words of a bit set that `size` features fill to an eighth at most.
+def _compare_all(some, outlines, parents, rows, rule, pairs, found):
+    """Compare every two rows of different groups; return (the pairs, their number).
 
-    The number is a power of two.
+    Nearly all of them are rejected by the bit sets of their features. These are copied, so that they are one
+    after the other in the cache. To read the features of each two rows would take fifty times as long.
     """
-    words = 1
-    while words * 8 < size:
-        words *= 2
-    return words
+    some, sizes = _by_size(some, outlines)
+    roots, shorts = np.empty(some.size, np.int32), np.empty(some.size, np.bool_)
+    most_missed = np.empty(some.size, np.int64)
+    for i in range(some.size):
+        roots[i] = find_root(parents, some[i])
+        shorts[i] = outlines.lengths[some[i]] > 0
+        most_missed[i] = sizes[i] - least_shared(rule.measure, rule.threshold, sizes[i], sizes[i])
+    firsts, sets = _copied_sets(some, outlines)
+    own, near = np.empty(firsts[1], np.uint64), np.empty(some.size, np.int64)
+    for i in range(some.size - 1):
+        for k in range(_find_near(i, roots, shorts, most_missed, firsts, sets, own, near)):
+            j = near[k]
+            words = firsts[j + 1] - firsts[j]
+            least = least_shared(rule.measure, rule.threshold, sizes[i], sizes[j])
+            _write_set(i, words, firsts, sets, own)
+            if misses_more(sets, firsts[j], own, 0, words, sizes[j] - least):
+                continue
+            if misses_more(own, 0, sets, firsts[j], words, sizes[i] - least):
+                continue
+            pairs, found = _compare(some[i], some[j], parents, rows, rule, pairs, found)
+    return pairs, found
+
+
+@scalar
+def _write_set(i, words, firsts, sets, own):
+    """Write to `own` the set of one row, joined to so many words; return their number."""
+    size = firsts[i + 1] - firsts[i]
+    for k in range(size):
+        own[k] = sets[firsts[i] + k]
+    while size > words:
+        size >>= 1
+        for k in range(size):
+            own[k] |= own[size + k]
+    return size
+
+
+@scalar
+def _find_near(i, roots, shorts, most_missed, firsts, sets, own, near):
+    """Write to `near` the positions after i of the rows that may be pairs with row i; return their number.
+
+    With the same smaller row the bound of the measure does not fall as the larger row grows. So a smaller row
+    that misses more features than it may miss of a row of its own size is no pair.
+    """
+    count = 0
+    words = _write_set(i, firsts[i + 1] - firsts[i], firsts, sets, own)
+    for j in range(i + 1, roots.size):
+        if roots[i] == roots[j] or (shorts[i] and shorts[j]):
+            continue  # joined before, or compared by `compare_short`
+        if words > firsts[j + 1] - firsts[j]:
+            words = _write_set(i, firsts[j + 1] - firsts[j], firsts, sets, own)
+        # Unsigned, so that numba does not check for negative positions.
+        place, end, k = np.uint64(firsts[j]), np.uint64(firsts[j + 1]), np.uint64(0)
+        missed, most = np.int64(0), most_missed[j]
+        while place < end and missed <= most:
+            missed += np.int64(popcount(sets[place] & ~own[k]))
+            place += np.uint64(1)
+            k += np.uint64(1)
+        if missed <= most:
+            near[count] = j
+            count += 1
+    return count
 
 
 @inner
-def _set_bits(words, features):
-    """Set a bit for each feature."""
-    last = np.uint64(words.size - 1)
-    for feature in features:
-        words[(feature >> np.uint64(6)) & last] |= np.uint64(1) << (feature & np.uint64(63))
+def _by_size(some, outlines):
+    """Return (the rows, the one with the most features first, the numbers of their features)."""
+    keys = np.empty(some.size, np.int64)
+    for i in range(some.size):
+        keys[i] = -np.int64(outlines.sizes[some[i]])
+    order = stable_order(keys)
+    ordered, sizes = np.empty(some.size, np.int32), np.empty(some.size, np.int64)
+    for i in range(some.size):
+        ordered[i], sizes[i] = some[order[i]], -keys[order[i]]
+    return ordered, sizes
 
 
 @inner
-def _misses_more(words, features, most):
-    """Return whether more than `most` of the features are certainly not in the bit set."""
-    last = np.uint64(words.size - 1)
-    for feature in features:
-        word = words[(feature >> np.uint64(6)) & last]
-        most -= np.int64(((word >> (feature & np.uint64(63))) & np.uint64(1)) == np.uint64(0))
-        if most < 0:
-            return True
-    return False
+def _copied_sets(some, outlines):
+    """Return (int64[n + 1] slices, uint64[w]): the bit sets of some rows."""
+    firsts = np.zeros(some.size + 1, np.int64)
+    for i in range(some.size):
+        firsts[i + 1] = firsts[i] + outlines.firsts[some[i] + 1] - outlines.firsts[some[i]]
+    sets = np.empty(firsts[-1], np.uint64)
+    for i in range(some.size):
+        first = np.uint64(outlines.firsts[some[i]] - firsts[i])
+        for k in range(np.uint64(firsts[i]), np.uint64(firsts[i + 1])):
+            sets[k] = outlines.sets[first + k]
+    return firsts, sets
 
 
 @inner

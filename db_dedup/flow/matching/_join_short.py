@@ -8,33 +8,46 @@ symbols.
 
 import numpy as np
 
-from db_dedup.flow._compiled import inner
+from db_dedup.flow._compiled import inner, scalar
 from db_dedup.flow.candidates._bucket_join import popcount
-from db_dedup.flow.compare.kernels import are_short, confirmed, least_shared, share_enough_hashes
+from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_hashes
 from db_dedup.flow.features.characters import MOST_EDITS, SHORT
-from db_dedup.flow.features.details import CHARACTERS, SECTIONS
 from db_dedup.flow.matching.groups import find_root, joined
 
 _BOUNDS = SHORT + 1
+_NO_BOUND = -64
+"""As many bits fewer than nothing: no two sets of 64 bits differ in more than they may."""
 
 
 @inner
-def least_shared_of_short(rule):
-    """Return int64[31, 31]: how many features two short rows with so many must share for the measure."""
-    bounds = np.zeros((_BOUNDS, _BOUNDS), np.int64)
+def bounds_of_short(rule):
+    """Return (int64[31, 31], int64[31, 31]), two tables for two short rows.
+
+    The first has how many features two rows with so many must share for the measure; `_NO_BOUND` if the
+    measure has no bound. The second has how many edits may be in two rows of so many symbols; -1 for none.
+    """
+    shared = np.full((_BOUNDS, _BOUNDS), _NO_BOUND, np.int64)
+    edits = np.full((_BOUNDS, _BOUNDS), -1, np.int64)
     for a in range(1, _BOUNDS):
         for b in range(1, _BOUNDS):
-            bounds[a, b] = least_shared(rule.measure, rule.threshold, a, b)
-    return bounds
+            least = least_shared(rule.measure, rule.threshold, a, b)
+            if least > 0:
+                shared[a, b] = least
+            # The same arithmetic as that of `edit_similarity`, so that both round alike.
+            for k in range(MOST_EDITS + 1):
+                if 1.0 - k / max(a, b) >= rule.short_threshold:
+                    edits[a, b] = k
+    return shared, edits
 
 
 @inner
-def compare_short(some, bounds, parents, rows, rule, pairs, found):
+def compare_short(some, bounds, outlines, parents, rows, rule, pairs, found):
     """Compare every two short rows of a run.
 
     Args:
         some: the row numbers of the run.
-        bounds: the result of `least_shared_of_short`.
+        bounds: the result of `bounds_of_short`.
+        outlines: of all rows, by `outline_rows`.
         parents: int32[n], the union-find parents of all rows.
         rows: `RowArrays`.
         rule: `RuleNumbers`.
@@ -44,51 +57,73 @@ def compare_short(some, bounds, parents, rows, rule, pairs, found):
     Returns:
         (the pairs, their number, how many rows of the run are not short).
     """
-    short, others = _short_of(some, rows, rule)
-    sets, lengths, sizes = _symbols_of(short, rows)
+    short = _short_of(some, outlines)
+    copied = _copied(short, outlines)
+    near = np.empty(short.size, np.int32)
     for i in range(short.size - 1):
-        own, length, size = sets[i], lengths[i], sizes[i]
-        for j in range(i + 1, short.size):
-            only_one = np.int64(popcount(own & ~sets[j]))
-            only_other = np.int64(popcount(sets[j] & ~own))
-            if max(only_one, only_other) > MOST_EDITS:
-                # The features that are shared begin at as many different symbols, which both rows have.
-                least = bounds[size, sizes[j]]
-                if only_one > length - least or only_other > lengths[j] - least:
-                    continue
-            a, b = short[i], short[j]
+        for k in range(_find_near(i, copied, bounds, near)):
+            a, b = short[i], short[near[k]]
             if find_root(parents, a) == find_root(parents, b):
                 continue
             if confirmed(a, b, rows, rule)[0] and share_enough_hashes(a, b, rows):
                 pairs, found = joined(a, b, parents, pairs, found)
-    return pairs, found, others
+    return pairs, found, some.size - short.size
+
+
+@scalar
+def _find_near(i, copied, bounds, near):
+    """Write to `near` the positions after i of the rows that may be pairs with row i; return their number.
+
+    Two rows may be a pair if few of their symbols differ, or if few of their features do. The features that
+    two rows share begin at as many different symbols, which both rows have. The loop has no branch, since
+    the processor would often predict it wrongly.
+    """
+    lengths, sizes, symbols, small_sets = copied
+    length, size, own, own_features = lengths[i], sizes[i], symbols[i], small_sets[i]
+    least_of, edits_of = bounds[0][size], bounds[1][length]
+    count = np.uint64(0)
+    for j in range(np.uint64(i + 1), np.uint64(lengths.size)):
+        only_one = np.int64(popcount(own & ~symbols[j]))
+        only_other = np.int64(popcount(symbols[j] & ~own))
+        other_length, other_size = lengths[j], sizes[j]
+        edits = max(only_one, only_other, np.int64(abs(length - other_length)))
+        least = least_of[np.uint64(other_size)]
+        features_of_one = np.int64(popcount(own_features & ~small_sets[j]))
+        features_of_other = np.int64(popcount(small_sets[j] & ~own_features))
+        by_edits = edits <= edits_of[np.uint64(other_length)]
+        by_symbols = (only_one <= length - least) & (only_other <= other_length - least)
+        by_features = (features_of_one <= size - least) & (features_of_other <= other_size - least)
+        near[count] = j
+        count += np.uint64(by_edits | (by_symbols & by_features))
+    return np.int64(count)
 
 
 @inner
-def _short_of(some, rows, rule):
-    """Return (the short rows, the number of the others)."""
+def _short_of(some, outlines):
+    """Return the short rows."""
     short = np.empty(some.size, some.dtype)
     count = 0
     for row in some:
-        if are_short(row, row, rows, rule):
-            short[count] = row
-            count += 1
-    return short[:count], some.size - count
+        short[count] = row
+        count += outlines.lengths[row] > 0
+    return short[:count]
 
 
 @inner
-def _symbols_of(short, rows):
-    """Return (the sets of the symbols, their numbers, the numbers of features) of short rows.
+def _copied(short, outlines):
+    """Return the lengths, sizes and sets of short rows, so that they are one after the other in the cache.
 
-    A number of features that `least_shared_of_short` does not know is 0, which has no bound.
+    A number of features that `bounds_of_short` does not know is 0, which has no bound.
     """
-    sets = np.empty(short.size, np.uint64)
     lengths, sizes = np.empty(short.size, np.int64), np.empty(short.size, np.int64)
+    symbols, small_sets = np.empty(short.size, np.uint64), np.empty(short.size, np.uint64)
     for i in range(short.size):
-        place = rows.places[short[i]]
-        first = rows.detail_starts[place * SECTIONS + CHARACTERS]
-        sets[i] = rows.details[first]
-        lengths[i] = rows.detail_starts[place * SECTIONS + CHARACTERS + 1] - first - 1
-        size = rows.starts[place + 1] - rows.starts[place]
+        row = short[i]
+        lengths[i], symbols[i], small_sets[i] = (
+            outlines.lengths[row],
+            outlines.symbols[row],
+            outlines.small_sets[row],
+        )
+        size = outlines.sizes[row]
         sizes[i] = size if size < _BOUNDS else 0
-    return sets, lengths, sizes
+    return lengths, sizes, symbols, small_sets

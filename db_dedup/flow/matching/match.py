@@ -21,6 +21,7 @@ from db_dedup.flow.matching import _pairs as kernels
 from db_dedup.flow.matching._join_features import index_rarest, join_indexed
 from db_dedup.flow.matching._join_runs import join_long_runs, join_runs
 from db_dedup.flow.matching._list_pairs import HashIndex, index_hashes, pairs_of_some
+from db_dedup.flow.matching._outlines import outline_rows
 from db_dedup.flow.matching.groups import flatten, group_sizes
 from db_dedup.flow.matching.rejections import pack, unpack
 from db_dedup.progress import Progress
@@ -232,9 +233,10 @@ class _Search:
             return
         unlike = np.zeros(self.parents.size, np.bool_)
         of_all = self.parents, self._rows, self._rule
+        outlines = outline_rows(self._rows, self._rule)
         for values, rows in entries(self._sketches, self._rows.sketch_places, self._within_values):
             runs = runs_of_equal(values, rows)
-            left, right, is_long = join_runs(*runs, _LONGEST_COMPARED, *of_all)
+            left, right, is_long = join_runs(*runs, _LONGEST_COMPARED, outlines, *of_all)
             progress.advance(left.size)
             yield left, right
             if is_long.any():  # else the kernel need not be compiled

@@ -1,0 +1,104 @@
+"""Bit sets of what rows have, by which most pairs of rows are rejected without reading their features."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from db_dedup.flow._compiled import inner, kernel, scalar
+from db_dedup.flow.candidates._bucket_join import popcount
+from db_dedup.flow.compare.edit_distance import is_short
+from db_dedup.flow.features.details import CHARACTERS, SECTIONS
+
+
+class Outlines(NamedTuple):
+    """Bit sets of n rows.
+
+    A set has a bit for each feature of the row, and 8 to 16 times as many bits. The number of its words is a
+    power of two. A larger set becomes one of fewer words if its two halves are joined by "or".
+
+    Attributes:
+        sizes: int32[n], how many features each row has.
+        firsts: int64[n + 1], row i owns the slice firsts[i]:firsts[i + 1] of `sets`.
+        sets: uint64[w].
+        lengths: int32[n], how many symbols a short row has; 0 for other rows.
+        symbols: uint64[n], the set of the symbols of a short row.
+        small_sets: uint64[n], the set of the features of a short row in one word.
+    """
+
+    sizes: NDArray[np.int32]
+    firsts: NDArray[np.int64]
+    sets: NDArray[np.uint64]
+    lengths: NDArray[np.int32]
+    symbols: NDArray[np.uint64]
+    small_sets: NDArray[np.uint64]
+
+
+@kernel
+def outline_rows(rows, rule):
+    """Return the `Outlines` of all rows; of no rows if no measure compares them.
+
+    A row without a place among the features has an empty set.
+    """
+    count = rows.fingerprints.size if rule.measure >= 0 else 0
+    sizes, firsts = np.zeros(count, np.int32), np.zeros(count + 1, np.int64)
+    lengths = np.zeros(count, np.int32)
+    symbols, small_sets = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
+    for row in range(count):
+        place = rows.places[row]
+        words = 1
+        if place >= 0:
+            sizes[row] = rows.starts[place + 1] - rows.starts[place]
+            while words * 8 < sizes[row]:
+                words *= 2
+        firsts[row + 1] = firsts[row] + words
+    sets = np.zeros(firsts[count], np.uint64)
+    for row in range(count):
+        place = rows.places[row]
+        if place < 0:
+            continue
+        own = sets[firsts[row] : firsts[row + 1]]
+        _set_bits(own, rows.hashes[rows.starts[place] : rows.starts[place + 1]])
+        if rule.short_threshold > 0 and is_short(rows.detail_starts, place):
+            first = rows.detail_starts[place * SECTIONS + CHARACTERS]
+            # The set of the symbols comes before the symbols.
+            lengths[row] = rows.detail_starts[place * SECTIONS + CHARACTERS + 1] - first - 1
+            symbols[row] = rows.details[first]
+            for word in own:
+                small_sets[row] |= word
+    return Outlines(sizes, firsts, sets, lengths, symbols, small_sets)
+
+
+@inner
+def _set_bits(words, features):
+    """Set a bit for each feature."""
+    last = np.uint64(words.size - 1)
+    for feature in features:
+        words[(feature >> np.uint64(6)) & last] |= np.uint64(1) << (feature & np.uint64(63))
+
+
+@scalar
+def misses_more(sets, first, others, other_first, words, most):
+    """Return whether more than `most` bits of one set are not in the other, of as many words.
+
+    If so, more than `most` features of the one row are certainly not in the other.
+    """
+    # Unsigned, so that numba does not check for negative positions.
+    place, other = np.uint64(first), np.uint64(other_first)
+    end = place + np.uint64(words)
+    missed = np.int64(0)
+    while place + np.uint64(4) <= end:  # four words without a branch
+        bits = popcount(sets[place] & ~others[other])
+        bits += popcount(sets[place + np.uint64(1)] & ~others[other + np.uint64(1)])
+        bits += popcount(sets[place + np.uint64(2)] & ~others[other + np.uint64(2)])
+        bits += popcount(sets[place + np.uint64(3)] & ~others[other + np.uint64(3)])
+        missed += np.int64(bits)
+        if missed > most:
+            return True
+        place += np.uint64(4)
+        other += np.uint64(4)
+    while place < end:
+        missed += np.int64(popcount(sets[place] & ~others[other]))
+        place += np.uint64(1)
+        other += np.uint64(1)
+    return missed > most
