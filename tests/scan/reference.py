@@ -6,6 +6,7 @@ from itertools import combinations, pairwise
 
 from db_dedup import DuplicatePair
 from db_dedup.config import WatchedTable
+from db_dedup.flow.candidates.common_grams import measure_common_grams
 from db_dedup.flow.compare.measures import NO_SIMILARITY
 from db_dedup.flow.features.details import CHARACTERS, LONG_GRAMS, PLACES
 from db_dedup.flow.pipeline import Fingerprinter
@@ -79,13 +80,17 @@ def brute_force(
 
 
 def frames_of(rows: Sequence[Sequence[str]], watched: WatchedTable) -> FrameList:
-    """The frames of all rows, each text once."""
+    """The frames and the common 3-grams of all rows, each text once."""
     recipe = watched.recipe
     columns = compared_columns(recipe.columns, recipe.normaliser, rows)
     once = list(dict.fromkeys(zip(*columns, strict=True)))
-    if not watched.rule.frames or len(once) < LEAST_ROWS:
+    if len(once) < LEAST_ROWS:
         return NO_FRAMES
-    return measure_frames(recipe.columns, [list(texts) for texts in zip(*once, strict=True)])
+    columns = [list(texts) for texts in zip(*once, strict=True)]
+    frames = measure_frames(recipe.columns, columns) if watched.rule.frames else NO_FRAMES
+    if not recipe.has_prefixes:
+        return frames
+    return replace(frames, common_grams=measure_common_grams(recipe.columns, columns, frames))
 
 
 def components(pairs: Sequence[DuplicatePair], received: Sequence[str]) -> dict[str, set[str]]:
