@@ -22,7 +22,7 @@ from db_dedup.methods.fingerprints import simhash32, simhash64, simhash_vectors
 
 _PAIRS_A_PIECE: Final = 65_536
 
-IDF_BAND: Final = (0.1, 0.95)
+IDF_BAND: Final = (0.4, 0.8)
 """The lowest and highest normalised IDF of the words that I-Match keeps, unless the caller says otherwise."""
 
 
