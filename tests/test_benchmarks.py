@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import func, select
 
 from benchmarks import (
+    exact_first,
     first_hour,
     growth,
     indexes,
@@ -43,6 +44,14 @@ def test_lookups_find_what_was_planted_and_only_that(capsys: pytest.CaptureFixtu
         ("radius 3", "40"), ("radius 7", "40"), ("radius 11", "40"), ("check", "10"),
     ]  # fmt: skip
     assert [hits for _, hits, _ in found[:3]] == ["20"] * 3
+
+
+def test_a_filter_is_measured_beside_the_index_of_digests(capsys: pytest.CaptureFixture[str]) -> None:
+    exact_first.run(None, exact_first.SMALL, SQLITE)
+    printed = re.findall(r"^SQLite +(\D+?) +([\d,.]+) +([\d,.]+)$", capsys.readouterr().out, re.MULTILINE)
+    costs = {what: float(one.replace(",", "")) for what, one, _ in printed}
+    assert costs.keys() == {"index of digests", "Bloom filter", "digit trie", "a whole check"}
+    assert costs["Bloom filter"] < costs["index of digests"] < costs["a whole check"]
 
 
 def test_every_index_of_ours_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
