@@ -42,10 +42,10 @@ class Sizes:
         checks: petitions that are checked, half of them duplicates of a stored one.
     """
 
-    fingerprints: int = 1_000_000
-    petitions: int = 5_000
-    lookups: int = 20_480
-    checks: int = 300
+    fingerprints: int = 200_000
+    petitions: int = 2_000
+    lookups: int = 10_240
+    checks: int = 200
 
 
 SMALL = Sizes(3_000, 500, 1_024, 20)

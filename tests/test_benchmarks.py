@@ -13,6 +13,7 @@ from sqlalchemy import func, select
 
 from benchmarks import (
     checks,
+    exact_first,
     first_hour,
     growth,
     indexes,
@@ -51,6 +52,14 @@ def test_lookups_find_what_was_planted_and_only_that(capsys: pytest.CaptureFixtu
         ("radius 3", "40"), ("radius 7", "40"), ("radius 11", "40"), ("check", "10"),
     ]  # fmt: skip
     assert [hits for _, hits, _ in found[:3]] == ["20"] * 3
+
+
+def test_a_filter_is_measured_beside_the_index_of_digests(capsys: pytest.CaptureFixture[str]) -> None:
+    exact_first.run(None, exact_first.SMALL, SQLITE)
+    printed = re.findall(r"^SQLite +(\D+?) +([\d,.]+) +([\d,.]+)$", capsys.readouterr().out, re.MULTILINE)
+    costs = {what: float(one.replace(",", "")) for what, one, _ in printed}
+    assert costs.keys() == {"index of digests", "Bloom filter", "digit trie", "a whole check"}
+    assert min(costs.values()) > 0
 
 
 def test_every_index_of_ours_is_measured(capsys: pytest.CaptureFixture[str]) -> None:

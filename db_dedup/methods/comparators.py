@@ -1,8 +1,9 @@
 """Comparisons of two rows by their features.
 
 Each takes the features of n rows and returns what compares pairs of them: (left int[p], right int[p]) ->
-float64[p]. A similarity is 0 to 1, a distance is 0 or more. Both are symmetric; a row with features is fully
-alike to itself. A row without features is like no other, not even itself: similarity 0, distance infinity.
+float64[p]. A similarity is 0 to 1, a distance is 0 or more. Both are symmetric; a row is fully alike
+to itself. A row without features, or without what a comparison needs of them, is like no other, not even
+itself: similarity 0, distance infinity.
 """
 
 from collections.abc import Callable
@@ -22,7 +23,7 @@ from db_dedup.methods.fingerprints import simhash32, simhash64, simhash_vectors
 
 _PAIRS_A_PIECE: Final = 65_536
 
-IDF_BAND: Final = (0.1, 0.95)
+IDF_BAND: Final = (0.4, 0.8)
 """The lowest and highest normalised IDF of the words that I-Match keeps, unless the caller says otherwise."""
 
 

@@ -52,7 +52,7 @@ def _cut_by_product(name: str) -> CutTexts:
 
 
 def _thulac() -> CutTexts:
-    """Load THULAC: three seconds and its model of some 50 MB."""
+    """Load THULAC with its model, which takes seconds."""
     with redirect_stdout(StringIO()):  # it prints that its model is loaded
         analyser = load("thulac", "thulac").thulac(seg_only=True)
     return lambda texts: [[token for token, _ in analyser.cut(text)] for text in texts]

@@ -51,11 +51,11 @@ def all_pairs(compare: Compare, rows: int) -> NDArray[np.float64]:
 
 def test_simhash_by_hand() -> None:
     """Bit 0 has 2 + 3, bit 1 has 3 - 2, bit 2 has 2 - 3, all others -2 - 3."""
-    row = features({0b101: 2, 0b011: 3}, {}, {0b101 | 1 << 40: 1})
+    row = features({0b101: 2, 0b011: 3}, {}, {0b101 | 1 << 32: 1})
     sums = simhash_vectors(row)
     assert sums[0].tolist() == [5, 1, -1] + [-5] * 61
     assert not sums[1].any()
-    assert simhash64(row).tolist() == [0b011, 0, 0b101 | 1 << 40]
+    assert simhash64(row).tolist() == [0b011, 0, 0b101 | 1 << 32]
     assert simhash32(row).tolist() == [0b011, 0, 0b101]
     left, right = np.array([0, 0, 0]), np.array([0, 1, 2])
     assert hamming(row)(left, right).tolist() == [0, math.inf, 3]

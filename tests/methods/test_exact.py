@@ -85,7 +85,7 @@ def test_the_trie_knows_each_number_that_it_was_given(values: list[int]) -> None
 
 
 @pytest.mark.parametrize(
-    ("count", "most_megabytes"), [(100_000, 10), pytest.param(2_500_000, 250, marks=pytest.mark.thorough)]
+    ("count", "most_megabytes"), [(100_000, 10), pytest.param(2_500_000, 120, marks=pytest.mark.thorough)]
 )
 def test_the_trie_of_many_texts_fits(count: int, most_megabytes: int) -> None:
     trie = DigitTrie()
