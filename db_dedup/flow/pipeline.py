@@ -5,7 +5,7 @@ equal.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import is_not
 from typing import Final
 
@@ -38,13 +38,14 @@ from db_dedup.flow.features.long_grams import find_long_grams
 from db_dedup.flow.features.places import place_names
 from db_dedup.flow.fingerprints.simhash import fingerprint_rows
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST, digest_columns
-from db_dedup.flow.text.compared import compared_columns
+from db_dedup.flow.text.compared import compared_rows
 from db_dedup.flow.text.frames import without_frames
 from db_dedup.flow.text.normalise import normalise_batch
 from db_dedup.flow.text.segment import cut_in_batches, make_segmenter
 from db_dedup.flow.text.stop_words import STOP_WORDS
 from db_dedup.records import SourceRow
 from db_dedup.records.fingerprints import AnswerRow, RowFingerprint, StoredFingerprint
+from db_dedup.records.forms import UNKNOWN_FORM
 from db_dedup.records.pages import cut_pages
 from db_dedup.records.recipe import Recipe
 
@@ -71,6 +72,7 @@ class FingerprintedRows:
             nor features here. With `compares_known` it is False, and a row with a known digest has features
             but no fingerprint.
         framed: bool[n]; True for a row of which a frame was left out.
+        forms: int8[n], the numbers of the rows' forms; `UNKNOWN_FORM` where the normaliser knows no forms.
     """
 
     fingerprints: NDArray[np.uint64]
@@ -81,6 +83,7 @@ class FingerprintedRows:
     sketches: Sketches
     is_known: NDArray[np.bool_]
     framed: NDArray[np.bool_]
+    forms: NDArray[np.int8]
 
     def take_stored(self, stored: Sequence[StoredFingerprint | AnswerRow | None]) -> None:
         """Give the rows whose digest is the stored one the fingerprints that are stored of them.
@@ -91,6 +94,11 @@ class FingerprintedRows:
         for i, (before, digest) in enumerate(zip(stored, self.digests, strict=False)):
             if before is not None and before.fingerprint is not None and before.digest == digest:
                 self.fingerprints[i], self.has_fingerprint[i] = before.fingerprint, True
+
+    def form(self, row: int) -> int | None:
+        """Return the number of a row's form; None where the normaliser knows no forms."""
+        form = int(self.forms[row])
+        return None if form == UNKNOWN_FORM else form
 
     def compared(self, within: Sequence[str | None]) -> ComparedRows:
         """Return the rows as the rule compares them.
@@ -160,9 +168,10 @@ class Fingerprinter:
         return joined_rows(parts) if parts else self._fingerprint_page((), compares_known)
 
     def _fingerprint_page(self, page: Sequence[_Item], compares_known: bool) -> FingerprintedRows:
-        columns = compared_columns(self._recipe.columns, self._recipe.normaliser, [row for row, _, _ in page])
+        compared = compared_rows(self._recipe.columns, self._recipe.normaliser, [row for row, _, _ in page])
         within, known = [agree for _, agree, _ in page], [digest for _, _, digest in page]
-        return self.fingerprint_compared(columns, within, known, compares_known=compares_known)
+        done = self.fingerprint_compared(compared.texts, within, known, compares_known=compares_known)
+        return replace(done, forms=compared.forms)
 
     def fingerprint_compared(
         self,
@@ -205,6 +214,7 @@ class Fingerprinter:
             sketches,
             is_known & (not compares_known),
             framed,
+            np.full(len(digests), UNKNOWN_FORM, np.int8),
         )
 
     def _entire_have_features(
@@ -307,6 +317,7 @@ def joined_rows(parts: Sequence[FingerprintedRows]) -> FingerprintedRows:
         concatenate_sketches([part.sketches for part in parts]),
         np.concatenate([part.is_known for part in parts]),
         np.concatenate([part.framed for part in parts]),
+        np.concatenate([part.forms for part in parts]),
     )
 
 
@@ -315,9 +326,10 @@ def row_fingerprints(page: Sequence[SourceRow], done: FingerprintedRows) -> list
     fingerprints: Iterator[tuple[int, bool]] = zip(
         done.fingerprints.tolist(), done.has_fingerprint.tolist(), strict=True
     )
+    forms = map(done.form, range(len(page)))
     return [
-        RowFingerprint(row.row_key, row.order_value, value if has else None, digest)
-        for row, (value, has), digest in zip(page, fingerprints, done.digests, strict=True)
+        RowFingerprint(row.row_key, row.order_value, value if has else None, digest, form)
+        for row, (value, has), digest, form in zip(page, fingerprints, done.digests, forms, strict=True)
     ]
 
 

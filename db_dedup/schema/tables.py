@@ -134,6 +134,7 @@ def _fingerprint(metadata: MetaData, names: Namespace) -> Table:
             for i, shift in enumerate(BLOCK_SHIFTS, 1)
         ),
         Column("sketch_size", SmallInteger),
+        Column("form", SmallInteger),
         # The key leads, so that a look-up in a view needs no table to use it.
         UniqueConstraint("row_key", "table_id", "recipe", name=names.name("fingerprint_row_key")),
         **TABLE_OPTIONS,

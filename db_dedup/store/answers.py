@@ -29,7 +29,9 @@ def view(tables: Tables, name: str, *columns: str) -> TableClause:
     return table(tables.namespace.name(name), *map(column, columns), schema=tables.namespace.schema)
 
 
-_OF_PAIR: Final = ("key_a", "key_b", "distance", "similarity", "kind", "contained_key", "other_place")
+_OF_PAIR: Final = (
+    *("key_a", "key_b", "distance", "similarity", "kind", "contained_key", "other_place", "form"),
+)
 
 
 def read_pairs(
@@ -49,7 +51,9 @@ def read_pairs(
         query = query.where(flag == (true() if wanted.other_place else false()))
     query = query.limit(limit).execution_options(yield_per=_ROWS_A_FETCH)
     for part in connection.execute(query).partitions():
-        keys_a, keys_b, distances, similarities, kinds, contained_keys, other_places = zip(*part, strict=True)
+        keys_a, keys_b, distances, similarities, kinds, contained_keys, other_places, forms = zip(
+            *part, strict=True
+        )
         yield PairColumns(
             keys_a,
             keys_b,
@@ -58,6 +62,7 @@ def read_pairs(
             kinds,
             contained_keys,
             [None if flag is None else bool(flag) for flag in other_places],
+            forms,
         )
 
 

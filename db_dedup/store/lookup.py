@@ -60,6 +60,7 @@ class StoredRow:
 
     Attributes:
         class_id: id of its canonical row, its own where it is one itself.
+        form: the number of its form (`records.forms`).
         group_key: row key of its group's representative.
     """
 
@@ -67,6 +68,7 @@ class StoredRow:
     class_id: int
     row_key: str
     digest: bytes
+    form: int | None
     group_key: str | None
 
 
@@ -150,12 +152,12 @@ def read_classes(connection: Connection, store: FingerprintStore, ids: Sequence[
     stored = []
     for wanted in batches(ids, _IDS_A_QUERY):
         query = (
-            select(row.c.id, row.c.copy_of, row.c.row_key, row.c.digest, first.c.row_key)
+            select(row.c.id, row.c.copy_of, row.c.row_key, row.c.digest, row.c.form, first.c.row_key)
             .outerjoin(first, first.c.id == row.c.group_id)
             .where(or_(row.c.id.in_(wanted), row.c.copy_of.in_(wanted)))
         )
         stored += [
-            StoredRow(i, i if copy_of is None else copy_of, key, bytes(digest), group)
-            for i, copy_of, key, digest, group in connection.execute(query)
+            StoredRow(i, i if copy_of is None else copy_of, key, bytes(digest), form, group)
+            for i, copy_of, key, digest, form, group in connection.execute(query)
         ]
     return stored

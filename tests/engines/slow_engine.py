@@ -88,9 +88,8 @@ class SlowScan:
         )
         table = done.compared([row.within for row in rows])
         matches = matches_of(found, self._watched.abridge_above)
-        return SlowAnswer(
-            EmbeddedAnswer([r.row_key for r in rows], [r.order_value for r in rows], table, matches)
-        )
+        keys, order_values = [row.row_key for row in rows], [row.order_value for row in rows]
+        return SlowAnswer(EmbeddedAnswer(keys, order_values, table, matches, done.forms))
 
 
 class SlowAnswer:
@@ -114,6 +113,7 @@ class SlowAnswer:
                 all_rows.digests[part],
                 sketches,
                 np.where(is_sketched, places, -1),
+                all_rows.forms[part],
             )
 
     def links(self) -> Iterator[LinkBatch]:

@@ -56,6 +56,20 @@ GOLDEN = {
         "197a144771cafd538080231ced525af7",
         "528db9be68e2e08e5fe0b5a35fd3103d",
     ],
+    (3, "plain"): [
+        "b90ef5ee1d478d6f9c7b4b4d09b33169",
+        "9758442c70b95093498235a4e9a63af1",
+        "c51dee2547b797b7f289add6fef9da13",
+        "89ba8d54bcf71afc0985bef9fbe1d31e",
+        "81898dee34bb9af8746b00474bc1b904",
+    ],
+    (3, "tweet"): [
+        "b90ef5ee1d478d6f9c7b4b4d09b33169",
+        "dafe8dd01693eb0aa5ac59310b1a5d97",
+        "c51dee2547b797b7f289add6fef9da13",
+        "89ba8d54bcf71afc0985bef9fbe1d31e",
+        "81898dee34bb9af8746b00474bc1b904",
+    ],
 }
 
 
@@ -72,6 +86,16 @@ def rows() -> list[SourceRow]:
 def test_golden_digests(version: int, normaliser: str) -> None:
     found = digest_as_of(version, settings(normaliser).recipe, rows())
     assert [digest.hex() for digest in found] == GOLDEN[version, normaliser]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_posts_are_cleaned_as_they_were(version: int) -> None:
+    """These words were taken for forms until version 3."""
+    post = ("请大家转发微博支持", "mail a@b.com, I was retweeted by Obama", "")
+    recipe, row = settings("tweet").recipe, SourceRow("0", None, post, None)
+    [digest] = digest_as_of(version, recipe, [row])
+    assert digest.hex() == "3cc88b15390ea9268a9682b759bfefaf"
+    assert digest_as_of(RECIPE_VERSION, recipe, [row]) != [digest]
 
 
 def test_every_former_version_is_known() -> None:

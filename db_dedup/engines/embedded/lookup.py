@@ -18,6 +18,7 @@ from db_dedup.flow.pipeline import Fingerprinter, joined_rows, row_fingerprints
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
 from db_dedup.records import CheckResult, Match, Record, RowKey, SourceRow
 from db_dedup.records.fingerprints import DigestPair, digest_pair
+from db_dedup.records.forms import form_of_pair
 from db_dedup.records.kinds import EXACT_DUPLICATES, NO_KIND, PairKind
 from db_dedup.records.recipe import Recipe
 from db_dedup.store.fingerprints import FingerprintStore
@@ -176,6 +177,7 @@ class _Round:
                         kind.kind,
                         part,
                         kind.other_place,
+                        form_of_pair(self._done.form(one), row.form),
                     )
                 )
         return found

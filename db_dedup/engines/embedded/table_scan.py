@@ -59,6 +59,7 @@ class _Rows:
     within: list[int] = field(default_factory=list)
     places: list[NDArray[np.int64]] = field(default_factory=list)
     sketch_places: list[NDArray[np.int64]] = field(default_factory=list)
+    forms: list[NDArray[np.int8]] = field(default_factory=list)
 
 
 class EmbeddedScan:
@@ -166,9 +167,8 @@ class EmbeddedScan:
         )
         matches = match_table(table, self._rule, self._watched.abridge_above, progress)
         numbers = order.tolist()
-        return EmbeddedAnswer(
-            [rows.row_keys[i] for i in numbers], [rows.order_values[i] for i in numbers], table, matches
-        )
+        keys, order_values = ([own[i] for i in numbers] for own in (rows.row_keys, rows.order_values))
+        return EmbeddedAnswer(keys, order_values, table, matches, rows.forms[order])
 
     def _keep(self, page: Sequence[SourceRow], done: FingerprintedRows) -> None:
         rows = self._rows
@@ -177,6 +177,7 @@ class EmbeddedScan:
         rows.fingerprints.append(done.fingerprints)
         rows.has_fingerprint.append(done.has_fingerprint)
         rows.digests += done.digests
+        rows.forms.append(done.forms)
         rows.within += map(self._within_number, (row.within for row in page))
         rows.places.append(self._spooled(done))
 
@@ -286,9 +287,10 @@ class EmbeddedScan:
         # The keys that are left were read with their page: these rows have been deleted since.
         rows.is_gone[list(number_of.values())] = True
         has_changed = bool(number_of)
-        for i, row, new in zip(found, page, row_fingerprints(page, done), strict=True):
-            if (new.digest, new.order_value) != (rows.digests[i].tobytes(), rows.order_values[i]):
-                rows.put(i, new, self._within_number(row.within))
+        for place, (i, row, new) in enumerate(zip(found, page, row_fingerprints(page, done), strict=True)):
+            before = rows.digests[i].tobytes(), rows.order_values[i], rows.forms[i]
+            if (new.digest, new.order_value, done.forms[place]) != before:
+                rows.put(i, new, self._within_number(row.within), done.forms[place])
                 self.reread.append(new)
                 has_changed = True
         return has_changed
@@ -320,6 +322,7 @@ class _Joined:
     places: NDArray[np.int64]
     sketch_places: NDArray[np.int64]
     is_gone: NDArray[np.bool_]
+    forms: NDArray[np.int8]
 
     @classmethod
     def of(cls, rows: _Rows) -> "_Joined":
@@ -333,10 +336,11 @@ class _Joined:
             _joined(rows.places, np.int64),
             _joined(rows.sketch_places, np.int64),
             np.zeros(len(rows.row_keys), np.bool_),
+            _joined(rows.forms, np.int8),
         )
 
-    def put(self, i: int, new: RowFingerprint, within: int) -> None:
-        self.order_values[i] = new.order_value
+    def put(self, i: int, new: RowFingerprint, within: int, form: np.int8) -> None:
+        self.order_values[i], self.forms[i] = new.order_value, form
         self.fingerprints[i], self.has_fingerprint[i] = new.fingerprint or 0, new.fingerprint is not None
         self.digests[i] = np.frombuffer(new.digest, np.uint64)
         self.within[i] = within

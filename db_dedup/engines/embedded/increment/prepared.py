@@ -28,7 +28,7 @@ from db_dedup.store import neighbours
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.source import Source
 
-_ANSWER_COLUMNS: Final = len(AnswerRow._fields) - 5
+_ANSWER_COLUMNS: Final = len(AnswerRow._fields) - 6
 
 
 @dataclass(frozen=True)
@@ -146,9 +146,8 @@ def prepare(
 
 
 def _unsaved(row: RowFingerprint, row_id: int) -> AnswerRow:
-    return AnswerRow(
-        row_id, row.row_key, row.order_value, row.fingerprint, row.digest, *[None] * _ANSWER_COLUMNS
-    )
+    of_row = (row.row_key, row.order_value, row.fingerprint, row.digest, row.form)
+    return AnswerRow(row_id, *of_row, *[None] * _ANSWER_COLUMNS)
 
 
 def _taken(done: FingerprintedRows, places: Sequence[int]) -> FingerprintedRows:
@@ -169,6 +168,7 @@ def _taken(done: FingerprintedRows, places: Sequence[int]) -> FingerprintedRows:
         Sketches(sketch_starts, done.sketches.values[taken_sketches]),
         done.is_known[rows],
         done.framed[rows],
+        done.forms[rows],
     )
 
 
