@@ -11,6 +11,7 @@ from db_dedup.config import watched_table
 from db_dedup.flow.pipeline import Fingerprinter
 from db_dedup.flow.text.normalise import normalise_batch, normalise_posts
 from db_dedup.flow.text.posts import clean_post
+from db_dedup.records.fingerprints import RowFingerprint, StoredFingerprint
 from db_dedup.records.forms import FORMS, form_of_pair
 
 PIECES = [
@@ -229,3 +230,10 @@ def test_the_stronger_form_is_that_of_a_pair() -> None:
     assert form_of_pair(0, 2) == form_of_pair(2, 0) == "unofficial_retweet"
     assert form_of_pair(0, 0) == "none"
     assert form_of_pair(None, 3) is None
+
+
+def test_a_stored_row_with_another_form_is_written_again() -> None:
+    """Its digest stays the same, since the form is left out of the text that is compared."""
+    stored = StoredFingerprint(1, None, 5, b"digest", 0)
+    assert stored.is_of(RowFingerprint("1", None, 5, b"digest", 0))
+    assert not stored.is_of(RowFingerprint("1", None, 5, b"digest", 2))
