@@ -48,6 +48,7 @@ WITH_DATA = (
     "record_linkage",
     "frames",
     "languages",
+    "papers.p2_tweets",
 )
 QUICK = ("candidates", "side_by_side", "first_hour", "petitions", "law")
 """The part with the headline figures."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 from sqlalchemy import func, select
 
@@ -26,6 +28,7 @@ from benchmarks import (
     worker_speed,
 )
 from benchmarks.__main__ import QUICK, WITH_DATA, WITHOUT_DATA
+from benchmarks.papers import p2_tweets
 from benchmarks.plot import log_log_svg
 from db_dedup.app import Database
 from db_dedup.sample import generate_petitions
@@ -43,6 +46,41 @@ def test_checks_find_the_edited_petitions_alone(capsys: pytest.CaptureFixture[st
     lines = capsys.readouterr().out.splitlines()
     found = [re.split(r"  +", line)[1:3] for line in lines[-4:-2]]
     assert found == [["edited", "4/4"], ["of its own", "0/4"]]
+
+
+def test_posts_are_told_apart_from_official_retweets(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path, header, posts in (
+        ("tweets-en/airline_tweets.csv.gz", "text", ["RT @a: the bridge is closed until Friday", "@b hello"]),
+        (
+            "tweets-en/apple_tweets.csv.gz",
+            "text",
+            ["the bridge is closed until Friday", "one two three"],
+        ),
+        ("weibo-reposts/reposts_sample.csv.gz", "id,text", ["1,这座桥周五之前都不能走", "2,转发微博"]),
+    ):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        with gzip.open(tmp_path / path, "wt", encoding="utf-8") as file:
+            file.write("\n".join([header, *posts * 10]))
+    p2_tweets.run(tmp_path, p2_tweets.Sizes(users=3))
+    printed = capsys.readouterr().out
+    assert "official_retweet 0.0%, unofficial_retweet 25.0%, reply 25.0%" in printed
+    assert "generated: 4; told apart 4, equal to their original 4" in printed
+    assert "a message is posted n times: 8+: 2, 16+: 1" in printed
+
+
+def test_every_pair_within_a_radius_is_found() -> None:
+    values = np.random.default_rng(1).integers(0, 1 << 8, 1_200, np.uint64)
+    found = {(a, b): distance for a, b, distance in p2_tweets.close_pairs(values, 2).T.tolist()}
+    numbers = values.tolist()
+    wanted = {
+        (a, b): (numbers[a] ^ numbers[b]).bit_count()
+        for a in range(len(numbers))
+        for b in range(a + 1, len(numbers))
+        if (numbers[a] ^ numbers[b]).bit_count() <= 2
+    }
+    assert found == wanted
 
 
 def test_lookups_find_what_was_planted_and_only_that(capsys: pytest.CaptureFixture[str]) -> None:

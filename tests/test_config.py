@@ -256,8 +256,11 @@ def test_presets_fill_what_is_left_out() -> None:
 def test_a_preset_of_text_settings_gives_way_to_the_table_s_own() -> None:
     tweet = table(preset="tweet")
     assert (tweet.rule.normaliser, tweet.recipe.normaliser) == ("tweet", "tweet")
-    assert tweet.rule.model_copy(update={"normaliser": "plain"}) == PRESETS["balanced"]
-    assert tweet.recipe_digest() == table(normaliser="tweet").recipe_digest()
+    as_balanced = {"normaliser": "plain", "term_frequency": "raw"}
+    assert tweet.rule.model_copy(update=as_balanced) == PRESETS["balanced"]
+    assert (tweet.rule.radius, tweet.rule.term_frequency) == (3, "set")
+    own_settings = table(normaliser="tweet", term_frequency="set")
+    assert tweet.recipe_digest() == own_settings.recipe_digest()
     own = table(preset="tweet", normaliser="plain", segmenter="words")
     assert (own.recipe.normaliser, own.recipe.segmenter) == ("plain", "words")
     stored = own.resolved()

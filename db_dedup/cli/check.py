@@ -19,7 +19,7 @@ from db_dedup.encodings import decode_utf8
 from db_dedup.errors import ConfigError
 
 _COLUMNS: Final = ("row_key", "distance", "similarity", "group_id")
-_OF_KIND: Final = ("kind", "contained_key", "other_place")
+_OF_KIND: Final = ("kind", "contained_key", "other_place", "form")
 
 
 def check(

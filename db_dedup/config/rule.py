@@ -75,8 +75,9 @@ PRESETS: Final[Mapping[str, Rule]] = {
         radius=3, similarity="none", threshold=0, term_frequency="raw", stop_words="drop", sketches=False
     ),
     "balanced": _BALANCED,
-    # For short posts: who reposted them or is mentioned in them does not count (P2; decision 0043).
-    "tweet": _BALANCED.model_copy(update={"normaliser": "tweet"}),
+    # For short posts: who reposted them or is mentioned in them does not count, nor how often a word is said
+    # (P2; decision 0064).
+    "tweet": _BALANCED.model_copy(update={"normaliser": "tweet", "term_frequency": "set"}),
 }
 DEFAULT_PRESET: Final = "balanced"
 if TYPE_CHECKING:

@@ -48,6 +48,7 @@ class RowBatch(NamedTuple):
         digests: uint64[n, 2], the two halves of each digest.
         sketches: of rows, in any order.
         sketch_places: int64[n], each row's number among the sketches; -1 for none.
+        forms: int8[n], the numbers of the rows' forms; -1 where the normaliser knows no forms.
     """
 
     row_keys: list[str]
@@ -57,6 +58,7 @@ class RowBatch(NamedTuple):
     digests: NDArray[np.uint64]
     sketches: Sketches
     sketch_places: NDArray[np.int64]
+    forms: NDArray[np.int8]
 
 
 class LinkBatch(NamedTuple):

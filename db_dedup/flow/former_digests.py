@@ -23,11 +23,6 @@ def _current(recipe: Recipe, rows: Sequence[SourceRow]) -> list[bytes]:
     return digest_columns(columns, [row.within for row in rows])
 
 
-def _version_3(recipe: Recipe, rows: Sequence[SourceRow]) -> list[bytes]:
-    """Return the digests of version 3. Version 4 has other sketches and the same digests."""
-    return _current(recipe, rows)
-
-
 def digest_as_of(recipe_version: int, recipe: Recipe, rows: Sequence[SourceRow]) -> list[bytes]:
     """Return the digest of each row's text as that version of the recipes computed it.
 
@@ -46,6 +41,7 @@ def _version_1(recipe: Recipe, rows: Sequence[SourceRow]) -> list[bytes]:
             [row.values[i] for row in rows],
             "plain" if column.kind == "value" else recipe.normaliser,
             unites_variants=False,
+            as_before=True,
         )
         for i, column in enumerate(recipe.columns)
     ]
@@ -54,13 +50,22 @@ def _version_1(recipe: Recipe, rows: Sequence[SourceRow]) -> list[bytes]:
 
 def _version_2(recipe: Recipe, rows: Sequence[SourceRow]) -> list[bytes]:
     """Return the digests of version 2, which kept traditional characters and numerals as they are."""
+    return _with_posts_as_before(recipe, rows, unites_variants=False)
+
+
+def _version_3(recipe: Recipe, rows: Sequence[SourceRow]) -> list[bytes]:
+    """Return the digests of version 3, which knew fewer forms of posts, and took some words for forms."""
+    return _with_posts_as_before(recipe, rows, unites_variants=True)
+
+
+def _with_posts_as_before(recipe: Recipe, rows: Sequence[SourceRow], *, unites_variants: bool) -> list[bytes]:
     columns = []
     for i, column in enumerate(recipe.columns):
         texts = [row.values[i] for row in rows]
         columns.append(
             fold_batch(texts)
             if column.kind == "value"
-            else normalise_batch(texts, recipe.normaliser, unites_variants=False)
+            else normalise_batch(texts, recipe.normaliser, unites_variants=unites_variants, as_before=True)
         )
     return digest_columns(columns, [row.within for row in rows])
 

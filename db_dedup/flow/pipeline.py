@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import is_not
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ from db_dedup.flow.candidates.generators import (
 )
 from db_dedup.flow.candidates.short_texts import Prefixes, make_prefixes
 from db_dedup.flow.candidates.sketches import Sketches, concatenate_sketches, empty_sketches, join_hashes
-from db_dedup.flow.compare.feature_sets import feature_sets
 from db_dedup.flow.compare.measures import least_shared_with_floor
 from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.features.characters import short_characters
@@ -48,13 +47,13 @@ from db_dedup.flow.features.long_grams import find_long_grams
 from db_dedup.flow.features.places import place_names
 from db_dedup.flow.fingerprints.simhash import fingerprint_rows
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST, digest_columns
-from db_dedup.flow.text.compared import compared_columns
+from db_dedup.flow.text.compared import compared_rows
 from db_dedup.flow.text.frames import without_frames
 from db_dedup.flow.text.normalise import normalise_batch
 from db_dedup.flow.text.stop_words import STOP_WORDS
 from db_dedup.flow.words import HashTexts, word_hasher
-from db_dedup.records import SourceRow
-from db_dedup.records.fingerprints import AnswerRow, RowFingerprint, StoredFingerprint
+from db_dedup.records.fingerprints import AnswerRow, StoredFingerprint
+from db_dedup.records.forms import UNKNOWN_FORM
 from db_dedup.records.frames import FrameList
 from db_dedup.records.pages import cut_pages
 from db_dedup.records.recipe import Recipe
@@ -80,6 +79,7 @@ class FingerprintedRows:
             nor features here. With `compares_known` it is False, and a row with a known digest has features
             but no fingerprint.
         framed: bool[n]; True for a row of which a frame was left out.
+        forms: int8[n], the numbers of the rows' forms; `UNKNOWN_FORM` where the normaliser knows no forms.
     """
 
     fingerprints: NDArray[np.uint64]
@@ -90,6 +90,7 @@ class FingerprintedRows:
     sketches: Sketches
     is_known: NDArray[np.bool_]
     framed: NDArray[np.bool_]
+    forms: NDArray[np.int8]
 
     def take_stored(self, stored: Sequence[StoredFingerprint | AnswerRow | None]) -> None:
         """Give the rows whose digest is the stored one the fingerprints that are stored of them.
@@ -100,6 +101,11 @@ class FingerprintedRows:
         for i, (before, digest) in enumerate(zip(stored, self.digests, strict=False)):
             if before is not None and before.fingerprint is not None and before.digest == digest:
                 self.fingerprints[i], self.has_fingerprint[i] = before.fingerprint, True
+
+    def form(self, row: int) -> int | None:
+        """Return the number of a row's form; None where the normaliser knows no forms."""
+        form = int(self.forms[row])
+        return None if form == UNKNOWN_FORM else form
 
     def compared(self, within: Sequence[str | None]) -> ComparedRows:
         """Return the rows as the rule compares them.
@@ -175,9 +181,10 @@ class Fingerprinter:
         return joined_rows(parts) if parts else self._fingerprint_page((), compares_known)
 
     def _fingerprint_page(self, page: Sequence[_Item], compares_known: bool) -> FingerprintedRows:
-        columns = compared_columns(self._recipe.columns, self._recipe.normaliser, [row for row, _, _ in page])
+        compared = compared_rows(self._recipe.columns, self._recipe.normaliser, [row for row, _, _ in page])
         within, known = [agree for _, agree, _ in page], [digest for _, _, digest in page]
-        return self.fingerprint_compared(columns, within, known, compares_known=compares_known)
+        done = self.fingerprint_compared(compared.texts, within, known, compares_known=compares_known)
+        return replace(done, forms=compared.forms)
 
     def fingerprint_compared(
         self,
@@ -220,6 +227,7 @@ class Fingerprinter:
             sketches,
             is_known & (not compares_known),
             framed,
+            np.full(len(digests), UNKNOWN_FORM, np.int8),
         )
 
     def _entire_have_features(
@@ -329,42 +337,8 @@ def joined_rows(parts: Sequence[FingerprintedRows]) -> FingerprintedRows:
         concatenate_sketches([part.sketches for part in parts]),
         np.concatenate([part.is_known for part in parts]),
         np.concatenate([part.framed for part in parts]),
+        np.concatenate([part.forms for part in parts]),
     )
-
-
-def row_fingerprints(
-    page: Sequence[SourceRow],
-    done: FingerprintedRows,
-    sketch_sizes: Sequence[int | None] | None = None,
-    *,
-    with_sets: bool = False,
-) -> list[RowFingerprint]:
-    """Return what is to be stored of these rows.
-
-    Args:
-        page: the rows.
-        done: what was computed of them.
-        sketch_sizes: the size of each row's sketch, None where it is not to be stored; None for no sizes.
-        with_sets: also the sets of their features; where there are sizes, of rows with a size alone.
-    """
-    fingerprints: list[int | None] = done.fingerprints.tolist()
-    for row in np.flatnonzero(~done.has_fingerprint).tolist():
-        fingerprints[row] = None
-    sizes = [None] * len(page) if sketch_sizes is None else sketch_sizes
-    sets: Sequence[bytes | None] = [None] * len(page)
-    if with_sets:
-        sets = feature_sets(done.features, done.details, done.sketches.counts)
-        if sketch_sizes is not None:
-            sets = [each if size is not None else None for each, size in zip(sets, sizes, strict=True)]
-    columns: tuple[Sequence[Any], ...] = (
-        [row.row_key for row in page],
-        [row.order_value for row in page],
-        fingerprints,
-        done.digests,
-        sizes,
-        sets,
-    )
-    return list(map(RowFingerprint._make, zip(*columns, strict=True)))
 
 
 def prefixes_of(recipe: Recipe) -> Prefixes | None:

@@ -12,7 +12,7 @@ from db_dedup.present.named_differences import named_differences
 from db_dedup.records import DuplicatePair, GroupSummary, NearestRow
 
 PAIR_COLUMNS: Final = ("key_a", "key_b", "distance", "similarity")
-KIND_COLUMNS: Final = ("kind", "contained_key", "other_place")
+KIND_COLUMNS: Final = ("kind", "contained_key", "other_place", "form")
 MEMBER_COLUMNS: Final = ("group_id", "row_key", "is_representative")
 
 _PAIRS_A_BATCH: Final = 500

@@ -19,6 +19,7 @@ from db_dedup.records.explanations import Explanation as Explanation
 from db_dedup.records.explanations import MarkedToken as MarkedToken
 from db_dedup.records.explanations import RuleTest as RuleTest
 from db_dedup.records.explanations import StoredLink as StoredLink
+from db_dedup.records.forms import Form as Form
 from db_dedup.records.frames import FrameExample as FrameExample
 from db_dedup.records.frames import FrameReport as FrameReport
 from db_dedup.records.frames import FrameStatus as FrameStatus
@@ -98,6 +99,8 @@ class DuplicatePair:
         kind: what kind of pair it is; None if no measure compares texts.
         contained_key: of a contained pair the row that is part of the other.
         other_place: whether each names a place or organisation that the other does not; None like the kind.
+        form: of posts, in which form the one passes on the other, or both pass on another post; None if the
+            table's normaliser knows no forms.
     """
 
     key_a: str
@@ -107,6 +110,7 @@ class DuplicatePair:
     kind: Kind | None = None
     contained_key: str | None = None
     other_place: bool | None = None
+    form: Form | None = None
 
 
 @dataclass(frozen=True)
@@ -127,6 +131,7 @@ class Match:
         contained_key: of a contained pair the row that is part of the other. It is None if that is the
             checked text, unless the key of its row is known.
         other_place: as of a pair.
+        form: as of a pair.
     """
 
     row_key: str
@@ -136,6 +141,7 @@ class Match:
     kind: Kind | None = None
     contained_key: str | None = None
     other_place: bool | None = None
+    form: Form | None = None
 
 
 @dataclass(frozen=True)

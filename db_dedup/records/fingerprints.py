@@ -25,6 +25,7 @@ class RowFingerprint(NamedTuple):
 
     Attributes:
         fingerprint: unsigned; None where there is too little text.
+        form: the number of its form (`records.forms`); None where the normaliser knows no forms.
         sketch_size: how many hashes its sketch has; only where it is to be written with the row.
         feature_set: its features as `flow.compare.feature_sets` packs them; None where it has none.
     """
@@ -33,6 +34,7 @@ class RowFingerprint(NamedTuple):
     order_value: str | None
     fingerprint: int | None
     digest: bytes
+    form: int | None = None
     sketch_size: int | None = None
     feature_set: bytes | None = None
 
@@ -44,6 +46,7 @@ class StoredFingerprint(NamedTuple):
     order_value: str | None
     fingerprint: int | None
     digest: bytes
+    form: int | None
 
     def is_of(self, row: RowFingerprint) -> bool:
         """Whether the row is as it was stored."""
@@ -58,6 +61,7 @@ class AnswerRow(NamedTuple):
     order_value: str | None
     fingerprint: int | None
     digest: bytes
+    form: int | None
     copy_of: int | None
     group_id: int | None
     is_loose: bool | None
@@ -70,14 +74,17 @@ class AnswerRow(NamedTuple):
 
     def updated(self, row: RowFingerprint) -> "AnswerRow":
         """The same row once this is stored of it."""
-        return self._replace(order_value=row.order_value, fingerprint=row.fingerprint, digest=row.digest)
+        return self._replace(
+            order_value=row.order_value, fingerprint=row.fingerprint, digest=row.digest, form=row.form
+        )
 
 
 def _is_same(stored: StoredFingerprint | AnswerRow, row: RowFingerprint) -> bool:
-    return (stored.order_value, stored.fingerprint, stored.digest) == (
+    return (stored.order_value, stored.fingerprint, stored.digest, stored.form) == (
         row.order_value,
         row.fingerprint,
         row.digest,
+        row.form,
     )
 
 

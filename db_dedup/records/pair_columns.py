@@ -6,6 +6,7 @@ from itertools import compress
 from typing import Any
 
 from db_dedup.records import DuplicatePair
+from db_dedup.records.forms import Form
 from db_dedup.records.kinds import ALL_PAIRS, Kind, PairFilter
 
 
@@ -20,6 +21,7 @@ class PairColumns:
     kind: Sequence[Kind | None]
     contained_key: Sequence[str | None]
     other_place: Sequence[bool | None]
+    form: Sequence[Form | None]
 
     @property
     def count(self) -> int:
@@ -54,6 +56,7 @@ class PairColumns:
             self.kind,
             self.contained_key,
             self.other_place,
+            self.form,
         )
 
 

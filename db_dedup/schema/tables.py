@@ -135,6 +135,7 @@ def _fingerprint(metadata: MetaData, names: Namespace) -> Table:
         ),
         Column("sketch_size", SmallInteger),
         Column("feature_set", Sketch),
+        Column("form", SmallInteger),
         # The key leads, so that a look-up in a view needs no table to use it.
         UniqueConstraint("row_key", "table_id", "recipe", name=names.name("fingerprint_row_key")),
         **TABLE_OPTIONS,

@@ -22,6 +22,7 @@ from sqlalchemy import (
     func,
     literal_column,
     null,
+    or_,
     select,
     table,
     union_all,
@@ -30,6 +31,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import ExecutableDDLElement
 from sqlalchemy.sql.compiler import DDLCompiler
 
+from db_dedup.records.forms import FORMS
 from db_dedup.records.kinds import KINDS
 from db_dedup.records.names import Namespace
 from db_dedup.schema.tables import Tables, our_tables
@@ -60,6 +62,7 @@ def confirmed_pairs(tables: Tables) -> Select[Any]:
                 (pair.c.contained_id == a.c.id, a.c.row_key), (pair.c.contained_id == b.c.id, b.c.row_key)
             ).label("contained_key"),
             pair.c.other_place.label("other_place"),
+            _form(a, b).label("form"),
         )
         .select_from(pair)
         .join(a, a.c.id == pair.c.id_a)
@@ -83,6 +86,7 @@ def exact_links(tables: Tables) -> Select[Any]:
             literal_column("'copy'"),
             null(),
             false(),
+            _form(original, copy),
         )
         .select_from(copy)
         .join(original, original.c.id == copy.c.copy_of)
@@ -165,6 +169,13 @@ def fixed_view(namespace: Namespace, base: str) -> TableClause:
 def _serves(row: FromClause, watched: FromClause) -> ColumnElement[bool]:
     """Return the condition that a fingerprint is of the recipe that serves now."""
     return and_(row.c.table_id == watched.c.id, row.c.recipe == watched.c.recipe)
+
+
+def _form(one: FromClause, other: FromClause) -> ColumnElement[str]:
+    """Return the form of a pair: the stronger form of its two rows; NULL where one has none."""
+    pairs = and_(one.c.form.is_not(None), other.c.form.is_not(None))
+    stronger = reversed(list(enumerate(FORMS)))
+    return case(*((and_(pairs, or_(one.c.form == n, other.c.form == n)), name) for n, name in stronger))
 
 
 class CreateView(ExecutableDDLElement):

@@ -31,7 +31,9 @@ def view(tables: Tables, name: str, *columns: str) -> TableClause:
     return table(tables.namespace.name(name), *map(column, columns), schema=tables.namespace.schema)
 
 
-_OF_PAIR: Final = ("key_a", "key_b", "distance", "similarity", "kind", "contained_key", "other_place")
+_OF_PAIR: Final = (
+    *("key_a", "key_b", "distance", "similarity", "kind", "contained_key", "other_place", "form"),
+)
 
 
 def read_pairs(
@@ -66,7 +68,9 @@ def _read_part(
         query = query.where(flag == (true() if wanted.other_place else false()))
     query = query.limit(limit).execution_options(yield_per=_ROWS_A_FETCH)
     for part in connection.execute(query).partitions():
-        keys_a, keys_b, distances, similarities, kinds, contained_keys, other_places = zip(*part, strict=True)
+        keys_a, keys_b, distances, similarities, kinds, contained_keys, other_places, forms = zip(
+            *part, strict=True
+        )
         yield PairColumns(
             keys_a,
             keys_b,
@@ -75,6 +79,7 @@ def _read_part(
             kinds,
             contained_keys,
             [None if flag is None else bool(flag) for flag in other_places],
+            forms,
         )
 
 

@@ -20,7 +20,7 @@ from db_dedup.schema.types import to_signed
 from db_dedup.store.reader import Reader
 
 _KEYS_A_QUERY = 5000
-_OF_ANY_TEXT = ("order_value", "fingerprint", "digest")
+_OF_ANY_TEXT = ("order_value", "fingerprint", "digest", "form")
 _WRITTEN = (*_OF_ANY_TEXT, "feature_set")
 _WITH_SIZE = (*_WRITTEN, "sketch_size")
 
@@ -132,7 +132,7 @@ class FingerprintStore:
 
     def _select(self) -> Select[Any]:
         c = self.tables.fingerprint.c
-        return select(c.row_key, c.id, c.order_value, c.fingerprint, c.digest).where(self.mine)
+        return select(c.row_key, c.id, c.order_value, c.fingerprint, c.digest, c.form).where(self.mine)
 
     def read_ids(self, reader: Reader) -> dict[str, int]:
         """Return row key -> id of everything stored."""
@@ -188,21 +188,21 @@ class FingerprintStore:
 
 
 def _stored(row: Sequence[Any]) -> tuple[str, StoredFingerprint]:
-    row_key, row_id, order_value, fingerprint, digest = row
-    return row_key, StoredFingerprint(row_id, order_value, fingerprint, bytes(digest))
+    row_key, row_id, order_value, fingerprint, digest, form = row
+    return row_key, StoredFingerprint(row_id, order_value, fingerprint, bytes(digest), form)
 
 
 def _written(row: RowFingerprint, with_sketch_sizes: bool) -> tuple[str | int | bytes | None, ...]:
     """Return the values of `_WITH_SIZE`, or of `_WRITTEN`."""
-    _, order_value, fingerprint, digest, sketch_size, feature_set = row
+    _, order_value, fingerprint, digest, form, sketch_size, feature_set = row
     signed = None if fingerprint is None else to_signed(fingerprint)
-    values = (order_value, signed, digest, feature_set)
+    values = (order_value, signed, digest, form, feature_set)
     return (*values, sketch_size) if with_sketch_sizes else values
 
 
 def _of_any_text(row: RowFingerprint) -> tuple[str | int | bytes | None, ...]:
     signed = None if row.fingerprint is None else to_signed(row.fingerprint)
-    return row.order_value, signed, row.digest
+    return row.order_value, signed, row.digest, row.form
 
 
 def _two_rows(rows: Sequence[RowFingerprint]) -> RowKeyError:

@@ -61,6 +61,7 @@ class StoredRow:
 
     Attributes:
         class_id: id of its canonical row, its own where it is one itself.
+        form: the number of its form (`records.forms`).
         group_key: row key of its group's representative.
     """
 
@@ -68,6 +69,7 @@ class StoredRow:
     class_id: int
     row_key: str
     digest: bytes
+    form: int | None
     group_key: str | None
 
 
@@ -150,8 +152,8 @@ def read_classes(connection: Connection, store: FingerprintStore, ids: Sequence[
     stored, query = [], _classes_query(store)
     for wanted in batches(ids, _IDS_A_QUERY):
         stored += [
-            StoredRow(i, i if copy_of is None else copy_of, key, bytes(digest), group)
-            for i, copy_of, key, digest, group in connection.execute(query, {"ids": wanted})
+            StoredRow(i, i if copy_of is None else copy_of, key, bytes(digest), form, group)
+            for i, copy_of, key, digest, form, group in connection.execute(query, {"ids": wanted})
         ]
     return stored
 
@@ -161,7 +163,7 @@ def _classes_query(store: FingerprintStore) -> Select[Any]:
     row, first = store.tables.fingerprint, store.tables.fingerprint.alias("first")
     is_one_of = store.dialect.is_one_of
     return (
-        select(row.c.id, row.c.copy_of, row.c.row_key, row.c.digest, first.c.row_key)
+        select(row.c.id, row.c.copy_of, row.c.row_key, row.c.digest, row.c.form, first.c.row_key)
         .outerjoin(first, first.c.id == row.c.group_id)
         .where(or_(is_one_of(row.c.id, "ids"), is_one_of(row.c.copy_of, "ids")))
     )

@@ -99,10 +99,10 @@ def test_the_csv_keeps_its_columns() -> None:
     succeed("scan", "petitions")
     assert succeed("pairs", "petitions", "--format", "csv").stdout.splitlines()[0] == HEADER
     lines = succeed("pairs", "petitions", "--format", "csv", "--kinds").stdout.splitlines()
-    assert lines[0] == f"{HEADER},kind,contained_key,other_place"
-    assert any(line.startswith("9001,9003,") and line.endswith(",contained,9001,False") for line in lines)
+    assert lines[0] == f"{HEADER},kind,contained_key,other_place,form"
+    assert any(line.startswith("9001,9003,") and line.endswith(",contained,9001,False,") for line in lines)
     texts = succeed("pairs", "petitions", "--format", "csv", "--kinds", "--texts").stdout.splitlines()
-    assert texts[0].endswith(",is_gone_a,is_gone_b,kind,contained_key,other_place")
+    assert texts[0].endswith(",is_gone_a,is_gone_b,kind,contained_key,other_place,form")
 
 
 @pytest.mark.usefixtures("letters")

@@ -22,7 +22,7 @@ PAIR_HEADER = [
     "key_a", "key_b", "distance", "similarity", "a_title", "a_content", "b_title", "b_content",
     "is_gone_a", "is_gone_b",
 ]  # fmt: skip
-KIND_HEADER = ["kind", "contained_key", "other_place"]
+KIND_HEADER = ["kind", "contained_key", "other_place", "form"]
 
 
 @pytest.fixture(autouse=True)

@@ -11,11 +11,12 @@ from sqlalchemy import Connection
 from db_dedup.config import WatchedTable
 from db_dedup.engines.base import GroupBatch, LinkBatch, ReadRows, RowBatch, ScansOnly
 from db_dedup.engines.embedded.answer import EmbeddedAnswer
+from db_dedup.engines.embedded.stored_rows import row_fingerprints
 from db_dedup.flow.candidates.sketches import NO_SKETCHES
 from db_dedup.flow.compare.measures import NO_SIMILARITY
 from db_dedup.flow.features.details import CHARACTERS, LONG_GRAMS, PLACES
 from db_dedup.flow.matching.match import Matches, Pairs
-from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter, joined_rows, row_fingerprints
+from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter, joined_rows
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
 from db_dedup.flow.rows.order import receipt
 from db_dedup.jobs.scan.answer import AnswerDifference
@@ -92,9 +93,8 @@ class SlowScan:
         )
         table = done.compared([row.within for row in rows])
         matches = matches_of(found, self._watched.abridge_above)
-        return SlowAnswer(
-            EmbeddedAnswer([r.row_key for r in rows], [r.order_value for r in rows], table, matches)
-        )
+        keys, order_values = [row.row_key for row in rows], [row.order_value for row in rows]
+        return SlowAnswer(EmbeddedAnswer(keys, order_values, table, matches, done.forms))
 
 
 class SlowAnswer:
@@ -118,6 +118,7 @@ class SlowAnswer:
                 all_rows.digests[part],
                 sketches,
                 np.where(is_sketched, places, -1),
+                all_rows.forms[part],
             )
 
     def links(self) -> Iterator[LinkBatch]:

@@ -88,6 +88,16 @@ def test_golden_digests(version: int, normaliser: str) -> None:
     assert [digest.hex() for digest in found] == GOLDEN[version, normaliser]
 
 
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_posts_are_cleaned_as_they_were(version: int) -> None:
+    """These words were taken for forms until version 3."""
+    post = ("请大家转发微博支持", "mail a@b.com, I was retweeted by Obama", "")
+    recipe, row = settings("tweet").recipe, SourceRow("0", None, post, None)
+    [digest] = digest_as_of(version, recipe, [row])
+    assert digest.hex() == "3cc88b15390ea9268a9682b759bfefaf"
+    assert digest_as_of(RECIPE_VERSION, recipe, [row]) != [digest]
+
+
 def test_every_former_version_is_known() -> None:
     """Whoever raises RECIPE_VERSION adds what the version before computed, with golden values here."""
     assert list(former_digests._FORMER) == list(range(1, RECIPE_VERSION))

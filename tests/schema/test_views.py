@@ -23,7 +23,9 @@ WATCHED: list[dict[str, Any]] = [
 
 
 def row(id_: int, table_id: int, recipe: int, key: str, **more: Any) -> dict[str, Any]:
-    nothing = dict.fromkeys(("copy_of", "group_id", "is_loose", "is_abridged", "group_size", "found_at"))
+    nothing = dict.fromkeys(
+        ("copy_of", "group_id", "is_loose", "is_abridged", "group_size", "found_at", "form")
+    )
     return (
         {"id": id_, "table_id": table_id, "recipe": recipe, "row_key": key, "digest": bytes(16)}
         | nothing
@@ -32,9 +34,9 @@ def row(id_: int, table_id: int, recipe: int, key: str, **more: Any) -> dict[str
 
 
 FINGERPRINTS = [
-    row(1, 1, 2, "A", group_id=1, is_loose=True, is_abridged=False, group_size=3),
-    row(2, 1, 2, "B", group_id=1),
-    row(3, 1, 2, "C", group_id=1, copy_of=1, found_at=LINKED_AT),
+    row(1, 1, 2, "A", form=0, group_id=1, is_loose=True, is_abridged=False, group_size=3),
+    row(2, 1, 2, "B", form=2, group_id=1),
+    row(3, 1, 2, "C", form=0, group_id=1, copy_of=1, found_at=LINKED_AT),
     row(4, 1, 2, "D"),
     # The recipe that served before.
     row(5, 1, 1, "A", group_id=5, group_size=3),
@@ -102,10 +104,10 @@ SCANS: list[dict[str, Any]] = [
 
 EXPECTED: dict[str, set[tuple[Any, ...]]] = {
     "duplicate_pairs": {
-        ("petitions", "A", "B", 3, 0.75, FOUND_AT, "contained", "B", True),
-        ("petitions", "A", "C", 0, 1.0, LINKED_AT, "copy", None, False),
-        ("petitions", "A", "D", 2, 0.5, FOUND_AT, None, None, None),
-        ("投诉", "A", "甲 ", 0, 1.0, LINKED_AT, "copy", None, False),
+        ("petitions", "A", "B", 3, 0.75, FOUND_AT, "contained", "B", True, "unofficial_retweet"),
+        ("petitions", "A", "C", 0, 1.0, LINKED_AT, "copy", None, False, "none"),
+        ("petitions", "A", "D", 2, 0.5, FOUND_AT, None, None, None, None),
+        ("投诉", "A", "甲 ", 0, 1.0, LINKED_AT, "copy", None, False, None),
     },
     "duplicate_groups": {
         ("petitions", "A", 3, "A", True, False),
@@ -127,7 +129,7 @@ EXPECTED: dict[str, set[tuple[Any, ...]]] = {
 COLUMNS = {
     "duplicate_pairs": [
         *("table_name", "key_a", "key_b", "distance", "similarity", "found_at"),
-        *("kind", "contained_key", "other_place"),
+        *("kind", "contained_key", "other_place", "form"),
     ],
     "duplicate_groups": ["table_name", "group_id", "size", "representative_key", "is_loose", "is_abridged"],
     "duplicate_members": ["table_name", "group_id", "row_key", "is_representative"],

@@ -39,7 +39,7 @@ def upgraded(loaded: Loaded) -> Loaded:
     return loaded
 
 
-LATER = {"nonce", "kind", "contained_id", "other_place", "sketch_size", "feature_set"}
+LATER = {"nonce", "kind", "contained_id", "other_place", "sketch_size", "feature_set", "form"}
 
 
 def contents(app: App) -> dict[str, list[tuple[Any, ...]]]:

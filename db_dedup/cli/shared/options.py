@@ -55,7 +55,7 @@ Kinds = Annotated[
     typer.Option(
         "--kinds",
         envvar="DB_DEDUP_KINDS",
-        help="Also print what kind of pair each is: kind, contained_key, other_place.",
+        help="Also print what kind of pair each is: kind, contained_key, other_place, form.",
     ),
 ]
 Full = Annotated[

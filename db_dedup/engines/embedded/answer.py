@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from db_dedup.engines.base import GroupBatch, LinkBatch, RowBatch
 from db_dedup.flow.compare.rows import ComparedRows
@@ -19,12 +20,14 @@ class EmbeddedAnswer:
         order_values: n sortable values of the order column.
         table: the rows as they were compared.
         matches: exact duplicates, pairs and groups.
+        forms: int8[n], the numbers of the rows' forms.
     """
 
     row_keys: list[str]
     order_values: list[str | None]
     table: ComparedRows
     matches: Matches
+    forms: NDArray[np.int8]
 
     def rows(self) -> Iterator[RowBatch]:
         """Give all rows."""
@@ -37,6 +40,7 @@ class EmbeddedAnswer:
             table.digests,
             table.sketches,
             table.sketch_places,
+            self.forms,
         )
 
     def links(self) -> Iterator[LinkBatch]:

@@ -8,12 +8,17 @@ from numpy.typing import NDArray
 
 from db_dedup.flow.rows.order import receipt_ranks
 from db_dedup.records import Family
+from db_dedup.records.forms import FORMS, UNKNOWN_FORM, Form
 from db_dedup.records.kinds import CONTAINED, KIND_BITS, KINDS, OTHER_PLACE, SECOND_IS_PART, UNKNOWN
 from db_dedup.records.pair_columns import PairColumns
 from db_dedup.store.pairs import StoredPairs
 
 _NAMES: Final = np.array([None, *KINDS], object)
 """The name of each kind at its packed number."""
+
+
+_FORM_NAMES: Final = np.array([None, *FORMS], object)
+"""The name of each form at its number plus one."""
 
 
 class Classes(NamedTuple):
@@ -23,6 +28,7 @@ class Classes(NamedTuple):
         ids: int64[c], the ids of the canonical rows, ascending.
         starts: int64[c + 1], class i owns the rows starts[i]:starts[i + 1].
         keys: object[n], row keys.
+        forms: int64[n], the numbers of the rows' forms, in the order of the keys; -1 for a row without.
         ranks: int64[n], the places of the rows in the order in which they were received.
         first_read: int64[c], which row of each class was read first, by its number among all rows.
     """
@@ -30,16 +36,19 @@ class Classes(NamedTuple):
     ids: NDArray[np.int64]
     starts: NDArray[np.int64]
     keys: NDArray[Any]
+    forms: NDArray[np.int64]
     ranks: NDArray[np.int64]
     first_read: NDArray[np.int64]
 
-    def rows_in_order(self) -> Iterator[list[str]]:
-        """Yield the row keys of each class of several rows, in the order in which they were received."""
+    def rows_in_order(self) -> Iterator[list[tuple[str, int]]]:
+        """Yield (row key, form) of the rows of each class of several, in the order in which they were
+        received."""
         several = np.flatnonzero(np.diff(self.starts) > 1)
         several = several[np.argsort(self.first_read[several])]
         for one in several.tolist():
             own = slice(self.starts[one], self.starts[one + 1])
-            yield self.keys[own][np.argsort(self.ranks[own])].tolist()
+            order = np.argsort(self.ranks[own])
+            yield list(zip(self.keys[own][order].tolist(), self.forms[own][order].tolist(), strict=True))
 
     def expanded(self, pairs: StoredPairs, most: int) -> Iterator[PairColumns]:
         """Yield every pair of a row of the one class and a row of the other, the earlier row first.
@@ -86,6 +95,7 @@ class Classes(NamedTuple):
             _NAMES[kinds].tolist(),
             parts.tolist(),
             other_places.tolist(),
+            forms_of_pairs(self.forms[one], self.forms[other]),
         )
 
 
@@ -93,6 +103,7 @@ def classes_of(
     class_ids: Sequence[int],
     keys: Sequence[str],
     order_values: Sequence[str | None],
+    forms: Sequence[int | None],
     families: Sequence[Family],
 ) -> Classes:
     """Return the classes of n rows, given in the order in which they were read.
@@ -101,6 +112,7 @@ def classes_of(
         class_ids: the id of each row's canonical row.
         keys: their row keys.
         order_values: what sorts them by the order column.
+        forms: the numbers of their forms.
         families: of the key columns.
     """
     owners = np.array(class_ids, np.int64)
@@ -110,4 +122,12 @@ def classes_of(
     own_keys = np.empty(len(keys), object)
     own_keys[:] = keys
     ranks = receipt_ranks(order_values, keys, families)
-    return Classes(ids, np.append(first, owners.size), own_keys[order], ranks[order], order[first])
+    own_forms = np.array([UNKNOWN_FORM if form is None else form for form in forms], np.int64)
+    starts = np.append(first, owners.size)
+    return Classes(ids, starts, own_keys[order], own_forms[order], ranks[order], order[first])
+
+
+def forms_of_pairs(one: NDArray[np.int64], other: NDArray[np.int64]) -> list[Form | None]:
+    """Return the form of each of p pairs, given the numbers of their rows, int64[p]."""
+    forms = np.where((one < 0) | (other < 0), UNKNOWN_FORM, np.maximum(one, other))
+    return _FORM_NAMES[forms + 1].tolist()  # type: ignore[no-any-return] # of an array of objects

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, select
 
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.candidate_texts import CandidateTexts
-from db_dedup.engines.embedded.classes import Classes, classes_of
+from db_dedup.engines.embedded.classes import Classes, classes_of, forms_of_pairs
 from db_dedup.engines.embedded.group_match import table_of
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.matching.match import all_pairs
@@ -70,7 +70,7 @@ class Expansion:
     def _read_classes(self, connection: Connection) -> tuple[Classes, dict[int, list[_Member]]]:
         """Return (the classes of exact duplicates, id of an abridged group -> its members)."""
         row, first = self._store.tables.fingerprint, self._store.tables.fingerprint.alias("first")
-        of_row = (row.c.id, row.c.copy_of, row.c.row_key, row.c.order_value)
+        of_row = (row.c.id, row.c.copy_of, row.c.row_key, row.c.order_value, row.c.form)
         query = (
             select(*of_row, row.c.group_id, row.c.fingerprint, row.c.digest, first.c.is_abridged)
             .join(first, first.c.id == row.c.group_id)
@@ -80,17 +80,21 @@ class Expansion:
         class_ids: list[int] = []
         keys: list[str] = []
         order_values: list[str | None] = []
+        forms: list[int | None] = []
         abridged: dict[int, list[_Member]] = {}
         for part in connection.execute(query).partitions():
-            ids, copy_of, part_keys, part_order_values, groups, *_, is_abridged = zip(*part, strict=True)
+            ids, copy_of, part_keys, part_order_values, part_forms, groups, *_, is_abridged = zip(
+                *part, strict=True
+            )
             class_ids += [own if first is None else first for own, first in zip(ids, copy_of, strict=True)]
             keys += part_keys
             order_values += part_order_values
+            forms += part_forms
             for place, flag in enumerate(is_abridged):
                 if flag and copy_of[place] is None:
-                    member = _Member(ids[place], part_keys[place], part[place][5], bytes(part[place][6]))
+                    member = _Member(ids[place], part_keys[place], part[place][6], bytes(part[place][7]))
                     abridged.setdefault(groups[place], []).append(member)
-        return classes_of(class_ids, keys, order_values, self._families), abridged
+        return classes_of(class_ids, keys, order_values, forms, self._families), abridged
 
     def _class_pairs(
         self,
@@ -131,16 +135,17 @@ class Expansion:
 
 def _exact_duplicates(classes: Classes) -> Iterator[PairColumns]:
     """Yield the pairs of rows of the same class."""
-    pairs = chain.from_iterable(combinations(keys, 2) for keys in classes.rows_in_order())
+    pairs = chain.from_iterable(combinations(rows, 2) for rows in classes.rows_in_order())
     while part := list(islice(pairs, _PAIRS_A_PART)):
-        keys_a, keys_b = zip(*part, strict=True)
         kind, count = EXACT_DUPLICATES, len(part)
+        forms_a, forms_b = (np.array([rows[side][1] for rows in part], np.int64) for side in (0, 1))
         yield PairColumns(
-            keys_a,
-            keys_b,
+            [a for (a, _), _ in part],
+            [b for _, (b, _) in part],
             [0] * count,
             [1.0] * count,
             [kind.kind] * count,
             [None] * count,
             [kind.other_place] * count,
+            forms_of_pairs(forms_a, forms_b),
         )

@@ -15,6 +15,7 @@ from db_dedup.flow.pipeline import FingerprintedRows, joined_rows
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
 from db_dedup.records import Match, SourceRow
 from db_dedup.records.fingerprints import DigestPair, digest_pair
+from db_dedup.records.forms import form_of_pair
 from db_dedup.records.kinds import PairKind
 
 
@@ -67,16 +68,22 @@ class Queued:
                 similarity, row_key = None if isnan(score) else score, self.rows[queued].row_key
                 kind = PairKind.of(packed)
                 part = kind.part_of(own_keys[one], row_key)
+                form = form_of_pair(done.form(one), self.done.form(queued))
                 found[one].append(
-                    Match(row_key, distance, similarity, None, kind.kind, part, kind.other_place)
+                    Match(row_key, distance, similarity, None, kind.kind, part, kind.other_place, form)
                 )
-        equal: dict[bytes, list[Match]] = defaultdict(list)
+        equal: dict[bytes, list[int]] = defaultdict(list)
         for i in changed.tolist():
-            equal[self.done.digests[i]].append(Match(self.rows[i].row_key, 0, 1.0, None, "copy", None, False))
-        for matches, digest in zip(found, done.digests, strict=True):
+            equal[self.done.digests[i]].append(i)
+        for one, (matches, digest) in enumerate(zip(found, done.digests, strict=True)):
             if digest != NO_FEATURES_DIGEST:
-                matches.extend(equal.get(digest, ()))
+                matches.extend(self._copy(done.form(one), i) for i in equal.get(digest, ()))
         return found
+
+    def _copy(self, form: int | None, i: int) -> Match:
+        """Return a row of the queue as an exact duplicate of another with this form."""
+        pair_form = form_of_pair(form, self.done.form(i))
+        return Match(self.rows[i].row_key, 0, 1.0, None, "copy", None, False, pair_form)
 
     def _pairs(
         self,

@@ -18,6 +18,7 @@ from db_dedup.engines.base import ReadRows
 from db_dedup.engines.embedded.answer import EmbeddedAnswer
 from db_dedup.engines.embedded.compile_ahead import CompilingAhead
 from db_dedup.engines.embedded.fingerprint_process import FingerprintProcesses
+from db_dedup.engines.embedded.stored_rows import row_fingerprints, sketch_sizes
 from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.features.counting import NO_FEATURES
@@ -30,7 +31,7 @@ from db_dedup.flow.matching.match import (
 )
 from db_dedup.flow.matching.rejections import rejected_rows
 from db_dedup.flow.matching.spool import FeatureSpool
-from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter, row_fingerprints
+from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
 from db_dedup.flow.rows.keys import refuse_repeated
 from db_dedup.flow.rows.order import key_order
 from db_dedup.progress import Progress
@@ -61,6 +62,7 @@ class _Rows:
     within: list[int] = field(default_factory=list)
     places: list[NDArray[np.int64]] = field(default_factory=list)
     sketch_places: list[NDArray[np.int64]] = field(default_factory=list)
+    forms: list[NDArray[np.int8]] = field(default_factory=list)
 
 
 class EmbeddedScan:
@@ -148,7 +150,7 @@ class EmbeddedScan:
         has_sizes = with_sketch_sizes and self._watched.rule.sketches
         if not has_sizes:
             return row_fingerprints(page, done)
-        return row_fingerprints(page, done, _sketch_sizes(done), with_sets=True)
+        return row_fingerprints(page, done, sketch_sizes(done), with_sets=True)
 
     def match(
         self, progress: Progress, read_rows: ReadRows, rejected: Collection[DigestPair] = ()
@@ -178,9 +180,8 @@ class EmbeddedScan:
         )
         matches = match_table(table, self._rule, self._watched.abridge_above, progress)
         numbers = order.tolist()
-        return EmbeddedAnswer(
-            [rows.row_keys[i] for i in numbers], [rows.order_values[i] for i in numbers], table, matches
-        )
+        keys, order_values = ([own[i] for i in numbers] for own in (rows.row_keys, rows.order_values))
+        return EmbeddedAnswer(keys, order_values, table, matches, rows.forms[order])
 
     def _keep(self, page: Sequence[SourceRow], done: FingerprintedRows) -> None:
         rows = self._rows
@@ -189,6 +190,7 @@ class EmbeddedScan:
         rows.fingerprints.append(done.fingerprints)
         rows.has_fingerprint.append(done.has_fingerprint)
         rows.digests += done.digests
+        rows.forms.append(done.forms)
         within = [row.within for row in page]
         if within.count(None) == len(within):
             rows.within += [self._within_number(None)] * len(within)
@@ -302,9 +304,10 @@ class EmbeddedScan:
         # The keys that are left were read with their page: these rows have been deleted since.
         rows.is_gone[list(number_of.values())] = True
         has_changed = bool(number_of)
-        for i, row, new in zip(found, page, row_fingerprints(page, done), strict=True):
-            if (new.digest, new.order_value) != (rows.digests[i].tobytes(), rows.order_values[i]):
-                rows.put(i, new, self._within_number(row.within))
+        for place, (i, row, new) in enumerate(zip(found, page, row_fingerprints(page, done), strict=True)):
+            before = rows.digests[i].tobytes(), rows.order_values[i], rows.forms[i]
+            if (new.digest, new.order_value, done.forms[place]) != before:
+                rows.put(i, new, self._within_number(row.within), done.forms[place])
                 self.reread.append(new)
                 has_changed = True
         return has_changed
@@ -336,6 +339,7 @@ class _Joined:
     places: NDArray[np.int64]
     sketch_places: NDArray[np.int64]
     is_gone: NDArray[np.bool_]
+    forms: NDArray[np.int8]
 
     @classmethod
     def of(cls, rows: _Rows) -> "_Joined":
@@ -349,25 +353,14 @@ class _Joined:
             _joined(rows.places, np.int64),
             _joined(rows.sketch_places, np.int64),
             np.zeros(len(rows.row_keys), np.bool_),
+            _joined(rows.forms, np.int8),
         )
 
-    def put(self, i: int, new: RowFingerprint, within: int) -> None:
-        self.order_values[i] = new.order_value
+    def put(self, i: int, new: RowFingerprint, within: int, form: np.int8) -> None:
+        self.order_values[i], self.forms[i] = new.order_value, form
         self.fingerprints[i], self.has_fingerprint[i] = new.fingerprint or 0, new.fingerprint is not None
         self.digests[i] = np.frombuffer(new.digest, np.uint64)
         self.within[i] = within
-
-
-def _sketch_sizes(done: FingerprintedRows) -> list[int | None]:
-    """Return the size of each row's sketch; None without a fingerprint, and for an exact duplicate."""
-    sizes: list[int | None] = [None] * len(done.digests)
-    rows = zip(done.digests, done.has_fingerprint.tolist(), strict=True)
-    # Of equal digests the last one that is put there counts: the first row.
-    first = {digest: row for row, (digest, has) in reversed([*enumerate(rows)]) if has}
-    counts = done.sketches.counts.tolist()
-    for row in first.values():
-        sizes[row] = counts[row]
-    return sizes
 
 
 def _joined(parts: list[NDArray[_Scalar]], kind: type[_Scalar]) -> NDArray[_Scalar]:

@@ -10,13 +10,15 @@ become digits last.
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow.text.former_posts import clean_as_before
+from db_dedup.flow.text.posts import clean_post, may_have_form, strip_official
 from db_dedup.flow.text.variants import (
     ARABIC_STROKE,
     NUMERALS,
@@ -26,6 +28,7 @@ from db_dedup.flow.text.variants import (
     strip_arabic_marks,
     write_digits,
 )
+from db_dedup.records.forms import NONE, OFFICIAL
 from db_dedup.records.pages import cut_pages
 
 NORMALISERS: Final = ("plain", "tweet")
@@ -37,11 +40,6 @@ _STARS = re.compile(r"\*+")
 _CROSSES = re.compile(r"(?<![a-z0-9])x{2,}(?![a-z0-9])")
 # Repeated digits have a meaning: 10000 is not 100. Other characters add no meaning after the third one.
 _REPEATED = re.compile(r"([^\d\s])\1{3,}")
-
-_BLANKS = re.compile(r"[^\S\n]+")
-_RETWEETED_BY = re.compile(r"(?:[^\S\n]*\bretweeted by [^\n]*)$", re.MULTILINE)
-_REPOST = re.compile(r"(?://|\bvia|\brt|回复|转发)?[^\S\n]*@[\w\-.·]+[^\S\n]*:?")
-_BARE_RT = re.compile(r"^(?:[^\S\n]*rt\b[^\S\n]*:?)+|转发微博|轉發微博", re.MULTILINE)
 
 _BATCH_LINES = 256
 _BATCH_CHARACTERS = 1 << 18
@@ -60,12 +58,12 @@ class _Steps(NamedTuple):
     Attributes:
         unites_variants: traditional and simplified characters become the same, and so on (`variants`).
         collapses: parts without meaning are collapsed.
-        strips_reposts: the forms of retweets and replies are left out.
+        cleans_posts: the forms of retweets and replies are left out as until version 3 of the recipes.
     """
 
     unites_variants: bool
     collapses: bool
-    strips_reposts: bool
+    cleans_posts: bool = False
 
 
 class _Folded(NamedTuple):
@@ -82,11 +80,16 @@ class _Folded(NamedTuple):
     numerals: list[int]
 
 
-_FOLDING: Final = _Steps(unites_variants=False, collapses=False, strips_reposts=False)
+_FOLDING: Final = _Steps(unites_variants=False, collapses=False)
+_POSTS: Final = _Steps(unites_variants=True, collapses=True)
 
 
 def normalise_batch(
-    texts: Sequence[str], normaliser: str = "plain", *, unites_variants: bool = True
+    texts: Sequence[str],
+    normaliser: str = "plain",
+    *,
+    unites_variants: bool = True,
+    as_before: bool = False,
 ) -> list[str]:
     """Bring texts to the form that is compared.
 
@@ -95,11 +98,30 @@ def normalise_batch(
         normaliser: one of `NORMALISERS`.
         unites_variants: also bring to one spelling what Unicode keeps apart (`variants`). Recipe versions 1
             and 2 did not.
+        as_before: clean posts as recipe versions 1 to 3 did.
 
     Returns:
         As many strings, without white space other than single inner spaces.
     """
+    if normaliser == "tweet" and not as_before:
+        return normalise_posts(texts)[0]
     return _normalised(texts, _steps(normaliser, unites_variants))
+
+
+def normalise_posts(texts: Sequence[str]) -> tuple[list[str], list[int]]:
+    """Return (the posts as they are compared, the number of each one's form).
+
+    The form of an official retweet is looked for before the case is folded, since it begins with a capital.
+    """
+    split = [strip_official(text) for text in texts]
+    folded = _normalised([text for text, _ in split], _POSTS)
+    forms: list[int] = []
+    for place, (text, (_, is_official)) in enumerate(zip(folded, split, strict=True)):
+        form = NONE
+        if may_have_form(text):
+            folded[place], form = clean_post(text)
+        forms.append(OFFICIAL if is_official else form)
+    return folded, forms
 
 
 def fold_batch(texts: Sequence[str]) -> list[str]:
@@ -117,7 +139,7 @@ def fold_batch(texts: Sequence[str]) -> list[str]:
 
 
 def _steps(normaliser: str, unites_variants: bool) -> _Steps:
-    return _Steps(unites_variants, collapses=True, strips_reposts=normaliser == "tweet")
+    return _Steps(unites_variants, collapses=True, cleans_posts=normaliser == "tweet")
 
 
 def _normalised(texts: Sequence[str], steps: _Steps) -> list[str]:
@@ -125,7 +147,7 @@ def _normalised(texts: Sequence[str], steps: _Steps) -> list[str]:
     normalised: list[str] = []
     for batch in _batches(texts):
         *others, last = batch
-        if len(last) <= 2 * _BATCH_CHARACTERS or steps.strips_reposts:
+        if len(last) <= 2 * _BATCH_CHARACTERS or steps.cleans_posts:
             normalised += _normalised_lines(batch, steps)
         else:
             normalised += [*_normalised_lines(others, steps), _normalised_in_pieces(last, steps)]
@@ -147,8 +169,8 @@ def _normalised_lines(texts: Sequence[str], steps: _Steps) -> list[str]:
         return []
     folded = _fold_lines([text.replace("\n", " ") for text in texts], steps.unites_variants)
     text = _collapse(folded.text, folded.codes) if steps.collapses else folded.text
-    if steps.strips_reposts:
-        text = _strip_reposts(text)
+    if steps.cleans_posts:
+        text = clean_as_before(text)
     lines = text.split("\n")
     for line in folded.numerals:
         lines[line] = write_digits(lines[line])
@@ -163,8 +185,8 @@ def _has_excess_blanks(line: str) -> bool:
 def _normalised_in_pieces(text: str, steps: _Steps) -> str:
     """Normalise a long text in pieces; return the same text as without pieces.
 
-    It is cut where no composition and no collapsed part can reach across. Do not use it to strip reposts,
-    which can reach across any place.
+    It is cut where no composition and no collapsed part can reach across. Do not use it to clean posts as
+    before, since a form can reach across any place.
     """
     parts: list[str] = []
     begin, blank = 0, ""
@@ -327,15 +349,3 @@ def _lines_with_runs(codes: NDArray[np.uint32]) -> list[int]:
     same &= (codes[1:] < ord("0")) | (codes[1:] > ord("9"))
     places = np.flatnonzero(same[2:] & same[1:-1] & same[:-2])
     return _lines_of(places, codes) if places.size else []
-
-
-def _strip_reposts(text: str) -> str:
-    # Blanks are collapsed first: in a long run the expression would start again at each blank.
-    text = _RETWEETED_BY.sub("", _BLANKS.sub(" ", text))
-    return _until_stable(lambda t: _BARE_RT.sub(" ", _BLANKS.sub(" ", _REPOST.sub(" ", t))), text)
-
-
-def _until_stable(change: Callable[[str], str], text: str) -> str:
-    while (changed := change(text)) != text:
-        text = changed
-    return text

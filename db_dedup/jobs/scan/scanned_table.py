@@ -19,6 +19,7 @@ _NO_ROWS = RowBatch(
     np.empty((0, 2), np.uint64),
     NO_SKETCHES,
     np.empty(0, np.int64),
+    np.empty(0, np.int8),
 )
 _NO_PAIRS = Pairs(
     np.empty(0, np.int32),
@@ -81,6 +82,7 @@ def _joined_rows(batches: Sequence[RowBatch]) -> RowBatch:
         np.concatenate([batch.digests for batch in batches]),
         concatenate_sketches([batch.sketches for batch in batches]),
         np.concatenate(places),
+        np.concatenate([batch.forms for batch in batches]),
     )
 
 

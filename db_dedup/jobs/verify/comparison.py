@@ -15,6 +15,7 @@ from db_dedup.jobs.scan.sketch_index import wanted_sketches
 from db_dedup.jobs.verify.answers import Answer, Groups, StoredAnswer, fresh_answer
 from db_dedup.records import AnswerDifferences, Difference, DuplicatePair
 from db_dedup.records.fingerprints import RowFingerprint
+from db_dedup.records.forms import UNKNOWN_FORM
 from db_dedup.records.kinds import PairKind
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.sketch_contents import IndexContents
@@ -174,11 +175,17 @@ def _named(pair: np.void, row_keys: list[str]) -> DuplicatePair:
 
 def _fresh_rows(scanned: ScannedTable) -> Iterator[RowFingerprint]:
     table = scanned.table
-    columns = (table.fingerprints.tolist(), table.has_fingerprint.tolist(), table.digests)
-    for row_key, order_value, value, has, digest in zip(
+    columns = (
+        table.fingerprints.tolist(),
+        table.has_fingerprint.tolist(),
+        table.digests,
+        table.forms.tolist(),
+    )
+    for row_key, order_value, value, has, digest, form in zip(
         scanned.row_keys, scanned.order_values, *columns, strict=True
     ):
-        yield RowFingerprint(row_key, order_value, value if has else None, digest.tobytes())
+        known_form = None if form == UNKNOWN_FORM else form
+        yield RowFingerprint(row_key, order_value, value if has else None, digest.tobytes(), known_form)
 
 
 def _difference(found: Iterator[_T]) -> Difference[_T]:

@@ -18,17 +18,18 @@ from sqlalchemy import Connection
 
 from db_dedup.engines.embedded.candidate_texts import CandidateTexts
 from db_dedup.engines.embedded.pair_search import FoundPairs, PairSearch
+from db_dedup.engines.embedded.stored_rows import row_fingerprints
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.features.counting import Features
 from db_dedup.flow.features.details import SECTIONS, Details
-from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter, joined_rows, row_fingerprints
+from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter, joined_rows
 from db_dedup.records import SourceRow
 from db_dedup.records.fingerprints import AnswerRow, RowFingerprint
 from db_dedup.store import neighbours
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.source import Source
 
-_ANSWER_COLUMNS: Final = len(AnswerRow._fields) - 5
+_ANSWER_COLUMNS: Final = len(AnswerRow._fields) - 6
 
 
 @dataclass(frozen=True)
@@ -150,9 +151,8 @@ def prepare(
 
 
 def _unsaved(row: RowFingerprint | AnswerRow, row_id: int) -> AnswerRow:
-    return AnswerRow(
-        row_id, row.row_key, row.order_value, row.fingerprint, row.digest, *[None] * _ANSWER_COLUMNS
-    )
+    of_row = (row.row_key, row.order_value, row.fingerprint, row.digest, row.form)
+    return AnswerRow(row_id, *of_row, *[None] * _ANSWER_COLUMNS)
 
 
 def _taken(done: FingerprintedRows, places: Sequence[int]) -> FingerprintedRows:
@@ -173,6 +173,7 @@ def _taken(done: FingerprintedRows, places: Sequence[int]) -> FingerprintedRows:
         Sketches(sketch_starts, done.sketches.values[taken_sketches]),
         done.is_known[rows],
         done.framed[rows],
+        done.forms[rows],
     )
 
 
