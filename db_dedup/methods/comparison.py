@@ -205,15 +205,14 @@ class _Run:
 def _cut(texts: LabelledTexts, segmenter: str | None) -> tuple[Corpus, float]:
     """Return (the corpus, the CPU seconds of cutting it); without a segmenter it has no tokens."""
     if segmenter is None:
+        # Feature codes need the paragraphs, which normalised texts do not have.
         return Corpus(texts.texts, [[] for _ in texts.texts]), 0.0
     entry = SEGMENTERS[segmenter]
     entry.check()
     cut: CutTexts = entry.load()
     cut(_WARM_UP)
     normalised = texts.normalised
-    found, seconds = _timed(lambda: cut_corpus(normalised, cut))
-    # Feature codes need the paragraphs, which normalised texts do not have.
-    return Corpus(texts.texts, found.tokens), seconds
+    return _timed(lambda: cut_corpus(normalised, cut))
 
 
 def _warm_corpus() -> Corpus:

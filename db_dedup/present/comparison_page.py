@@ -1,9 +1,9 @@
 """A comparison of methods as one page of HTML that needs no other file."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from math import ceil
-from typing import Final
+from typing import Any, Final
 
 from db_dedup.present.comparison_words import (
     COLUMNS,
@@ -37,13 +37,13 @@ def _parts(found: Comparison) -> Iterator[str]:
     yield from _paragraphs([line for line in closing_lines(found) if line not in toml])
     if found.nearest is not None and found.nearest.changes:
         yield f"<pre>{escape(chr(10).join(toml))}</pre>"
-    yield table(COLUMNS, [in_cells(rule_row(rule)) for rule in found.rules])
+    yield _table(map(rule_row, found.rules))
     yield from _plots(found)
     for step, heading in STEP_TITLES.items():
         trials = sorted((t for t in found.trials if t.step == step), key=lambda t: -t.best.f1)
         if trials:
             yield f"<h2>{escape(heading)}</h2>"
-            yield table(COLUMNS, [in_cells(trial_row(trial)) for trial in trials])
+            yield _table(map(trial_row, trials))
 
 
 def _plots(found: Comparison) -> Iterator[str]:
@@ -72,6 +72,11 @@ def _plots(found: Comparison) -> Iterator[str]:
         name = "table" if rule.name is None else rule.name
         lines.append(Line(name, _tradeoff([rule.score]), is_joined=False))
     yield svg("Precision against recall", share_axis("recall"), share_axis("precision"), lines)
+
+
+def _table(rows: Iterable[tuple[Any, ...]]) -> str:
+    """Return a table without the step, which the heading names."""
+    return table(COLUMNS[1:], [in_cells(row)[1:] for row in rows])
 
 
 def _points(trial: Trial, kind: str) -> list[Point]:

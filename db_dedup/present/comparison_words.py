@@ -9,7 +9,7 @@ from db_dedup.amounts import counted
 from db_dedup.config import DEFAULT_PRESET
 from db_dedup.present.setting_words import setting_words, table_header
 from db_dedup.present.visible import one_line
-from db_dedup.records import Combination, Comparison, RuleTrial, ThresholdScore, Trial
+from db_dedup.records import Combination, Comparison, NearestSetting, RuleTrial, ThresholdScore, Trial
 
 COLUMNS: Final = (
     "step",
@@ -134,20 +134,31 @@ def closing_lines(found: Comparison) -> Iterator[str]:
                 trials=counted(len(found.trials), "combination")
             )
         )
-    yield _ours(found)
-    nearest = found.nearest
-    if nearest is None:
-        return
+    rule = _our_rule(found)
+    ours = "The {name}: {score}".format(name=rule_name(rule), score=_score_words(rule.score))
+    difference = best.best.f1 - rule.score.f1
+    if difference > 0:
+        yield f"{ours}; its F1 is {difference:.3f} below the best method."
+    else:
+        yield f"{ours}; no method here has a better F1."
+    if found.nearest is not None:
+        yield from _nearest_lines(found, found.nearest, rule)
+
+
+def _nearest_lines(found: Comparison, nearest: NearestSetting, rule: RuleTrial) -> Iterator[str]:
     words = "decides {agreeing:,} of {pairs:,} pairs as it does: {score}".format(
         agreeing=nearest.agreeing, pairs=found.pairs, score=_score_words(nearest.score)
     )
     if not nearest.changes:
-        now = "the setting now" if found.table else f"the preset {DEFAULT_PRESET}"
+        now = "that of the table" if found.table else f"the preset {DEFAULT_PRESET}"
         yield f"Nearest setting of db_dedup: {now}, which {words}."
         return
     described = setting_words(nearest.setting)
     yield f"Nearest setting of db_dedup: {described}, which {words}. For dedup.toml:"
     yield from toml_lines(found)
+    if nearest.score.f1 <= rule.score.f1:
+        name = rule_name(rule)
+        yield f"On these labels it does no better than the {name}: there is no reason to change."
 
 
 def toml_lines(found: Comparison) -> list[str]:
@@ -160,15 +171,9 @@ def toml_lines(found: Comparison) -> list[str]:
     return lines + [f"{name} = {json.dumps(value)}" for name, value in found.nearest.changes.items()]
 
 
-def _ours(found: Comparison) -> str:
-    """Compare the table's settings, or the best preset, with the best combination."""
-    first = found.rules[0]
-    rule = first if found.table else max(found.rules, key=lambda each: each.score.f1)
-    difference = found.best.best.f1 - rule.score.f1
-    words = "The {name}: {score}".format(name=rule_name(rule), score=_score_words(rule.score))
-    if difference > 0:
-        return f"{words}; its F1 is {difference:.3f} below the best method."
-    return f"{words}; no method here has a better F1."
+def _our_rule(found: Comparison) -> RuleTrial:
+    """Return the table's settings; without a table the best preset."""
+    return found.rules[0] if found.table else max(found.rules, key=lambda each: each.score.f1)
 
 
 def _at_threshold(trial: Trial) -> str:
