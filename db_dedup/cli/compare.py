@@ -24,18 +24,18 @@ from db_dedup.jobs.review.label_file import read_labels, read_text_pairs
 from db_dedup.methods.plan import STEPS, ComparisonPlan
 from db_dedup.present.comparison_page import comparison_page
 from db_dedup.present.comparison_words import (
-    COLUMNS,
     SCORE_COLUMNS,
+    SHORT_COLUMNS,
+    SHORT_COLUMNS_EXPLAINED,
     STEP_TITLES,
     all_rows,
     closing_lines,
-    in_cells,
+    in_short_cells,
     rule_row,
     skipped_lines,
     summary_lines,
     toml_lines,
     trial_row,
-    without_counts,
 )
 from db_dedup.records import Comparison
 
@@ -177,15 +177,14 @@ def _thresholds(given: Iterable[str]) -> dict[str, list[float]]:
 def _tell(found: Comparison, limit: int) -> None:
     for line in summary_lines(found):
         say(line)
+    say(SHORT_COLUMNS_EXPLAINED)
     _print([rule_row(rule) for rule in found.rules])
     for step, title in STEP_TITLES.items():
         trials = sorted((each for each in found.trials if each.step == step), key=lambda t: -t.best.f1)
         if not trials:
             continue
         say("{title}:", title=title)
-        print_table(
-            without_counts(COLUMNS), [without_counts(in_cells(trial_row(trial))) for trial in trials[:limit]]
-        )
+        _print([trial_row(trial) for trial in trials[:limit]])
         if len(trials) > limit:
             say("{count:,} more: --limit, --format csv", count=len(trials) - limit)
     for line in (*skipped_lines(found), *closing_lines(found)):
@@ -193,4 +192,4 @@ def _tell(found: Comparison, limit: int) -> None:
 
 
 def _print(rows: Iterable[tuple[Any, ...]]) -> None:
-    print_table(without_counts(COLUMNS), [without_counts(in_cells(row)) for row in rows])
+    print_table(SHORT_COLUMNS, map(in_short_cells, rows))

@@ -27,6 +27,11 @@ COLUMNS: Final = (
     "comparison CPU s",
 )
 _COUNTS: Final = slice(8, 11)
+SHORT_COLUMNS: Final = (*COLUMNS[1:4], "at", "prec.", "recall", "F1", "feat. s", "comp. s")
+"""For a terminal, which is narrow: without the step and the counts of pairs."""
+SHORT_COLUMNS_EXPLAINED: Final = (
+    "at: threshold; prec.: precision; feat. s, comp. s: CPU seconds to make features, to compare the pairs"
+)
 SCORE_COLUMNS: Final = tuple(name.replace(" ", "_").lower() for name in COLUMNS)
 """The names of the columns for programs."""
 STEP_TITLES: Final = {
@@ -75,9 +80,10 @@ def in_cells(row: tuple[Any, ...]) -> tuple[str, ...]:
     return (*names, f"{threshold:g}", *shares, *counts, f"{feature:.3f}", f"{comparison:.4f}")
 
 
-def without_counts(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the columns, or cells, for a terminal: without the step and the counts of pairs."""
-    return (*row[1 : _COUNTS.start], *row[_COUNTS.stop :])
+def in_short_cells(row: tuple[Any, ...]) -> tuple[str, ...]:
+    """Return the same for the columns of a terminal."""
+    cells = in_cells(row)
+    return (*cells[1 : _COUNTS.start], *cells[_COUNTS.stop :])
 
 
 def rule_name(rule: RuleTrial) -> str:
@@ -103,7 +109,7 @@ def summary_lines(found: Comparison) -> Iterator[str]:
         yield "{labels} out: rows that are not there, have no text, or have changed since".format(
             labels=counted(found.not_there, "label was left", "labels were left")
         )
-    yield "{tried}; the threshold is the one with the best F1, times are CPU seconds".format(
+    yield "{tried}; each at the threshold with the best F1".format(
         tried=counted(len(found.trials), "combination")
     )
 
