@@ -141,10 +141,15 @@ def compare(
         write_page(output, comparison_page(found))
     if as_json:
         print_json({**asdict(found), "toml": toml_lines(found)})
-    elif form is not Format.TABLE:
-        print_rows(SCORE_COLUMNS, all_rows(found), form)
+        return
+    for line in summary_lines(found):
+        say(line)
+    if form is Format.TABLE:
+        _print_tables(found, limit)
     else:
-        _tell(found, limit)
+        print_rows(SCORE_COLUMNS, all_rows(found), form)
+    for line in (*skipped_lines(found), *closing_lines(found)):
+        say(line)
 
 
 def _plan(
@@ -174,9 +179,7 @@ def _thresholds(given: Iterable[str]) -> dict[str, list[float]]:
     return found
 
 
-def _tell(found: Comparison, limit: int) -> None:
-    for line in summary_lines(found):
-        say(line)
+def _print_tables(found: Comparison, limit: int) -> None:
     say(SHORT_COLUMNS_EXPLAINED)
     _print([rule_row(rule) for rule in found.rules])
     for step, title in STEP_TITLES.items():
@@ -187,8 +190,6 @@ def _tell(found: Comparison, limit: int) -> None:
         _print([trial_row(trial) for trial in trials[:limit]])
         if len(trials) > limit:
             say("{count:,} more: --limit, --format csv", count=len(trials) - limit)
-    for line in (*skipped_lines(found), *closing_lines(found)):
-        say(line)
 
 
 def _print(rows: Iterable[tuple[Any, ...]]) -> None:

@@ -49,8 +49,9 @@ def frequency(corpus: Corpus, hash_tokens: HashTokens = cityhash64) -> Features:
 def relative_frequency(corpus: Corpus, hash_tokens: HashTokens = cityhash64) -> Features:
     """Return each distinct word, weighted by its share of the text's words, times `UNIT` (P4).
 
-    Within a text the weights have the ratios of `frequency`. So SimHash and the cosine are the same; only
-    sums over several texts differ. Time: linear in the words.
+    Within a text the weights have the ratios of `frequency`, but for their rounding. So the cosine is the
+    same; SimHash is, too, but for bits whose sum of frequencies is exactly 0, which the rounding decides.
+    Time: linear in the words.
     """
     counted = frequency(corpus, hash_tokens)
     return _weighted(counted, _shares(counted))

@@ -63,6 +63,7 @@ def test_data_for_programs(texts: str) -> None:
     done = succeed("compare", "--pairs", texts, *FEW, "--format", "csv")
     lines = list(csv.DictReader(io.StringIO(done.stdout)))
     assert list(lines[0]) == list(SCORE_COLUMNS)
+    assert "Best on these labels: " in done.stderr
     assert [line["step"] for line in lines] == ["product"] * 3 + ["alone"] * 2
     assert float(lines[4]["f1"]) == found["trials"][1]["best"]["f1"]
     as_rows = json.loads(succeed("compare", "--pairs", texts, *FEW, "--format", "json").stdout)
