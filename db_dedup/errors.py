@@ -74,16 +74,25 @@ class UnknownNameError(ConfigError):
         name: the unknown one.
         known: the good ones.
         lists_others: where no good name is like it, list the first good names.
+        most: how many of them.
     """
 
-    def __init__(self, kind: str, name: object, known: Iterable[str], *, lists_others: bool = True) -> None:
+    def __init__(
+        self,
+        kind: str,
+        name: object,
+        known: Iterable[str],
+        *,
+        lists_others: bool = True,
+        most: int = _LISTED,
+    ) -> None:
         self.kind, self.name, self.known = kind, name, sorted(known)
         self.near = get_close_matches(str(name), self.known, n=5, cutoff=_ALIKE)
         if self.near:
             near = ", ".join(self.near)
             super().__init__("unknown {kind} {name!r}: did you mean {near}?", kind=kind, name=name, near=near)
         elif lists_others:
-            known = ", ".join(self.known[:_LISTED]) or "none"
+            known = ", ".join(self.known[:most]) or "none"
             super().__init__("unknown {kind} {name!r}: there is {known}", kind=kind, name=name, known=known)
         else:
             super().__init__("unknown {kind} {name!r}", kind=kind, name=name)

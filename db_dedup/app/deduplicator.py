@@ -12,7 +12,6 @@ from sqlalchemy import URL, Connection, Engine
 from db_dedup.app.arguments import (
     iterable_of,
     kinds_of,
-    labels_of,
     require,
     require_count,
     require_limit,
@@ -33,12 +32,11 @@ from db_dedup.errors import ConfigError, InvalidArgumentError
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.objects.attachment import AttachmentReport
 from db_dedup.jobs.objects.table_view import TableView
-from db_dedup.jobs.review.labels import labels_for
-from db_dedup.jobs.scan.frames import with_frames
 from db_dedup.jobs.worker.change_worker import BATCH_CHANGES, CACHE_MB, TableWorker, WorkerTable
 from db_dedup.progress import NullProgress, Progress
 from db_dedup.records import (
     Calibration,
+    Comparison,
     DuplicatePair,
     Explanation,
     FrameExample,
@@ -58,6 +56,9 @@ from db_dedup.store.watched_tables import StoredTable
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
+
+    from db_dedup.app.table_judging import TableJudging
+    from db_dedup.methods.plan import ComparisonPlan
 
 
 class Deduplicator(Checks):
@@ -283,19 +284,28 @@ class Deduplicator(Checks):
         Raises:
             ConfigError: no labelled duplicate is among the rows.
         """
-        from db_dedup.jobs.review.calibration import calibrate  # noqa: PLC0415 - see `scan`
+        return self._judging().calibrate(labels, unlabelled_are_wrong=unlabelled_are_wrong)
 
-        given = None if labels is None else labels_of(labels)
-        self.database.require_schema()
-        with self.database.translate_driver_errors():
-            with self.database.engine.connect() as connection:
-                if stored := watched_tables.find_table(connection, self.database.tables, self.name):
-                    stored.require_current()
-                context = self._access.context(connection, self._access.settings(connection))
-                texts = None if given is None else self._access.labels(connection, given)
-            context = with_frames(context, stored)
-            stored_labels = labels_for(context).all
-            return calibrate(context, texts, stored_labels, unlabelled_are_wrong=unlabelled_are_wrong)
+    def compare(
+        self, labels: Iterable[PairLabel] | None = None, plan: ComparisonPlan | None = None
+    ) -> Comparison:
+        """Return how well the methods of other papers, and our rules, tell labelled pairs apart.
+
+        Only the labelled rows are read. Nothing is written.
+
+        Args:
+            labels: the labelled pairs; if left out, the stored labels are used.
+            plan: what to compare; if left out, the methods of the five papers.
+
+        Raises:
+            ConfigError: no pair is labelled as a duplicate, or none as no duplicate.
+        """
+        return self._judging().compare(labels, plan)
+
+    def _judging(self) -> TableJudging:
+        from db_dedup.app.table_judging import TableJudging  # noqa: PLC0415 - see `scan`
+
+        return TableJudging(self.database, self._access, self.name)
 
     def attach(self, dry_run: bool = False) -> list[str]:
         """Make the triggers on the table that queue its changes, or repair them.

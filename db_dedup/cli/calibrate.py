@@ -18,9 +18,8 @@ from db_dedup.cli.shared.options import (
     Url,
     open_table,
 )
-from db_dedup.cli.shared.output import print_json, print_table
+from db_dedup.cli.shared.output import print_json, print_table, write_page
 from db_dedup.cli.shared.terminal import TerminalProgress, say
-from db_dedup.errors import ConfigError
 from db_dedup.jobs.review.label_file import read_labels
 from db_dedup.present.calibration_page import calibration_page
 from db_dedup.present.setting_words import (
@@ -82,19 +81,11 @@ def calibrate(
     ):
         found = dedup.calibrate(given, unlabelled_are_wrong=unlabelled_are_wrong)
     if html is not None:
-        _write(html, calibration_page(found))
+        write_page(html, calibration_page(found))
     if as_json:
         print_json({**asdict(found), "toml": toml_lines(found)})
     else:
         _tell(found)
-
-
-def _write(file: Path, page: str) -> None:
-    try:
-        file.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError("cannot write {file}: {reason}", file=file, reason=error.strerror) from None
-    say("written: {file}", file=file)
 
 
 def _tell(found: Calibration) -> None:

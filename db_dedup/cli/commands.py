@@ -22,6 +22,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "explain": "Explain why rows A and B of TABLE are a duplicate pair, or why not, by the rule of the last scan.",
     "label": "Offer pairs of TABLE that tell most about the rule, and remember whether they are duplicates.",
     "calibrate": "Judge the settings of TABLE by labelled pairs, and propose others where the labels support them.",
+    "compare": "Compare segmenters, features and methods of five papers, and our rules, on labelled pairs.",
     "check": "Print the stored rows of TABLE that a record duplicates, nearest first.",
     "attach": "Make triggers on TABLE that queue its changes, or repair dropped, disabled or altered ones.",
     "detach": "Drop our triggers on TABLE and forget its queue; the answer stays as it is.",

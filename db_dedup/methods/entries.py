@@ -71,9 +71,12 @@ class FeatureEntry(Entry[MakeFeatures]):
 
     Attributes:
         uses_tokens: False if the features are made of the text itself, so that the segmenter changes nothing.
+        is_words: True if they are the distinct words of the text, so that they differ from others of this
+            kind in their weights alone.
     """
 
     uses_tokens: bool = True
+    is_words: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from db_dedup.methods.entries import FeatureEntry, HashEntry, MethodEntry, by_na
 from db_dedup.methods.hashes import EXTRA
 
 _SHARES: Final = tuple(round(0.05 * step, 2) for step in range(19, 0, -1))
-_BITS: Final = tuple(float(bits) for bits in range(17))
-_ROUNDED: Final = tuple(float(bits) for bits in range(11))
+# Unrelated texts differ in half of the bits.
+_BITS_OF_64: Final = tuple(float(bits) for bits in range(33))
+_BITS_OF_32: Final = tuple(float(bits) for bits in range(17))
 
 _Function = TypeVar("_Function")
 
@@ -42,14 +43,26 @@ HASHES: Final[Mapping[str, HashEntry]] = by_name(
 FEATURES: Final[Mapping[str, FeatureEntry]] = by_name(
     [
         FeatureEntry(
-            "none", "the set of words, each with the weight 1", ("P2", "P4"), _ready(features.unweighted)
+            "none",
+            "the set of words, each with the weight 1",
+            ("P2", "P4"),
+            _ready(features.unweighted),
+            is_words=True,
         ),
-        FeatureEntry("frequency", "how often a word occurs", ("P1", "P5"), _ready(features.frequency)),
         FeatureEntry(
-            "relative-frequency", "a word's share of the text", ("P4",), _ready(features.relative_frequency)
+            "frequency", "how often a word occurs", ("P1", "P5"), _ready(features.frequency), is_words=True
+        ),
+        FeatureEntry(
+            "relative-frequency",
+            "a word's share of the text",
+            ("P4",),
+            _ready(features.relative_frequency),
+            is_words=True,
         ),
         FeatureEntry("tf-idf", "the share, times the word's IDF", ("P4", "P5"), _ready(features.tf_idf)),
-        FeatureEntry("textrank", "TextRank, damping 0.85", ("P4", "P5"), _ready(features.text_rank)),
+        FeatureEntry(
+            "textrank", "TextRank, damping 0.85", ("P4", "P5"), _ready(features.text_rank), is_words=True
+        ),
         FeatureEntry(
             "feature-codes",
             "the five characters on each side of each punctuation mark",
@@ -90,7 +103,7 @@ METHODS: Final[Mapping[str, MethodEntry]] = by_name(
             ("P1", "P2", "P3", "P4"),
             _ready(comparators.hamming),
             higher_is_alike=False,
-            thresholds=_BITS,
+            thresholds=_BITS_OF_64,
             uses_weights=True,
         ),
         MethodEntry(
@@ -99,7 +112,7 @@ METHODS: Final[Mapping[str, MethodEntry]] = by_name(
             ("P5",),
             _ready(comparators.hamming32),
             higher_is_alike=False,
-            thresholds=_ROUNDED,
+            thresholds=_BITS_OF_32,
             uses_weights=True,
         ),
         MethodEntry(

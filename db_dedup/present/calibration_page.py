@@ -1,12 +1,13 @@
 """A calibration as one page of HTML that needs no other file."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from html import escape
 from math import floor
 from typing import Final
 
 from db_dedup.config import DEFAULT_PRESET, PRESETS
 from db_dedup.flow.compare.measures import NO_SIMILARITY
+from db_dedup.present.html_page import page, table
 from db_dedup.present.plots import Axis, Line, Point, share_axis, svg
 from db_dedup.present.setting_words import (
     length_words,
@@ -18,13 +19,6 @@ from db_dedup.present.setting_words import (
 )
 from db_dedup.records import Calibration, SettingScore, Share
 
-_STYLE: Final = (
-    "body{font-family:sans-serif;max-width:52em;margin:2em auto;padding:0 1em;color:#222}"
-    "table{border-collapse:collapse;margin:1em 0}"
-    "td,th{padding:.3em .7em;border:1px solid #ccc;text-align:right}"
-    "td:first-child,th:first-child{text-align:left}svg{width:100%;max-width:640px;display:block}"
-    "pre{background:#f4f4f4;padding:1em}"
-)
 _HEADER: Final = ("", "right", "wrong", "missed", "not labelled", "precision", "recall", "F1")
 
 
@@ -32,15 +26,11 @@ def calibration_page(found: Calibration) -> str:
     """The page; it holds counts and settings, no key and no text of a row."""
     title = f"Calibration of {found.table}"
     parts = [
-        "<!DOCTYPE html>",
-        f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',
-        f"<style>{_STYLE}</style></head><body>",
-        f"<h1>{escape(title)}</h1>",
         *(f"<p>{escape(line)}</p>" for line in summary_lines(found)),
         "<h2>Current and proposed settings</h2>",
         f"<p>Now: {escape(setting_words(found.now.setting))}.</p>",
         f"<p>Proposed: {escape(setting_words(found.proposed.setting))}.</p>",
-        _table(_HEADER, [("now", *_cells(found.now)), ("proposed", *_cells(found.proposed))]),
+        table(_HEADER, [("now", *_cells(found.now)), ("proposed", *_cells(found.proposed))]),
         *(f"<p>{escape(line)}</p>" for line in proposal_lines(found) if line not in toml_lines(found)),
         f"<pre>{escape(chr(10).join(toml_lines(found)))}</pre>",
         "<h2>By radius</h2>",
@@ -52,9 +42,8 @@ def calibration_page(found: Calibration) -> str:
         "<h2>By length of the shorter text</h2>",
         _length_plot(found),
         *_length_tables(found),
-        "</body></html>",
     ]
-    return "\n".join(parts) + "\n"
+    return page(title, parts)
 
 
 def _radius_plot(found: Calibration) -> str:
@@ -125,7 +114,7 @@ def _length_plot(found: Calibration) -> str:
 def _length_tables(found: Calibration) -> Iterable[str]:
     for name, scores in zip(("Now", "Proposed"), found.by_length, strict=True):
         rows = [(length_words(each), *_cells(each.score)) for each in scores]
-        yield f"<h3>{name}</h3>{_table(('characters', *_HEADER[1:]), rows)}"
+        yield f"<h3>{name}</h3>{table(('characters', *_HEADER[1:]), rows)}"
 
 
 def _points(scores: Iterable[SettingScore], field: str, kind: str) -> list[Point]:
@@ -141,9 +130,3 @@ def _cells(score: SettingScore) -> tuple[str, ...]:
     unlabelled = "?" if score.unlabelled is None else f"{score.unlabelled:,}"
     counts = (f"{score.right:,}", f"{score.wrong:,}", f"{score.missed:,}", unlabelled)
     return (*counts, share_words(score.precision), share_words(score.recall), f"{score.f1:.3f}")
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>{body}</table>"

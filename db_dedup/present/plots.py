@@ -8,7 +8,10 @@ from typing import Final
 WIDTH: Final = 640
 HEIGHT: Final = 320
 _LEFT, _RIGHT, _TOP, _BOTTOM = 50, 150, 15, 45
-_COLOURS: Final = ("#0b6fa4", "#c1440e", "#3a7d34", "#7b4ea3", "#8a6d00", "#444444", "#d1127a")
+_COLOURS: Final = (
+    *("#0b6fa4", "#c1440e", "#3a7d34", "#7b4ea3", "#8a6d00"),
+    *("#444444", "#d1127a", "#00857c", "#5b3a1e"),
+)
 
 _OPENING: Final = (
     f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" font-family="sans-serif" font-size="12" fill="#333333">'

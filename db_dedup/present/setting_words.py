@@ -82,12 +82,16 @@ def proposal_lines(found: Calibration) -> Iterator[str]:
 def toml_lines(found: Calibration) -> list[str]:
     """Return the proposed setting as lines of `dedup.toml`."""
     setting = found.proposed.setting
-    plain = re.fullmatch(r"[A-Za-z0-9_-]+", found.table)
-    title = found.table if plain else json.dumps(found.table, ensure_ascii=False)
     lines = [
-        f"[tables.{title}]",
+        table_header(found.table),
         f"radius = {setting.radius}",
         f"sketches = {'true' if setting.sketches else 'false'}",
         f'similarity = "{setting.similarity}"',
     ]
     return lines if setting.similarity == "none" else [*lines, f"threshold = {setting.threshold:g}"]
+
+
+def table_header(table: str) -> str:
+    """Return the line of `dedup.toml` that begins the settings of a table."""
+    plain = re.fullmatch(r"[A-Za-z0-9_-]+", table)
+    return f"[tables.{table if plain else json.dumps(table, ensure_ascii=False)}]"

@@ -11,6 +11,13 @@ from db_dedup.records.calibration import PairSetting as PairSetting
 from db_dedup.records.calibration import SettingScore as SettingScore
 from db_dedup.records.calibration import SettingStep as SettingStep
 from db_dedup.records.calibration import Share as Share
+from db_dedup.records.comparison import Combination as Combination
+from db_dedup.records.comparison import Comparison as Comparison
+from db_dedup.records.comparison import NearestSetting as NearestSetting
+from db_dedup.records.comparison import RuleTrial as RuleTrial
+from db_dedup.records.comparison import SkippedTrial as SkippedTrial
+from db_dedup.records.comparison import ThresholdScore as ThresholdScore
+from db_dedup.records.comparison import Trial as Trial
 from db_dedup.records.costs import ScanCosts as ScanCosts
 from db_dedup.records.explanations import Decision as Decision
 from db_dedup.records.explanations import ExplainedColumn as ExplainedColumn
@@ -35,6 +42,7 @@ from db_dedup.records.labels import JudgedTexts as JudgedTexts
 from db_dedup.records.labels import LabelOutcome as LabelOutcome
 from db_dedup.records.labels import PairLabel as PairLabel
 from db_dedup.records.labels import Question as Question
+from db_dedup.records.labels import TextPair as TextPair
 
 _T = TypeVar("_T")
 

@@ -17,6 +17,15 @@ class PairLabel:
 
 
 @dataclass(frozen=True)
+class TextPair:
+    """What somebody says of two texts that are in no table."""
+
+    text_a: str
+    text_b: str
+    is_duplicate: bool
+
+
+@dataclass(frozen=True)
 class GivenLabel:
     """A label that is kept with the table, and when it was given (UTC)."""
 

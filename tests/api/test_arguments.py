@@ -141,6 +141,8 @@ OF_A_TABLE: dict[str, Callable[[Deduplicator], object]] = {
     "a key to withdraw that is none": lambda d: d.labels().withdraw(ANY, 2),
     "a negative number of questions": lambda d: d.labels().questions(-1),
     "labels to calibrate by that are none": lambda d: d.calibrate(ANY),
+    "labels to compare by that are none": lambda d: d.compare(ANY),
+    "a plan that is none": lambda d: d.compare([], ANY),
     "a batch of no changes": lambda d: d.worker(batch_changes=0),
     "triggers of a table that is not there": lambda d: other(d, "letters", {"title": 1}).attach(),
     "an unknown revision": lambda d: d.database.downgrade("9999"),

@@ -23,6 +23,7 @@ _FOR_CHECKERS = {
     "AsyncBind": db_dedup.AsyncBind,
     "SyncBind": db_dedup.SyncBind,
     "AsyncEngine": AsyncEngine,
+    "ComparisonPlan": db_dedup.ComparisonPlan,
 }
 
 

@@ -64,6 +64,7 @@ def test_while_it_loads(module: str, number: signal.Signals) -> None:
     [
         (["verify", "petitions"], signal.SIGTERM, "stopped: nothing was written\n"),
         (["calibrate", "petitions"], signal.SIGINT, "stopped: nothing was written\n"),
+        (["compare", "petitions"], signal.SIGINT, "stopped: nothing was written\n"),
         (["scan", "petitions", "--preview"], signal.SIGHUP, "stopped: nothing was written\n"),
         (["upgrade"], signal.SIGTERM, "stopped\n"),
         (["uninstall", "--yes"], signal.SIGINT, "stopped\n"),

@@ -50,6 +50,7 @@ ARGUMENTS: Mapping[str, list[list[str]]] = {
         ["label", "petitions", "--undo", "76", "77"],
     ],
     "calibrate": [["calibrate", "petitions", "--labels", "both.csv"]],
+    "compare": [["compare", "petitions", "--pairs", "both.csv", "--segmenter", "words", "--steps", "alone"]],
     "status": [["status"]],
     "worker": [["worker", "petitions", "--drain"]],
     "schedule": [],  # it runs scans for ever
@@ -131,8 +132,7 @@ class Office:
         """Answers of a person: one, another to the same question, and some for two pairs."""
         yes, no, other = "76,77,yes\n", "76,77,no\n", "73,74,yes\n"
         for name, lines in (("yes", yes), ("no", no), ("both", no + other)):
-            text = f"key_a,key_b,label\n{lines}"
-            Path(f"{name}.csv").write_text(text, encoding="utf-8")
+            Path(f"{name}.csv").write_text(f"key_a,key_b,label\n{lines}", encoding="utf-8")
 
     def give_up_a_change(self) -> None:
         """Queue some, and one that no worker can handle."""

@@ -100,6 +100,7 @@ def test_what_would_compare_with_the_old_answer_is_refused(upgraded: Loaded) -> 
         lambda: dedup.labels().give([PairLabel("1", "3", is_duplicate=False)]),
         lambda: dedup.labels().withdraw(*office.REJECTED),
         dedup.calibrate,
+        dedup.compare,
         dedup.verify,
         lambda: list(dedup.pairs(expand=True)),
     ]

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import chain, islice
 from math import isfinite
+from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Final, TextIO
 
@@ -21,6 +22,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from db_dedup.cli.shared.terminal import say
+from db_dedup.errors import ConfigError
 from db_dedup.present.formulas import without_formula
 from db_dedup.present.visible import visible
 
@@ -95,6 +98,19 @@ def print_columns(columns: Sequence[str], parts: Iterable[Columns], form: Format
 def print_json(data: object) -> None:
     """One JSON document, readable and in the characters it is made of."""
     data_output().write(json.dumps(data, ensure_ascii=False, indent=2, default=str) + "\n")
+
+
+def write_page(file: Path, page: str) -> None:
+    """Write a page of HTML and say so.
+
+    Raises:
+        ConfigError: the file cannot be written.
+    """
+    try:
+        file.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError("cannot write {file}: {reason}", file=file, reason=error.strerror) from None
+    say("written: {file}", file=file)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -2,14 +2,15 @@
 
 import csv
 import io
-from collections.abc import Collection, Iterator
+import sys
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from db_dedup.amounts import counted
 from db_dedup.encodings import read_utf8
 from db_dedup.errors import ConfigError
-from db_dedup.records import PairLabel
+from db_dedup.records import PairLabel, TextPair
 
 YES: Final = ("yes", "y", "true", "t", "1", "duplicate", "v")
 NO: Final = ("no", "n", "false", "f", "0", "distinct")
@@ -17,6 +18,14 @@ UNDECIDED: Final = ("", "?", "skip", "unsure")
 """Lines with these labels are skipped."""
 
 _KEYS: Final = (("key_a", "key_b"), ("id_a", "id_b"))
+_TEXTS: Final = (("text_a", "text_b"),)
+
+
+class _Line(NamedTuple):
+    number: int
+    one: str
+    other: str
+    is_duplicate: bool
 
 
 def read_labels(path: Path, duplicate_labels: Collection[str] = ()) -> list[PairLabel]:
@@ -29,46 +38,88 @@ def read_labels(path: Path, duplicate_labels: Collection[str] = ()) -> list[Pair
     Raises:
         ConfigError: the file cannot be read or is not UTF-8, a column is missing, or a label is not known.
     """
+    lines = _read(path, _KEYS, duplicate_labels)
+    return [PairLabel(line.one, line.other, line.is_duplicate) for line in lines]
+
+
+def read_text_pairs(path: Path, duplicate_labels: Collection[str] = ()) -> list[TextPair]:
+    """Read a file with the columns text_a, text_b and label, as `read_labels` reads one of keys.
+
+    Raises:
+        ConfigError: as there; or a text is empty.
+    """
+    lines = _read(path, _TEXTS, duplicate_labels)
+    for line in lines:
+        for name, text in (("text_a", line.one), ("text_b", line.other)):
+            if not text.strip():
+                raise ConfigError(
+                    "{path}, line {line}: {name} is empty: fill it in, or leave the line out",
+                    path=path,
+                    line=line.number,
+                    name=name,
+                )
+    return [TextPair(line.one, line.other, line.is_duplicate) for line in lines]
+
+
+def _read(path: Path, columns: Sequence[tuple[str, str]], duplicate_labels: Collection[str]) -> list[_Line]:
+    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # texts may be longer than the default of 131,072
     lines = csv.reader(io.StringIO(read_utf8(path, "label file"), newline=""))
     try:
-        return list(_labels(lines, path, {label.casefold() for label in duplicate_labels}))
+        return list(_labels(lines, path, columns, {label.casefold() for label in duplicate_labels}))
     except csv.Error as error:
         raise ConfigError("{path} is no CSV file: {error}", path=path, error=error) from None
 
 
-def _labels(lines: Iterator[list[str]], path: Path, duplicate_labels: Collection[str]) -> Iterator[PairLabel]:
-    header = next(lines, [])
+def _labels(
+    lines: Any, path: Path, columns: Sequence[tuple[str, str]], duplicate_labels: Collection[str]
+) -> Iterator[_Line]:
+    header: list[str] = next(lines, [])
     names = [name.strip().casefold() for name in header]
-    keys = next((keys for keys in _KEYS if {*keys, "label"} <= set(names)), None)
-    if keys is None:
-        raise ConfigError("{path} needs the columns key_a, key_b and label", path=path)
-    places = [names.index(name) for name in (*keys, "label")]
-    for number, line in enumerate(lines, 2):
+    pair = next((pair for pair in columns if {*pair, "label"} <= set(names)), None)
+    if pair is None:
+        raise ConfigError(
+            "{path} needs the columns {one}, {other} and label{hint}",
+            path=path,
+            one=columns[0][0],
+            other=columns[0][1],
+            hint=_hint(set(names), columns),
+        )
+    places = [names.index(name) for name in (*pair, "label")]
+    for line in lines:
         if not line:
             continue
         if len(line) <= max(places):
             raise ConfigError(
                 "{path}, line {line}: it has {columns}, the header {named}",
                 path=path,
-                line=number,
+                line=lines.line_num,
                 columns=counted(len(line), "column"),
                 named=len(header),
             )
-        key_a, key_b, label = (line[place] for place in places)
+        one, other, label = (line[place] for place in places)
         name = label.strip().casefold()
         if name in UNDECIDED:
             continue
         if duplicate_labels:
-            yield PairLabel(key_a, key_b, name in duplicate_labels)
+            yield _Line(lines.line_num, one, other, name in duplicate_labels)
         elif name in (*YES, *NO):
-            yield PairLabel(key_a, key_b, name in YES)
+            yield _Line(lines.line_num, one, other, name in YES)
         else:
             known = f"{', '.join(YES)} or {', '.join(NO)}"
             raise ConfigError(
                 "{path}, line {line}: label {label!r} is none of {known}; "
                 "--duplicate-label names what a duplicate is called there",
                 path=path,
-                line=number,
+                line=lines.line_num,
                 label=label[:20],
                 known=known,
             )
+
+
+def _hint(names: Collection[str], columns: Sequence[tuple[str, str]]) -> str:
+    """Return what else the file may be for."""
+    if columns == _TEXTS and any(set(pair) <= set(names) for pair in _KEYS):
+        return ": it has keys of rows, so name their TABLE as well"
+    if columns == _KEYS and any(set(pair) <= set(names) for pair in _TEXTS):
+        return ": it has texts, which `db-dedup compare --pairs` reads without a table"
+    return ""

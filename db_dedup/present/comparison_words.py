@@ -1,0 +1,207 @@
+"""What a comparison of methods found, in words and rows, for the terminal and for the HTML page."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+
+from db_dedup.amounts import counted
+from db_dedup.config import DEFAULT_PRESET
+from db_dedup.present.setting_words import setting_words, table_header
+from db_dedup.present.visible import one_line
+from db_dedup.records import Combination, Comparison, NearestSetting, RuleTrial, ThresholdScore, Trial
+
+COLUMNS: Final = (
+    "step",
+    "segmenter",
+    "features",
+    "method",
+    "threshold",
+    "precision",
+    "recall",
+    "F1",
+    "right",
+    "wrong",
+    "missed",
+    "feature CPU s",
+    "comparison CPU s",
+)
+_COUNTS: Final = slice(8, 11)
+SHORT_COLUMNS: Final = (*COLUMNS[1:4], "at", "prec.", "recall", "F1", "feat. s", "comp. s")
+"""For a terminal, which is narrow: without the step and the counts of pairs."""
+SHORT_COLUMNS_EXPLAINED: Final = (
+    "at: threshold; prec.: precision; feat. s, comp. s: CPU seconds to make features, to compare the pairs"
+)
+SCORE_COLUMNS: Final = tuple(name.replace(" ", "_").lower() for name in COLUMNS)
+"""The names of the columns for programs."""
+STEP_TITLES: Final = {
+    "alone": "Each step alone",
+    "cross": "Two steps crosswise",
+    "together": "All steps together",
+}
+RULES: Final = "product"
+"""In place of a step: a rule of the product."""
+
+
+def trial_row(trial: Trial) -> tuple[Any, ...]:
+    """Return the values of the columns for one combination."""
+    each = trial.combination
+    return (
+        trial.step,
+        each.segmenter or "",
+        each.features,
+        each.method,
+        *_values(trial.best, trial.feature_seconds, trial.comparison_seconds),
+    )
+
+
+def rule_row(rule: RuleTrial) -> tuple[Any, ...]:
+    """Return the same for a rule of the product."""
+    return (
+        RULES,
+        rule.segmenter,
+        rule.term_frequency,
+        rule_name(rule),
+        *_values(rule.score, rule.feature_seconds, rule.comparison_seconds),
+    )
+
+
+def all_rows(found: Comparison) -> Iterator[tuple[Any, ...]]:
+    """Yield the rules of the product, then all combinations that ran, in the order of the steps."""
+    yield from map(rule_row, found.rules)
+    yield from map(trial_row, found.trials)
+
+
+def in_cells(row: tuple[Any, ...]) -> tuple[str, ...]:
+    """Return the values of a row as people read them."""
+    *names, threshold, precision, recall, f1, right, wrong, missed, feature, comparison = row
+    shares = ("-" if value is None else f"{value:.3f}" for value in (precision, recall, f1))
+    counts = (f"{value:,}" for value in (right, wrong, missed))
+    return (*names, f"{threshold:g}", *shares, *counts, f"{feature:.3f}", f"{comparison:.4f}")
+
+
+def in_short_cells(row: tuple[Any, ...]) -> tuple[str, ...]:
+    """Return the same for the columns of a terminal."""
+    cells = in_cells(row)
+    return (*cells[1 : _COUNTS.start], *cells[_COUNTS.stop :])
+
+
+def rule_name(rule: RuleTrial) -> str:
+    """Return what a rule of the product is called."""
+    return "settings of the table" if rule.name is None else f"preset {rule.name}"
+
+
+def combination_words(each: Combination) -> str:
+    """Return the names of a combination on one line."""
+    words = f"{each.method} of {each.features}"
+    return f"{words}, segmenter {each.segmenter}" if each.segmenter else words
+
+
+def summary_lines(found: Comparison) -> Iterator[str]:
+    """Describe the labels and the combinations."""
+    labelled = "{pairs} of {texts}, {duplicates:,} of them duplicates".format(
+        pairs=counted(found.pairs, "labelled pair"),
+        texts=counted(found.texts, "text"),
+        duplicates=found.duplicates,
+    )
+    yield labelled if found.table is None else f"{one_line(found.table)}: {labelled}"
+    if found.not_there:
+        yield "{labels} out: rows that are not there, have no text, or have changed since".format(
+            labels=counted(found.not_there, "label was left", "labels were left")
+        )
+    yield "{tried}; each at the threshold with the best F1".format(
+        tried=counted(len(found.trials), "combination")
+    )
+
+
+def skipped_lines(found: Comparison) -> Iterator[str]:
+    """Say which segmenters, features or methods could not run, those with the same reason together."""
+    for (part, reason), count in Counter((each.part, each.reason) for each in found.skipped).items():
+        alike = [each.combination for each in found.skipped if (each.part, each.reason) == (part, reason)]
+        yield "skipped {part} {names} ({combinations}): {reason}".format(
+            part=part,
+            names=", ".join(dict.fromkeys(getattr(each, part) for each in alike)),
+            combinations=counted(count, "combination"),
+            reason=reason,
+        )
+
+
+def closing_lines(found: Comparison) -> Iterator[str]:
+    """Name the best method, how far the product is from it, and the setting that is nearest to it."""
+    best = found.best
+    yield "Best on these labels: {combination}, {direction}: {score}.".format(
+        combination=combination_words(best.combination),
+        direction=_at_threshold(best),
+        score=_score_words(best.best),
+    )
+    if len(found.trials) > 1:
+        yield (
+            "It was chosen by the labels that judge it, out of {trials}: on other pairs expect less.".format(
+                trials=counted(len(found.trials), "combination")
+            )
+        )
+    rule = _our_rule(found)
+    ours = "The {name}: {score}".format(name=rule_name(rule), score=_score_words(rule.score))
+    difference = best.best.f1 - rule.score.f1
+    if difference > 0:
+        yield f"{ours}; its F1 is {difference:.3f} below the best method."
+    else:
+        yield f"{ours}; no method here has a better F1."
+    if found.nearest is not None:
+        yield from _nearest_lines(found, found.nearest, rule)
+
+
+def _nearest_lines(found: Comparison, nearest: NearestSetting, rule: RuleTrial) -> Iterator[str]:
+    words = "decides {agreeing:,} of {pairs:,} pairs as it does: {score}".format(
+        agreeing=nearest.agreeing, pairs=found.pairs, score=_score_words(nearest.score)
+    )
+    if not nearest.changes:
+        now = "that of the table" if found.table else f"the preset {DEFAULT_PRESET}"
+        yield f"Nearest setting of db_dedup: {now}, which {words}."
+        return
+    described = setting_words(nearest.setting)
+    yield f"Nearest setting of db_dedup: {described}, which {words}. For dedup.toml:"
+    yield from toml_lines(found)
+    if nearest.score.f1 <= rule.score.f1:
+        name = rule_name(rule)
+        yield f"On these labels it does no better than the {name}: there is no reason to change."
+
+
+def toml_lines(found: Comparison) -> list[str]:
+    """Return the nearest setting as lines of `dedup.toml`."""
+    if found.nearest is None:
+        return []
+    lines = [table_header(found.table or "NAME")]
+    if found.table is None:
+        lines.append(f'preset = "{DEFAULT_PRESET}"')
+    return lines + [f"{name} = {json.dumps(value)}" for name, value in found.nearest.changes.items()]
+
+
+def _our_rule(found: Comparison) -> RuleTrial:
+    """Return the table's settings; without a table the best preset."""
+    return found.rules[0] if found.table else max(found.rules, key=lambda each: each.score.f1)
+
+
+def _at_threshold(trial: Trial) -> str:
+    if trial.is_distance:
+        return f"at most {trial.best.threshold:g} bits"
+    return f"at least {trial.best.threshold:g}"
+
+
+def _score_words(score: ThresholdScore) -> str:
+    precision = "-" if score.precision is None else f"{score.precision:.3f}"
+    return f"F1 {score.f1:.3f} (precision {precision}, recall {score.recall:.3f})"
+
+
+def _values(score: ThresholdScore, feature_seconds: float, comparison_seconds: float) -> tuple[Any, ...]:
+    return (
+        score.threshold,
+        score.precision,
+        score.recall,
+        score.f1,
+        score.right,
+        score.wrong,
+        score.missed,
+        feature_seconds,
+        comparison_seconds,
+    )
