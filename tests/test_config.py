@@ -341,11 +341,11 @@ def test_what_decides_no_fingerprint_keeps_the_recipe(change: dict[str, Any]) ->
     [
         (
             {"columns": {"title": 2, "content": 1}},
-            "c3acb0e74913bf01d5c1450999207c31bd59e468a99311ebbfb5cb1dcfe7115a",
+            "e48a8ad60788bbd5e687c63f9cac79467112ea58df0471b2230e8dd907bad367",
         ),
         (
             {"columns": {"title": {"kind": "value"}}, "preset": "strict", "normaliser": "tweet"},
-            "8da23cf4b2c2004b8b13e811a591ece2626e52159d961d33a817e7a0e2a31700",
+            "94b0d9ce3b080df68502304ab9257126fd9c2b3257e5224d31f793b67fbb7add",
         ),
     ],
 )

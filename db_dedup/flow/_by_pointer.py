@@ -129,7 +129,8 @@ def caller_of(result: types.Type, arguments: tuple[types.Type, ...]) -> Any:
     def call(typing_context, address, values):  # noqa: ARG001 - numba's signature
         for given, wanted in zip(values.types, arguments, strict=True):
             if given != wanted and not isinstance(given, types.Integer):
-                raise TypingError(f"the function at the address takes {wanted}, not {given}")
+                message = f"the function at the address takes {wanted}, not {given}"
+                raise TypingError(message)
 
         def generate(context, builder, signature, given):
             values = cgutils.unpack_tuple(builder, given[1])

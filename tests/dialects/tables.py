@@ -61,7 +61,10 @@ def plan_of(connection: Connection, statement: Any) -> str:
     """How the database would run a statement, on one line."""
     compiled = statement.compile(connection, compile_kwargs={"render_postcompile": True})
     explain = EXPLAIN.get(connection.dialect.name, "EXPLAIN FORMAT=TRADITIONAL")
-    values = compiled.params
+    values = {
+        name: compiled._bind_processors.get(name, lambda value: value)(value)
+        for name, value in compiled.params.items()
+    }
     parameters = tuple(values[name] for name in compiled.positiontup) if compiled.positional else values
     rows = connection.exec_driver_sql(f"{explain} {compiled}", parameters)
     return " | ".join(" ".join(str(value) for value in row) for row in rows)

@@ -15,7 +15,7 @@ from sqlalchemy import Engine, delete, insert, text, update
 from db_dedup import Deduplicator, Text, Value
 from db_dedup.cli.demo import petitions
 from db_dedup.errors import ConfigError, RowNotFoundError
-from db_dedup.flow import pipeline as fingerprinter
+from db_dedup.flow import words as word_hashing
 from db_dedup.flow.text.segment import Segmenter, cut_in_batches
 from db_dedup.jobs.explain import columns as explained_columns
 from db_dedup.present.explanation_words import explanation_lines
@@ -157,7 +157,7 @@ def test_a_text_is_cut_once_and_the_tokens_near_its_differences_are_given(
         cut.extend(filter(None, texts))
         return cut_in_batches(segmenter, texts)
 
-    monkeypatch.setattr(fingerprinter, "cut_in_batches", spy)
+    monkeypatch.setattr(word_hashing, "cut_in_batches", spy)
     monkeypatch.setattr(explained_columns, "MOST_TOKENS", 100)
     found = dedup.explain("901", "902")
     content = found.columns[1]

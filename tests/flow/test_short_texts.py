@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from random import Random
 from typing import Any
@@ -164,6 +164,7 @@ def test_short_texts_with_other_numbers_are_no_duplicates_by_any_measure() -> No
 # Candidates
 
 
+@cache
 def prefixes(threshold: float) -> Prefixes:
     return make_prefixes(threshold, partial(least_shared_with_floor, 0.0), np.empty(0, np.uint32))
 

@@ -49,4 +49,6 @@ def test_indexes_that_a_scan_has_put_off_are_made_before(sqlite_database: Databa
     fingerprint = database.tables.fingerprint
     assert inspect(database.engine).get_indexes(str(fingerprint.name)) == []
     database.downgrade(BEFORE_SEGMENTS)
-    assert len(inspect(database.engine).get_indexes(str(fingerprint.name))) == len(fingerprint.indexes)
+    later = {database.tables.namespace.name("fingerprint_group_size")}
+    found = {index["name"] for index in inspect(database.engine).get_indexes(str(fingerprint.name))}
+    assert found == {index.name for index in fingerprint.indexes} - later

@@ -23,8 +23,7 @@ from db_dedup.flow.candidates._bits import get_bits, get_unary, put_bits, put_un
 from db_dedup.flow.candidates.sketches import Sketches
 
 ENTRIES_A_PIECE: Final = 256
-"""On average: about a kilobyte. Four fit into a page of SQLite, and a look-up unpacks little beside what it
-wants."""
+"""On average: about a kilobyte. Four fit into a page of SQLite, and a look-up unpacks little in vain."""
 
 MOST_ENTRIES_A_PART: Final = 4096
 _MOST_BYTES_AN_ENTRY: Final = 24

@@ -44,8 +44,7 @@ class RowArrays(Arrays):
         sketch_starts: int64[s + 1], the sketches' slices of their values.
         sketch_values: uint64[k], ascending and distinct within a sketch; empty where there are no sketches.
         sketch_places: int64[n], each row's number among the sketches.
-        rejected: int64[r], ascending: the pairs that people labelled as no duplicates, packed as by
-            `rejections.pack`.
+        rejected: int64[r], ascending: pairs labelled as no duplicates, packed as by `rejections.pack`.
     """
 
     fingerprints: NDArray[np.uint64]
