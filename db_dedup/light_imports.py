@@ -8,15 +8,22 @@ from contextlib import contextmanager
 def leave_out_blas() -> None:
     """Have numba do without scipy.linalg, which it imports for np.dot and takes a third of a second.
 
-    Only for processes of our own: nothing else in the process can import scipy.linalg afterwards.
+    Only for processes of our own: nothing else in the process can import scipy.linalg until `allow_blas`.
     """
     _hide("scipy.linalg")
+
+
+def allow_blas() -> None:
+    """Let scipy.linalg be imported again: a segmenter of somebody else's may need it."""
+    modules: dict[str, object] = dict(sys.modules)
+    if modules.get("scipy.linalg", sys) is None:
+        del sys.modules["scipy.linalg"]
 
 
 @contextmanager
 def without_pkg_resources() -> Iterator[None]:
     """Have jieba open its files as plain files: pkg_resources takes a quarter of a second to import."""
-    is_hidden = _hide("pkg_resources")
+    is_hidden = "jieba" not in sys.modules and _hide("pkg_resources")
     try:
         yield
     finally:

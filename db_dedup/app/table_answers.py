@@ -51,10 +51,16 @@ class TableAnswers:
     def _read_pairs(
         self, stored: StoredTable, expand: bool, limit: int | None, wanted: PairFilter
     ) -> Iterator[PairColumns]:
-        with self._database.translate_driver_errors(), self._database.engine.connect() as connection:
-            if not expand:
+        engine = self._database.engine
+        if not expand:
+            # Two queries that must see the same answer.
+            with (
+                self._database.translate_driver_errors(),
+                self._database.dialect.read_snapshot(engine) as connection,
+            ):
                 yield from answers.read_pairs(connection, self._database.tables, self._name, limit, wanted)
-                return
+            return
+        with self._database.translate_driver_errors(), engine.connect() as connection:
             watched, source = self._access.source(connection, stored.require_current().watched)
             recipe = self._access.recipe(connection, stored)
             with self._database.reading(connection) as rows:

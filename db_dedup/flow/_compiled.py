@@ -7,10 +7,14 @@ unique and a slice assigned to a slice.
 """
 
 import gc
+import hashlib
+import pickle
 from typing import Any, Final
 
 import numba as nb
 from numba.core import event
+from numba.core.caching import IndexDataCacheFile
+from numba.core.compiler_lock import global_compiler_lock
 
 from db_dedup import progress
 
@@ -21,15 +25,50 @@ _OPTIONS: Final[dict[str, Any]] = {
     "no_cfunc_wrapper": True,
 }
 
-_njit: Any = nb.njit  # its types leave out the two last options
 
-kernel: Final[Any] = _njit(**_OPTIONS)
+class _CacheFile(IndexDataCacheFile):
+    """The compiled forms of one function on the disk, safe if several processes compile it at a time.
+
+    numba numbers the files of the forms by the index, and writes the index first. So of two processes that
+    begin with the same index one may leave an index that gives a form the file of another form, or of an
+    older source.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        """Write a compiled form into a file of its own, then the index; a lost entry is compiled again."""
+        mark = hashlib.sha256(repr((key, self._source_stamp, self._version)).encode()).hexdigest()[:16]
+        name = f"{self._index_name.removesuffix('.nbi')}.{mark}.nbc"
+        self._save_data(name, data)
+        self._save_index({**self._load_index(), key: name})
+
+    def _load_index(self) -> dict[Any, str]:
+        try:
+            found: dict[Any, str] = super()._load_index()
+        except (AttributeError, EOFError, ImportError, pickle.UnpicklingError):
+            return {}  # of another release, whose classes are elsewhere, or cut short
+        return found
+
+
+def _decorator(**options: Any) -> Any:
+    compile_when_called: Any = nb.njit  # its types leave out some of the options
+
+    def decorate(function: Any) -> Any:
+        compiled = compile_when_called(**_OPTIONS, **options)(function)
+        files = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+        if files is not None:
+            files.__class__ = _CacheFile
+        return compiled
+
+    return decorate
+
+
+kernel: Final[Any] = _decorator()
 """Decorates what Python calls."""
 
-inner: Final[Any] = _njit(**_OPTIONS, no_cpython_wrapper=True)
+inner: Final[Any] = _decorator(no_cpython_wrapper=True)
 """Decorates what only kernels call. Without the wrapper a call from Python ends the process."""
 
-scalar: Final[Any] = _njit(**_OPTIONS, no_cpython_wrapper=True, _nrt=False)
+scalar: Final[Any] = _decorator(no_cpython_wrapper=True, _nrt=False)
 """Decorates an `inner` function that makes no array, and that is called for pair after pair.
 
 Without this numba counts the references to each array of `RowArrays` at each call, by atomic operations,
@@ -39,8 +78,11 @@ which took most of the time of a comparison.
 
 def is_on_disk(function: Any, arguments: tuple[Any, ...]) -> bool:
     """Return whether a kernel was compiled for these types of arguments by this or an earlier process."""
+    if arguments in function.overloads:
+        return True
     # numba has no public way to ask, and an index of an older version of the file must not count.
-    return function._cache.load_overload(arguments, function.targetctx) is not None
+    with global_compiler_lock:
+        return function._cache.load_overload(arguments, function.targetctx) is not None
 
 
 class _Report(event.Listener):

@@ -80,6 +80,7 @@ class FingerprintedRows:
             but no fingerprint.
         framed: bool[n]; True for a row of which a frame was left out.
         forms: int8[n], the numbers of the rows' forms; `UNKNOWN_FORM` where the normaliser knows no forms.
+        compares_grams: the features are 3-grams of characters, not words.
     """
 
     fingerprints: NDArray[np.uint64]
@@ -91,6 +92,7 @@ class FingerprintedRows:
     is_known: NDArray[np.bool_]
     framed: NDArray[np.bool_]
     forms: NDArray[np.int8]
+    compares_grams: bool
 
     def take_stored(self, stored: Sequence[StoredFingerprint | AnswerRow | None]) -> None:
         """Give the rows whose digest is the stored one the fingerprints that are stored of them.
@@ -228,6 +230,7 @@ class Fingerprinter:
             is_known & (not compares_known),
             framed,
             np.full(len(digests), UNKNOWN_FORM, np.int8),
+            self._compares_grams,
         )
 
     def _entire_have_features(
@@ -338,6 +341,7 @@ def joined_rows(parts: Sequence[FingerprintedRows]) -> FingerprintedRows:
         np.concatenate([part.is_known for part in parts]),
         np.concatenate([part.framed for part in parts]),
         np.concatenate([part.forms for part in parts]),
+        all(part.compares_grams for part in parts),
     )
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from db_dedup.flow.features.counting import TokenHasher, hash_tokens_of
 from db_dedup.flow.features.grams import ALPHANUMERIC, kinds_of
 from db_dedup.flow.features.word_hashes import hash_words
-from db_dedup.flow.text.jieba_words import find_words, load_dictionary
+from db_dedup.flow.text.jieba_words import find_words, is_known_dictionary, load_dictionary
 from db_dedup.flow.text.segment import JIEBA, cut_in_batches, make_segmenter, sentence_parts
 
 HashTexts = Callable[[list[str]], NDArray[np.uint64]]
@@ -34,7 +34,7 @@ def word_hasher(
     Raises:
         ValueError: there is no such segmenter, or it cannot take the user words.
     """
-    if hasher is None and name == JIEBA and not user_words:
+    if hasher is None and name == JIEBA and not user_words and is_known_dictionary():
         return _JiebaHasher(stop_words).hash_texts
     segmenter, tokens = make_segmenter(name, user_words), hasher or TokenHasher(stop_words)
 
@@ -53,6 +53,8 @@ class _JiebaHasher:
         self._stop_words = hash_tokens_of(stop_words)
 
     def hash_texts(self, texts: Sequence[str]) -> NDArray[np.uint64]:
+        if any("\n" in text for text in texts):
+            raise ValueError("a normalised text has no newline")
         parts = [self._hash_joined(joined) for joined in sentence_parts(texts)]
         return np.concatenate(parts) if parts else np.empty(0, np.uint64)
 

@@ -9,6 +9,7 @@ All comparisons depend on the ratios of weights alone. A feature whose weight is
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -189,15 +190,13 @@ def inverse_document_frequencies(features: Features) -> NDArray[np.float64]:
 
 
 def _codes(line: str, length: int) -> Iterable[str]:
+    places = [i for i, character in enumerate(line) if character.isalnum()]
+    letters = "".join(line[i] for i in places)
     for mark in _MARKS.finditer(line):
-        before = _letters(line[: mark.start()])[-length:]
-        after = _letters(line[mark.end() :])[:length]
+        end, begin = bisect_left(places, mark.start()), bisect_left(places, mark.end())
+        before, after = letters[max(0, end - length) : end], letters[begin : begin + length]
         if before or after:
             yield before + _BETWEEN_WORDS + after
-
-
-def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text))
 
 
 def _hashed_stream(token_lists: Iterable[Sequence[str]], hash_tokens: HashTokens) -> NDArray[np.uint64]:

@@ -194,10 +194,14 @@ def _find_jar(pattern: str) -> Path | None:
     """Return the last jar by name, which has the highest release, of the first folder that has one."""
     for folder in _folders():
         files = folder.iterdir() if folder.is_dir() else ()
-        jars = sorted(file for file in files if fnmatch(file.name.lower(), pattern))
+        jars = sorted((file for file in files if fnmatch(file.name.lower(), pattern)), key=_release)
         if jars:
             return jars[-1]
     return None
+
+
+def _release(jar: Path) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", jar.name)]
 
 
 def _java_library() -> str:
@@ -220,7 +224,10 @@ def _run_java(jars: Sequence[Path]) -> None:
         jpype.addClassPath(path)
     if not jpype.isJVMStarted():
         # Python keeps Ctrl-C: Java would end the process at once.
-        jpype.startJVM(interrupt=False, convertStrings=False)
+        try:
+            jpype.startJVM(interrupt=False, convertStrings=False)
+        except (OSError, RuntimeError, TypeError, ValueError) as error:
+            raise DedupError("Java could not be started: {error}", error=error) from error
 
 
 def _java_class(name: str) -> Any:

@@ -188,6 +188,12 @@ class CreateView(ExecutableDDLElement):
         self.view, self.query = table(name, schema=schema), query
 
 
+class ReplaceView(CreateView):
+    """CREATE OR REPLACE VIEW, which SQLite does not have."""
+
+    inherit_cache = False
+
+
 class DropView(ExecutableDDLElement):
     """DROP VIEW IF EXISTS."""
 
@@ -202,6 +208,12 @@ class DropView(ExecutableDDLElement):
 def _create_view(element: CreateView, compiler: DDLCompiler, **_: Any) -> str:
     query = compiler.sql_compiler.process(element.query, literal_binds=True)
     return f"CREATE VIEW {_view_name(element.view, compiler)} AS {query}"
+
+
+@compiles(ReplaceView)
+def _replace_view(element: ReplaceView, compiler: DDLCompiler, **_: Any) -> str:
+    query = compiler.sql_compiler.process(element.query, literal_binds=True)
+    return f"CREATE OR REPLACE VIEW {_view_name(element.view, compiler)} AS {query}"
 
 
 @compiles(DropView)

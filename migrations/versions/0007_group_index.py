@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from alembic.operations import Operations
 
 from db_dedup.records.names import Namespace
-from db_dedup.schema.views import AnySelect, CreateView, DropView
+from db_dedup.schema.migration_steps import create_index, replace_view
+from db_dedup.schema.views import AnySelect
 
 revision = "0007"
 down_revision = "0006"
@@ -21,29 +22,17 @@ _COLUMNS = ["table_id", "recipe", "group_size", "row_key", "is_loose", "is_abrid
 
 
 def upgrade(op: Operations, namespace: Namespace) -> None:
-    is_group = sa.text("group_size IS NOT NULL")
-    op.create_index(
-        namespace.name("fingerprint_group_size"),
-        namespace.name("fingerprint"),
-        _COLUMNS,
-        schema=namespace.schema,
-        sqlite_where=is_group,
-        postgresql_where=is_group,
-    )
-    _make_views(op, namespace, by_size=True)
+    where = "group_size IS NOT NULL"
+    create_index(op, namespace, "fingerprint", "fingerprint_group_size", _COLUMNS, where)
+    for base, query in _VIEWS.items():
+        replace_view(op, namespace, base, query(namespace, by_size=True))
 
 
 def downgrade(op: Operations, namespace: Namespace) -> None:
-    _make_views(op, namespace, by_size=False)
+    for base, query in _VIEWS.items():
+        replace_view(op, namespace, base, query(namespace, by_size=False))
     name, table = namespace.name("fingerprint_group_size"), namespace.name("fingerprint")
     op.drop_index(name, table, schema=namespace.schema)
-
-
-def _make_views(op: Operations, namespace: Namespace, *, by_size: bool) -> None:
-    views = {"duplicate_groups": _duplicate_groups, "duplicate_members": _duplicate_members}
-    for base, query in views.items():
-        op.execute(DropView(namespace.name(base), namespace.schema))
-        op.execute(CreateView(namespace.name(base), namespace.schema, query(namespace, by_size=by_size)))
 
 
 def _duplicate_groups(namespace: Namespace, *, by_size: bool) -> AnySelect:
@@ -95,3 +84,6 @@ def _table(namespace: Namespace, base: str, columns: str) -> sa.TableClause:
 
 def _serves(row: sa.FromClause, watched: sa.FromClause) -> sa.ColumnElement[bool]:
     return sa.and_(row.c.table_id == watched.c.id, row.c.recipe == watched.c.recipe)
+
+
+_VIEWS = {"duplicate_groups": _duplicate_groups, "duplicate_members": _duplicate_members}

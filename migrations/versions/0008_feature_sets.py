@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from alembic.operations import Operations
 
 from db_dedup.records.names import Namespace
+from db_dedup.schema.migration_steps import add_column, quoted_schema
 from db_dedup.schema.types import Sketch
 
 revision = "0008"
@@ -20,13 +21,8 @@ depends_on = None
 
 
 def upgrade(op: Operations, namespace: Namespace) -> None:
-    op.add_column(namespace.name("fingerprint"), sa.Column("feature_set", Sketch), schema=_schema(namespace))
+    add_column(op, namespace, "fingerprint", sa.Column("feature_set", Sketch))
 
 
 def downgrade(op: Operations, namespace: Namespace) -> None:
-    op.drop_column(namespace.name("fingerprint"), "feature_set", schema=_schema(namespace))
-
-
-def _schema(namespace: Namespace) -> sa.quoted_name | None:
-    """Return our schema as one name: Alembic takes a name with a dot for two names, unless it is marked."""
-    return None if namespace.schema is None else sa.quoted_name(namespace.schema, quote=True)
+    op.drop_column(namespace.name("fingerprint"), "feature_set", schema=quoted_schema(namespace))

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from alembic.operations import Operations
 
 from db_dedup.records.names import Namespace
+from db_dedup.schema.migration_steps import add_column, quoted_schema, replace_view
 from db_dedup.schema.views import AnySelect, CreateView, DropView
 
 revision = "0009"
@@ -25,21 +26,14 @@ _KINDS = ("copy", "edited", "contained", "partial")
 
 
 def upgrade(op: Operations, namespace: Namespace) -> None:
-    _drop_view(op, namespace)
-    column = sa.Column("form", sa.SmallInteger)
-    op.add_column(namespace.name("fingerprint"), column, schema=_schema(namespace))
-    _make_view(op, namespace, with_forms=True)
+    add_column(op, namespace, "fingerprint", sa.Column("form", sa.SmallInteger))
+    replace_view(op, namespace, "duplicate_pairs", _duplicate_pairs(namespace, with_forms=True))
 
 
 def downgrade(op: Operations, namespace: Namespace) -> None:
     _drop_view(op, namespace)
-    op.drop_column(namespace.name("fingerprint"), "form", schema=_schema(namespace))
+    op.drop_column(namespace.name("fingerprint"), "form", schema=quoted_schema(namespace))
     _make_view(op, namespace, with_forms=False)
-
-
-def _schema(namespace: Namespace) -> sa.quoted_name | None:
-    """Return our schema as one name: Alembic takes a name with a dot for two names, unless it is marked."""
-    return None if namespace.schema is None else sa.quoted_name(namespace.schema, quote=True)
 
 
 def _drop_view(op: Operations, namespace: Namespace) -> None:

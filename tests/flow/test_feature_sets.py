@@ -26,9 +26,9 @@ def features_of(rows: list[list[int]]) -> Features:
     return Features(starts, hashes, np.ones(hashes.size, np.int64))
 
 
-def sets_of(rows: list[list[int]]) -> list[bytes | None]:
+def sets_of(rows: list[list[int]], *, of_grams: bool = True) -> list[bytes | None]:
     none = Details(np.zeros(SECTIONS * len(rows) + 1, np.int64), np.empty(0, np.uint64))
-    return feature_sets(features_of(rows), none, np.ones(len(rows), np.int64))
+    return feature_sets(features_of(rows), none, np.ones(len(rows), np.int64), of_grams=of_grams)
 
 
 def may(one: list[int], other: list[int], rule: Rule = _RULE) -> bool:
@@ -82,8 +82,16 @@ def test_short_rows_and_rows_without_a_sketch_have_none() -> None:
     starts = np.zeros(SECTIONS * len(rows) + 1, np.int64)
     starts[SECTIONS + 1 :] = 2  # the second row has characters: it is short
     details = Details(starts, np.zeros(2, np.uint64))
-    found = feature_sets(features_of(rows), details, np.array([1, 1, 0, 1, 1]))
+    found = feature_sets(features_of(rows), details, np.array([1, 1, 0, 1, 1]), of_grams=True)
     assert [each is not None for each in found] == [True, False, False, False, False]
+
+
+def test_a_set_of_other_features_than_are_compared_rules_nothing_out() -> None:
+    """A scan with a measure of words leaves the sets of 3-grams of unchanged rows as they are."""
+    asked = AskedFeatures.of(features_of([[1 << 40, 2 << 40, 3 << 40]]), np.zeros(1, np.int64), _RULE.numbers)
+    place, unlike = np.zeros(1, np.int64), [[n << 50 for n in range(1, 40)]]
+    assert not may_be_alike(asked, place, place, sets_of(unlike))[0]
+    assert may_be_alike(asked, place, place, sets_of(unlike, of_grams=False))[0]
 
 
 def test_a_pair_without_a_set_may_be_alike() -> None:

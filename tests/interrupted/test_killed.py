@@ -29,7 +29,7 @@ from tests.interrupted.conftest import (
 from tests.scan.conftest import answer
 from tests.servers import Database
 
-ALL_INDEXES = {"block_1", "block_2", "block_3", "block_4", "digest", "copy_of", "group"}
+ALL_INDEXES = {"block_1", "block_2", "block_3", "block_4", "digest", "copy_of", "group", "group_size"}
 
 
 def kill_at(point: str, dedup: Deduplicator) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy import select, text
 
 from db_dedup import Deduplicator
 from db_dedup.config import watched_table
-from db_dedup.flow.compare.feature_sets import feature_sets
+from db_dedup.engines.embedded.stored_rows import sets_of
 from db_dedup.flow.pipeline import Fingerprinter
 from db_dedup.jobs.worker.change_worker import ChangeWorker
 from db_dedup.store.source import Source
@@ -66,7 +66,7 @@ def computed_sets(dedup: Deduplicator) -> dict[str, bytes | None]:
     with dedup.database.engine.connect() as connection:
         rows = [(str(key), body) for key, body in connection.execute(text("SELECT id, body FROM notes"))]
     done = Fingerprinter(_NOTES.recipe).fingerprint([(body,) for _, body in rows])
-    sets = feature_sets(done.features, done.details, done.sketches.counts)
+    sets = sets_of(done)
     return dict(zip((key for key, _ in rows), sets, strict=True))
 
 

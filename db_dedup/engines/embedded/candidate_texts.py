@@ -134,7 +134,7 @@ class CandidateTexts:
         stored = {row.row_key: row for row in batch}
         found = list(self._source.read_rows(connection, list(stored)))
         self.end_read(connection)
-        fresh = [stored.pop(r.row_key) for r in found]
+        fresh = [stored[r.row_key] for r in found]
         done = self._fingerprinter.fingerprint(
             [r.values for r in found],
             [r.within for r in found],
@@ -142,8 +142,9 @@ class CandidateTexts:
             compares_known=True,
         )
         self.add(found, done)
-        self._leave_out(stored.values())
-        self._leave_out(row for row, digest in zip(fresh, done.digests, strict=True) if row.digest != digest)
+        # By the batch: it may have a row with its new and with its former digest.
+        digests = {row.row_key: digest for row, digest in zip(found, done.digests, strict=True)}
+        self._leave_out(row for row in batch if digests.get(row.row_key) != row.digest)
 
     def features(self) -> Features:
         """Return the features of all rows in memory; without weights if the measure needs none."""

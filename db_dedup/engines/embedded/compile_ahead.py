@@ -8,6 +8,7 @@ process finds them.
 
 import subprocess
 import sys
+from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
 
@@ -27,20 +28,26 @@ from db_dedup.light_imports import leave_out_blas
 from db_dedup.progress import NullProgress, report_compiling
 from db_dedup.records.calibration import PairSetting
 
+_LONGEST_WAIT: Final = 120.0
+"""Seconds: many times what the process takes. After them this process compiles on its own."""
+
 
 class CompilingAhead:
     """A process that compiles the kernels of the matching, if they are not compiled and a core is free."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        if sys.executable and usable_cores() > 1 and not is_rule_compiled():
+        # In a frozen program `sys.executable` is the program itself.
+        is_python = bool(sys.executable) and not getattr(sys, "frozen", False)
+        if is_python and usable_cores() > 1 and not is_rule_compiled():
             report_compiling()
-            self._process = subprocess.Popen(  # noqa: S603 - this interpreter, this module
-                [sys.executable, "-m", __spec__.name],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
+            with suppress(OSError):  # no more processes are allowed: this one compiles what it needs
+                self._process = subprocess.Popen(  # noqa: S603 - this interpreter, this module
+                    [sys.executable, "-m", __spec__.name],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
 
     def wait(self) -> None:
         """Wait until the kernels are compiled. If the process fails, this process compiles what it needs.
@@ -49,7 +56,8 @@ class CompilingAhead:
         """
         if self._process is not None:
             pack_two_rows()
-            self._process.wait()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_LONGEST_WAIT)
 
     def __enter__(self) -> Self:
         """Return the same object; its process has run since it was made."""

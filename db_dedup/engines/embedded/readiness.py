@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.config import WatchedTable
+from db_dedup.engines.embedded.stored_rows import sets_of
 from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
 from db_dedup.flow.candidates.segments import Entries, find_entries, hashes_of, narrowed, pack, sort_entries
 from db_dedup.flow.candidates.sketches import Sketches, share_enough_each, sharing_pairs
-from db_dedup.flow.compare.feature_sets import AskedFeatures, feature_sets, may_be_alike
+from db_dedup.flow.compare.feature_sets import AskedFeatures, may_be_alike
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.matching.match import match_table, pairs_between
 from db_dedup.flow.pipeline import Fingerprinter
@@ -37,7 +38,7 @@ def make_ready(watched: WatchedTable, fingerprinter: Fingerprinter) -> None:
     left, right = places[:1].astype(np.int32), places[1:].astype(np.int32)
     _find_sharing(sketches, places)
     asked = AskedFeatures.of(done.features, places, Rule(watched.setting).numbers)
-    may_be_alike(asked, places, places, feature_sets(done.features, done.details, done.sketches.counts))
+    may_be_alike(asked, places, places, sets_of(done))
     share_enough_each(sketches, left, right)
     table = replace(done.compared([None, None]), digests=np.zeros((2, 2), np.uint64))
     rule = Rule(watched.setting)

@@ -32,7 +32,7 @@ def row_fingerprints(
         fingerprints[row] = None
     sets: Sequence[bytes | None] = [None] * len(page)
     if with_sets:
-        sets = feature_sets(done.features, done.details, done.sketches.counts)
+        sets = sets_of(done)
         if sizes is not None:
             sets = [each if size is not None else None for each, size in zip(sets, sizes, strict=True)]
     columns: tuple[Sequence[Any], ...] = (
@@ -45,6 +45,12 @@ def row_fingerprints(
         sets,
     )
     return list(map(RowFingerprint._make, zip(*columns, strict=True)))
+
+
+def sets_of(done: FingerprintedRows) -> list[bytes | None]:
+    """Return the set of each row's features, as `flow.compare.feature_sets` packs them."""
+    counts = done.sketches.counts
+    return feature_sets(done.features, done.details, counts, of_grams=done.compares_grams)
 
 
 def sketch_sizes(done: FingerprintedRows) -> list[int | None]:

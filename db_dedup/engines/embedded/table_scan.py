@@ -148,9 +148,13 @@ class EmbeddedScan:
             self._keep(page, done)
             self._rows.sketch_places.append(self._spooled_sketches(done))
         has_sizes = with_sketch_sizes and self._watched.rule.sketches
-        if not has_sizes:
-            return row_fingerprints(page, done)
-        return row_fingerprints(page, done, sketch_sizes(done), with_sets=True)
+        if has_sizes:
+            return row_fingerprints(page, done, sketch_sizes(done), with_sets=True)
+        # Rows that are as they were stored are not written.
+        has_changed = not before or any(
+            old is None or old.digest != digest for old, digest in zip(before, done.digests, strict=True)
+        )
+        return row_fingerprints(page, done, with_sets=has_changed and self._watched.rule.sketches)
 
     def match(
         self, progress: Progress, read_rows: ReadRows, rejected: Collection[DigestPair] = ()
@@ -304,7 +308,8 @@ class EmbeddedScan:
         # The keys that are left were read with their page: these rows have been deleted since.
         rows.is_gone[list(number_of.values())] = True
         has_changed = bool(number_of)
-        for place, (i, row, new) in enumerate(zip(found, page, row_fingerprints(page, done), strict=True)):
+        again = row_fingerprints(page, done, with_sets=self._watched.rule.sketches)
+        for place, (i, row, new) in enumerate(zip(found, page, again, strict=True)):
             before = rows.digests[i].tobytes(), rows.order_values[i], rows.forms[i]
             if (new.digest, new.order_value, done.forms[place]) != before:
                 rows.put(i, new, self._within_number(row.within), done.forms[place])

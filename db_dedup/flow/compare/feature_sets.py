@@ -20,6 +20,7 @@ from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow.candidates._bits import get_bits, get_unary, put_bits, put_unary
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.compare.kernels import RuleNumbers, least_shared
+from db_dedup.flow.compare.measures import MEASURES
 from db_dedup.flow.features.counting import Features
 from db_dedup.flow.features.details import CHARACTERS, SECTIONS, Details
 
@@ -28,6 +29,8 @@ MOST_FEATURES: Final = 4_000
 
 _PLACES_A_FEATURE: Final = 5
 _COUNT_BITS: Final = np.int64(16)
+"""The number of features, and in the last of these bits whether they are 3-grams."""
+_KIND_BITS: Final = np.int64(1)
 _SHIFT: Final = np.int64(2)
 _SLACK_BYTES: Final = 16
 # A place is less than 5n, so all quotients of a set together are less than 5n / 4: two bits a feature, and
@@ -56,7 +59,9 @@ class AskedFeatures:
         return cls(taken.starts, taken.values, rule)
 
 
-def feature_sets(features: Features, details: Details, counts: NDArray[np.int64]) -> list[bytes | None]:
+def feature_sets(
+    features: Features, details: Details, counts: NDArray[np.int64], *, of_grams: bool
+) -> list[bytes | None]:
     """Return the set of each of n rows; None for a row that has none.
 
     Two short rows are compared by their edits, for which the bound does not hold. So a short row has no set,
@@ -66,11 +71,13 @@ def feature_sets(features: Features, details: Details, counts: NDArray[np.int64]
         features: of the n rows.
         details: of the n rows.
         counts: int64[n], how many hashes the sketch of each row has.
+        of_grams: the features are 3-grams of characters, not words. The set tells, since a scan with another
+            measure leaves the sets of unchanged rows as they are.
     """
     characters = np.diff(details.starts)[CHARACTERS::SECTIONS]
     sizes = features.counts
     has_set = (counts > 0) & (characters == 0) & (sizes > 0) & (sizes <= MOST_FEATURES)
-    packed, ends = _pack_sets(features.starts, features.hashes, has_set)
+    packed, ends = _pack_sets(features.starts, features.hashes, has_set, of_grams)
     content, begin = packed.tobytes(), 0
     found: list[bytes | None] = []
     for end in ends.tolist():
@@ -91,7 +98,8 @@ def may_be_alike(
         asked: the rows whose candidates these are.
         which: int64[p], positions of the asked rows.
         rows: int64[p], positions of the candidates among the sets.
-        sets: of the candidates; a pair with a candidate that has none may be alike.
+        sets: of the candidates; a pair with a candidate that has none, or one of other features than the
+            measure compares, may be alike.
 
     Raises:
         ValueError: a set is damaged.
@@ -101,8 +109,9 @@ def may_be_alike(
     starts = np.cumsum([0, *(len(each or b"") for each in sets)]).astype(np.int64)
     packed = np.frombuffer(b"".join([*(each or b"" for each in sets), bytes(_SLACK_BYTES)]), np.uint8)
     rule = asked.rule
+    of_grams = [*MEASURES.values()][rule.measure].features == "grams"
     may: NDArray[np.bool_] = _may_be_alike(
-        asked.starts, asked.hashes, which, rows, packed, starts, rule.measure, rule.threshold
+        asked.starts, asked.hashes, which, rows, packed, starts, rule.measure, rule.threshold, of_grams
     )
     return may
 
@@ -114,7 +123,7 @@ def _place_of(hashed, places):
 
 
 @kernel
-def _pack_sets(starts, hashes, has_set):
+def _pack_sets(starts, hashes, has_set, of_grams):
     """Return (uint8[m] all sets, int64[n] where each ends)."""
     rows = has_set.size
     packed = np.zeros(hashes.size * _MOST_BYTES_A_FEATURE + 4 * rows + 16, np.uint8)
@@ -123,7 +132,8 @@ def _pack_sets(starts, hashes, has_set):
     for row in range(rows):
         if has_set[row]:
             size = starts[row + 1] - starts[row]
-            place = put_bits(packed, used * 8, np.uint64(size), _COUNT_BITS)
+            head = np.uint64((size << _KIND_BITS) | np.int64(of_grams))
+            place = put_bits(packed, used * 8, head, _COUNT_BITS)
             before = np.int64(-1)
             for i in range(starts[row], starts[row + 1]):
                 gap = _place_of(hashes[i], size * _PLACES_A_FEATURE) - before - 1
@@ -137,14 +147,17 @@ def _pack_sets(starts, hashes, has_set):
 
 
 @kernel
-def _may_be_alike(starts, hashes, asked, rows, packed, set_starts, measure, threshold):
+def _may_be_alike(starts, hashes, asked, rows, packed, set_starts, measure, threshold, of_grams):
     may = np.ones(asked.size, np.bool_)
     for p in range(asked.size):
         begin, end = set_starts[rows[p]] * 8, set_starts[rows[p] + 1] * 8
         if begin == end:
             continue
         first, last = starts[asked[p]], starts[asked[p] + 1]
-        size = np.int64(get_bits(packed, begin, end, _COUNT_BITS))
+        head = np.int64(get_bits(packed, begin, end, _COUNT_BITS))
+        if head & 1 != np.int64(of_grams):
+            continue
+        size = head >> _KIND_BITS
         least = least_shared(measure, threshold, last - first, size)
         may[p] = _most_shared(hashes[first:last], packed, begin + _COUNT_BITS, end, size, least) >= least
     return may

@@ -9,6 +9,7 @@ is left as single characters goes through the HMM, or, if it is no ideograph, th
 
 import math
 from functools import cache
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -30,6 +31,8 @@ from db_dedup.flow.text._hmm import (
 )
 from db_dedup.flow.text._jieba import import_jieba
 
+_KNOWN_DICTIONARY: Final = "7197c3211ddd98962b036cdf40324d1ea2bfaa12bd028e68faa70111a88e12a8"
+"""SHA-256 of `dict.txt` of jieba 0.42.1."""
 _NEWLINE: Final = 10
 _SPACE: Final = 32
 _ZERO: Final = 48
@@ -81,12 +84,25 @@ class Route(NamedTuple):
 
 
 @cache
-def load_dictionary() -> Dictionary:
-    """Read jieba's own dictionary, once a process."""
+def is_known_dictionary() -> bool:
+    """Return whether the dictionary of the installed jieba is the one that db_dedup knows.
+
+    Another one would give other words, and so other fingerprints, on this machine alone.
+    """
+    return sha256(_dictionary_file().read_bytes()).hexdigest() == _KNOWN_DICTIONARY
+
+
+def _dictionary_file() -> Path:
     package = find_spec("jieba")
     assert package is not None  # noqa: S101 - we depend on it
     assert package.origin is not None  # noqa: S101
-    text = Path(package.origin).with_name("dict.txt").read_text(encoding="utf-8")
+    return Path(package.origin).with_name("dict.txt")
+
+
+@cache
+def load_dictionary() -> Dictionary:
+    """Read jieba's own dictionary, once a process."""
+    text = _dictionary_file().read_text(encoding="utf-8")
     points = np.frombuffer(f"{text.strip()}\n".encode("utf-32-le"), np.uint32)
     first, keys, frequencies, goes_on, total = _read(points)
     logarithms = np.zeros(int(frequencies.max()) + 1)

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 from db_dedup.flow.text._jieba import Cut, PythonJieba, SearchWords, precise_jieba
 from db_dedup.flow.text._rust_jieba import IsWord
+from db_dedup.light_imports import allow_blas
 from db_dedup.records.frames import CUT
 from db_dedup.records.pages import cut_pages
 
@@ -67,6 +68,7 @@ def make_segmenter(name: str, user_words: Sequence[str] = ()) -> Segmenter:
     if name not in registered.names:
         known = ", ".join([*SEGMENTERS, *sorted(registered.names)])
         raise ValueError(f"unknown segmenter {name!r}, there are: {known}")
+    allow_blas()
     segmenter: Segmenter = registered[name].load()(user_words)
     return segmenter
 

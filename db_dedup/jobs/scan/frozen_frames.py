@@ -127,9 +127,8 @@ def _is_first_order(found: StoredFrames, new: StoredFrames) -> bool:
 
     An order that was measured is kept as long as the recipe: another one would find the same pairs.
     """
-    return found.sample_count < frame_texts.LEAST_ROWS <= new.sample_count and bool(
-        new.frames.common_grams.size
-    )
+    has_order = found.frames.common_grams.size > 0
+    return not has_order and new.sample_count >= frame_texts.LEAST_ROWS and new.frames.common_grams.size > 0
 
 
 def _stored(context: JobContext, store: FingerprintStore, *, is_required: bool) -> StoredFrames | None:

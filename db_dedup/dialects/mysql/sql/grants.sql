@@ -61,7 +61,6 @@ GRANT SELECT ON {ours[frame_list]} TO {clerk};
 GRANT SELECT ON {ours[scan]} TO {clerk};
 GRANT SELECT, INSERT ON {ours[change]} TO {clerk};
 GRANT SELECT ON {ours[dead_change]} TO {clerk};
-GRANT SELECT ON {ours[duplicate_pairs]} TO {clerk};
 GRANT SELECT ON {ours[duplicate_groups]} TO {clerk};
 
 -- The reader: no command, it reads the views in SQL.

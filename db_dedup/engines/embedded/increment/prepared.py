@@ -174,6 +174,7 @@ def _taken(done: FingerprintedRows, places: Sequence[int]) -> FingerprintedRows:
         done.is_known[rows],
         done.framed[rows],
         done.forms[rows],
+        done.compares_grams,
     )
 
 

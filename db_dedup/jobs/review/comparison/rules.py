@@ -158,8 +158,11 @@ def _places(given: LabelledRows) -> NDArray[np.int32]:
 
 def _recipe(given: LabelledRows, watched: WatchedTable) -> Recipe:
     """Return the recipe; a list of frames is of texts of one normaliser."""
-    has_frames = watched.rule.frames and watched.rule.normaliser == given.watched.rule.normaliser
-    return replace(watched.recipe, frames=given.frames if has_frames else NO_FRAMES)
+    if watched.rule.normaliser != given.watched.rule.normaliser:
+        return replace(watched.recipe, frames=NO_FRAMES)
+    # The order of prefixes counts without frames, too.
+    frames = given.frames if watched.rule.frames else replace(given.frames, grams=())
+    return replace(watched.recipe, frames=frames)
 
 
 def _with_preset(watched: WatchedTable, preset: str) -> WatchedTable:

@@ -1,0 +1,61 @@
+"""Repeatable steps of migrations: MySQL and MariaDB commit each one, and an upgrade may end early."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from alembic.operations import Operations
+
+from db_dedup.records.names import Namespace
+from db_dedup.schema.views import AnySelect, CreateView, DropView, ReplaceView
+
+
+def add_column(op: Operations, namespace: Namespace, base: str, column: sa.Column[Any]) -> None:
+    """Add a column to one of our tables, unless it is there."""
+    if column.name not in (found["name"] for found in _found(op, namespace, base, "get_columns")):
+        op.add_column(namespace.name(base), column, schema=quoted_schema(namespace))
+
+
+def create_index(
+    op: Operations, namespace: Namespace, base: str, name: str, columns: Sequence[str], where: str
+) -> None:
+    """Make an index of one of our tables, unless there is one of these columns.
+
+    It has the condition on SQLite and PostgreSQL. MySQL gives odd names otherwise than they were written.
+    """
+    condition = sa.text(where)
+    if list(columns) not in (index["column_names"] for index in _found(op, namespace, base, "get_indexes")):
+        op.create_index(
+            namespace.name(name),
+            namespace.name(base),
+            list(columns),
+            schema=namespace.schema,
+            sqlite_where=condition,
+            postgresql_where=condition,
+        )
+
+
+def replace_view(op: Operations, namespace: Namespace, base: str, query: AnySelect) -> None:
+    """Make a view anew, with the same columns or more after them; grants on it and views of it stay.
+
+    SQLite, which has no grants, drops and makes it.
+    """
+    name, schema = namespace.name(base), namespace.schema
+    if op.get_context().dialect.name != "sqlite":
+        op.execute(ReplaceView(name, schema, query))
+        return
+    op.execute(DropView(name, schema))
+    op.execute(CreateView(name, schema, query))
+
+
+def quoted_schema(namespace: Namespace) -> sa.quoted_name | None:
+    """Return our schema as one name: Alembic takes a name with a dot for two names, unless it is marked."""
+    return None if namespace.schema is None else sa.quoted_name(namespace.schema, quote=True)
+
+
+def _found(op: Operations, namespace: Namespace, base: str, what: str) -> Sequence[Any]:
+    """Return what a table has; nothing while SQL is only printed, for an empty database."""
+    if op.get_context().as_sql:
+        return ()
+    found: Sequence[Any] = getattr(sa.inspect(op.get_bind()), what)(namespace.name(base), namespace.schema)
+    return found
