@@ -199,7 +199,7 @@ def print_verdicts(runs: Combinations, segmenters: Sequence[str], base: str) -> 
     cosine, jaccard = (runs.outcome(base, "none", name).seconds for name in ("cosine", "jaccard"))
     print_finding(
         "cosine is too slow",
-        f"{cosine:.1f} CPU s for all pairs beside {jaccard:.1f} s of Jaccard",
+        f"{cosine:.2f} CPU s for all pairs beside {jaccard:.2f} s of Jaccard",
         cosine > 2 * jaccard,
         "both walk along two sorted lists of hashes here",
     )
@@ -213,7 +213,7 @@ def _print_jaccards(runs: Combinations, base: str) -> None:
     print_finding(
         "Jaccard on the shorter text gains 17 % recall and 50 % time on Jaccard, at lower precision",
         f"at {at:.2f} recall {other.recall:.3f} beside {one.recall:.3f}, precision {other.precision:.3f} "
-        f"beside {one.precision:.3f}, {shorter.seconds:.1f} s beside {whole.seconds:.1f} s",
+        f"beside {one.precision:.3f}, {shorter.seconds:.2f} s beside {whole.seconds:.2f} s",
         other.recall > one.recall and other.precision < one.precision,
         "recall and precision as in the paper by definition, since its value is never below Jaccard's; both "
         "intersect the same sets, so that no time is gained",
@@ -248,4 +248,4 @@ def _listed(values: dict[str, float]) -> str:
 
 def _print_line(name: str, outcome: Outcome) -> None:
     threshold, best = outcome.best
-    print(f"{name:<40} {threshold:>5g} {best} {outcome.seconds:>6.1f}", flush=True)
+    print(f"{name:<40} {threshold:>5g} {best} {outcome.seconds:>6.2f}", flush=True)

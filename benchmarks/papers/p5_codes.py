@@ -77,7 +77,7 @@ def run(data: Path | None, sizes: Sizes = Sizes()) -> None:
         for method in METHODS_AT:
             cell = table[features, method] = measure(articles, corpus, features, method)
             print(
-                f"{features:<15} {method:<18} {cell.score} {cell.false_hits:>6,} {cell.seconds:>6.1f}",
+                f"{features:<15} {method:<18} {cell.score} {cell.false_hits:>6,} {cell.seconds:>6.2f}",
                 flush=True,
             )
     print_verdicts(table)
@@ -156,8 +156,8 @@ def _print_fastest(table: Table) -> None:
     codes = min(table[CODES, name].seconds for name in (DIFFER_3, DIFFER_5))
     print_finding(
         "feature codes with MinHash are fastest",
-        f"{features} with {method} takes {fastest.seconds:.1f} CPU s, feature codes with MinHash "
-        f"{codes:.1f} s, with SimHash {table[CODES, SIMHASH].seconds:.1f} s",
+        f"{features} with {method} takes {fastest.seconds:.2f} CPU s, feature codes with MinHash "
+        f"{codes:.2f} s, with SimHash {table[CODES, SIMHASH].seconds:.2f} s",
         features == CODES and method in {DIFFER_3, DIFFER_5},
         "features and comparisons of all pairs, words cut before; a SimHash is compared by one XOR, MinHash "
         "by 20 numbers",

@@ -11,7 +11,7 @@ All comparisons depend on the ratios of weights alone. A feature whose weight is
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Final
 
 import numpy as np
@@ -189,9 +189,11 @@ def inverse_document_frequencies(features: Features) -> NDArray[np.float64]:
 
 
 def _codes(line: str, length: int) -> Iterable[str]:
-    for mark in _MARKS.finditer(line):
-        before = _letters(line[: mark.start()])[-length:]
-        after = _letters(line[mark.end() :])[:length]
+    # The letters of the line are joined once: to filter the line for each mark would take the square of it.
+    pieces = [_letters(piece) for piece in _MARKS.split(line)]
+    letters = "".join(pieces)
+    for place in accumulate(map(len, pieces[:-1])):
+        before, after = letters[max(0, place - length) : place], letters[place : place + length]
         if before or after:
             yield before + _BETWEEN_WORDS + after
 
