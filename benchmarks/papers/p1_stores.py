@@ -68,7 +68,7 @@ def run(
     print(
         f"{sizes.fingerprints:,} random fingerprints, {RADIUS} bits; {sizes.lookups:,} look-ups, half of "
         "them near a stored one; then as many are inserted, one by one\n"
-        "wall-clock microseconds, medians; the servers do not wait for the disk"
+        "wall-clock microseconds, medians; SQLite waits for the disk after each insertion, the servers do not"
     )
     print(f"{'':<12} {ANY:>12} {ALL:>12} {INSERT:>12} {'found':>9}")
     seconds: dict[str, dict[str, float]] = {}

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.papers.report import cpu_seconds, pieces_of_all_pairs, print_finding
+from benchmarks.plot import log_log_svg
 from db_dedup.flow.text.normalise import normalise_batch
 from db_dedup.methods import (
     METHODS,
@@ -29,7 +30,14 @@ from db_dedup.sample import generate_petitions
 
 EITHER, BOTH, TRIE = "Bloom, either bit", "Bloom, both bits", "digit trie"
 P3_BITS = 50_000
+P3_TEXTS = 2_500_000
 _SMALL_RATE = 0.001
+_SIZES_OF = {
+    EITHER: f"{EITHER}, m = {P3_BITS:,}",
+    BOTH: f"{BOTH}, {_SMALL_RATE:.1%} false",
+    TRIE: TRIE,
+}
+PLOT = Path(__file__).parents[2] / "docs" / "explanation" / "papers-p3-exact.svg"
 _BITS_A_TEXT = 2.885
 """Of a usual Bloom filter with two hashes: 1.44 * log2(1 / 0.25)."""
 _RADIUS = 4
@@ -43,7 +51,7 @@ class Sizes:
     """How many texts.
 
     Attributes:
-        texts: whose copies are timed; P3 has 2.5 million.
+        texts: whose copies are timed; P3 has 2.5 million, whose times are drawn.
         accuracy: whose answers are counted by share of distinct texts; P3 has 50,000.
         by_bits: whose answers are counted by the size of the filter; P3 has 500,000.
         pairwise: compared pairwise; P3 has 1,000, and a tenth of it first.
@@ -58,11 +66,17 @@ class Sizes:
 SMALL = Sizes(texts=2_000, accuracy=2_000, by_bits=2_000, pairwise=100)
 
 
-def run(data: Path | None, sizes: Sizes = Sizes()) -> None:  # noqa: ARG001 - it needs none
-    """Print time and memory, accuracy, and the two stages."""
+def run(
+    data: Path | None,  # noqa: ARG001 - it needs none
+    sizes: Sizes = Sizes(),
+    plot: Path | None = None,
+) -> None:
+    """Print time and memory, accuracy, and the two stages; draw the time of P3's number of texts."""
+    if sizes.texts == P3_TEXTS:
+        plot = plot or PLOT
     for stage in (EitherBitFilter(), BloomFilter(9), DigitTrie()):
         stage.add(["1", "1"])  # compiled, or read from the cache
-    report_time(sizes.texts)
+    report_time(sizes.texts, plot)
     report_shares(sizes.accuracy)
     report_bits(sizes.by_bits)
     report_two_stages(sizes.pairwise)
@@ -87,39 +101,47 @@ def digits(count: int, distinct_share: float, seed: int = 3) -> tuple[list[str],
     return [f"1{number:010d}" for number in numbers[places].tolist()], is_copy
 
 
-def report_time(count: int) -> None:
-    """Print CPU seconds and memory of the exact stages, with 1 % of the texts distinct and with 99 %."""
-    print(f"{count:,} texts of eleven digits: CPU seconds, megabytes, share of right answers")
-    print(f"{'distinct':>8} {'':<30} {'seconds':>9} {'MB':>8} {'right':>7}")
-    seconds: dict[tuple[float, str], float] = {}
-    exact = []
+def report_time(count: int, plot: Path | None) -> None:
+    """Print and draw CPU seconds and memory of the exact stages, with 1 % of the texts distinct and 99 %."""
+    print("texts of eleven digits: CPU seconds, megabytes, share of right answers")
+    print(f"{'texts':>9} {'distinct':>8} {'':<30} {'seconds':>9} {'MB':>8} {'right':>7}")
+    lines: dict[str, dict[int, float]] = {}
+    trie_is_exact = True
     for share in (0.01, 0.99):
-        texts, is_copy = digits(count, share)
-        stages: dict[str, SeenTexts] = {
-            EITHER: EitherBitFilter(P3_BITS),
-            f"{BOTH}, {_SMALL_RATE:.1%} false": BloomFilter(count, _SMALL_RATE),
-            TRIE: DigitTrie(),
-        }
-        for name, stage in stages.items():
-            start = process_time()
-            seen = stage.add(texts)
-            seconds[share, name] = process_time() - start
-            right = float(np.mean(seen == is_copy))
-            exact.append(right == 1 or name != TRIE)
-            print(
-                f"{share:>8.0%} {name:<30} {seconds[share, name]:>9.2f} "
-                f"{stage.memory_bytes / 1e6:>8.2f} {right:>7.1%}"
-            )
-    ratio = seconds[0.01, TRIE] / seconds[0.01, EITHER]
+        for size in (count // 100, count // 10, count):
+            texts, is_copy = digits(size, share)
+            stages: dict[str, SeenTexts] = {
+                EITHER: EitherBitFilter(P3_BITS),
+                BOTH: BloomFilter(size, _SMALL_RATE),
+                TRIE: DigitTrie(),
+            }
+            for name, stage in stages.items():
+                start = process_time()
+                seen = stage.add(texts)
+                seconds = process_time() - start
+                lines.setdefault(f"{name}, {share:.0%}", {})[size] = seconds
+                right = float(np.mean(seen == is_copy))
+                trie_is_exact = trie_is_exact and (name != TRIE or right == 1)
+                print(
+                    f"{size:>9,} {share:>8.0%} {_SIZES_OF[name]:<30} {seconds:>9.4f} "
+                    f"{stage.memory_bytes / 1e6:>8.2f} {right:>7.1%}"
+                )
+    if plot is not None:
+        title = "Bloom filters and trie, by texts and share of distinct ones"
+        plot.write_text(log_log_svg(lines, title, "texts", "CPU seconds"), encoding="utf-8")
+        print(f"drawn in {plot}")
+    ratios = [
+        lines[f"{TRIE}, {share}"][count] / lines[f"{EITHER}, {share}"][count] for share in ("1%", "99%")
+    ]
     print_finding(
         "2.5 million texts with 1 % of one kind: Bloom filter 3.53 s, trie 14.4 s, four times as long",
-        f"with 1 % distinct texts the trie takes {ratio:.2f} times as long as the filter of either bit, with "
-        f"99 % {seconds[0.99, TRIE] / seconds[0.99, EITHER]:.2f} times",
-        ratio > 1.5,
+        f"{count:,} texts: with 1 % distinct ones the trie takes {ratios[0]:.2f} times as long as the "
+        f"filter of either bit, with 99 % {ratios[1]:.2f} times",
+        ratios[0] > 1.5,
         "our trie ends at the first digit that tells a text from the others, and hashes once; the filter "
         "hashes twice",
     )
-    print_finding("the trie is exact", f"all answers right: {all(exact)}", all(exact), "counted above")
+    print_finding("the trie is exact", f"all answers right: {trie_is_exact}", trie_is_exact, "counted above")
 
 
 def report_shares(count: int) -> None:
