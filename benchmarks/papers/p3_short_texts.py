@@ -226,6 +226,8 @@ def report_two_stages(most: int) -> None:
         f"{'found':>7}"
     )
     cut = SEGMENTERS["jieba"].load()
+    # Load the dictionary and compile the kernels before the first time is taken.
+    METHODS["simhash"].load()(shingles(_WORDS)(cut_corpus(["夜间施工"], cut), cityhash64))
     petitions = generate_petitions(most, duplicate_share=0.3).petitions
     texts = [text[:_SHORT] for text in normalise_batch([petition.content for petition in petitions])]
     compared, seconds = {}, {}
