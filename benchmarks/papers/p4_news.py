@@ -179,7 +179,7 @@ def print_verdicts(runs: Combinations, segmenters: Sequence[str], base: str) -> 
         "> 0.555)",
         ", ".join(f"{name} {one.precision:.3f} and {one.recall:.3f}" for name, one in under_simhash.items()),
         best in {"ik-smart", "hanlp-crf", "jieba-full"},
-        "of the segmenters that are installed here; the texts are other ones",
+        f"only {', '.join(segmenters)} are installed here, compared by F1 at the best threshold",
     )
     f1 = partial(_f1, runs, base)
     by_features = {name: f1(name, "simhash") for name in FEATURE_NAMES}
@@ -211,12 +211,17 @@ def _print_jaccards(runs: Combinations, base: str) -> None:
     at = whole.best[0]
     one, other = whole.curve[at], shorter.curve[at]
     print_finding(
-        "Jaccard on the shorter text gains 17 % recall and 50 % time on Jaccard, at lower precision",
+        "Jaccard on the shorter text gains 17 % recall on Jaccard, at lower precision",
         f"at {at:.2f} recall {other.recall:.3f} beside {one.recall:.3f}, precision {other.precision:.3f} "
-        f"beside {one.precision:.3f}, {shorter.seconds:.2f} s beside {whole.seconds:.2f} s",
+        f"beside {one.precision:.3f}",
         other.recall > one.recall and other.precision < one.precision,
-        "recall and precision as in the paper by definition, since its value is never below Jaccard's; both "
-        "intersect the same sets, so that no time is gained",
+        "its value is never below Jaccard's, so that it finds what Jaccard finds and more",
+    )
+    print_finding(
+        "Jaccard on the shorter text takes half the time of Jaccard",
+        f"{shorter.seconds:.2f} CPU s beside {whole.seconds:.2f}",
+        shorter.seconds < 0.75 * whole.seconds,
+        "both count the common ones of the same two sets here",
     )
 
 
