@@ -121,7 +121,7 @@ def test_clusters_are_counted_and_drawn(tmp_path: Path, capsys: pytest.CaptureFi
     assert [rows for rows, _, _ in counts] == [30, 100, 300, 300, 1_000, 3_000]
     assert all(index < single <= rows * (rows - 1) // 2 for rows, single, index in counts)
     names = {element.text for element in ET.parse(plot).iter()}  # noqa: S314 - our own
-    assert {"single-pass, petitions", "index, fingerprints"} < names
+    assert {"single-pass", "index of blocks"} < names
 
 
 def test_hashes_are_timed_alone_and_in_simhash(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ P1 estimates that a look-up among F fingerprints compares with about 4 * F / 2^1
 counted here, for fingerprints of made-up petitions and for random ones, on which the estimate rests.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ PLOT = Path(__file__).parents[2] / "docs" / "explanation" / "papers-p1-clusters.
 _BUCKETS = 1 << 16
 _PLANTED_SHARE = 0.02
 _MANY = 200_000
+_RANDOM = "random fingerprints"
 
 
 @dataclass(frozen=True)
@@ -75,24 +76,23 @@ def run(
     rng.shuffle(random)
     tables = {
         "made-up petitions": [measure(real[:rows]) for rows in _steps(real.size)],
-        "random fingerprints": [measure(random[:rows]) for rows in _steps(random.size)],
+        _RANDOM: [measure(random[:rows]) for rows in _steps(random.size)],
     }
     print(f"within {RADIUS} bits; CPU seconds, medians of three by turns; once above {_MANY:,} rows")
     for kind, lines in tables.items():
         _print_table(kind, lines)
     if plot is not None:
-        plot.write_text(draw(tables), encoding="utf-8")
+        plot.write_text(draw(tables[_RANDOM]), encoding="utf-8")
         print(f"drawn in {plot}")
-    _print_verdicts(tables["made-up petitions"][-1], tables["random fingerprints"][-1])
+    _print_verdicts(tables["made-up petitions"][-1], tables[_RANDOM][-1])
 
 
-def draw(tables: Mapping[str, Sequence[Line]]) -> str:
+def draw(table: Sequence[Line]) -> str:
     """The CPU seconds of both by rows, as SVG."""
-    lines: dict[str, dict[int, float]] = {}
-    for kind, table in tables.items():
-        name = kind.split()[-1]
-        lines[f"single-pass, {name}"] = {line.rows: line.single_seconds for line in table}
-        lines[f"index, {name}"] = {line.rows: line.index_seconds for line in table}
+    lines = {
+        "single-pass": {line.rows: line.single_seconds for line in table},
+        "index of blocks": {line.rows: line.index_seconds for line in table},
+    }
     return log_log_svg(lines, "Single-pass clustering and the index of blocks", "rows", "CPU seconds")
 
 
