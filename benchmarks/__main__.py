@@ -32,6 +32,11 @@ WITHOUT_DATA = (
     "frame_drift",
     "side_by_side",
     "growth",
+    "papers.p1_hashes",
+    "papers.p1_quality",
+    "papers.p1_clusters",
+    "papers.p1_stores",
+    "papers.p3_short_texts",
 )
 WITH_DATA = (
     "petitions",
@@ -49,6 +54,8 @@ WITH_DATA = (
     "frames",
     "languages",
     "papers.p2_tweets",
+    "papers.p4_news",
+    "papers.p5_codes",
 )
 QUICK = ("candidates", "side_by_side", "first_hour", "petitions", "law")
 """The part with the headline figures."""

@@ -9,10 +9,9 @@ All comparisons depend on the ratios of weights alone. A feature whose weight is
 """
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Final
 
 import numpy as np
@@ -190,13 +189,17 @@ def inverse_document_frequencies(features: Features) -> NDArray[np.float64]:
 
 
 def _codes(line: str, length: int) -> Iterable[str]:
-    places = [i for i, character in enumerate(line) if character.isalnum()]
-    letters = "".join(line[i] for i in places)
-    for mark in _MARKS.finditer(line):
-        end, begin = bisect_left(places, mark.start()), bisect_left(places, mark.end())
-        before, after = letters[max(0, end - length) : end], letters[begin : begin + length]
+    # The letters of the line are joined once: to filter the line for each mark would take the square of it.
+    pieces = [_letters(piece) for piece in _MARKS.split(line)]
+    letters = "".join(pieces)
+    for place in accumulate(map(len, pieces[:-1])):
+        before, after = letters[max(0, place - length) : place], letters[place : place + length]
         if before or after:
             yield before + _BETWEEN_WORDS + after
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
 
 
 def _hashed_stream(token_lists: Iterable[Sequence[str]], hash_tokens: HashTokens) -> NDArray[np.uint64]:

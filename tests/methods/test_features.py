@@ -1,10 +1,12 @@
 """Features: values worked by hand, a second implementation of TextRank, and texts of few words."""
 
 import math
+from time import process_time
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from db_dedup.errors import ConfigError
 from db_dedup.methods import (
@@ -23,7 +25,7 @@ from db_dedup.methods import (
     tf_idf,
     unweighted,
 )
-from db_dedup.methods.features import UNIT
+from db_dedup.methods.features import _MARKS, UNIT
 from tests.methods.corpora import corpus, of_tokens, rows_of, token_lists
 
 
@@ -104,6 +106,30 @@ def test_feature_codes_by_hand() -> None:
     ]
     expected = cityhash64([f"{before}\x1f{after}" for before, after in codes]).tolist()
     assert rows_of(feature_codes(Corpus([text], [[]]))) == [dict.fromkeys(expected, 1)]
+
+
+@given(st.text("甲乙ab1。，!_ \u0301", max_size=40), st.integers(1, 6))
+def test_feature_codes_are_the_letters_around_each_mark(line: str, length: int) -> None:
+    expected = set()
+    for mark in _MARKS.finditer(line):
+        before, after = (
+            "".join(filter(str.isalnum, part)) for part in (line[: mark.start()], line[mark.end() :])
+        )
+        if before or after:
+            expected.add(f"{before[-length:]}\x1f{after[:length]}")
+    hashes = cityhash64(sorted(expected)).tolist()
+    assert rows_of(feature_codes(Corpus([line], [[]]), length=length)) == [dict.fromkeys(hashes, 1)]
+
+
+def test_feature_codes_take_linear_time() -> None:
+    def seconds(marks: int) -> float:
+        some = Corpus(["甲乙。" * marks], [[]])
+        start = process_time()
+        feature_codes(some)
+        return process_time() - start
+
+    seconds(10)
+    assert seconds(40_000) < 40 * seconds(4_000) + 0.2
 
 
 def test_feature_codes_of_texts_without_marks() -> None:
