@@ -38,10 +38,10 @@ def create_index(
 def replace_view(op: Operations, namespace: Namespace, base: str, query: AnySelect) -> None:
     """Make a view anew, with the same columns or more after them; grants on it and views of it stay.
 
-    SQLite, which has no grants, drops and makes it.
+    A database without ALTER has no OR REPLACE, and no grants either: it drops and makes the view.
     """
     name, schema = namespace.name(base), namespace.schema
-    if op.get_context().dialect.name != "sqlite":
+    if op.get_context().dialect.supports_alter:
         op.execute(ReplaceView(name, schema, query))
         return
     op.execute(DropView(name, schema))

@@ -189,7 +189,7 @@ class CreateView(ExecutableDDLElement):
 
 
 class ReplaceView(CreateView):
-    """CREATE OR REPLACE VIEW, which SQLite does not have."""
+    """CREATE OR REPLACE VIEW, which not every database has."""
 
     inherit_cache = False
 
