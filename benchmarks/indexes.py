@@ -68,7 +68,7 @@ def run(
 def contents(count: int) -> Iterator[tuple[Table, Sequence[str], Callable[[], Iterator[Sequence[Any]]]]]:
     """Each table of ours that grows with the rows, the columns that are written, and its rows."""
     tables = our_tables(Namespace(None, "dedup_"))
-    answer = ("copy_of", "group_id")
+    answer = ("copy_of", "group_id", "group_size")
     yield (
         tables.fingerprint,
         ("table_id", "recipe", "row_key", "order_value", "fingerprint", "digest", *answer, "sketch_size"),
@@ -181,6 +181,7 @@ def fingerprint_rows(count: int) -> Iterator[Sequence[Any]]:
             digests[16 * i : 16 * i + 16],
             first if i % 10 == 1 else None,
             first if i % 10 <= 1 else None,
+            2 if i % 10 == 0 else None,  # the first of a group, its representative, has the size
             40,
         )
 

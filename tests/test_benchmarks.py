@@ -101,7 +101,7 @@ def test_a_filter_is_measured_beside_the_index_of_digests(capsys: pytest.Capture
 
 
 def test_every_index_of_ours_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
-    indexes.run(None, 2_000, 1, SQLITE)
+    indexes.run(None, 6_000, 1, SQLITE)
     printed = re.findall(
         r"^SQLite +(\w+) +(itself|in all|\w+) +(-?\d+)", capsys.readouterr().out, re.MULTILINE
     )

@@ -32,7 +32,7 @@ class Arrays:
     """Base of dataclasses whose fields are all one-dimensional arrays, NDArray[...].
 
     Kernels read the arrays like those of a named tuple. They are the arrays that the object had when it was
-    made, and a kernel may not keep them: nobody counts its references.
+    made, and a kernel may not keep them: numba does not count references to them.
     """
 
     if TYPE_CHECKING:  # elsewhere it would be a field of the dataclass
