@@ -16,11 +16,11 @@ FILES = [file for room in ("schema", "store") for file in (PACKAGE / room).rglob
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
 def test_schema_and_store_name_no_dialect(file: Path) -> None:
-    tree = ast.parse(file.read_bytes())
+    tree, names = ast.parse(file.read_bytes()), dialect_names()
     named = [
         node.lineno
         for node in ast.walk(tree)
-        if (isinstance(node, ast.Constant) and node.value in dialect_names())
+        if (isinstance(node, ast.Constant) and node.value in names)
         or (isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sqlalchemy.dialects"))
     ]
     assert named == []
