@@ -33,7 +33,7 @@ def similarity(measure: str, a: Weights, b: Weights) -> float:
     if measure == "char_overlap":
         smaller = min(len(a), len(b))
         is_contained = smaller >= 30 and len(shared) / smaller >= 0.8
-        is_part = 6 <= smaller < 30 and max(len(a), len(b)) <= 58 and len(shared) / smaller >= 0.95
+        is_part = 6 <= smaller < 30 and len(shared) / smaller >= 0.95
         least = 0.41 if is_part else 0.5 if smaller < 30 else 0.43 if smaller < 60 else 0.3
         if len(shared) / len(a.keys() | b.keys()) < least and not is_contained:
             return 0.0

@@ -82,7 +82,10 @@ def test_by_hand() -> None:
         (18, 38, 17, False),
         (20, 40, 19, True),  # 19 / 41
         (24, 58, 24, True),  # 24 / 58
-        (25, 59, 25, False),
+        (25, 59, 25, True),  # 25 / 59
+        (24, 59, 24, False),  # 24 / 59
+        (29, 70, 29, True),  # the largest whole of a part that is not contained
+        (29, 71, 29, False),
         (29, 58, 27, False),
     ],
 )

@@ -19,16 +19,14 @@ _LEAST_JACCARD_OF_PART: Final = 0.41
 _SHORT: Final = 60
 _SHORTEST: Final = 30
 _SMALLEST_PART: Final = 6
-_LARGEST_WHOLE: Final = 58
 _CONTAINED: Final = 0.8
 _SHORT_CONTAINED: Final = 0.95
 """The overlap coefficient counts as 0 below a Jaccard similarity of 0.3.
 
 The limit is 0.43 if the smaller set has fewer than 60 features, and 0.5 if it has fewer than 30: a short text
 that shares a few phrases with another one does not quote it. The limit does not hold if the smaller set has
-at least 30 features and four fifths of them are shared. If it has 6 to 29, and the larger one at most 58 (a
-text of 60 characters), the limit is 0.41 if 95 % of them are shared: the half of a short text is a duplicate
-of it, and a smaller part is not.
+at least 30 features and four fifths of them are shared. If it has 6 to 29, and 95 % of them are shared, the
+limit is 0.41: the half of a short text is a duplicate of it, and a smaller part is not.
 
 Why 0.43: if five characters of forty are edited, 23 of the 38 character 3-grams of each text are shared, of
 53 different ones in both: 0.434.
@@ -91,11 +89,7 @@ def overlap_with_floor(shared: float, size_a: float, size_b: float) -> float:
         floor = _LEAST_JACCARD_OF_SHORT
     if smaller < _SHORTEST:
         floor = _LEAST_JACCARD_OF_SHORTEST
-        if (
-            smaller >= _SMALLEST_PART
-            and max(size_a, size_b) <= _LARGEST_WHOLE
-            and shared >= _SHORT_CONTAINED * smaller - _ROUNDING
-        ):
+        if smaller >= _SMALLEST_PART and shared >= _SHORT_CONTAINED * smaller - _ROUNDING:
             floor = _LEAST_JACCARD_OF_PART
     is_contained = smaller >= _SHORTEST and shared / smaller >= _CONTAINED
     if shared / (size_a + size_b - shared) < floor and not is_contained:
@@ -114,7 +108,7 @@ def least_shared_with_floor(threshold: float, size_a: int, size_b: int) -> int:
     passes = math.ceil(floor / (1 + floor) * (size_a + size_b) - _ROUNDING)
     if smaller >= _SHORTEST:
         passes = min(passes, math.ceil(_CONTAINED * smaller - _ROUNDING))
-    elif smaller >= _SMALLEST_PART and max(size_a, size_b) <= _LARGEST_WHOLE:
+    elif smaller >= _SMALLEST_PART:
         part = _LEAST_JACCARD_OF_PART / (1 + _LEAST_JACCARD_OF_PART) * (size_a + size_b)
         passes = min(passes, math.ceil(max(part, _SHORT_CONTAINED * smaller) - _ROUNDING))
     return max(math.ceil(threshold * smaller - _ROUNDING), passes)
