@@ -77,6 +77,7 @@ from db_dedup.records import PairSetting as PairSetting
 from db_dedup.records import PastScan as PastScan
 from db_dedup.records import Question as Question
 from db_dedup.records import Record as Record
+from db_dedup.records import RepeatedLabels as RepeatedLabels
 from db_dedup.records import RowKey as RowKey
 from db_dedup.records import RuleTest as RuleTest
 from db_dedup.records import RuleTrial as RuleTrial

@@ -30,7 +30,7 @@ from benchmarks.papers.bucket_documents import (
 )
 from benchmarks.papers.petition_records import PLANTED, SUBJECTS, mix, with_weighted_columns
 from benchmarks.papers.report import pieces_of_all_pairs, values_of_all_pairs, wanted_among_all
-from db_dedup.methods import METHODS, Corpus, frequency
+from db_dedup.methods import METHODS, Corpus, frequency, single_pass
 from db_dedup.sample import generate_petitions
 
 SQLITE = ("SQLite",)
@@ -109,6 +109,32 @@ def test_comparisons_of_the_index_are_those_within_buckets() -> None:
     # Rows 0 and 1 share three blocks, 0 and 2 the last one, 1 and 2 none.
     values = np.array([0x1111_2222_3333_4444, 0x1111_2222_3333_5555, 0x9999_8888_7777_4444], np.uint64)
     assert p1_clusters.bucket_comparisons(values) == 4
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_comparisons_of_single_pass_clustering_are_counted_without_doing_them(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    # Twelve centres with up to four bits changed: some rows are near to others, but to no first one.
+    centres = rng.integers(0, 2**64, 12, dtype=np.uint64)
+    values = rng.choice(centres, 300)
+    for _ in range(4):
+        values ^= np.uint64(1) << rng.integers(0, 64, values.size, dtype=np.uint64)
+    counted = p1_clusters.single_pass_comparisons(values)
+    assert counted == single_pass(values, p1_clusters.RADIUS).comparisons
+    assert p1_clusters.single_pass_comparisons(values[:1]) == 0
+
+
+def test_single_pass_clustering_of_many_rows_is_estimated(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(p1_clusters, "MEASURED", 500)
+    plot = tmp_path / "plot.svg"
+    p1_clusters.run(None, p1_clusters.SMALL, plot)
+    printed = capsys.readouterr().out
+    assert re.findall(r"^ +([\d,]+) +~\d", printed, re.MULTILINE) == ["1,000", "3,000"]
+    assert re.findall(r"^ +([\d,]+) +\d+\.\d", printed, re.MULTILINE) == ["30", "100", "300", "30", "300"]
+    assert "3,000 random fingerprints (estimated)" in printed
+    assert "single-pass, estimated" in plot.read_text(encoding="utf-8")
 
 
 def test_clusters_are_counted_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

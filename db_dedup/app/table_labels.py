@@ -13,7 +13,15 @@ from db_dedup.errors import ScanRunningError
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
 from db_dedup.jobs.review.labels import digests_of
 from db_dedup.jobs.review.questions import choose_questions
-from db_dedup.records import GivenLabel, JudgedTexts, LabelOutcome, PairLabel, Question, RowKey
+from db_dedup.records import (
+    GivenLabel,
+    JudgedTexts,
+    LabelOutcome,
+    PairLabel,
+    Question,
+    RepeatedLabels,
+    RowKey,
+)
 from db_dedup.records.fingerprints import DigestPair, digest_pair
 from db_dedup.store import changes, scans, watched_tables
 from db_dedup.store.changes import Change
@@ -65,7 +73,7 @@ class TableLabels:
             return choose_questions(context, stored.recipe_digest, answered, limit)
 
     def give(self, labels: Iterable[PairLabel], shown: JudgedTexts | None = None) -> LabelOutcome:
-        """Store labels; each replaces an earlier label of the same two texts.
+        """Store labels; each replaces an earlier label of the same two texts, also one of these labels.
 
         Args:
             labels: the labels of pairs of rows.
@@ -75,12 +83,16 @@ class TableLabels:
             ScanRunningError: a scan by other settings is running and would miss the labels.
         """
         texts = self._with_text_keys(labels_of(labels))
-        given = [self._give(some, shown) for some in batches(texts, _LABELS_A_TRANSACTION)]
+        of_pairs = [(frozenset(_keys(label)), label) for label in texts]
+        repeated = RepeatedLabels.among((pair, label.is_duplicate) for pair, label in of_pairs)
+        last = list(dict(of_pairs).values())
+        given = [self._give(some, shown) for some in batches(last, _LABELS_A_TRANSACTION)]
         return LabelOutcome(
             sum(part.kept for part in given),
             tuple(fault for part in given for fault in part.faults),
             any(part.changes_answer for part in given),
             any(part.is_queued for part in given),
+            repeated=repeated,
         )
 
     def withdraw(self, key_a: RowKey, key_b: RowKey) -> LabelOutcome:

@@ -24,10 +24,12 @@ from db_dedup.jobs.review.label_file import read_labels, read_text_pairs
 from db_dedup.methods.plan import STEPS, ComparisonPlan
 from db_dedup.present.comparison_page import comparison_page
 from db_dedup.present.comparison_words import (
+    PARTS,
+    RULES_TITLE,
     SCORE_COLUMNS,
     SHORT_COLUMNS,
     SHORT_COLUMNS_EXPLAINED,
-    STEP_TITLES,
+    TIMES,
     all_rows,
     closing_lines,
     in_short_cells,
@@ -36,8 +38,10 @@ from db_dedup.present.comparison_words import (
     summary_lines,
     toml_lines,
     trial_row,
+    trial_tables,
 )
 from db_dedup.records import Comparison
+from db_dedup.records.comparison import Part
 
 _LIMIT: Final = 15
 _Names = list[str] | None
@@ -181,16 +185,18 @@ def _thresholds(given: Iterable[str]) -> dict[str, list[float]]:
 
 def _print_tables(found: Comparison, limit: int) -> None:
     say(SHORT_COLUMNS_EXPLAINED)
-    _print([rule_row(rule) for rule in found.rules])
-    for step, title in STEP_TITLES.items():
-        trials = sorted((each for each in found.trials if each.step == step), key=lambda t: -t.best.f1)
-        if not trials:
-            continue
-        say("{title}:", title=title)
-        _print([trial_row(trial) for trial in trials[:limit]])
+    is_whole = _print(RULES_TITLE, PARTS, map(rule_row, found.rules))
+    for title, parts, trials in trial_tables(found):
+        is_whole &= _print(title, parts, map(trial_row, trials[:limit]))
         if len(trials) > limit:
             say("{count:,} more: --limit, --format csv", count=len(trials) - limit)
+    if not is_whole:
+        say("this terminal has no room for the times: --format csv has them")
 
 
-def _print(rows: Iterable[tuple[Any, ...]]) -> None:
-    print_table(SHORT_COLUMNS, map(in_short_cells, rows))
+def _print(title: str, parts: Sequence[Part], rows: Iterable[tuple[Any, ...]]) -> bool:
+    """Print the names of these parts and the scores; return whether all columns were printed."""
+    places = [PARTS.index(part) for part in parts]
+    cells = map(in_short_cells, rows)
+    chosen = [(*(row[place] for place in places), *row[len(PARTS) :]) for row in cells]
+    return print_table((*parts, *SHORT_COLUMNS), chosen, title, TIMES)

@@ -25,6 +25,7 @@ from db_dedup.cli.shared.options import (
 from db_dedup.cli.shared.output import Format, FormatOption, print_rows
 from db_dedup.cli.shared.terminal import TerminalProgress, has_colour, say
 from db_dedup.jobs.review.label_file import read_labels
+from db_dedup.present.label_words import repeated_lines
 from db_dedup.present.side_by_side import beside, mark_differences
 from db_dedup.present.visible import one_line, visible
 from db_dedup.records import LabelOutcome, PairLabel, Question
@@ -161,6 +162,8 @@ def _answer() -> str:
 def _tell(dedup: Deduplicator, given: Sequence[LabelOutcome]) -> None:
     for fault in (fault for one in given for fault in one.faults):
         say(fault)
+    for line in (line for one in given for line in repeated_lines(one.repeated)):
+        say(line)
     say("{answers} kept", answers=counted(sum(one.kept for one in given), "answer"))
     _tell_what_follows(dedup, given)
 

@@ -67,6 +67,11 @@ class ComparisonPlan:
         given = set(self.thresholds.get(method, entry.thresholds))
         return tuple(sorted(given, reverse=entry.higher_is_alike))
 
+    @property
+    def first(self) -> Combination:
+        """What is used while others are varied."""
+        return self._simplest(*self._first())
+
     def combinations(self) -> dict[Combination, Step]:
         """Return each combination once, with the first step in which it occurs.
 
@@ -82,14 +87,16 @@ class ComparisonPlan:
 
     def _of_step(self, step: Step) -> Iterable[tuple[str, str, str]]:
         lists = (self.segmenters, self.features, self.methods)
-        method = _FIRST_METHOD if _FIRST_METHOD in self.methods else self.methods[0]
-        first = (self.segmenters[0], self.features[0], method)
         varied = {"alone": 1, "cross": 2, "together": 3}[step]
         # Which of the three are varied: (True, False, False) means segmenters alone.
         for are_varied in sorted(product((True, False), repeat=3), reverse=True):
             if sum(are_varied) == varied:
-                choices = zip(are_varied, lists, first, strict=True)
+                choices = zip(are_varied, lists, self._first(), strict=True)
                 yield from product(*(names if is_varied else [one] for is_varied, names, one in choices))
+
+    def _first(self) -> tuple[str, str, str]:
+        method = _FIRST_METHOD if _FIRST_METHOD in self.methods else self.methods[0]
+        return self.segmenters[0], self.features[0], method
 
     def _simplest(self, segmenter: str, features: str, method: str) -> Combination:
         if FEATURES[features].is_words and not METHODS[method].uses_weights:

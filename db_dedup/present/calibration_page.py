@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable
 from html import escape
-from math import floor
 from typing import Final
 
 from db_dedup.config import DEFAULT_PRESET, PRESETS
 from db_dedup.flow.compare.measures import NO_SIMILARITY
 from db_dedup.present.html_page import page, table
-from db_dedup.present.plots import Axis, Line, Point, share_axis, svg
+from db_dedup.present.plots import Axis, Line, Point, figure, share_axis, tenth_below
 from db_dedup.present.setting_words import (
     length_words,
     proposal_lines,
@@ -55,7 +54,7 @@ def _radius_plot(found: Calibration) -> str:
         lines.append(Line(f"recall, {which}", _points(scores, "radius", "recall")))
     axis = Axis("radius (bits)", 0, 11, [(i, str(i)) for i in range(12)])
     title = "Precision and recall by radius"
-    return svg(title, axis, share_axis("share"), lines, found.now.setting.radius)
+    return figure(title, axis, share_axis("share"), lines, found.now.setting.radius)
 
 
 def _threshold_plot(found: Calibration) -> str:
@@ -66,7 +65,7 @@ def _threshold_plot(found: Calibration) -> str:
     lines = [Line(kind, _points(scores, "threshold", kind)) for kind in ("precision", "recall")]
     mark = found.now.setting.threshold if found.now.setting.similarity == measure else None
     title = f"Precision and recall by threshold of {measure}"
-    return svg(title, share_axis(f"threshold of {measure}"), share_axis("share"), lines, mark)
+    return figure(title, share_axis(f"threshold of {measure}"), share_axis("share"), lines, mark)
 
 
 def _tradeoff_plot(found: Calibration) -> str:
@@ -81,9 +80,9 @@ def _tradeoff_plot(found: Calibration) -> str:
         lines.append(Line(measure, points))
     lines += _marked(found)
     seen = [point for line in lines for point in line.points]
-    start_x, start_y = (_tenth_below(values) for values in ([p.x for p in seen], [p.y for p in seen]))
+    start_x, start_y = (tenth_below(values) for values in ([p.x for p in seen], [p.y for p in seen]))
     axes = share_axis("recall", start_x), share_axis("precision", start_y)
-    return svg("Precision against recall", *axes, lines)
+    return figure("Precision against recall", *axes, lines)
 
 
 def _marked(found: Calibration) -> Iterable[Line]:
@@ -96,11 +95,6 @@ def _marked(found: Calibration) -> Iterable[Line]:
             yield Line(name, [Point(each.recall.value, each.precision.value)], is_joined=False)
 
 
-def _tenth_below(shares: Iterable[float]) -> float:
-    """Where an axis may begin, at 0.9 at the latest."""
-    return min(0.9, floor(10 * min(shares, default=0.0)) / 10)
-
-
 def _length_plot(found: Calibration) -> str:
     names = [length_words(each) for each in found.by_length[0]]
     lines = []
@@ -108,7 +102,7 @@ def _length_plot(found: Calibration) -> str:
         points = [_point(i + shift, getattr(each.score, kind)) for i, each in enumerate(found.by_length[0])]
         lines.append(Line(kind, [point for point in points if point], is_joined=False))
     axis = Axis("characters", -0.5, max(len(names), 1) - 0.5, list(enumerate(names)))
-    return svg("Precision and recall by length", axis, share_axis("share"), lines)
+    return figure("Precision and recall by length", axis, share_axis("share"), lines)
 
 
 def _length_tables(found: Calibration) -> Iterable[str]:

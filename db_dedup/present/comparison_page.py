@@ -1,27 +1,34 @@
 """A comparison of methods as one page of HTML that needs no other file."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from math import ceil
 from typing import Any, Final
 
+from db_dedup.amounts import counted
 from db_dedup.present.comparison_words import (
     COLUMNS,
-    STEP_TITLES,
+    PARTS,
+    RULES_TITLE,
     closing_lines,
     combination_words,
     in_cells,
+    rule_name,
     rule_row,
     skipped_lines,
     summary_lines,
     toml_lines,
     trial_row,
+    trial_tables,
 )
 from db_dedup.present.html_page import page, table
-from db_dedup.present.plots import Axis, Line, Point, share_axis, svg
+from db_dedup.present.plots import Axis, Line, Point, figure, share_axis, tenth_below
 from db_dedup.records import Comparison, ThresholdScore, Trial
+from db_dedup.records.comparison import Part
 
 _KINDS: Final = ("precision", "recall", "f1")
+_SHOWN: Final = 25
+"""So many rows of a table are seen at first."""
 
 
 def comparison_page(found: Comparison) -> str:
@@ -31,19 +38,28 @@ def comparison_page(found: Comparison) -> str:
 
 
 def _parts(found: Comparison) -> Iterator[str]:
-    yield from _paragraphs([*summary_lines(found), *skipped_lines(found)])
+    yield from _paragraphs(summary_lines(found))
+    if found.skipped:
+        skipped = counted(len(found.skipped), "combination")
+        yield f'<p>{skipped} could not run: <a href="#skipped">reasons</a></p>'
     yield "<h2>Result</h2>"
     toml = toml_lines(found)
-    yield from _paragraphs([line for line in closing_lines(found) if line not in toml])
+    yield from _paragraphs(line for line in closing_lines(found) if line not in toml)
     if found.nearest is not None and found.nearest.changes:
         yield f"<pre>{escape(chr(10).join(toml))}</pre>"
-    yield _table(map(rule_row, found.rules))
+    yield f"<h2>{escape(RULES_TITLE)}</h2>"
+    yield _table(PARTS, map(rule_row, found.rules))
     yield from _plots(found)
-    for step, heading in STEP_TITLES.items():
-        trials = sorted((t for t in found.trials if t.step == step), key=lambda t: -t.best.f1)
-        if trials:
-            yield f"<h2>{escape(heading)}</h2>"
-            yield _table(map(trial_row, trials))
+    for title, parts, trials in trial_tables(found):
+        yield f"<h2>{escape(title)}</h2>"
+        yield _table(parts, map(trial_row, trials[:_SHOWN]))
+        if len(trials) > _SHOWN:
+            yield f"<details><summary>{len(trials) - _SHOWN:,} more</summary>"
+            yield _table(parts, map(trial_row, trials[_SHOWN:]))
+            yield "</details>"
+    if found.skipped:
+        yield '<h2 id="skipped">Skipped</h2>'
+        yield from _paragraphs(skipped_lines(found))
 
 
 def _plots(found: Comparison) -> Iterator[str]:
@@ -51,7 +67,7 @@ def _plots(found: Comparison) -> Iterator[str]:
     yield from _paragraphs([combination_words(found.best.combination)])
     lines = [Line("F1" if kind == "f1" else kind, _points(found.best, kind)) for kind in _KINDS]
     title = "Precision, recall and F1 by threshold"
-    yield svg(title, _axis([found.best]), share_axis("share"), lines, found.best.best.threshold)
+    yield figure(title, _axis([found.best]), share_axis("share"), lines, found.best.best.threshold)
     best_of: dict[str, Trial] = {}
     for trial in sorted(found.trials, key=lambda each: -each.best.f1):
         best_of.setdefault(trial.combination.method, trial)
@@ -60,32 +76,52 @@ def _plots(found: Comparison) -> Iterator[str]:
         if trials:
             yield f"<h2>F1 by threshold: {heading}</h2>"
             yield "<p>Each method with the segmenter and the features that suit it best.</p>"
-            lines = [Line(trial.combination.method, _points(trial, "f1")) for trial in trials]
-            yield svg(f"F1 by threshold of {heading}", _axis(trials), share_axis("F1"), lines)
-            yield "<ul>"
-            yield from (f"<li>{escape(combination_words(trial.combination))}</li>" for trial in trials)
-            yield "</ul>"
+            lines = [Line(combination_words(trial.combination), _points(trial, "f1")) for trial in trials]
+            yield figure(f"F1 by threshold of {heading}", _axis(trials), share_axis("F1"), lines)
+    yield from _tradeoffs(found, best_of)
+
+
+def _tradeoffs(found: Comparison, best_of: Mapping[str, Trial]) -> Iterator[str]:
+    """Yield precision against recall, near the best thresholds and the rules of the product."""
+    scores = [*(rule.score for rule in found.rules), *(trial.best for trial in best_of.values())]
+    marked = [score for score in scores if score.f1]
+    least_recall = tenth_below(score.recall for score in marked)
+    least_precision = tenth_below(score.precision or 0.0 for score in marked)
     yield "<h2>Precision against recall</h2>"
-    yield "<p>Each method at all its thresholds, as above; the rings are the rules of db_dedup.</p>"
-    lines = [Line(name, _tradeoff(trial.curve)) for name, trial in best_of.items()]
+    yield "<p>Each method at all its thresholds, with the segmenter and the features that suit it best. "
+    yield "The shapes that no line joins are the rules of db_dedup. Thresholds with a recall below "
+    yield f"{least_recall:.1f} or a precision below {least_precision:.1f} are not shown.</p>"
+
+    def shown(scores: Iterable[ThresholdScore]) -> list[Point]:
+        return [
+            Point(each.recall, each.precision)
+            for each in scores
+            if each.precision is not None
+            and each.recall >= least_recall
+            and each.precision >= least_precision
+        ]
+
+    lines = [Line(name, shown(trial.curve)) for name, trial in best_of.items()]
+    names: dict[tuple[Point, ...], list[str]] = {}
     for rule in found.rules:
-        name = "table" if rule.name is None else rule.name
-        lines.append(Line(name, _tradeoff([rule.score]), is_joined=False))
-    yield svg("Precision against recall", share_axis("recall"), share_axis("precision"), lines)
+        names.setdefault(tuple(shown([rule.score])), []).append(rule_name(rule))
+    lines += [Line(", ".join(alike), point, is_joined=False) for point, alike in names.items() if point]
+    axes = share_axis("recall", least_recall), share_axis("precision", least_precision)
+    yield figure("Precision against recall", *axes, lines)
 
 
-def _table(rows: Iterable[tuple[Any, ...]]) -> str:
-    """Return a table without the step, which the heading names."""
-    return table(COLUMNS[1:], [in_cells(row)[1:] for row in rows])
+def _table(parts: Sequence[Part], rows: Iterable[tuple[Any, ...]]) -> str:
+    """Return a table of the names of these parts and the scores; the heading names the step."""
+    places = [COLUMNS.index(part) for part in parts]
+    scores = 1 + len(PARTS)
+    cells = map(in_cells, rows)
+    chosen = [(*(row[place] for place in places), *row[scores:]) for row in cells]
+    return table((*parts, *COLUMNS[scores:]), chosen, names=len(parts))
 
 
 def _points(trial: Trial, kind: str) -> list[Point]:
     values = ((score.threshold, getattr(score, kind)) for score in trial.curve)
     return [Point(threshold, value) for threshold, value in values if value is not None]
-
-
-def _tradeoff(curve: Sequence[ThresholdScore]) -> list[Point]:
-    return [Point(each.recall, each.precision) for each in curve if each.precision is not None]
 
 
 def _axis(trials: Sequence[Trial]) -> Axis:
@@ -99,5 +135,5 @@ def _axis(trials: Sequence[Trial]) -> Axis:
     return Axis("threshold: at most so many bits", 0, end, ticks)
 
 
-def _paragraphs(lines: Sequence[str]) -> Iterator[str]:
+def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
     yield from (f"<p>{escape(line)}</p>" for line in lines)

@@ -3,19 +3,20 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, get_args
 
 from db_dedup.amounts import counted
 from db_dedup.config import DEFAULT_PRESET
+from db_dedup.present.label_words import repeated_lines
 from db_dedup.present.setting_words import setting_words, table_header
 from db_dedup.present.visible import one_line
 from db_dedup.records import Combination, Comparison, NearestSetting, RuleTrial, ThresholdScore, Trial
+from db_dedup.records.comparison import Part
 
+PARTS: Final[tuple[Part, ...]] = get_args(Part)
 COLUMNS: Final = (
     "step",
-    "segmenter",
-    "features",
-    "method",
+    *PARTS,
     "threshold",
     "precision",
     "recall",
@@ -27,8 +28,10 @@ COLUMNS: Final = (
     "comparison CPU s",
 )
 _COUNTS: Final = slice(8, 11)
-SHORT_COLUMNS: Final = (*COLUMNS[1:4], "at", "prec.", "recall", "F1", "feat. s", "comp. s")
-"""For a terminal, which is narrow: without the step and the counts of pairs."""
+SHORT_COLUMNS: Final = ("at", "prec.", "recall", "F1", "feat. s", "comp. s")
+"""Beside the names, for a terminal, which is narrow: without the counts of pairs."""
+TIMES: Final = 2
+"""The last columns, which may be left out."""
 SHORT_COLUMNS_EXPLAINED: Final = (
     "at: threshold; prec.: precision; feat. s, comp. s: CPU seconds to make features, to compare the pairs"
 )
@@ -39,6 +42,8 @@ STEP_TITLES: Final = {
     "cross": "Two steps crosswise",
     "together": "All steps together",
 }
+_PLURALS: Final = {"segmenter": "segmenters", "features": "features", "method": "methods"}
+RULES_TITLE: Final = "Rules of db_dedup; their features are the setting term_frequency"
 RULES: Final = "product"
 """In place of a step: a rule of the product."""
 
@@ -81,9 +86,52 @@ def in_cells(row: tuple[Any, ...]) -> tuple[str, ...]:
 
 
 def in_short_cells(row: tuple[Any, ...]) -> tuple[str, ...]:
-    """Return the same for the columns of a terminal."""
+    """Return the names, then the same for the columns of a terminal."""
     cells = in_cells(row)
     return (*cells[1 : _COUNTS.start], *cells[_COUNTS.stop :])
+
+
+class TrialTable(NamedTuple):
+    """Combinations that belong in one table, the best first.
+
+    Attributes:
+        title: a heading.
+        parts: what differs in them.
+        trials: at least one.
+    """
+
+    title: str
+    parts: tuple[Part, ...]
+    trials: list[Trial]
+
+
+def trial_tables(found: Comparison) -> Iterator[TrialTable]:
+    """Yield the combinations step by step: of the step `alone` a table for each list."""
+    for step, title in STEP_TITLES.items():
+        trials = sorted((each for each in found.trials if each.step == step), key=lambda t: -t.best.f1)
+        if step == "alone":
+            yield from _tables_alone(title, trials, found.first)
+        elif trials:
+            yield TrialTable(title, PARTS, trials)
+
+
+def _tables_alone(title: str, trials: list[Trial], first: Combination) -> Iterator[TrialTable]:
+    """Yield a table for each list that has several names; the first combination is in all of them."""
+    by_part = {part: [each for each in trials if _varies(part, each.combination, first)] for part in PARTS}
+    chosen = [part for part in PARTS if len(by_part[part]) > 1]
+    if not chosen and trials:
+        yield TrialTable(title, PARTS, trials)
+    for part in chosen:
+        fixed = " and ".join(
+            f"{other} {name}" for other in PARTS if other != part and (name := getattr(first, other))
+        )
+        yield TrialTable(f"{title}: {_PLURALS[part]}, with {fixed}", (part,), by_part[part])
+
+
+def _varies(part: Part, each: Combination, first: Combination) -> bool:
+    """Return whether a combination differs from the first one in one part at most; none is any segmenter."""
+    others = ((getattr(each, other), getattr(first, other)) for other in PARTS if other != part)
+    return all(one == other or None in (one, other) for one, other in others)
 
 
 def rule_name(rule: RuleTrial) -> str:
@@ -109,6 +157,7 @@ def summary_lines(found: Comparison) -> Iterator[str]:
         yield "{labels} out: rows that are not there, have no text, or have changed since".format(
             labels=counted(found.not_there, "label was left", "labels were left")
         )
+    yield from repeated_lines(found.repeated)
     yield "{tried}; each at the threshold with the best F1".format(
         tried=counted(len(found.trials), "combination")
     )

@@ -1,21 +1,29 @@
-"""Small line plots as SVG inside HTML, with room for intervals."""
+"""Small line plots as SVG inside HTML, with room for intervals.
 
-from collections.abc import Iterator, Sequence
+Their colours and the size of their letters come from the page (`html_page`), which has others for a dark
+screen and for a small one. The names of the lines are HTML below the plot, and do not shrink with it.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from math import floor
 from typing import Final
 
-WIDTH: Final = 640
-HEIGHT: Final = 320
-_LEFT, _RIGHT, _TOP, _BOTTOM = 50, 150, 15, 45
-_COLOURS: Final = (
-    *("#0b6fa4", "#c1440e", "#3a7d34", "#7b4ea3", "#8a6d00"),
-    *("#444444", "#d1127a", "#00857c", "#5b3a1e"),
-)
+from db_dedup.present.html_page import COLOURS
 
-_OPENING: Final = (
-    f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" font-family="sans-serif" font-size="12" fill="#333333">'
+WIDTH: Final = 520
+HEIGHT: Final = 320
+_LEFT, _RIGHT, _TOP, _BOTTOM = 55, 20, 15, 50
+_DASHED: Final = ' stroke-dasharray="6 4"'
+
+_SHAPES: Final = (
+    ("○", "m-5,0a5,5 0 1,0 10,0a5,5 0 1,0 -10,0z"),
+    ("□", "m-4.5,-4.5h9v9h-9z"),
+    ("◇", "m0,-6.5l6.5,6.5l-6.5,6.5l-6.5,-6.5z"),
+    ("△", "m0,-6l6,10.5h-12z"),
 )
+"""What points are drawn as that no line joins, in turn: as a letter, and as a path around its centre."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +38,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Line:
-    """Points in the order in which they are joined; `is_joined` False: rings alone, seen on top of lines."""
+    """Points in the order in which they are joined; `is_joined` False: shapes alone, seen on top of lines."""
 
     name: str
     points: Sequence[Point]
@@ -53,20 +61,32 @@ def share_axis(title: str, start: float = 0.0) -> Axis:
     return Axis(title, start, 1.0, [(tick, f"{tick:.1f}") for tick in ticks])
 
 
-def svg(title: str, x: Axis, y: Axis, lines: Sequence[Line], mark: float | None = None) -> str:
-    """The plot: each line named at the right; `mark` is a place on the x axis to point out."""
+def tenth_below(shares: Iterable[float]) -> float:
+    """Where an axis of these shares may begin, at 0.9 at the latest."""
+    return min(0.9, floor(10 * min(shares, default=0.0) + 1e-9) / 10)
+
+
+def figure(title: str, x: Axis, y: Axis, lines: Sequence[Line], mark: float | None = None) -> str:
+    """The plot, and the names of its lines below it; `mark` is a place on the x axis to point out."""
+    names = "".join(f"<li>{_swatch(line, i)}{escape(line.name)}</li>" for i, line in enumerate(lines))
+    return "\n".join(
+        ["<figure>", _svg(title, x, y, lines, mark), f'<ul class="legend">{names}</ul>', "</figure>"]
+    )
+
+
+def _svg(title: str, x: Axis, y: Axis, lines: Sequence[Line], mark: float | None) -> str:
     frame = _Frame(x, y)
     bottom = frame.y(y.start)
     parts = [
-        _OPENING,
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" font-family="sans-serif">',
         f"<title>{escape(title)}</title>",
         *frame.grid(),
         _text((_LEFT + WIDTH - _RIGHT) / 2, HEIGHT - 8, x.title, "middle"),
-        f'<g transform="rotate(-90)">{_text(-(_TOP + bottom) / 2, 13, y.title, "middle")}</g>',
+        f'<g transform="rotate(-90)">{_text(-(_TOP + bottom) / 2, 15, y.title, "middle")}</g>',
     ]
     if mark is not None:
         at = frame.x(mark)
-        parts.append(_rule(at, _TOP, at, bottom, "#888888", ' stroke-dasharray="3 3"'))
+        parts.append(_rule(at, _TOP, at, bottom, "mark", ' stroke-dasharray="3 3"'))
     for i, line in enumerate(lines):
         parts += frame.line(line, i)
     return "\n".join([*parts, "</svg>"])
@@ -90,30 +110,55 @@ class _Frame:
         left, right = self.x(self._x.start), self.x(self._x.end)
         top, bottom = self.y(self._y.end), self.y(self._y.start)
         for value, label in self._x.ticks:
-            yield _rule(self.x(value), top, self.x(value), bottom)
-            yield _text(self.x(value), bottom + 16, label, "middle")
+            yield _rule(self.x(value), top, self.x(value), bottom, "grid")
+            yield _text(self.x(value), bottom + 18, label, "middle")
         for value, label in self._y.ticks:
-            yield _rule(left, self.y(value), right, self.y(value))
+            yield _rule(left, self.y(value), right, self.y(value), "grid")
             yield _text(left - 6, self.y(value) + 4, label, "end")
 
     def line(self, line: Line, i: int) -> Iterator[str]:
-        colour = _COLOURS[i % len(_COLOURS)]
         places = [(self.x(p.x), self.y(p.y)) for p in line.points]
+        yield f'<g class="{_colour(i)}">'
         if line.is_joined and len(places) > 1:
-            dash = ' stroke-dasharray="6 4"' if i % 2 else ""
             path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-            yield f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>'
+            yield f'<polyline points="{path}" fill="none" stroke="currentColor" stroke-width="2"{_dash(i)}/>'
         for point, (x, y) in zip(line.points, places, strict=True):
             if point.low is not None and point.high is not None:
-                yield _rule(x, self.y(point.low), x, self.y(point.high), colour)
-            look = f'r="3" fill="{colour}"' if line.is_joined else f'r="5" fill="none" stroke="{colour}"'
-            yield f'<circle cx="{x:.1f}" cy="{y:.1f}" {look} stroke-width="2"/>'
-        yield _text(WIDTH - _RIGHT + 12, _TOP + 14 + 18 * i, line.name, "start", colour)
+                yield _rule(x, self.y(point.low), x, self.y(point.high))
+            yield _point(line, i, x, y)
+        yield "</g>"
 
 
-def _rule(x1: float, y1: float, x2: float, y2: float, colour: str = "#dddddd", dash: str = "") -> str:
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{dash}/>'
+def _swatch(line: Line, i: int) -> str:
+    """What a line looks like, for its name."""
+    if line.is_joined:
+        return f'<i class="{_colour(i)} {"dashes" if _dash(i) else "line"}"></i>'
+    return f'<b class="{_colour(i)}">{_shape(i)[0]}</b>'
 
 
-def _text(x: float, y: float, text: str, anchor: str, colour: str = "#333333") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">{escape(text)}</text>'
+def _point(line: Line, i: int, x: float, y: float) -> str:
+    if line.is_joined:
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="currentColor"/>'
+    return f'<path class="ring" d="M{x:.1f},{y:.1f}{_shape(i)[1]}" stroke="currentColor" stroke-width="2"/>'
+
+
+def _shape(i: int) -> tuple[str, str]:
+    return _SHAPES[i % len(_SHAPES)]
+
+
+def _colour(i: int) -> str:
+    return f"c{i % len(COLOURS)}"
+
+
+def _dash(i: int) -> str:
+    return _DASHED if i % 2 else ""
+
+
+def _rule(x1: float, y1: float, x2: float, y2: float, kind: str | None = None, dash: str = "") -> str:
+    """A straight line; its kind is a class of the page, without which it has the colour of its line."""
+    colour = 'stroke="currentColor"' if kind is None else f'class="{kind}"'
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" {colour}{dash}/>'
+
+
+def _text(x: float, y: float, text: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'

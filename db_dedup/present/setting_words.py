@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from db_dedup.amounts import counted
+from db_dedup.present.label_words import repeated_lines
 from db_dedup.present.visible import one_line
 from db_dedup.records import Calibration, LengthScore, PairSetting, Share
 
@@ -50,6 +51,7 @@ def summary_lines(found: Calibration) -> Iterator[str]:
         yield "{labels} rows or texts that are not there".format(
             labels=counted(found.not_there, "label names", "labels name")
         )
+    yield from repeated_lines(found.repeated)
     if found.unlabelled_are_wrong:
         yield "a pair without a label counts as wrong"
     yield "intervals are of 95 %: Wilson's for shares, a bootstrap over groups for F1"

@@ -42,6 +42,7 @@ from db_dedup.records.labels import JudgedTexts as JudgedTexts
 from db_dedup.records.labels import LabelOutcome as LabelOutcome
 from db_dedup.records.labels import PairLabel as PairLabel
 from db_dedup.records.labels import Question as Question
+from db_dedup.records.labels import RepeatedLabels as RepeatedLabels
 from db_dedup.records.labels import TextPair as TextPair
 
 _T = TypeVar("_T")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from db_dedup.records.kinds import ExcludedKind
+from db_dedup.records.labels import NONE_REPEATED, RepeatedLabels
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ class Calibration:
         by_threshold: for each measure, candidate generators as now.
         by_length: the setting now, then the proposed one.
         grid: every radius, with and without sketches, every measure, thresholds in steps of 0.05.
+        repeated: labels that do not count, because the same pair has a later one.
     """
 
     table: str
@@ -119,3 +121,4 @@ class Calibration:
     by_threshold: tuple[SettingScore, ...]
     by_length: tuple[tuple[LengthScore, ...], tuple[LengthScore, ...]]
     grid: tuple[SettingScore, ...]
+    repeated: RepeatedLabels = NONE_REPEATED

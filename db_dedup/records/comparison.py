@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from db_dedup.records.calibration import PairSetting
+from db_dedup.records.labels import NONE_REPEATED, RepeatedLabels
 
 Step = Literal["alone", "cross", "together"]
 """What is varied, from a first combination on: one of segmenter, features and method; two of them; all."""
@@ -91,7 +92,7 @@ class RuleTrial:
         segmenter: of the rule.
         term_frequency: of the rule.
         setting: what decides which pairs are found.
-        score: with the threshold of the setting.
+        score: with the threshold of the setting; without a similarity check, with its radius.
         feature_seconds: CPU time to fingerprint the texts.
         comparison_seconds: CPU time to compare the pairs.
     """
@@ -142,6 +143,8 @@ class Comparison:
         rules: the settings of the table, if there is one, and the presets.
         best: the combination with the best F1; of equally good ones the first.
         nearest: the setting of the product that is nearest to it; None if it finds nothing.
+        first: segmenter, features and method that are used while others are varied.
+        repeated: labels that do not count, because the same pair has a later one.
     """
 
     table: str | None
@@ -154,3 +157,5 @@ class Comparison:
     rules: tuple[RuleTrial, ...]
     best: Trial
     nearest: NearestSetting | None
+    first: Combination
+    repeated: RepeatedLabels = NONE_REPEATED

@@ -1,8 +1,9 @@
 """What people say of pairs of rows."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from db_dedup.records.keys import RowKey
 
@@ -23,6 +24,29 @@ class TextPair:
     text_a: str
     text_b: str
     is_duplicate: bool
+
+
+@dataclass(frozen=True)
+class RepeatedLabels:
+    """Labels that do not count, because the same pair has a later label.
+
+    Attributes:
+        count: how many.
+        opposite: those of them that say the opposite of the last label of their pair.
+    """
+
+    count: int = 0
+    opposite: int = 0
+
+    @classmethod
+    def among(cls, labels: Iterable[tuple[Hashable, bool]]) -> "RepeatedLabels":
+        """Count them among labels in their order: (pair, whether it is a duplicate)."""
+        given = list(labels)
+        last = dict(given)
+        return cls(len(given) - len(last), sum(last[pair] is not said for pair, said in given))
+
+
+NONE_REPEATED: Final = RepeatedLabels()
 
 
 @dataclass(frozen=True)
@@ -58,6 +82,7 @@ class LabelOutcome:
         changes_answer: a pair has become rejected, or is so no longer.
         is_queued: the worker makes the stored answer follow; else the next scan does.
         withdrawn: whether the withdrawn answer called the rows duplicates; None where there was none.
+        repeated: labels that were left out, because a later one of them is about the same two rows.
     """
 
     kept: int
@@ -65,6 +90,7 @@ class LabelOutcome:
     changes_answer: bool
     is_queued: bool
     withdrawn: bool | None = None
+    repeated: RepeatedLabels = NONE_REPEATED
 
 
 @dataclass(frozen=True)

@@ -134,13 +134,13 @@ def test_what_is_proposed_already_is_marked_once(labels: str) -> None:
 
 
 def ringed(page: Path) -> list[str]:
-    """The names beside the plot of precision against recall that are no measure's."""
+    """The names below the plot of precision against recall that are no measure's."""
     plot = (
         page.read_text(encoding="utf-8")
         .split("<title>Precision against recall</title>")[1]
-        .split("</svg>")[0]
+        .split("</figure>")[0]
     )
-    names = re.findall(r'text-anchor="start"[^>]*>([^<]+)<', plot)
+    names = re.findall(r"</[ib]>([^<]+)</li>", plot)
     return [
         name for name in names if "jaccard" not in name and name not in ("char_overlap", "overlap", "cosine")
     ]

@@ -44,10 +44,13 @@ def test_texts_in_a_table_for_people(texts: str) -> None:
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.stdout.splitlines()]
     rows = [row for row in rows if row]
     assert [row[2] for row in rows[:3]] == ["preset strict", "preset balanced", "preset tweet"]
-    assert {row[2] for row in rows[3:]} == {"jaccard", "simhash"}
-    jaccard = next(row for row in rows if row[2] == "jaccard")
-    assert jaccard[:2] == ["chars:2", "none"]
-    assert jaccard[4:7] == ["1.000", "1.000", "1.000"]
+    assert [row[3] for row in rows[:3]] == ["3", "0.57", "0.57"], "strict has a radius and no threshold"
+    # Of the three lists only the methods have several names.
+    assert {row[0] for row in rows[3:]} == {"jaccard", "simhash"}
+    titles = [line for line in done.stdout.splitlines() if line[0] not in "│┃┏┡└"]
+    assert titles[1:] == ["Each step alone: methods, with segmenter chars:2 and features none"]
+    jaccard = next(row for row in rows if row[0] == "jaccard")
+    assert jaccard[2:5] == ["1.000", "1.000", "1.000"]
     told = done.stderr.splitlines()
     assert "4 labelled pairs of 6 texts, 2 of them duplicates" in told
     assert any(line.startswith("Best on these labels: ") for line in told)
@@ -68,6 +71,32 @@ def test_data_for_programs(texts: str) -> None:
     assert float(lines[4]["f1"]) == found["trials"][1]["best"]["f1"]
     as_rows = json.loads(succeed("compare", "--pairs", texts, *FEW, "--format", "json").stdout)
     assert [row["method"] for row in as_rows] == [line["method"] for line in lines]
+
+
+def test_a_narrow_terminal_lacks_the_times_and_is_told_so(texts: str) -> None:
+    done = succeed("compare", "--pairs", texts, *FEW, "--segmenter", "words", COLUMNS="80")
+    alone, together = done.stdout.split("Each step alone: segmenters")[1].split("Two steps crosswise")
+    assert alone.count("comp. s") == 2, "these tables have one name in a row"
+    assert "comp. s" not in together
+    assert "method" in together
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "this terminal has no room for the times: --format csv has them" in done.stderr
+    assert "no room" not in succeed("compare", "--pairs", texts, *FEW, "--segmenter", "words").stderr
+
+
+def test_labels_of_a_pair_that_has_a_later_one_are_counted(texts: str) -> None:
+    before = succeed("compare", "--pairs", texts, *FEW).stderr
+    assert "later label" not in before
+    with Path(texts).open("a", encoding="utf-8") as file:
+        # The first pair the other way round, twice, and the last one again.
+        file.write("夜间施工噪音扰民，请尽快处理,夜间施工噪音扰民，请处理,no\n" * 2)
+        file.write("the lift is broken again,buses are late every day,no\n")
+        file.write("夜间施工噪音扰民，请处理,夜间施工噪音扰民，请尽快处理,yes\n")
+    told = succeed("compare", "--pairs", texts, *FEW).stderr
+    assert "4 labels were left out, because a later label of the same pair counts; 2 of them say the" in told
+    found = compared("--pairs", texts, *FEW)
+    assert found["repeated"] == {"count": 4, "opposite": 2}
+    assert (found["pairs"], found["duplicates"]) == (4, 2)
 
 
 def test_thresholds_and_steps_and_limits(texts: str) -> None:
@@ -161,6 +190,24 @@ def test_labels_of_rows_that_have_changed_are_left_out(labels: str, scanned: Dat
     assert "1 label was left out: rows that are not there, have no text, or have changed since" in told
 
 
+def test_labels_of_rows_that_have_a_later_one_are_counted(labels: str) -> None:  # noqa: F811 - a fixture
+    """By `compare`, by `calibrate`, and by `label`, which keeps one label of each pair."""
+    header, first, *others = Path(labels).read_text(encoding="utf-8").splitlines()
+    a, b, _ = first.split(",")
+    Path(labels).write_text("\n".join([header, f"{b},{a},no", first, *others]), encoding="utf-8")
+    said = "1 label was left out, because a later label of the same pair counts; 1 of them says the opposite"
+    assert said in succeed("compare", "petitions", "--pairs", labels, *FEW).stderr
+    assert said in succeed("calibrate", "petitions", "--labels", labels).stderr
+    told = succeed("label", "petitions", "--answers", labels).stderr.splitlines()
+    assert said in told
+    Path("once.csv").write_text("\n".join([header, first, *others]), encoding="utf-8")
+    once = succeed("label", "petitions", "--answers", "once.csv").stderr.splitlines()
+    assert said not in once
+    assert [line for line in told if line.endswith(" kept")] == [
+        line for line in once if line.endswith(" kept")
+    ]
+
+
 def test_the_nearest_setting_can_be_pasted(labels: str) -> None:  # noqa: F811 - a fixture
     one = (
         "--segmenter",
@@ -199,6 +246,8 @@ def test_the_page_stands_alone_and_holds_no_row(labels: str, sample: Sample) -> 
         assert petition.title not in text
         assert petition.content[:12] not in text
     assert "F1 by threshold of similarities" in page.text
+    assert page.seen.count("li") >= 3 + 1 + 1 + 2 + 1, "each line of the plots has its name below it"
+    assert "settings of the table, preset balanced" in page.text, "their results are the same"
     assert str(fail("compare", "petitions", "--pairs", labels, *FEW, "--output", "no/page.html")).startswith(
         "cannot write no/page.html"
     )
@@ -209,6 +258,8 @@ def test_names_are_escaped_on_the_page() -> None:
     trial = Trial(Combination(None, "<i>", "a&b"), "alone", score, (score,), False, 0.0, 0.0)
     setting = PairSetting(3, sketches=True, similarity="none", threshold=0.0)
     rule = RuleTrial("<u>", "jieba", "raw", setting, score, 0.0, 0.0)
-    page = comparison_page(Comparison("<b>", 2, 2, 1, 0, (trial,), (), (rule,), trial, None))
+    page = comparison_page(
+        Comparison("<b>", 2, 2, 1, 0, (trial,), (), (rule,), trial, None, trial.combination)
+    )
     assert not {"<b>", "<i>", "<u>", "a&b"} & {page[i : i + 3] for i in range(len(page))}
     assert all(part in page for part in ("&lt;b&gt;", "&lt;i&gt;", "&lt;u&gt;", "a&amp;b"))

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from db_dedup.present.comparison_words import closing_lines, in_cells, skipped_lines, trial_row
+from db_dedup.present.comparison_words import (
+    closing_lines,
+    in_cells,
+    skipped_lines,
+    trial_row,
+    trial_tables,
+)
 from db_dedup.records import (
     Combination,
     Comparison,
@@ -15,6 +21,7 @@ from db_dedup.records import (
     ThresholdScore,
     Trial,
 )
+from db_dedup.records.comparison import Step
 
 SETTING = PairSetting(3, sketches=True, similarity="overlap", threshold=0.55)
 GOOD = ThresholdScore(0.5, 9, 1, 1, 0.9, 0.9, 0.9)
@@ -25,11 +32,53 @@ OTHER = Trial(Combination(None, "feature-codes", "simhash"), "alone", POOR, (POO
 STRICT = RuleTrial("strict", "jieba", "raw", SETTING, POOR, 1.0, 0.5)
 BALANCED = replace(STRICT, name="balanced", score=FAIR)
 NEAREST = NearestSetting("words", "set", SETTING, GOOD, 19, {"segmenter": "words", "threshold": 0.55})
-FOUND = Comparison(None, 30, 20, 10, 0, (BEST, OTHER), (), (STRICT, BALANCED), BEST, NEAREST)
+FOUND = Comparison(
+    None, 30, 20, 10, 0, (BEST, OTHER), (), (STRICT, BALANCED), BEST, NEAREST, BEST.combination
+)
 
 NEAREST_WORDS = "Nearest setting of db_dedup: radius 3 with sketches, overlap of at least 0.55"
 GOOD_WORDS = "F1 0.900 (precision 0.900, recall 0.900)"
 FAIR_WORDS = "F1 0.800 (precision 0.800, recall 0.800)"
+
+
+def test_each_list_alone_has_a_table_with_the_first_combination() -> None:
+    first = Combination("words", "none", "simhash")
+
+    def trial(f1: float, *names: str | None, step: Step = "alone") -> Trial:
+        segmenter, features, method = names
+        assert features is not None
+        assert method is not None
+        return replace(
+            BEST, combination=Combination(segmenter, features, method), step=step, best=_scored(f1)
+        )
+
+    trials = (
+        trial(0.5, "words", "none", "simhash"),
+        trial(0.7, "chars:2", "none", "simhash"),
+        trial(0.4, "words", "tf-idf", "simhash"),
+        trial(0.9, None, "feature-codes", "simhash"),
+        trial(0.6, "words", "none", "jaccard"),
+        trial(0.8, "chars:2", "none", "jaccard", step="cross"),
+    )
+    tables = list(trial_tables(replace(FOUND, trials=trials, first=first)))
+    assert [(table.title, table.parts) for table in tables] == [
+        ("Each step alone: segmenters, with features none and method simhash", ("segmenter",)),
+        ("Each step alone: features, with segmenter words and method simhash", ("features",)),
+        ("Each step alone: methods, with segmenter words and features none", ("method",)),
+        ("Two steps crosswise", ("segmenter", "features", "method")),
+    ]
+    assert [[each.best.f1 for each in table.trials] for table in tables] == [
+        [0.7, 0.5],
+        [0.9, 0.5, 0.4],
+        [0.6, 0.5],
+        [0.8],
+    ]
+    (only,) = trial_tables(replace(FOUND, trials=trials[:1], first=first))
+    assert (only.title, only.trials) == ("Each step alone", [trials[0]])
+
+
+def _scored(f1: float) -> ThresholdScore:
+    return replace(GOOD, f1=f1)
 
 
 def test_the_best_method_the_best_preset_and_the_nearest_setting() -> None:

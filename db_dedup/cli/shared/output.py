@@ -113,17 +113,43 @@ def write_page(file: Path, page: str) -> None:
     say("written: {file}", file=file)
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A table for people. Where stdout is no terminal, COLUMNS is its width; without it nothing is folded."""
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None, may_lack: int = 0
+) -> bool:
+    """A table for people. Where stdout is no terminal, COLUMNS is its width; without it nothing is folded.
+
+    Args:
+        columns: their names.
+        rows: a value for each column.
+        title: printed before the table.
+        may_lack: so many of the last columns are left out where there is no room for all.
+
+    Returns:
+        Whether all columns were printed.
+    """
     console = Console(highlight=False)
     if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         console.width = _WIDE_ENOUGH
+    if title is not None:
+        console.print(Text(visible(title)), soft_wrap=True)
+    rows = list(rows)
+    whole = _table(columns, rows)
+    unfolded = console.options.update(max_width=_WIDE_ENOUGH)
+    if may_lack and console.measure(whole, options=unfolded).maximum > console.width:
+        kept = len(columns) - may_lack
+        console.print(_table(columns[:kept], [row[:kept] for row in rows]))
+        return False
+    console.print(whole)
+    return True
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
     table = Table()
     for column in columns:
         table.add_column(Text(visible(column)), overflow="fold")
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
-    console.print(table)
+    return table
 
 
 def _parts(rows: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:

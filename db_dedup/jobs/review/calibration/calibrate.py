@@ -24,7 +24,8 @@ from db_dedup.jobs.review.calibration.counting import (
 from db_dedup.jobs.review.calibration.evidence import Evidence, RowPair, gather, numbered
 from db_dedup.jobs.review.calibration.steps import neighbours, step
 from db_dedup.jobs.review.measured_rows import read_measured_rows
-from db_dedup.records import Calibration, PairLabel, PairSetting, SettingScore, Share
+from db_dedup.records import Calibration, PairLabel, PairSetting, RepeatedLabels, SettingScore, Share
+from db_dedup.records.labels import NONE_REPEATED
 from db_dedup.store.labels import StoredLabel
 
 _AT_MOST_PAIRS: Final = 3_000_000
@@ -54,7 +55,8 @@ def calibrate(
             wrong.
     """
     with read_measured_rows(context) as rows:
-        labelled, not_there = _by_key(rows, labels) if labels is not None else _by_text(rows, stored)
+        matched = _by_key(rows, labels) if labels is not None else _by_text(rows, stored)
+        labelled, not_there = matched.labelled, matched.not_there
         if not any(labelled.values()):
             raise ConfigError(
                 "no labelled duplicate to judge by: {labels} on rows that are there, "
@@ -78,6 +80,7 @@ def calibrate(
         duplicates=sum(labelled.values()),
         not_there=not_there,
         unlabelled_are_wrong=unlabelled_are_wrong,
+        repeated=matched.repeated,
     )
 
 
@@ -148,24 +151,26 @@ class _Matched(NamedTuple):
     Attributes:
         labelled: row numbers, the smaller first -> whether they are duplicates.
         not_there: how many labels name a row, or a text, that the table does not have.
+        repeated: labels that do not count, because the same pair has a later one.
     """
 
     labelled: dict[RowPair, bool]
     not_there: int
+    repeated: RepeatedLabels = NONE_REPEATED
 
 
 def _by_key(rows: MeasuredRows, labels: Iterable[PairLabel]) -> _Matched:
     """Match labels to rows by their keys; of several labels on a pair the last one counts."""
     number_of = {key: number for number, key in enumerate(rows.row_keys)}
-    labelled: dict[RowPair, bool] = {}
+    labelled: list[tuple[RowPair, bool]] = []
     not_there = 0
     for label in labels:
         a, b = number_of.get(str(label.key_a)), number_of.get(str(label.key_b))
         if a is None or b is None or a == b:
             not_there += 1
         else:
-            labelled[min(a, b), max(a, b)] = label.is_duplicate
-    return _Matched(labelled, not_there)
+            labelled.append(((min(a, b), max(a, b)), label.is_duplicate))
+    return _Matched(dict(labelled), not_there, RepeatedLabels.among(labelled))
 
 
 def _by_text(rows: MeasuredRows, stored: Sequence[StoredLabel]) -> _Matched:

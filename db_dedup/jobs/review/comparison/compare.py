@@ -37,4 +37,6 @@ def compare_pairs(given: LabelledRows, plan: ComparisonPlan, progress: Progress)
         rules,
         best,
         find_nearest_setting(given, best.combination, decisions),
+        plan.first,
+        given.repeated,
     )

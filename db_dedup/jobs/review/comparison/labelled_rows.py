@@ -14,11 +14,12 @@ from db_dedup.jobs.review.labels import digests_of
 from db_dedup.methods.comparison import LabelledTexts
 from db_dedup.records import PairLabel, SourceRow
 from db_dedup.records.frames import NO_FRAMES, FrameList
-from db_dedup.records.labels import TextPair
+from db_dedup.records.labels import RepeatedLabels, TextPair
 from db_dedup.store.given_keys import read_given
 from db_dedup.store.labels import StoredLabel
 
 _COLUMN: Final = "text"
+_LEFT_OUT: Final = ", and {labels} on rows that are not there, have no text or have changed"
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class LabelledRows:
     Attributes:
         rows: n rows.
         pairs: numbers of two rows, the smaller first -> whether they are duplicates.
-        not_there: labels that were left out.
+        not_there: labels that were left out, because their rows cannot be compared.
+        repeated: labels that were left out, because the same pair has a later one.
         watched: the settings by which the product compares the rows.
         frames: the frozen list of these settings.
         is_table: the settings are those of a watched table.
@@ -37,6 +39,7 @@ class LabelledRows:
     rows: Sequence[SourceRow]
     pairs: dict[tuple[int, int], bool]
     not_there: int
+    repeated: RepeatedLabels
     watched: WatchedTable
     frames: FrameList
     is_table: bool
@@ -74,17 +77,16 @@ def labelled_rows(
     else:
         holds = [key_a != key_b for key_a, key_b, _ in given]
     number_of = {key: number for number, key in enumerate(with_text)}
-    pairs: dict[tuple[int, int], bool] = {}
-    not_there = 0
+    valid: list[tuple[tuple[int, int], bool]] = []
     for (key_a, key_b, is_duplicate), is_valid in zip(wanted, holds, strict=True):
         if is_valid and key_a in number_of and key_b in number_of:
             a, b = sorted((number_of[key_a], number_of[key_b]))
-            pairs[a, b] = is_duplicate
-        else:
-            not_there += 1
+            valid.append(((a, b), is_duplicate))
+    pairs, not_there = dict(valid), len(wanted) - len(valid)
     _require_both(pairs, not_there, f"`db-dedup label {context.watched.name}` asks for some")
     rows = list(with_text.values())
-    return LabelledRows(rows, pairs, not_there, context.watched, context.frames, is_table=True)
+    repeated = RepeatedLabels.among(valid)
+    return LabelledRows(rows, pairs, not_there, repeated, context.watched, context.frames, is_table=True)
 
 
 def labelled_texts(given: Iterable[TextPair]) -> LabelledRows:
@@ -97,7 +99,7 @@ def labelled_texts(given: Iterable[TextPair]) -> LabelledRows:
         ConfigError: there is no labelled duplicate, or no pair that is labelled as none.
     """
     number_of: dict[str, int] = {}
-    pairs: dict[tuple[int, int], bool] = {}
+    labels: list[tuple[tuple[int, int], bool]] = []
     for number, pair in enumerate(given, 1):
         for text in (pair.text_a, pair.text_b):
             if not text.strip():
@@ -105,11 +107,12 @@ def labelled_texts(given: Iterable[TextPair]) -> LabelledRows:
                     "pair {number} has an empty text: leave the pair out", number=number
                 )
         a, b = (number_of.setdefault(text, len(number_of)) for text in (pair.text_a, pair.text_b))
-        pairs[min(a, b), max(a, b)] = pair.is_duplicate
+        labels.append(((min(a, b), max(a, b)), pair.is_duplicate))
+    pairs, repeated = dict(labels), RepeatedLabels.among(labels)
     _require_both(pairs, 0, "add some to the file; --duplicate-label names what a duplicate is called there")
     rows = [SourceRow(str(number), None, (text,), None) for number, text in enumerate(number_of)]
     watched = watched_table("pairs", {"columns": {_COLUMN: 1}, "preset": DEFAULT_PRESET})
-    return LabelledRows(rows, pairs, 0, watched, NO_FRAMES, is_table=False)
+    return LabelledRows(rows, pairs, 0, repeated, watched, NO_FRAMES, is_table=False)
 
 
 def _require_both(pairs: dict[tuple[int, int], bool], not_there: int, remedy: str) -> None:
@@ -118,9 +121,9 @@ def _require_both(pairs: dict[tuple[int, int], bool], not_there: int, remedy: st
         return
     raise ConfigError(
         "labels of both kinds are needed, of duplicates and of pairs that are none: there are {duplicates:,} "
-        "and {others:,}, and {left_out} on rows that are not there, have no text or have changed; {remedy}",
+        "and {others:,}{left_out}; {remedy}",
         duplicates=duplicates,
         others=len(pairs) - duplicates,
-        left_out=counted(not_there, "label"),
+        left_out=_LEFT_OUT.format(labels=counted(not_there, "label")) if not_there else "",
         remedy=remedy,
     )

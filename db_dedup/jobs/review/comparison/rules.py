@@ -63,7 +63,7 @@ def find_nearest_setting(
         watched.rule.segmenter,
         watched.rule.term_frequency,
         setting,
-        score_found(are_found, labels, setting.threshold),
+        score_found(are_found, labels, _threshold(setting)),
         int(np.count_nonzero(are_found == decisions)),
         _changes(given.watched, watched, setting),
     )
@@ -107,10 +107,15 @@ def _judged(given: LabelledRows, name: str | None, watched: WatchedTable) -> Rul
         watched.rule.segmenter,
         watched.rule.term_frequency,
         setting,
-        score_found(is_found(evidence, setting), labels, setting.threshold),
+        score_found(is_found(evidence, setting), labels, _threshold(setting)),
         feature_seconds,
         comparison_seconds,
     )
+
+
+def _threshold(setting: PairSetting) -> float:
+    """Return what decides at last: the similarity, or the radius if no similarity is checked."""
+    return setting.radius if setting.similarity == NO_SIMILARITY else setting.threshold
 
 
 def _seconds(given: LabelledRows, watched: WatchedTable) -> tuple[float, float]:
