@@ -115,6 +115,7 @@ SPARING = (
     "guest/",
     "health/",
     "labels/",
+    "orm/",
     "scan/",
     "schema/",
     "store/",
@@ -134,6 +135,7 @@ TWIN = (
     "health/",
     "interrupted/",
     "labels/",
+    "orm/",
     "scan/",
     "verify/",
 )
