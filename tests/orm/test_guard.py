@@ -269,14 +269,14 @@ def test_a_key_of_the_application_and_a_type_of_its_own(database: Database) -> N
     sessions = own_sessions(database.engine)
     guard_duplicates(sessions, Letter, letters, "block")
     with sessions() as session:
-        session.add(first := Letter(office="north", number=1, content=" [draft]" + WATER))
+        session.add(first := Letter(office="north", number=1, content=WATER))
         session.commit()
         session.add(Letter(office="north", number=2, content=WATER))
         with pytest.raises(DuplicateError) as error:
             session.commit()
         assert [match.row_key for match in error.value.matches] == ['["north","1"]']
         session.rollback()
-        first.number, first.content = 3, WATER + "[draft]"
+        first.number, first.content = 3, WATER + "。"
         session.commit()
 
 
