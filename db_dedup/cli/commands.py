@@ -19,6 +19,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "scan": "Find every duplicate of TABLE and switch the views to the new answer.",
     "pairs": "Print the duplicate pairs of TABLE, the earlier-received row first.",
     "groups": "Print the duplicate groups of TABLE, the largest first.",
+    "export": "Write the rows of TABLE with their groups to a CSV, Excel or Parquet file, or to stdout.",
     "explain": "Explain why rows A and B of TABLE are a duplicate pair, or why not, by the rule of the last scan.",
     "label": "Offer pairs of TABLE that tell most about the rule, and remember whether they are duplicates.",
     "calibrate": "Judge the settings of TABLE by labelled pairs, and propose others where the labels support them.",
