@@ -32,6 +32,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "schedule": "Scan the tables from time to time, until stopped, and say what each scan changed.",
     "status": "Show the state of each watched table: answer, queue, triggers, last scans.",
     "verify": "Compare the answer with a fresh full scan, and view and triggers with what was made.",
+    "report": "Write the duplicates of TABLE in figures and plots as a page of HTML that needs no other file.",
     "sql": "Print the SQL that a command would run.",
     "uninstall": "Drop every table, view and trigger of ours; the user's rows are not touched.",
 }  # fmt: skip

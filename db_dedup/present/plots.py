@@ -13,9 +13,17 @@ _COLOURS: Final = (
     *("#444444", "#d1127a", "#00857c", "#5b3a1e"),
 )
 
-_OPENING: Final = (
-    f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" font-family="sans-serif" font-size="12" fill="#333333">'
-)
+
+def opening(width: float, height: float, widest: int | None = None) -> str:
+    """Return the start tag of a plot, which is as wide as the page, or at most `widest` pixels."""
+    limit = "" if widest is None else f' style="max-width:{widest}px"'
+    return (
+        f'<svg viewBox="0 0 {width:g} {height:g}" role="img" font-family="sans-serif" font-size="12" '
+        f'fill="#333333"{limit}>'
+    )
+
+
+_OPENING: Final = opening(WIDTH, HEIGHT)
 
 
 @dataclass(frozen=True)
@@ -61,12 +69,12 @@ def svg(title: str, x: Axis, y: Axis, lines: Sequence[Line], mark: float | None 
         _OPENING,
         f"<title>{escape(title)}</title>",
         *frame.grid(),
-        _text((_LEFT + WIDTH - _RIGHT) / 2, HEIGHT - 8, x.title, "middle"),
-        f'<g transform="rotate(-90)">{_text(-(_TOP + bottom) / 2, 13, y.title, "middle")}</g>',
+        text((_LEFT + WIDTH - _RIGHT) / 2, HEIGHT - 8, x.title, "middle"),
+        f'<g transform="rotate(-90)">{text(-(_TOP + bottom) / 2, 13, y.title, "middle")}</g>',
     ]
     if mark is not None:
         at = frame.x(mark)
-        parts.append(_rule(at, _TOP, at, bottom, "#888888", ' stroke-dasharray="3 3"'))
+        parts.append(rule(at, _TOP, at, bottom, "#888888", ' stroke-dasharray="3 3"'))
     for i, line in enumerate(lines):
         parts += frame.line(line, i)
     return "\n".join([*parts, "</svg>"])
@@ -90,11 +98,11 @@ class _Frame:
         left, right = self.x(self._x.start), self.x(self._x.end)
         top, bottom = self.y(self._y.end), self.y(self._y.start)
         for value, label in self._x.ticks:
-            yield _rule(self.x(value), top, self.x(value), bottom)
-            yield _text(self.x(value), bottom + 16, label, "middle")
+            yield rule(self.x(value), top, self.x(value), bottom)
+            yield text(self.x(value), bottom + 16, label, "middle")
         for value, label in self._y.ticks:
-            yield _rule(left, self.y(value), right, self.y(value))
-            yield _text(left - 6, self.y(value) + 4, label, "end")
+            yield rule(left, self.y(value), right, self.y(value))
+            yield text(left - 6, self.y(value) + 4, label, "end")
 
     def line(self, line: Line, i: int) -> Iterator[str]:
         colour = _COLOURS[i % len(_COLOURS)]
@@ -105,15 +113,17 @@ class _Frame:
             yield f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>'
         for point, (x, y) in zip(line.points, places, strict=True):
             if point.low is not None and point.high is not None:
-                yield _rule(x, self.y(point.low), x, self.y(point.high), colour)
+                yield rule(x, self.y(point.low), x, self.y(point.high), colour)
             look = f'r="3" fill="{colour}"' if line.is_joined else f'r="5" fill="none" stroke="{colour}"'
             yield f'<circle cx="{x:.1f}" cy="{y:.1f}" {look} stroke-width="2"/>'
-        yield _text(WIDTH - _RIGHT + 12, _TOP + 14 + 18 * i, line.name, "start", colour)
+        yield text(WIDTH - _RIGHT + 12, _TOP + 14 + 18 * i, line.name, "start", colour)
 
 
-def _rule(x1: float, y1: float, x2: float, y2: float, colour: str = "#dddddd", dash: str = "") -> str:
+def rule(x1: float, y1: float, x2: float, y2: float, colour: str = "#dddddd", dash: str = "") -> str:
+    """Return a straight line of a plot."""
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{dash}/>'
 
 
-def _text(x: float, y: float, text: str, anchor: str, colour: str = "#333333") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">{escape(text)}</text>'
+def text(x: float, y: float, words: str, anchor: str, colour: str = "#333333") -> str:
+    """Return words at a place of a plot; they are escaped here."""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">{escape(words)}</text>'
