@@ -20,6 +20,7 @@ from db_dedup.errors import DatabaseError as DatabaseError
 from db_dedup.errors import DatabaseUnavailableError as DatabaseUnavailableError
 from db_dedup.errors import DedupError as DedupError
 from db_dedup.errors import DiskFullError as DiskFullError
+from db_dedup.errors import DuplicateError as DuplicateError
 from db_dedup.errors import FaultyTablesError as FaultyTablesError
 from db_dedup.errors import FrameListError as FrameListError
 from db_dedup.errors import InvalidArgumentError as InvalidArgumentError
@@ -45,9 +46,17 @@ from db_dedup.jobs.objects.attachment import AttachmentState as AttachmentState
 from db_dedup.jobs.worker.table_worker import TableWorker as TableWorker
 from db_dedup.jobs.worker.worker_table import Batch as Batch
 from db_dedup.methods.plan import ComparisonPlan as ComparisonPlan
+from db_dedup.orm.found import FoundDuplicate as FoundDuplicate
+from db_dedup.orm.found import allow_duplicate as allow_duplicate
+from db_dedup.orm.found import found_duplicates as found_duplicates
+from db_dedup.orm.guard import DuplicateGuard as DuplicateGuard
+from db_dedup.orm.guard import guard_duplicates as guard_duplicates
+from db_dedup.orm.targets import AnySession as AnySession
+from db_dedup.orm.targets import Sessions as Sessions
 from db_dedup.progress import Progress as Progress
 from db_dedup.records import AnswerDifferences as AnswerDifferences
 from db_dedup.records import Calibration as Calibration
+from db_dedup.records import CheckedColumns as CheckedColumns
 from db_dedup.records import CheckResult as CheckResult
 from db_dedup.records import Combination as Combination
 from db_dedup.records import Comparison as Comparison

@@ -5,9 +5,10 @@ sense; `exit_code` is what the command line returns (1 failed, 2 wrong usage).
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, time
 from difflib import get_close_matches
+from typing import Any
 
 _ALIKE = 0.6
 """The share of its characters that a name has in common with one that is suggested, by `difflib`."""
@@ -253,3 +254,34 @@ class RowKeyError(DedupError):
 
 class RowNotFoundError(DedupError):
     """The table has no row of that key."""
+
+
+class DuplicateError(DedupError):
+    """An application was about to store duplicates, which the guard of its model does not allow.
+
+    Nothing was sent to the database; the transaction goes on.
+
+    Attributes:
+        found: a `FoundDuplicate` for each of the objects; empty in a copy of the error.
+    """
+
+    def __init__(self, table: str, found: Sequence[Any], rows: str) -> None:
+        """Say which rows there are already.
+
+        Args:
+            table: the watched table.
+            found: what was found of each object.
+            rows: the row keys, in words.
+        """
+        self.found = tuple(found)
+        super().__init__("a duplicate was not stored in {table!r}: {rows}", table=table, rows=rows)
+
+    @property
+    def matches(self) -> list[Any]:
+        """The stored rows that the objects duplicate, each a `Match`."""
+        return [match for each in self.found for match in each.matches]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Leave out the application's objects, which may not be copied."""
+        kind, arguments, state = super().__reduce__()
+        return kind, arguments, {**state, "found": ()}  # type: ignore[dict-item]

@@ -149,6 +149,7 @@ SPARING = (
     "guest/",
     "health/",
     "labels/",
+    "orm/",
     "scan/",
     "schema/",
     "store/",
@@ -168,6 +169,7 @@ TWIN = (
     "health/",
     "interrupted/",
     "labels/",
+    "orm/",
     "scan/",
     "verify/",
 )

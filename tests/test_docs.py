@@ -44,6 +44,7 @@ RUN = {
     "docs/quickstart.zh-CN.md",
     "docs/how-to/check-a-text.md",
     "docs/how-to/files-and-data-frames.md",
+    "docs/how-to/orm.md",
     "docs/how-to/query-the-views.md",
     "docs/how-to/refuse-a-duplicate.md",
     "docs/how-to/review-duplicates.md",

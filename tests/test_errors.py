@@ -17,6 +17,7 @@ SPECIAL: dict[str, DedupError] = {
     "FaultyTablesError": errors.FaultyTablesError({"petitions": ConfigError("no {brace}")}),
     "TableGoneError": errors.TableGoneError("petitions", "main.petitions", ["petitions2"]),
     "FrameListError": errors.FrameListError("petitions", "damaged"),
+    "DuplicateError": errors.DuplicateError("petitions", [], "row 12"),
     "OutdatedRecipeError": errors.OutdatedRecipeError("petitions", 3, 4),
 }
 """Errors of the classes that make their own message."""

@@ -7,6 +7,7 @@ from typing import Final
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
+from db_dedup.app.checks_together import compare_together, storable_keys
 from db_dedup.app.database import Database
 from db_dedup.engines.base import Lookup, QueuedRows
 from db_dedup.errors import (
@@ -16,7 +17,6 @@ from db_dedup.errors import (
     TableBusyError,
     TriggerError,
 )
-from db_dedup.flow.rows.keys import storable_key
 from db_dedup.jobs.objects.attachment import AttachmentState, catalogue_differences, trigger_target
 from db_dedup.records import CheckResult, Record, RowKey
 from db_dedup.store import changes, scans, watched_tables
@@ -34,15 +34,20 @@ class BlockingCheck:
         self._database, self._name, self._find_lookup = database, name, find_lookup
 
     def check(
-        self, connection: Connection, records: Sequence[Record], row_keys: Sequence[RowKey | None]
+        self,
+        connection: Connection,
+        records: Sequence[Record],
+        row_keys: Sequence[RowKey | None],
+        deleted: Sequence[RowKey] | None = None,
     ) -> list[CheckResult]:
         """Return for each record its duplicates among all committed rows and the caller's own rows.
 
         Args:
             connection: in a transaction of the caller's.
-            records: n records; they are not compared with each other.
+            records: n records; they are not compared with each other, unless `deleted` is given.
             row_keys: for each record its own row key, stored or not yet, or None. A row is never a duplicate
                 of itself.
+            deleted: the records are stored together, and rows of these keys are deleted with them.
 
         Raises:
             TableBusyError: another transaction has held the lock of the table for too long.
@@ -59,11 +64,15 @@ class BlockingCheck:
             stored = self._require_followed(connection, stored)
             queued = self._read_queued(connection, stored, lookup)
             found = lookup.check(connection, records, queued=queued, own_keys=own_keys)
+            if deleted is not None:
+                found = compare_together(connection, lookup, records, found, [*own_keys, *deleted])
             # A running scan would delete fingerprints of rows that it has not read.
             if scanner is None:
                 checked = zip(own_keys, records, found, strict=True)
                 new = {
-                    key: record for key, record, result in checked if key is not None and not result.matches
+                    key: record
+                    for key, record, result in checked
+                    if key is not None and not result.matches and not result.others
                 }
                 self._put(connection, stored, lookup, new)
         return found
@@ -146,7 +155,7 @@ class BlockingCheck:
 
 
 def _own_keys(lookup: Lookup, given: Sequence[RowKey | None]) -> list[str | None]:
-    keys = [None if key is None else storable_key(lookup.row_key_of(key)) for key in given]
+    keys = storable_keys(lookup, given)
     named = [key for key in keys if key is not None]
     if len(set(named)) < len(named):
         raise InvalidArgumentError("two records have the same row key: each row has its own")

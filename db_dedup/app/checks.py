@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, overload
 
+from sqlalchemy import Connection
+
 from db_dedup.app.table_checks import TableChecks
-from db_dedup.records import CheckResult, Match, Record, RowKey
+from db_dedup.records import CheckedColumns, CheckResult, Match, Record, RowKey
 
 if TYPE_CHECKING:
     from db_dedup.app.arguments import SyncBind
@@ -131,3 +133,38 @@ class Checks:
             n results, in the order of the records.
         """
         return self._checks.run(connection, records, row_keys, block, lambda results: results)
+
+    def checked_columns(self, connection: Connection) -> CheckedColumns:
+        """Return which columns of a record the last check read, and of which the row key is made.
+
+        Args:
+            connection: to the user's rows; it is used only before the first check.
+        """
+        return self._checks.columns(connection)
+
+    def check_together(
+        self,
+        connection: Connection,
+        records: Iterable[Record],
+        row_keys: Iterable[RowKey | None],
+        deleted: Iterable[RowKey] = (),
+        *,
+        block: bool = False,
+    ) -> list[CheckResult]:
+        """Check n records that are going to be stored in one transaction, before they are.
+
+        As `check_many`, but the records are compared with each other, and not with rows that they overwrite
+        or that are deleted with them.
+
+        Args:
+            connection: in the transaction; of asyncio, what `run_sync` hands over.
+            records: n records.
+            row_keys: for each record the key of its own row, stored or not yet; None for one that is not
+                known.
+            deleted: the keys of rows that the transaction is going to delete.
+            block: as for `check`.
+
+        Returns:
+            n results; `others` are the positions of the earlier records that a record duplicates.
+        """
+        return self._checks.run_together(connection, records, row_keys, deleted, block)

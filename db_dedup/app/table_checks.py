@@ -8,15 +8,23 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection
 
-from db_dedup.app.arguments import is_async_engine, is_session, iterable_of, records_of, sync_bind
+from db_dedup.app.arguments import (
+    is_async_engine,
+    is_session,
+    iterable_of,
+    records_of,
+    require,
+    sync_bind,
+)
 from db_dedup.app.asynchronous import bridged, is_async
 from db_dedup.app.blocking_check import BlockingCheck
+from db_dedup.app.checks_together import compare_together, storable_keys
 from db_dedup.app.database import Database
 from db_dedup.app.engines import find_engine
 from db_dedup.app.table_access import TableAccess
 from db_dedup.engines.base import Lookup
 from db_dedup.errors import InvalidArgumentError
-from db_dedup.records import CheckResult, Record, RowKey
+from db_dedup.records import CheckedColumns, CheckResult, Record, RowKey
 from db_dedup.store.watched_tables import StoredTable
 
 if TYPE_CHECKING:
@@ -70,6 +78,55 @@ class TableChecks:
             return bridged(self._database, given, work)
         return work(sync_bind(given))
 
+    def columns(self, connection: Connection) -> CheckedColumns:
+        """Return which columns of a record a check reads, by the settings of the last check.
+
+        Raises:
+            InvalidArgumentError: it is no connection.
+
+        Only before the first check are they read: a transaction that has read something may not be able to
+        wait for the lock of a check that blocks.
+        """
+        require(connection, Connection, "connection", "a Connection of SQLAlchemy")
+        if self._prepared is None:
+            with self._database.translate_driver_errors(), self.connected(connection) as (ours, theirs):
+                self._prepare(ours, theirs)
+        assert self._prepared is not None  # noqa: S101 - `_prepare` sets it
+        watched = self._prepared[0].watched
+        within = (part.column for part in watched.within)
+        names = tuple(dict.fromkeys([*watched.columns, *within]))
+        return CheckedColumns(watched.table_name, names, watched.key or ())
+
+    def run_together(
+        self,
+        connection: Connection,
+        given: Iterable[Record],
+        row_keys: Iterable[RowKey | None],
+        deleted: Iterable[RowKey],
+        block: bool,
+    ) -> list[CheckResult]:
+        """Return the results of n records that are going to be stored in one transaction.
+
+        Args:
+            connection: in the transaction.
+            given: n records.
+            row_keys: n keys, None for a key that is not known.
+            deleted: the keys of rows that are deleted with them.
+            block: lock the table until the transaction ends.
+        """
+        require(connection, Connection, "connection", "a Connection of SQLAlchemy")
+        records = records_of(given)
+        keys = _keys_of(row_keys, len(records)) or []
+        gone = list(iterable_of(deleted, "deleted", "row keys"))
+        with self._database.translate_driver_errors():
+            if block:
+                return self._check_blocking(connection, records, keys, gone)
+            with self.connected(connection) as (ours, theirs):
+                lookup = self._lookup(ours, theirs)
+                own_keys = storable_keys(lookup, keys)
+                found = self._check(ours, theirs, records, own_keys)
+                return compare_together(theirs, lookup, records, found, [*own_keys, *gone])
+
     @contextmanager
     def connected(self, given: SyncBind | None) -> Iterator[tuple[Connection, Connection]]:
         """Yield (connection to our tables, connection to the user's rows), the given one if possible."""
@@ -86,18 +143,26 @@ class TableChecks:
                 yield ours, theirs
 
     def _check_blocking(
-        self, connection: Connection, records: Sequence[Record], keys: Sequence[RowKey | None] | None
+        self,
+        connection: Connection,
+        records: Sequence[Record],
+        keys: Sequence[RowKey | None] | None,
+        deleted: Sequence[RowKey] | None = None,
     ) -> list[CheckResult]:
         checker = BlockingCheck(self._database, self._name, lambda c: self._lookup(c, c))
-        return checker.check(connection, records, keys or [None] * len(records))
+        return checker.check(connection, records, keys or [None] * len(records), deleted)
 
     def _check(
-        self, connection: Connection, source_connection: Connection, records: Sequence[Record]
+        self,
+        connection: Connection,
+        source_connection: Connection,
+        records: Sequence[Record],
+        own_keys: Sequence[str | None] | None = None,
     ) -> list[CheckResult]:
         """Check by one recipe: a scan that has switched to another one meanwhile removes the former."""
         stored, lookup = self._prepare(connection, source_connection)
         while True:
-            found = lookup.check(connection, records, source_connection)
+            found = lookup.check(connection, records, source_connection, own_keys=own_keys)
             now, lookup = self._prepare(connection, source_connection)
             if now.is_alike(stored):
                 return found

@@ -19,6 +19,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "scan": "Find every duplicate of TABLE and switch the views to the new answer.",
     "pairs": "Print the duplicate pairs of TABLE, the earlier-received row first.",
     "groups": "Print the duplicate groups of TABLE, the largest first.",
+    "export": "Write the rows of TABLE with their groups to a CSV, Excel or Parquet file, or to stdout.",
     "explain": "Explain why rows A and B of TABLE are a duplicate pair, or why not, by the rule of the last scan.",
     "label": "Offer pairs of TABLE that tell most about the rule, and remember whether they are duplicates.",
     "calibrate": "Judge the settings of TABLE by labelled pairs, and propose others where the labels support them.",
@@ -31,6 +32,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "schedule": "Scan the tables from time to time, until stopped, and say what each scan changed.",
     "status": "Show the state of each watched table: answer, queue, triggers, last scans.",
     "verify": "Compare the answer with a fresh full scan, and view and triggers with what was made.",
+    "report": "Write the duplicates of TABLE in figures and plots as a page of HTML that needs no other file.",
     "sql": "Print the SQL that a command would run.",
     "uninstall": "Drop every table, view and trigger of ours; the user's rows are not touched.",
 }  # fmt: skip

@@ -253,6 +253,9 @@ class Lookup(Protocol):
                 of itself.
         """
 
+    def pairs_among(self, connection: Connection, records: Sequence[Record]) -> list[tuple[int, int]]:
+        """Return the pairs (i, j), i < j, of positions of records that are duplicates of each other."""
+
     def read_queued(self, connection: Connection, row_keys: Sequence[str]) -> QueuedRows:
         """Return the rows of the queue as they are now."""
 

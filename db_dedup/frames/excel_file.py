@@ -1,6 +1,9 @@
 """Workbooks: read from all usual formats, written as .xlsx."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import date
+from decimal import Decimal
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +14,8 @@ from db_dedup.frames.sheet import Sheet, sheet_of
 _EXTRA: Final = "excel"
 _MOST_ROWS: Final = 1_048_575
 """Below the header, in one sheet of a workbook."""
+_FIRST_YEAR: Final = 1900
+"""Cells know no date before it."""
 _LONGEST_CELL: Final = 32_767
 """Characters."""
 
@@ -42,18 +47,14 @@ def read_excel(path: Path, sheet: str | None = None) -> Sheet:
     return sheet_of(records, first_row, f"{path.name}: workbook, sheet {name}")
 
 
-def write_excel(path: Path, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+def write_excel(path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Write a workbook of one sheet; texts that look like formulas or links stay texts.
+
+    The rows are taken one by one, and are not kept in memory.
 
     Raises:
         ConfigError: A workbook cannot hold so many rows, or so long a text.
     """
-    if len(rows) > _MOST_ROWS:
-        raise ConfigError(
-            "a workbook holds {most:,} rows, not {rows:,}: write .csv or .parquet",
-            most=_MOST_ROWS,
-            rows=len(rows),
-        )
     xlsxwriter = load("xlsxwriter", _EXTRA)
     options = {
         "constant_memory": True,
@@ -66,7 +67,11 @@ def write_excel(path: Path, names: Sequence[str], rows: Sequence[Sequence[Any]])
     }
     with xlsxwriter.Workbook(str(path), options) as workbook:
         sheet = workbook.add_worksheet()
-        for number, row in enumerate((names, *rows)):
+        for number, row in enumerate(chain([names], rows)):
+            if number > _MOST_ROWS:
+                raise ConfigError(
+                    "a workbook holds no more than {most:,} rows: write .csv or .parquet", most=_MOST_ROWS
+                )
             for place, value in enumerate(row):
                 if value is not None:
                     sheet.write(number, place, _cell(value, number))
@@ -74,7 +79,9 @@ def write_excel(path: Path, names: Sequence[str], rows: Sequence[Sequence[Any]])
 
 def _cell(value: Any, number: int) -> Any:
     """Return what a cell can hold."""
-    if not isinstance(value, bool | int | float | str) and not hasattr(value, "isoformat"):
+    if not isinstance(value, bool | int | float | Decimal | str) and not hasattr(value, "isoformat"):
+        value = str(value)
+    if isinstance(value, date) and value.year < _FIRST_YEAR:
         value = str(value)
     if isinstance(value, str) and len(value) > _LONGEST_CELL:
         raise ConfigError(

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from db_dedup.app.table_export import TableExport
 from db_dedup.errors import ConfigError
 from db_dedup.extras import load
 from db_dedup.frames.csv_file import read_csv, write_csv
 from db_dedup.frames.excel_file import read_excel, write_excel
 from db_dedup.frames.groups import RowGroups
-from db_dedup.frames.parquet_file import read_parquet, write_parquet
+from db_dedup.frames.parquet_file import read_parquet, write_parquet, write_parquet_parts
 from db_dedup.frames.sheet import Sheet
 
 _CSV: Final = (".csv", ".tsv", ".txt")
@@ -51,12 +52,64 @@ def check_output(path: Path, source: Path) -> None:
         ConfigError: Its ending is not known, its folder is not there, or it is the file that is read.
         MissingExtraError: The library that writes it is not installed.
     """
-    if path.suffix.lower() not in _WRITTEN:
-        raise ConfigError("--out {path} should end in {endings}", path=path, endings=", ".join(_WRITTEN))
-    if not path.parent.is_dir():
-        raise ConfigError("--out {path}: there is no folder {folder}", path=path, folder=path.parent)
+    _check_written(path, "--out")
     if path.exists() and path.samefile(source):
         raise ConfigError("--out {path} is the file that is read: name another one", path=path)
+
+
+def check_export(path: Path, replace: bool) -> None:
+    """Refuse a file that an export could not write, before the work begins.
+
+    Args:
+        path: the file.
+        replace: whether it may be there.
+
+    Raises:
+        ConfigError: Its ending is not known, its folder is not there, or the file is there.
+        MissingExtraError: The library that writes it is not installed.
+    """
+    _check_written(path, "--output")
+    if path.exists() and not replace:
+        raise ConfigError("{path} is there already: --force replaces it", path=path)
+
+
+def write_export(path: Path, export: TableExport) -> None:
+    """Write the rows of a table with their groups, as they come.
+
+    A file that is there is replaced once the new one is complete.
+
+    Args:
+        path: its ending tells what to write: .csv, .xlsx or .parquet.
+        export: the rows.
+
+    Raises:
+        ConfigError: The kind of file cannot hold these rows.
+    """
+    names = [column.name for column in export.columns]
+    unfinished = path.with_name(f".{path.name}.part")
+    try:
+        match path.suffix.lower():
+            case ".csv":
+                write_csv(unfinished, names, export.rows)
+            case ".xlsx":
+                write_excel(unfinished, names, export.rows)
+            case _:
+                columns = [(column.name, column.family, column.type_name) for column in export.columns]
+                write_parquet_parts(unfinished, columns, export.rows)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _check_written(path: Path, option: str) -> None:
+    if path.suffix.lower() not in _WRITTEN:
+        raise ConfigError(
+            "{option} {path} should end in {endings}", option=option, path=path, endings=", ".join(_WRITTEN)
+        )
+    if not path.parent.is_dir():
+        raise ConfigError(
+            "{option} {path}: there is no folder {folder}", option=option, path=path, folder=path.parent
+        )
     if needed := _WRITTEN[path.suffix.lower()]:
         load(*needed)
 

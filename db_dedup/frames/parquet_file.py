@@ -1,14 +1,17 @@
 """Parquet files, through PyArrow."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from db_dedup.errors import ConfigError
 from db_dedup.extras import load
 from db_dedup.frames.sheet import Sheet, unique_names
+from db_dedup.records import Family
 
 _EXTRA: Final = "parquet"
+_ROWS_A_PART: Final = 10_000
 
 
 def read_parquet(path: Path) -> Sheet:
@@ -39,6 +42,56 @@ def write_parquet(
     kept = [] if source is None else _read(source).columns
     added = [_array(arrow, [row[place] for row in rows]) for place in range(len(kept), len(names))]
     parquet.write_table(arrow.table([*kept, *added], names=list(names)), path)
+
+
+def write_parquet_parts(
+    path: Path, columns: Sequence[tuple[str, Family, str]], rows: Iterable[Sequence[Any]]
+) -> None:
+    """Write a Parquet file some thousand rows at a time, with columns of fixed types.
+
+    Args:
+        path: the file.
+        columns: name, family and type in the database of each column.
+        rows: rows of one value for each column.
+
+    Raises:
+        ConfigError: A value is not of the type of its column.
+    """
+    arrow, parquet = load("pyarrow", _EXTRA), load("pyarrow.parquet", _EXTRA)
+    types = [(name, _type_of(arrow, family, type_name)) for name, family, type_name in columns]
+    schema = arrow.schema(types)
+    with parquet.ParquetWriter(path, schema) as writer:
+        taken = iter(rows)
+        while part := list(islice(taken, _ROWS_A_PART)):
+            arrays = [
+                _typed_array(arrow, [row[place] for row in part], schema.field(place))
+                for place in range(len(columns))
+            ]
+            writer.write_table(arrow.Table.from_arrays(arrays, schema=schema))
+
+
+def _type_of(arrow: Any, family: Family, type_name: str) -> Any:
+    if family is Family.BOOLEAN:
+        return arrow.bool_()
+    if family is Family.NUMBER:
+        return arrow.int64() if "INT" in type_name.upper() else arrow.float64()
+    if family is Family.DATE:
+        return arrow.date32() if type_name.upper() == "DATE" else arrow.timestamp("us")
+    return arrow.string()
+
+
+def _typed_array(arrow: Any, values: Sequence[Any], field: Any) -> Any:
+    try:
+        if arrow.types.is_floating(field.type):
+            return arrow.array([None if v is None else float(v) for v in values], field.type)
+        return arrow.array(values, field.type)
+    except (arrow.ArrowException, ValueError, TypeError, OverflowError):
+        raise ConfigError(
+            "column {column!r} has a value that is not of the type {type}: leave it out by --columns, or "
+            "write .csv",
+            column=field.name,
+            type=str(field.type),
+        ) from None
 
 
 def _array(arrow: Any, values: Sequence[Any]) -> Any:

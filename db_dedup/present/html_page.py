@@ -35,7 +35,10 @@ _STYLE: Final = (
     ".legend{display:flex;flex-wrap:wrap;gap:.2em 1.2em;list-style:none;padding:0;margin:.4em 0}"
     ".legend li{display:flex;align-items:center;gap:.4em}"
     ".line,.dashes{flex:none;width:1.6em;border-top:3px solid}.dashes{border-top-style:dashed}"
+    "blockquote{margin:1em 0;padding:0 1em;border-left:3px solid var(--rule)}"
     "@media(max-width:34em){h1{font-size:1.6em}h2{font-size:1.3em}figure>svg{font-size:17px}}"
+    "@media print{body{max-width:none;margin:0}h2,h3{break-after:avoid}"
+    "svg,tr,blockquote{break-inside:avoid}.wide{overflow:visible}}"
 )
 
 
@@ -55,8 +58,14 @@ def page(title: str, parts: Iterable[str]) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], names: int = 1) -> str:
-    """Return a table of texts, which are escaped here; the first `names` columns are names, not numbers."""
-    head = _row("th", header, names)
+    """Return a table of texts, which are escaped here; without a header if it is empty.
+
+    Args:
+        header: the names of the columns.
+        rows: their cells.
+        names: so many of the first columns are names, not numbers.
+    """
+    head = _row("th", header, names) if header else ""
     body = "".join(_row("td", row, names) for row in rows)
     return f'<div class="wide" tabindex="0"><table>{head}{body}</table></div>'
 

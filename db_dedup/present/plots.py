@@ -78,15 +78,15 @@ def _svg(title: str, x: Axis, y: Axis, lines: Sequence[Line], mark: float | None
     frame = _Frame(x, y)
     bottom = frame.y(y.start)
     parts = [
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" font-family="sans-serif">',
+        opening(WIDTH, HEIGHT),
         f"<title>{escape(title)}</title>",
         *frame.grid(),
-        _text((_LEFT + WIDTH - _RIGHT) / 2, HEIGHT - 8, x.title, "middle"),
-        f'<g transform="rotate(-90)">{_text(-(_TOP + bottom) / 2, 15, y.title, "middle")}</g>',
+        text((_LEFT + WIDTH - _RIGHT) / 2, HEIGHT - 8, x.title, "middle"),
+        f'<g transform="rotate(-90)">{text(-(_TOP + bottom) / 2, 15, y.title, "middle")}</g>',
     ]
     if mark is not None:
         at = frame.x(mark)
-        parts.append(_rule(at, _TOP, at, bottom, "mark", ' stroke-dasharray="3 3"'))
+        parts.append(rule(at, _TOP, at, bottom, "mark", ' stroke-dasharray="3 3"'))
     for i, line in enumerate(lines):
         parts += frame.line(line, i)
     return "\n".join([*parts, "</svg>"])
@@ -110,11 +110,11 @@ class _Frame:
         left, right = self.x(self._x.start), self.x(self._x.end)
         top, bottom = self.y(self._y.end), self.y(self._y.start)
         for value, label in self._x.ticks:
-            yield _rule(self.x(value), top, self.x(value), bottom, "grid")
-            yield _text(self.x(value), bottom + 18, label, "middle")
+            yield rule(self.x(value), top, self.x(value), bottom, "grid")
+            yield text(self.x(value), bottom + 18, label, "middle")
         for value, label in self._y.ticks:
-            yield _rule(left, self.y(value), right, self.y(value), "grid")
-            yield _text(left - 6, self.y(value) + 4, label, "end")
+            yield rule(left, self.y(value), right, self.y(value), "grid")
+            yield text(left - 6, self.y(value) + 4, label, "end")
 
     def line(self, line: Line, i: int) -> Iterator[str]:
         places = [(self.x(p.x), self.y(p.y)) for p in line.points]
@@ -124,7 +124,7 @@ class _Frame:
             yield f'<polyline points="{path}" fill="none" stroke="currentColor" stroke-width="2"{_dash(i)}/>'
         for point, (x, y) in zip(line.points, places, strict=True):
             if point.low is not None and point.high is not None:
-                yield _rule(x, self.y(point.low), x, self.y(point.high))
+                yield rule(x, self.y(point.low), x, self.y(point.high))
             yield _point(line, i, x, y)
         yield "</g>"
 
@@ -154,11 +154,18 @@ def _dash(i: int) -> str:
     return _DASHED if i % 2 else ""
 
 
-def _rule(x1: float, y1: float, x2: float, y2: float, kind: str | None = None, dash: str = "") -> str:
-    """A straight line; its kind is a class of the page, without which it has the colour of its line."""
+def opening(width: float, height: float, style: str = "") -> str:
+    """Return the start tag of a plot; its units are pixels unless the style gives it another width."""
+    styled = f' style="{style}"' if style else ""
+    return f'<svg viewBox="0 0 {width:g} {height:g}" role="img" font-family="sans-serif"{styled}>'
+
+
+def rule(x1: float, y1: float, x2: float, y2: float, kind: str | None = None, dash: str = "") -> str:
+    """Return a straight line; its kind is a class of the page, else it has the colour of its line."""
     colour = 'stroke="currentColor"' if kind is None else f'class="{kind}"'
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" {colour}{dash}/>'
 
 
-def _text(x: float, y: float, text: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+def text(x: float, y: float, words: str, anchor: str) -> str:
+    """Return words at a place of a plot; they are escaped here."""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'

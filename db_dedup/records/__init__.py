@@ -160,10 +160,26 @@ class CheckResult:
     Attributes:
         matches: the nearest first.
         too_little_text: nothing could be judged.
+        others: of records that are checked together, the positions of earlier ones that this one duplicates.
     """
 
     matches: list[Match]
     too_little_text: bool
+    others: tuple[int, ...] = ()
+
+
+class CheckedColumns(NamedTuple):
+    """Which columns of a record a check reads.
+
+    Attributes:
+        table: the name of the user's table.
+        values: the watched columns, then those of `within`.
+        key: the columns of the row key, in their order.
+    """
+
+    table: str
+    values: tuple[str, ...]
+    key: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,11 @@ def other(dedup: Deduplicator, *arguments: Any, **options: Any) -> Deduplicator:
     return Deduplicator(dedup.database, *arguments, **options)
 
 
+def together(dedup: Deduplicator, *arguments: Any) -> object:
+    with dedup.database.engine.connect() as connection:
+        return dedup.check_together(connection, *arguments)
+
+
 OF_A_TABLE: dict[str, Callable[[Deduplicator], object]] = {
     "a table that is no name": lambda d: other(d, ANY, {"title": 1}),
     "a table without a name": lambda d: other(d, ""),
@@ -123,6 +128,12 @@ OF_A_TABLE: dict[str, Callable[[Deduplicator], object]] = {
     "a block without a connection": lambda d: d.check(RECORD, block=True),
     "fewer keys than records": lambda d: d.check_many([RECORD, RECORD], block=True, row_keys=[1]),
     "keys that are a text": lambda d: d.check_many([RECORD], block=True, row_keys="1"),
+    "records together that are one record": lambda d: together(d, wrong(RECORD), [1]),
+    "records together and fewer keys": lambda d: together(d, [RECORD, RECORD], [1]),
+    "records together and a deleted key that is a text": lambda d: together(d, [RECORD], [1], "1"),
+    "records together and a key that is none": lambda d: together(d, [RECORD], [ANY]),
+    "records together without a connection": lambda d: d.check_together(ANY, [RECORD], [1]),
+    "checked columns without a connection": lambda d: d.checked_columns(ANY),
     "a key that is none": lambda d: d.explain(ANY, 2),
     "a key of two columns": lambda d: d.explain((1, 2), 2),
     "a key that is a date": lambda d: d.explain(pd.Timestamp(0).date(), 2),

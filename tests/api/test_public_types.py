@@ -23,6 +23,8 @@ _FOR_CHECKERS = {
     "AsyncBind": db_dedup.AsyncBind,
     "SyncBind": db_dedup.SyncBind,
     "AsyncEngine": AsyncEngine,
+    "AnySession": db_dedup.AnySession,
+    "Sessions": db_dedup.Sessions,
     "ComparisonPlan": db_dedup.ComparisonPlan,
 }
 

@@ -92,6 +92,22 @@ class EmbeddedLookup:
             found += round_.run()
         return found
 
+    def pairs_among(self, connection: Connection, records: Sequence[Record]) -> list[tuple[int, int]]:
+        """Return the pairs (i, j), i < j, of positions of records that are duplicates of each other.
+
+        Each record is compared with each other one, as rows of the queue are.
+        """
+        rows = self._source.rows_from(connection, records)
+        done = self._fingerprinter.fingerprint([r.values for r in rows], [r.within for r in rows])
+        numbered = [row._replace(row_key=str(i)) for i, row in enumerate(rows)]
+        store = self._store
+        rejected = rejected_among(connection, store.tables, store.table_id, set(done.digests))
+        found = Queued(frozenset(), numbered, done).matches(
+            self._watched, rows, done, rejected, [None] * len(rows)
+        )
+        pairs = ((int(match.row_key), i) for i, matches in enumerate(found) for match in matches)
+        return sorted(pair for pair in pairs if pair[0] < pair[1])
+
     def read_queued(self, connection: Connection, row_keys: Sequence[str]) -> Queued:
         """Return the rows of the queue as they are now."""
         rows = list(self._source.read_rows(connection, row_keys))

@@ -1,0 +1,66 @@
+"""`db-dedup export`: the rows of a table with their groups."""
+
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from db_dedup.app.table_export import EXPORT_ORDERS, ExportOrder, export_table
+from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, StoreUrl, TableName, Url, open_table
+from db_dedup.cli.shared.output import Format, FormatOption, print_rows
+from db_dedup.cli.shared.terminal import say
+from db_dedup.frames.files import check_export, write_export
+
+
+def export(
+    table: TableName,
+    config: Config = DEFAULT_CONFIG,
+    url: Url = None,
+    store_url: StoreUrl = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="DB_DEDUP_OUTPUT",
+            help="Write this file: .csv, .xlsx or .parquet. Left out, the rows are printed.",
+            dir_okay=False,
+            show_default=False,
+        ),
+    ] = None,
+    only_duplicates: Annotated[
+        bool,
+        typer.Option(
+            "--only-duplicates", envvar="DB_DEDUP_ONLY_DUPLICATES", help="Leave out rows without duplicates."
+        ),
+    ] = False,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            envvar="DB_DEDUP_COLUMNS",
+            help="The columns of TABLE, divided by commas. Left out, all of them.",
+            show_default=False,
+        ),
+    ] = None,
+    order: Annotated[
+        str,
+        typer.Option(
+            envvar="DB_DEDUP_ORDER",
+            help=f"{' or '.join(EXPORT_ORDERS)}: the largest groups first, the rows of each as they were "
+            "received; or by the key of TABLE.",
+        ),
+    ] = EXPORT_ORDERS[0],
+    force: Annotated[
+        bool, typer.Option("--force", envvar="DB_DEDUP_FORCE", help="Replace a file that is there.")
+    ] = False,
+    form: FormatOption = Format.CSV,
+) -> None:
+    """Write the rows of TABLE with their groups to a CSV, Excel or Parquet file, or to stdout."""
+    if output is not None:
+        check_export(output, force)
+    names = None if columns is None else [name.strip() for name in columns.split(",")]
+    with open_table(config, url, table, store=store_url) as dedup:
+        found = export_table(dedup, names, only_duplicates, cast("ExportOrder", order))
+        if output is None:
+            print_rows([column.name for column in found.columns], found.rows, form)
+        else:
+            write_export(output, found)
+            say("wrote {path}", path=output)

@@ -1,0 +1,1 @@
+"""Checks of the objects that a SQLAlchemy session is going to store."""

@@ -1,0 +1,153 @@
+"""What a check needs to know of the objects of a mapped class: their columns, row keys and changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from sqlalchemy import Column, Dialect, TypeDecorator, inspect
+from sqlalchemy.exc import NoInspectionAvailable
+from sqlalchemy.orm import InstanceState, Mapper, Session
+
+from db_dedup.errors import ConfigError, InvalidArgumentError
+from db_dedup.records import CheckedColumns, Record, RowKey
+
+_PLAIN: Final = (str, int, float, bytes, type(None))
+"""Values that are stored as they are, unless the column has a type of the application's own."""
+
+_Attribute = tuple[str, Column[Any]]
+"""The name of a mapped attribute, and its column."""
+
+
+class MappedModel:
+    """A mapped class of an application.
+
+    Attributes:
+        mapper: of the class.
+        name: of the class, for messages.
+    """
+
+    def __init__(self, model: type[Any]) -> None:
+        """Raise InvalidArgumentError unless the class is mapped."""
+        try:
+            found = inspect(model)
+        except NoInspectionAvailable:
+            found = None
+        if not isinstance(found, Mapper):
+            raise InvalidArgumentError(
+                "model should be a mapped class, not {given}", given=getattr(model, "__name__", type(model))
+            )
+        self.mapper: Mapper[Any] = found
+        self.name = found.class_.__name__
+
+    def held(self, session: Session, instances: Iterable[object] | None) -> list[Any]:
+        """Return the objects of the class that a flush may store, those that are stored already first.
+
+        Args:
+            session: that is flushed.
+            instances: the only objects to flush; None for all.
+        """
+        chosen = None if instances is None else set(map(id, instances))
+        held = [*session.dirty, *session.new]
+        return [o for o in held if self._is_ours(o) and (chosen is None or id(o) in chosen)]
+
+    def deleted(self, session: Session) -> list[Any]:
+        """Return the objects of the class that a flush will delete."""
+        return list(filter(self._is_ours, session.deleted))
+
+    def _is_ours(self, instance: object) -> bool:
+        return isinstance(instance, self.mapper.class_)
+
+
+class CheckedObject:
+    """An object of a mapped class, as a check sees it.
+
+    Attributes:
+        instance: the object.
+    """
+
+    def __init__(self, instance: Any, columns: CheckedColumns, dialect: Dialect) -> None:
+        """Find the attributes of the checked columns.
+
+        Raises:
+            ConfigError: the class does not map one of them.
+        """
+        self.instance = instance
+        self._state: InstanceState[Any] = inspect(instance)
+        self._columns = columns
+        self._dialect = dialect
+        self._values = _attributes(self._state.mapper, columns.table, columns.values)
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the object is new, or one of the checked columns has changed."""
+        attrs = self._state.attrs
+        return self._state.key is None or any(attrs[name].history.has_changes() for name, _ in self._values)
+
+    def record(self) -> Record:
+        """Return column name -> value, as they will be stored."""
+        names = self._columns.values
+        return {c: self._stored(*found) for c, found in zip(names, self._values, strict=True)}
+
+    def row_key(self) -> RowKey | None:
+        """Return the key of the stored row; of a new object the key that it has already, if any."""
+        found = _attributes(self._state.mapper, self._columns.table, self._columns.key)
+        values = [self._key_part(*each) for each in found]
+        if any(value is None for value in values):
+            return None
+        return values[0] if len(values) == 1 else tuple(values)
+
+    def _key_part(self, name: str, column: Column[Any]) -> Any:
+        before = self._state.attrs[name].history.deleted
+        if self._state.key is not None and before:
+            return self._as_stored(before[0], column)
+        return self._stored(name, column)
+
+    def _stored(self, name: str, column: Column[Any]) -> Any:
+        if self._state.key is None and name not in self._state.dict:
+            default: Any = column.default
+            return default.arg if default is not None and default.is_scalar else None
+        return self._as_stored(getattr(self.instance, name), column)
+
+    def _as_stored(self, value: Any, column: Column[Any]) -> Any:
+        """Return what a value is in the database, where Python has another type for it."""
+        if hasattr(value, "__clause_element__") or hasattr(value, "compile"):
+            raise InvalidArgumentError(
+                "{column!r} of {model} is set to an SQL expression, which cannot be checked: set a value",
+                column=column.name,
+                model=self._state.mapper.class_.__name__,
+            )
+        is_own_type = isinstance(column.type, TypeDecorator)
+        if not is_own_type and (type(value) in _PLAIN or hasattr(value, "isoformat")):
+            return value
+        to_database = column.type.dialect_impl(self._dialect).bind_processor(self._dialect)
+        return to_database(value) if to_database and _needs_processor(value, is_own_type) else value
+
+
+def _needs_processor(value: Any, is_own_type: bool) -> bool:
+    return is_own_type or type(value).__module__ not in ("uuid", "decimal", "builtins")
+
+
+def _attributes(mapper: Mapper[Any], table: str, names: Sequence[str]) -> list[_Attribute]:
+    """Return the attributes of these columns of a table.
+
+    Raises:
+        ConfigError: the class does not map one of them.
+    """
+    known = dict(_mapped(mapper, table))
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise ConfigError(
+            "{model} maps no column {columns} of the table {table!r}, which a check reads",
+            model=mapper.class_.__name__,
+            columns=", ".join(map(repr, missing)),
+            table=table,
+        )
+    return [known[name] for name in names]
+
+
+def _mapped(mapper: Mapper[Any], table: str) -> Iterator[tuple[str, _Attribute]]:
+    for attribute in mapper.column_attrs:
+        for column in attribute.columns:
+            if isinstance(column, Column) and column.table.name == table:
+                yield column.name, (attribute.key, column)
