@@ -44,6 +44,7 @@ from db_dedup.records.labels import PairLabel as PairLabel
 from db_dedup.records.labels import Question as Question
 from db_dedup.records.labels import RepeatedLabels as RepeatedLabels
 from db_dedup.records.labels import TextPair as TextPair
+from db_dedup.records.reservations import Reservation as Reservation
 
 _T = TypeVar("_T")
 
@@ -141,6 +142,8 @@ class Match:
             checked text, unless the key of its row is known.
         other_place: as of a pair.
         form: as of a pair.
+        is_reserved: it is no row yet, but a record that another client has reserved; its row key is "" if it
+            is not known.
     """
 
     row_key: str
@@ -151,6 +154,7 @@ class Match:
     contained_key: str | None = None
     other_place: bool | None = None
     form: Form | None = None
+    is_reserved: bool = False
 
 
 @dataclass(frozen=True)
