@@ -32,6 +32,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON {ours[sketch_index]} TO {scanner};
 GRANT SELECT, INSERT, DELETE ON {ours[sketch_segment]} TO {scanner};
 GRANT SELECT ON {ours[verdict]} TO {scanner};
 GRANT SELECT, INSERT, DELETE ON {ours[frame_list]} TO {scanner};
+GRANT SELECT ON {ours[reservation]} TO {scanner};
 GRANT SELECT, INSERT, DELETE ON {ours[change]} TO {scanner};
 GRANT SELECT, INSERT, DELETE ON {ours[dead_change]} TO {scanner};
 GRANT SELECT ON {ours[duplicate_pairs]} TO {scanner};
