@@ -62,6 +62,6 @@ def _table_row(
     name = f"{visible(column.name)}\nweight {column.weight}"
     if distance and column.differing_bits is not None:
         name += f"\n{column.differing_bits:.1f} of\n{counted(distance, 'bit')}"
-    left = marked_tokens(column.tokens_a, column.text_b, append_left, colour, full)
-    right = marked_tokens(column.tokens_b, column.text_a, append_right, colour, full)
+    left = marked_tokens(column.tokens_a, column.text_a, column.text_b, append_left, colour, full)
+    right = marked_tokens(column.tokens_b, column.text_b, column.text_a, append_right, colour, full)
     return name, left, right

@@ -22,6 +22,7 @@ _KEPT_AT_END: Final = 20
 
 def marked_tokens(
     tokens: Sequence[MarkedToken],
+    own_text: str,
     other_text: str,
     append_differing: AppendDiffering,
     colour: bool,
@@ -31,13 +32,14 @@ def marked_tokens(
 
     Args:
         tokens: of one text.
+        own_text: this text.
         other_text: the text that it is compared with.
         append_differing: appends neighbouring tokens that the other row does not have.
         colour: mark them by colour, else by brackets.
         full: show all tokens, else the first differences and a little of what is around them.
     """
     text = Text()
-    shown = _shown(by_word(tokens, other_text))
+    shown = _shown(by_word(tokens, own_text, other_text))
     differences = 0
     for differs, stretch in groupby(shown, key=lambda token: token.mark == "differs"):
         if differs and differences == MOST_DIFFERENCES and not full:
@@ -56,23 +58,25 @@ def marked_tokens(
     return text
 
 
-def by_word(tokens: Iterable[MarkedToken], other_text: str) -> Iterator[MarkedToken]:
+def by_word(tokens: Iterable[MarkedToken], own_text: str, other_text: str) -> Iterator[MarkedToken]:
     """The tokens, those of one word of a spaced script joined and marked as a word.
 
     jieba cuts words of Cyrillic, Greek or Hangul, and Latin letters with accents, into single letters, which
-    nearly every other text has too.
+    nearly every other text has too. The tokens of other segmenters may have no spaces between them: what is
+    no word of the text when it is joined stays as it is.
 
     Args:
         tokens: of one text.
+        own_text: this text.
         other_text: the text that it is compared with.
     """
-    words = _OtherWords(other_text)
+    own, others = _Words(own_text), _Words(other_text)
     for is_left_out, stretch in groupby(tokens, key=lambda token: token.mark == "left_out"):
         found = list(stretch)
-        yield from found if is_left_out else _joined(found, words)
+        yield from found if is_left_out else _joined(found, own, others)
 
 
-class _OtherWords:
+class _Words:
     """Says whether a text has a word; the text is cut when the first is asked for."""
 
     def __init__(self, text: str) -> None:
@@ -87,16 +91,16 @@ class _OtherWords:
         return word in self._words
 
 
-def _joined(tokens: list[MarkedToken], others: _OtherWords) -> Iterator[MarkedToken]:
+def _joined(tokens: list[MarkedToken], own: _Words, others: _Words) -> Iterator[MarkedToken]:
     text = "".join(token.text for token in tokens)
     inside = {place for begin, end in units(text) for place in range(begin + 1, end)}
     ends = accumulate(len(token.text) for token in tokens)
     cuts = [i for i, end in enumerate(ends, 1) if end not in inside]
     for first, last in pairwise([0, *cuts]):
-        if last == first + 1:
-            yield tokens[first]
+        word = "".join(token.text for token in tokens[first:last])
+        if last == first + 1 or word not in own:
+            yield from tokens[first:last]
         else:
-            word = "".join(token.text for token in tokens[first:last])
             yield MarkedToken(word, "shared" if word in others else "differs")
 
 
