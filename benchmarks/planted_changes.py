@@ -1,7 +1,8 @@
 """Recall by kind of change and by length: what is found of texts that were changed on purpose.
 
-Each text is cut from a petition at the beginning of a sentence, to a length of its band. A second row is made
-of it by one change. Rows of different petitions are no duplicates; pairs of them are counted as wrong.
+Each text is cut from a petition at the beginning of a sentence, to a length of its band. The texts of all
+bands have little in common: two parts of one petition are not both among them. A second row is made of each
+text by one change. Rows of different texts are no duplicates; pairs of them are counted as wrong.
 """
 
 import random
@@ -73,7 +74,7 @@ SMALL = Sizes(texts=6)
 
 def run(data: Path | None, sizes: Sizes = Sizes()) -> None:
     """Print a table for db-dedup at the default preset, and one for each peer at its own recommendation."""
-    bands = {band: _texts(data, band, sizes.texts) for band in BANDS}
+    bands = _unlike_bands(data, sizes.texts)
     print(
         "share of the changed texts that are found; "
         + ", ".join(f"{low} to {high - 1} characters: {len(bands[low, high])} texts" for low, high in BANDS)
@@ -150,8 +151,19 @@ def _cell(pairs: Sequence[Pair], found: set[Pair]) -> str:
     return f"{sum(pair in found for pair in pairs) / len(pairs):.2f}" if pairs else "-"
 
 
+def _unlike_bands(data: Path | None, count: int) -> dict[tuple[int, int], list[str]]:
+    """Return texts of each band that have little in common, with those of the other bands, too."""
+    bands: dict[tuple[int, int], list[str]] = {}
+    earlier: list[str] = []
+    for band in BANDS:
+        unlike = unlike_texts([*earlier, *_texts(data, band, count)], len(earlier) + count)
+        bands[band] = unlike[len(earlier) :]
+        earlier = unlike
+    return bands
+
+
 def _texts(data: Path | None, band: tuple[int, int], count: int) -> list[str]:
-    """Return texts of this length that have little in common, each of a petition of its own."""
+    """Return texts of this length, each of a petition of its own."""
     rng = random.Random(band[0])
     source = (
         [str(row["content"]) for row in read_petitions(data)]
@@ -160,7 +172,7 @@ def _texts(data: Path | None, band: tuple[int, int], count: int) -> list[str]:
     )
     rng.shuffle(source)
     cut = [text for each in source if (text := _cut(each, band, rng))]
-    return unlike_texts(cut[: 6 * count], count)
+    return cut[: 6 * count]
 
 
 def _cut(text: str, band: tuple[int, int], rng: random.Random) -> str:
