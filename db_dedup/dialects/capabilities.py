@@ -16,6 +16,8 @@ class Capabilities:
         hamming_in_sql: the database can count the bits in which two fingerprints differ.
         one_writer: while we write, nobody else can.
         commits_ddl: each CREATE and DROP ends the transaction and commits it.
+        updates_all_indexes: an UPDATE may write the row into each index again, also into those whose columns
+            stay as they are.
     """
 
     has_schemas: bool
@@ -25,6 +27,7 @@ class Capabilities:
     hamming_in_sql: bool
     one_writer: bool = False
     commits_ddl: bool = False
+    updates_all_indexes: bool = False
 
 
 class WriteCost(NamedTuple):

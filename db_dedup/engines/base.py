@@ -85,7 +85,11 @@ class GroupBatch(NamedTuple):
 
 
 class ScanAnswer(Protocol):
-    """What a scan found. Each method can be called once."""
+    """What a scan found. Each method can be called once.
+
+    The rows and links are asked for first, and written in a thread while the pairs are asked for. So an
+    engine may search for the pairs only then.
+    """
 
     def rows(self) -> Iterator[RowBatch]:
         """Give all rows, in the order they were received."""

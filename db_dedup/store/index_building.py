@@ -7,8 +7,9 @@ killed: whichever scan is the first to show an answer makes what is missing, and
 
 import logging
 from collections.abc import Callable
+from typing import Final
 
-from sqlalchemy import Connection, Engine, select
+from sqlalchemy import Connection, Engine, Index, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.base import Dialect
@@ -18,6 +19,8 @@ from db_dedup.schema.indexes import missing_indexes
 from db_dedup.schema.tables import Tables
 
 logger = logging.getLogger(__name__)
+
+_OF_GROUPS: Final = frozenset(("group_id", "group_size", "is_loose", "is_abridged"))
 
 
 def put_off_indexes(engine: Engine, dialect: Dialect, tables: Tables) -> None:
@@ -46,6 +49,8 @@ def make_put_off_indexes(
     tables: Tables,
     fence: Callable[[Connection], None],
     progress: Progress,
+    *,
+    before_groups: bool = False,
 ) -> None:
     """Make the indexes that are missing, each in a transaction of its own.
 
@@ -56,9 +61,10 @@ def make_put_off_indexes(
         fence: renews the scan's lease at the end of each of these transactions. In SQLite nobody else can
             write while an index is made, the heartbeat neither, and that may take longer than a lease.
         progress: is notified of each index.
+        before_groups: leave out those that would be written again when the rows get their groups.
     """
     with engine.connect() as connection:
-        missing = missing_indexes(connection, tables)
+        missing = _missing(connection, tables, before_groups)
     progress.start("indexes", len(missing))
     for _ in missing:
         with (
@@ -66,11 +72,18 @@ def make_put_off_indexes(
             dialect.schema_lock(connection, tables.namespace),
         ):
             # Another scan may have made some of them meanwhile.
-            for index in missing_indexes(connection, tables)[:1]:
+            for index in _missing(connection, tables, before_groups)[:1]:
                 index.create(connection)
             fence(connection)
         progress.advance(1)
     progress.finish()
+
+
+def _missing(connection: Connection, tables: Tables, before_groups: bool) -> list[Index]:
+    missing = missing_indexes(connection, tables)
+    if not before_groups:
+        return missing
+    return [index for index in missing if _OF_GROUPS.isdisjoint(index.columns.keys())]
 
 
 def _is_unused(connection: Connection, tables: Tables) -> bool:

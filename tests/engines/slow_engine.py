@@ -94,7 +94,9 @@ class SlowScan:
         table = done.compared([row.within for row in rows])
         matches = matches_of(found, self._watched.abridge_above)
         keys, order_values = [row.row_key for row in rows], [row.order_value for row in rows]
-        return SlowAnswer(EmbeddedAnswer(keys, order_values, table, matches, done.forms))
+        return SlowAnswer(
+            EmbeddedAnswer(keys, order_values, table, done.forms, matches.copy_of, lambda: matches)
+        )
 
 
 class SlowAnswer:

@@ -79,7 +79,8 @@ def test_a_table_has_a_process_for_each_core_if_it_is_long_enough(monkeypatch: p
     started: list[int] = []
 
     @contextmanager
-    def start(_: Recipe, count: int) -> Iterator[None]:
+    def start(_: Recipe, count: int, *, keep_weights: bool) -> Iterator[None]:
+        assert not keep_weights
         started.append(count)
         yield
 

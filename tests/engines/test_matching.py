@@ -1,6 +1,7 @@
 """The answer for a whole table: copies, pairs, groups, and what is left out of large ones."""
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from random import Random
@@ -8,12 +9,14 @@ from random import Random
 import numpy as np
 import pytest
 
+from db_dedup.flow.candidates import sketches
 from db_dedup.flow.candidates.sketches import NO_SKETCHES
 from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.features.counting import Features
 from db_dedup.flow.features.details import empty_details
 from db_dedup.flow.fingerprints.simhash import fingerprint_rows
 from db_dedup.flow.matching import match as matching
+from db_dedup.flow.matching._ahead import one_ahead
 from db_dedup.flow.matching.match import NO_ROW, Matches
 from db_dedup.records.kinds import COPY, PARTIAL, UNKNOWN, ExcludedKind
 from tests.engines.reference import MatchRule, Row, brute_force, components, pairs_of, random_rows, table_of
@@ -256,6 +259,39 @@ def test_many_small_groups() -> None:
     assert found.pairs.right[order].tolist() == list(range(1, count, 2))
     assert np.all(found.pairs.distances == 1)
     assert found.group_of.tolist() == [i - i % 2 for i in range(count)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_hashes_in_many_parts_are_sorted_ahead(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next part is sorted in a thread while runs are joined."""
+    rows = random_rows(Random(seed), 90, with_sketches=True)
+    rule = MatchRule(3, "word_jaccard", 0.5, 1000)
+    for module in (matching, sketches):
+        monkeypatch.setattr(module, "ENTRIES_A_PART", 20)
+    running = threading.active_count()
+    found, expected = match(rows, rule), brute_force(rows, rule)
+    assert pairs_of(found) == expected.pairs
+    assert found.group_of.tolist() == expected.group_of
+    assert threading.active_count() == running
+
+
+def test_one_item_is_computed_ahead() -> None:
+    computed, running = [], threading.active_count()
+
+    def items() -> Iterator[int]:
+        for number in range(3):
+            computed.append(number)
+            yield number
+
+    ahead = one_ahead(items())
+    assert (next(ahead), next(ahead)) == (0, 1)
+    ahead.close()
+    assert computed[:2] == [0, 1]
+    assert threading.active_count() == running
+    assert list(one_ahead(items())) == [0, 1, 2]
+    assert list(one_ahead(iter(()))) == []
+    with pytest.raises(ZeroDivisionError):
+        list(one_ahead(1 // number for number in (1, 0)))
 
 
 def test_progress_reaches_what_it_promised() -> None:

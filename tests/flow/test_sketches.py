@@ -93,7 +93,7 @@ def test_runs_hold_the_rows_of_each_value(sets: list[set[int]], data: st.DataObj
 
 
 def test_many_entries_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_ENTRIES_A_PART", 100)
+    monkeypatch.setattr(module, "ENTRIES_A_PART", 100)
     chance = np.random.default_rng(2)
     sets = [set(chance.integers(0, 2**64, 20, np.uint64).tolist()) for _ in range(100)]
     parts = list(entries(made(sets), np.arange(100)))

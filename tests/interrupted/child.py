@@ -20,6 +20,7 @@ from db_dedup.jobs.scan import answer, frozen_frames, full_scan
 from db_dedup.jobs.scan.full_scan import FullScan
 from db_dedup.jobs.scan.pieces import Pieces
 from db_dedup.jobs.scan.reading import TableReading
+from db_dedup.jobs.scan.writing_ahead import AheadWriter
 from db_dedup.store import index_building, pairs, segments, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.source import Source
@@ -64,6 +65,7 @@ POINTS: dict[str, Callable[[], None]] = {
     "reading": lambda: before(Source, "_page", nth=3),
     "writing a page": lambda: after(FingerprintStore, "put_rows", nth=2),
     "between pages": lambda: before(TableReading, "_done", nth=3),
+    "linking copies": lambda: after(AheadWriter, "_write_links"),
     "matching": lambda: before(table_scan, "match_table"),
     "writing the pairs": lambda: after(answer, "insert_pairs", nth=2),
     "writing the entries": lambda: after(segments, "put_parts"),

@@ -51,7 +51,9 @@ def test_only_a_first_scan_puts_them_off(database: Database, sample: Sample) -> 
     progress = Watching()
     dedup = watch(database.engine, progress=progress)
     first = scan_watched(dedup, progress)
-    assert (first["matching"], first["writing the answer"], first["indexes"]) == (8, 8, 8)
+    # Where an update leaves other indexes alone, those without groups are made while pairs are searched.
+    of_groups = 8 if dedup.database.dialect.capabilities.updates_all_indexes else 2
+    assert (first["fingerprints"], first["writing the answer"], first["indexes"]) == (8, of_groups, of_groups)
     assert count_missing(dedup) == 0
     assert dedup.verify().is_right
     again = watch(database.engine, progress=progress, preset="strict")

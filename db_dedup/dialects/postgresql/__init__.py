@@ -35,6 +35,7 @@ class PostgreSQLDialect(Dialect):
         name_limit_counts_bytes=True,
         snapshot_beside_writes=True,
         hamming_in_sql=True,
+        updates_all_indexes=True,
     )
     column_types: ClassVar = ColumnTypes(
         row_id="BIGINT",

@@ -1,7 +1,12 @@
-"""The answer of the embedded engine: it is in memory as a whole, so each part is one batch."""
+"""The answer of the embedded engine: it is in memory as a whole, so each part is one batch.
 
-from collections.abc import Iterator
+The rows and the exact duplicates are known at once. The pairs are searched when they are first asked for, so
+that the job can write meanwhile what does not depend on them.
+"""
+
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +24,22 @@ class EmbeddedAnswer:
         row_keys: n row keys.
         order_values: n sortable values of the order column.
         table: the rows as they were compared.
-        matches: exact duplicates, pairs and groups.
         forms: int8[n], the numbers of the rows' forms.
+        copy_of: int32[n], the canonical row of each exact duplicate, -1 for other rows.
+        find_matches: finds the pairs and groups.
     """
 
     row_keys: list[str]
     order_values: list[str | None]
     table: ComparedRows
-    matches: Matches
     forms: NDArray[np.int8]
+    copy_of: NDArray[np.int32]
+    find_matches: Callable[[], Matches]
+
+    @cached_property
+    def matches(self) -> Matches:
+        """Exact duplicates, pairs and groups."""
+        return self.find_matches()
 
     def rows(self) -> Iterator[RowBatch]:
         """Give all rows."""
@@ -45,8 +57,8 @@ class EmbeddedAnswer:
 
     def links(self) -> Iterator[LinkBatch]:
         """Give all exact duplicates."""
-        rows = np.flatnonzero(self.matches.copy_of != NO_ROW).astype(np.int32)
-        yield LinkBatch(rows, self.matches.copy_of[rows])
+        rows = np.flatnonzero(self.copy_of != NO_ROW).astype(np.int32)
+        yield LinkBatch(rows, self.copy_of[rows])
 
     def pairs(self) -> Iterator[Pairs]:
         """Give all pairs."""

@@ -43,7 +43,7 @@ class EmbeddedEngine:
             uses_weights = Rule(watched.setting).uses_weights
             spool = resources.enter_context(FeatureSpool(keep_weights=uses_weights))
             compiling = resources.enter_context(CompilingAhead())
-            fingerprinter = _fingerprinter(recipe, row_count, resources)
+            fingerprinter = _fingerprinter(recipe, row_count, uses_weights, resources)
             yield EmbeddedScan(watched, key_families, spool, fingerprinter, compiling)
 
     def increment(
@@ -77,10 +77,10 @@ class EmbeddedEngine:
 
 
 def _fingerprinter(
-    recipe: Recipe, row_count: int, resources: ExitStack
+    recipe: Recipe, row_count: int, uses_weights: bool, resources: ExitStack
 ) -> Fingerprinter | FingerprintProcesses:
     """Return the fingerprinter, in processes of its own if the table has enough rows to be worth it."""
     count = min(usable_cores(), row_count // _ROWS_WORTH_A_PROCESS, _MOST_PROCESSES)
     if count < 1 or not sys.executable:
         return Fingerprinter(recipe)
-    return resources.enter_context(FingerprintProcesses(recipe, count))
+    return resources.enter_context(FingerprintProcesses(recipe, count, keep_weights=uses_weights))

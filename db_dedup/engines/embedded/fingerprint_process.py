@@ -5,6 +5,7 @@ process runs this module. It reads pages from its standard input and writes the 
 output. It ends when either of them is closed.
 """
 
+import gc
 import os
 import pickle
 import signal
@@ -12,11 +13,13 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from queue import SimpleQueue
 from types import TracebackType
 from typing import IO, Final, Self
 
 from db_dedup.errors import DedupError
+from db_dedup.flow.features.counting import NO_FEATURES
 from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
 from db_dedup.light_imports import leave_out_blas
 from db_dedup.records.frames import FrameList
@@ -25,11 +28,15 @@ from db_dedup.records.recipe import Recipe
 # Windows raises a plain OSError where the process at the other end has ended.
 _PIPE_CLOSED: Final = (BrokenPipeError,) if sys.platform != "win32" else (OSError,)
 
+_ALLOCATIONS: Final = 100_000
+"""After so many, Python searches for cyclic garbage in a fingerprinting process."""
+
 
 class FingerprintProcess:
     """Does the work of a `Fingerprinter` in another process, one page at a time."""
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: Recipe, *, keep_weights: bool = True) -> None:
+        """Start the process; without `keep_weights` it leaves out the weights of features in its answers."""
         with _signals_held_back():
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter, this module
                 [sys.executable, "-m", __spec__.name],
@@ -44,7 +51,7 @@ class FingerprintProcess:
         self._questions: IO[bytes] = self._process.stdin
         self._answers: IO[bytes] = self._process.stdout
         with suppress(*_PIPE_CLOSED):  # the first `fingerprint` raises an error if the process has ended
-            self._send(recipe)
+            self._send((recipe, keep_weights))
 
     def leave_out(self, frames: FrameList) -> None:
         """Leave these frames out of all texts that follow."""
@@ -104,12 +111,13 @@ class FingerprintProcesses:
         count: how many there are, and so how many pages are fingerprinted at a time.
     """
 
-    def __init__(self, recipe: Recipe, count: int) -> None:
+    def __init__(self, recipe: Recipe, count: int, *, keep_weights: bool = True) -> None:
+        """Start the processes; for `keep_weights` see `FingerprintProcess`."""
         self.count = count
         self._idle: SimpleQueue[FingerprintProcess] = SimpleQueue()
         with ExitStack() as resources:
             for _ in range(count):
-                self._idle.put(resources.enter_context(FingerprintProcess(recipe)))
+                self._idle.put(resources.enter_context(FingerprintProcess(recipe, keep_weights=keep_weights)))
             self._resources = resources.pop_all()
 
     def leave_out(self, frames: FrameList) -> None:
@@ -139,6 +147,10 @@ class FingerprintProcesses:
         finally:
             self._idle.put(process)
 
+    def end(self) -> None:
+        """Kill the processes: nothing more is to be fingerprinted."""
+        self._resources.close()
+
     def __enter__(self) -> Self:
         """Return the same object; the processes have run since it was made."""
         return self
@@ -147,7 +159,7 @@ class FingerprintProcesses:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Kill the processes, even in the middle of a page."""
-        self._resources.close()
+        self.end()
 
 
 @contextmanager
@@ -170,21 +182,32 @@ def _signals_held_back() -> Iterator[None]:
 def serve(questions: IO[bytes], answers: IO[bytes]) -> None:
     """Answer each question until there are no more."""
     try:
-        recipe: Recipe = pickle.load(questions)  # noqa: S301 - the process that started us wrote it
+        recipe: Recipe
+        recipe, keep_weights = pickle.load(questions)  # noqa: S301 - the process that started us wrote it
         fingerprinter = Fingerprinter(recipe)
         # Everything is loaded before the first page comes: its rows are still being read.
         fingerprinter.fingerprint([[""] * len(recipe.columns)])
+        # A page has ten thousand rows. Searches for cyclic garbage among them, and among all that is loaded,
+        # took a tenth of the time; no cycles are made.
+        gc.freeze()
+        gc.set_threshold(_ALLOCATIONS)
         while True:
             question = pickle.load(questions)  # noqa: S301
             if isinstance(question, FrameList):
                 fingerprinter.leave_out(question)
                 continue
             *rows, compares_known = question
-            _give(fingerprinter.fingerprint(*rows, compares_known=compares_known), answers)
+            done = fingerprinter.fingerprint(*rows, compares_known=compares_known)
+            _give(done if keep_weights else _without_weights(done), answers)
     except (EOFError, pickle.UnpicklingError):  # the scan has ended, perhaps in the middle of a question
         return
     except DedupError as error:
         _give(error, answers)
+
+
+def _without_weights(done: FingerprintedRows) -> FingerprintedRows:
+    """Leave out the weights of features: they are two fifths of an answer, and only the cosine needs them."""
+    return replace(done, features=replace(done.features, weights=NO_FEATURES.weights))
 
 
 def _give(answer: object, answers: IO[bytes]) -> None:

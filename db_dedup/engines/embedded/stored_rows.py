@@ -56,9 +56,9 @@ def sets_of(done: FingerprintedRows) -> list[bytes | None]:
 def sketch_sizes(done: FingerprintedRows) -> list[int | None]:
     """Return the size of each row's sketch; None without a fingerprint, and for an exact duplicate."""
     sizes: list[int | None] = [None] * len(done.digests)
-    rows = zip(done.digests, done.has_fingerprint.tolist(), strict=True)
+    rows = np.flatnonzero(done.has_fingerprint)[::-1].tolist()
     # Of equal digests the last one that is put there counts: the first row.
-    first = {digest: row for row, (digest, has) in reversed([*enumerate(rows)]) if has}
+    first = dict(zip([done.digests[row] for row in rows], rows, strict=True))
     counts = done.sketches.counts.tolist()
     for row in first.values():
         sizes[row] = counts[row]

@@ -25,6 +25,7 @@ from db_dedup.flow.features.counting import NO_FEATURES
 from db_dedup.flow.features.details import NO_DETAILS
 from db_dedup.flow.matching.match import (
     NO_ROW,
+    Matches,
     find_exact_duplicates,
     match_table,
     rows_with_candidates,
@@ -97,8 +98,12 @@ class EmbeddedScan:
 
     @property
     def pages_at_once(self) -> int:
-        """How many threads may add a page at the same time."""
-        return self._fingerprinter.count if isinstance(self._fingerprinter, FingerprintProcesses) else 1
+        """How many threads may add a page at the same time.
+
+        One more than there are processes: while its thread keeps what a process has computed, the process
+        works on the next page.
+        """
+        return self._fingerprinter.count + 1 if isinstance(self._fingerprinter, FingerprintProcesses) else 1
 
     @property
     def row_count(self) -> int:
@@ -159,7 +164,7 @@ class EmbeddedScan:
     def match(
         self, progress: Progress, read_rows: ReadRows, rejected: Collection[DigestPair] = ()
     ) -> EmbeddedAnswer:
-        """Number the rows in the order they were received and find all duplicates.
+        """Number the rows in the order they were received; all duplicates are found when they are asked for.
 
         Args:
             progress: gets the state of the work.
@@ -174,6 +179,8 @@ class EmbeddedScan:
             self._compiling.wait()
         rows = _Joined.of(self._rows)
         self._complete(rows, progress, read_rows)
+        if isinstance(self._fingerprinter, FingerprintProcesses):
+            self._fingerprinter.end()  # their memory is free during the matching
         table, order = self._table(rows)
         rejected_pairs = rejected_rows(table.digests, rejected)
         table = replace(
@@ -182,10 +189,14 @@ class EmbeddedScan:
             details=self._spool.all_details(),
             rejected=rejected_pairs,
         )
-        matches = match_table(table, self._rule, self._watched.abridge_above, progress)
         numbers = order.tolist()
         keys, order_values = ([own[i] for i in numbers] for own in (rows.row_keys, rows.order_values))
-        return EmbeddedAnswer(keys, order_values, table, matches, rows.forms[order])
+        copy_of = find_exact_duplicates(table.digests)
+
+        def find_matches() -> Matches:
+            return match_table(table, self._rule, self._watched.abridge_above, progress, copy_of)
+
+        return EmbeddedAnswer(keys, order_values, table, rows.forms[order], copy_of, find_matches)
 
     def _keep(self, page: Sequence[SourceRow], done: FingerprintedRows) -> None:
         rows = self._rows

@@ -24,7 +24,7 @@ _ONE_IN: Final = 12
 _EVEN_HASHES: Final = sum(generator.most_hashes for generator in HASH_GENERATORS if generator.one_is_enough)
 """The most even hashes of a row; all others are odd."""
 
-_ENTRIES_A_PART = 1 << 22
+ENTRIES_A_PART = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def entries(
     if salts is None:
         salts = np.zeros(places.size, np.uint64)
     total = int(sketches.counts[places].sum())
-    parts = max(1, -(-total // _ENTRIES_A_PART))
+    parts = max(1, -(-total // ENTRIES_A_PART))
     for part in range(parts if total else 0):
         values, rows = _part(sketches.starts, sketches.values, places, salts, part, parts)
         order = np.argsort(values, kind="stable")

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow.candidates.blocks import BLOCK_SHIFTS, candidate_pairs
-from db_dedup.flow.candidates.sketches import entries, runs_of_equal
+from db_dedup.flow.candidates.sketches import ENTRIES_A_PART, entries, runs_of_equal
 from db_dedup.flow.compare.kernels import confirm_pairs
 from db_dedup.flow.compare.measures import NO_SIMILARITY
 from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.matching import _pairs as kernels
+from db_dedup.flow.matching._ahead import one_ahead
 from db_dedup.flow.matching._join_features import index_rarest, join_indexed
 from db_dedup.flow.matching._join_runs import join_long_runs, join_runs
 from db_dedup.flow.matching._list_pairs import HashIndex, index_hashes, pairs_of_some
@@ -94,7 +95,13 @@ class Matches:
     is_abridged: NDArray[np.bool_]
 
 
-def match_table(table: ComparedRows, rule: Rule, abridge_above: int, progress: Progress) -> Matches:
+def match_table(
+    table: ComparedRows,
+    rule: Rule,
+    abridge_above: int,
+    progress: Progress,
+    copy_of: NDArray[np.int32] | None = None,
+) -> Matches:
     """Find every duplicate pair and group of a table.
 
     Args:
@@ -102,8 +109,10 @@ def match_table(table: ComparedRows, rule: Rule, abridge_above: int, progress: P
         rule: the rule that decides.
         abridge_above: a group of more canonical rows keeps only the pairs that connect it.
         progress: gets the state of the work.
+        copy_of: the exact duplicates, by `find_exact_duplicates`; found here if left out.
     """
-    copy_of = find_exact_duplicates(table.digests)
+    if copy_of is None:
+        copy_of = find_exact_duplicates(table.digests)
     canonical = _canonical_rows(table, copy_of)
     search = _Search(table, rule, canonical)
     connecting = search.connect(progress)
@@ -234,8 +243,9 @@ class _Search:
         unlike = np.zeros(self.parents.size, np.bool_)
         of_all = self.parents, self._rows, self._rule
         outlines = outline_rows(self._rows, self._rule)
-        for values, rows in entries(self._sketches, self._rows.sketch_places, self._within_values):
-            runs = runs_of_equal(values, rows)
+        parts = entries(self._sketches, self._rows.sketch_places, self._within_values)
+        all_runs = (runs_of_equal(*part) for part in parts)
+        for runs in one_ahead(all_runs) if self._sketches.values.size > ENTRIES_A_PART else all_runs:
             left, right, is_long = join_runs(*runs, _LONGEST_COMPARED, outlines, *of_all)
             progress.advance(left.size)
             yield left, right

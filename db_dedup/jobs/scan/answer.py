@@ -11,6 +11,7 @@ from db_dedup.jobs.scan.pieces import Writing
 from db_dedup.jobs.scan.row_answers import NOT_SET, AnswerValues, RowAnswers
 from db_dedup.jobs.scan.scanned_table import ScannedTable
 from db_dedup.jobs.scan.sketch_index import ROWS_WITH_SKETCHES, SketchDifference
+from db_dedup.jobs.scan.writing_ahead import StoredIds, WrittenAhead
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.found_at import FoundTimes, nothing_found
 from db_dedup.store.pairs import (
@@ -24,7 +25,8 @@ from db_dedup.store.pairs import (
 from db_dedup.store.reader import Reader
 from db_dedup.store.sketches import drop_sketches
 
-_GROUP_COLUMNS = AnswerValues._fields[1:]
+_LINK_AND_GROUP = AnswerValues._fields[1:]
+_GROUP = AnswerValues._fields[2:]
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class AnswerDifference:
         gained: pairs that are not stored.
         before: the stored answer of the rows for which it differs.
         after: the answer of the scan of the same rows in the same order.
+        sketches: the difference of the sketches and their index; None if they have been written already.
         changes: the difference from the answer that is shown, in numbers as a person counts.
     """
 
@@ -45,7 +48,7 @@ class AnswerDifference:
     gained: StoredPairs
     before: RowAnswers
     after: RowAnswers
-    sketches: SketchDifference
+    sketches: SketchDifference | None
     changes: AnswerChanges
 
     @classmethod
@@ -57,6 +60,7 @@ class AnswerDifference:
         changed: Collection[str],
         *,
         serves: bool,
+        ahead: WrittenAhead | None = None,
     ) -> "AnswerDifference":
         """Compare an answer with what is stored; every row of the scan must be stored already.
 
@@ -67,16 +71,16 @@ class AnswerDifference:
             changed: row keys of the rows whose text is another one than that of their stored sketches.
             serves: the recipe serves already. Otherwise nothing is stored of it but fingerprints with their
                 sketches and, from a scan that was interrupted, exact duplicates and groups.
+            ahead: what has been written of the answer before its pairs were known.
         """
-        id_of = store.read_ids(reader)
-        ids = np.array([id_of.pop(row_key) for row_key in scanned.row_keys], np.int64)
-        gone = sorted(id_of.values())
+        ids, gone = ahead.ids if ahead else StoredIds.read(reader, store, scanned.row_keys)
         found = scanned.matches.pairs
         new_pairs = StoredPairs(
             ids[found.left], ids[found.right], found.distances, found.similarities, found.kinds
         )
         lost, gained = differing_pairs(_stored_pairs(reader, store) if serves else NO_PAIRS, new_pairs)
-        stored, answer = RowAnswers.read(store, reader), RowAnswers.of(ids, scanned)
+        stored = ahead.answers if ahead else RowAnswers.read(store, reader)
+        answer = RowAnswers.of(ids, scanned)
         before = stored.only(~np.isin(stored.ids, gone)).aligned(answer.ids)
         differs = before.differs(answer)
         return cls(
@@ -85,7 +89,11 @@ class AnswerDifference:
             gained,
             before.only(differs),
             answer.only(differs),
-            SketchDifference.of(reader, store, ids, scanned, changed, serves=serves),
+            None
+            if ahead
+            else SketchDifference.of(
+                reader, store, ids, scanned.table, scanned.matches.copy_of, changed, serves=serves
+            ),
             _changes(lost, gained, stored if serves else stored.only(slice(0)), answer),
         )
 
@@ -93,7 +101,8 @@ class AnswerDifference:
     def count(self) -> int:
         """How many rows of all our tables are written."""
         of_rows = len(self.gone) + self.after.ids.size
-        return of_rows + self.lost.count + self.gained.count + self.sketches.count
+        of_sketches = self.sketches.count if self.sketches else 0
+        return of_rows + self.lost.count + self.gained.count + of_sketches
 
     def write(
         self, writing: Writing, store: FingerprintStore, now: datetime, found: FoundTimes | None = None
@@ -116,7 +125,8 @@ class AnswerDifference:
             drop_sketches(connection, store, ids)
             store.delete_rows(connection, ids)
         _write_groups(writing, store, self.before, self.after, found, now)
-        self.sketches.write(writing, store)
+        if self.sketches:
+            self.sketches.write(writing, store)
 
 
 def _stored_pairs(reader: Reader, store: FingerprintStore) -> StoredPairs:
@@ -154,6 +164,8 @@ def _write_groups(
         for connection, linked in writing.parts(
             [(*row, at) for row, at in zip(chosen.values(), found_at, strict=True)]
         ):
-            update(connection, table, "id", (*_GROUP_COLUMNS, "found_at"), linked)
-    for connection, rows in writing.parts(after.only(~is_new_link & ~is_link_gone).values()):
-        update(connection, table, "id", _GROUP_COLUMNS, rows)
+            update(connection, table, "id", (*_LINK_AND_GROUP, "found_at"), linked)
+    # The canonical row of the others stays: to write it again would change each index of a block.
+    others = after.only(~is_new_link & ~is_link_gone)
+    for connection, rows in writing.parts((row_id, *group) for row_id, _, *group in others.values()):
+        update(connection, table, "id", _GROUP, rows)

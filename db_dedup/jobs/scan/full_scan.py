@@ -9,8 +9,8 @@ one transaction, so that fingerprints and answer always agree.
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -28,10 +28,11 @@ from db_dedup.jobs.scan.folding import entries_before_folding, fold
 from db_dedup.jobs.scan.frozen_frames import NOTHING_FROZEN, FrozenFrames, freeze_frames
 from db_dedup.jobs.scan.lease import Lease, new_owner
 from db_dedup.jobs.scan.pieces import OneTransaction, Pieces
-from db_dedup.jobs.scan.reading import FindStored, TableReading, is_stored, nothing_stored
+from db_dedup.jobs.scan.reading import FindStored, Page, TableReading, is_stored, nothing_stored
 from db_dedup.jobs.scan.removal import remove_answer, remove_recipe
 from db_dedup.jobs.scan.report import report_of
-from db_dedup.jobs.scan.scanned_table import ScannedTable
+from db_dedup.jobs.scan.scanned_table import ScannedRows, ScannedTable
+from db_dedup.jobs.scan.writing_ahead import AheadWriter, WritingAhead
 from db_dedup.progress import NullProgress, Progress
 from db_dedup.records import ScanReport
 from db_dedup.records.fingerprints import RowFingerprint, StoredFingerprint
@@ -47,6 +48,7 @@ from db_dedup.store.watched_tables import StoredTable
 logger = logging.getLogger(__name__)
 
 _ROWS_WORTH_NEW_INDEXES = 20_000
+_MOST_PAGES_WAITING = 4
 
 
 @dataclass(frozen=True)
@@ -114,10 +116,12 @@ class FullScan:
                 put_off_indexes(self._engine, self._dialect, self._tables)
             kept_back = self._read(run, reading)
             labels = labels_for(self._context)
-            scanned = reading.match(labels.rejected)
-            report = report_of(self._context, reading, scanned, run.frames, self._seconds())
+            rows = reading.rows(labels.rejected)
             kept_back |= _by_key(reading.scan.reread)
-            report = self._switch(run, list(kept_back.values()), scanned, report, labels)
+            with self._writing_ahead(run, rows, kept_back) as ahead:
+                scanned = rows.with_pairs()
+                report = report_of(self._context, reading, scanned, run.frames, self._seconds())
+                report = self._switch(run, list(kept_back.values()), scanned, report, labels, ahead)
             self._remove_former(run)
         return report
 
@@ -197,15 +201,27 @@ class FullScan:
             self._stored_finder(run), reuse=not self._rebuild, with_sketch_sizes=not run.serves
         )
         # The reading reports its own progress.
+        waiting: list[Page] = []
         with closing(pages), self._pieces(run, NullProgress()) as pieces:
-            for rows, stored in pages:
+            for page in pages:
                 if run.serves:
-                    kept_back |= _by_key(row for row in rows if not is_stored(row, stored))
+                    kept_back |= _by_key(row for row in page.rows if not is_stored(row, page.stored))
                     continue
-                for connection, part in pieces.parts(rows):
-                    run.store.put_rows(connection, part, stored, with_sketch_sizes=True)
-                pieces.pause()
+                waiting.append(page)
+                # Others get their gap to write in, while the next page is read.
+                if len(waiting) == _MOST_PAGES_WAITING or not pieces.would_wait:
+                    _write_pages(pieces, run.store, waiting)
+            _write_pages(pieces, run.store, waiting)
         return kept_back
+
+    def _writing_ahead(
+        self, run: _Run, rows: ScannedRows, kept_back: Collection[str]
+    ) -> AbstractContextManager[WritingAhead | None]:
+        """Write what does not depend on pairs from now on, in a thread; None if that is not possible."""
+        if run.serves or run.is_resumed or kept_back or not self._dialect.is_shared(self._engine):
+            return nullcontext()
+        writer = AheadWriter(self._engine, self._dialect, run.store, run.lease, is_first=run.former is None)
+        return WritingAhead(writer, rows)
 
     def _pieces(self, run: _Run, progress: Progress) -> Pieces:
         return Pieces(self._engine, self._dialect, run.lease, progress)
@@ -228,11 +244,12 @@ class FullScan:
         scanned: ScannedTable,
         report: ScanReport,
         labels: ScanLabels,
+        ahead: WritingAhead | None,
     ) -> ScanReport:
         """Write the answer and let the views show it; return the report with what it changed."""
         built = None
         if not run.serves:
-            built = self._build(run, changed, scanned)
+            built = self._build(run, changed, scanned, ahead)
             make_put_off_indexes(self._engine, self._dialect, self._tables, run.lease.fence, self._progress)
         else:
             self._progress.start("writing the answer", len(changed))
@@ -256,13 +273,25 @@ class FullScan:
         self._progress.finish()
         return report
 
-    def _build(self, run: _Run, changed: Sequence[RowFingerprint], scanned: ScannedTable) -> AnswerChanges:
+    def _build(
+        self,
+        run: _Run,
+        changed: Sequence[RowFingerprint],
+        scanned: ScannedTable,
+        ahead: WritingAhead | None,
+    ) -> AnswerChanges:
         """Write the answer of a recipe that does not serve yet, in short transactions."""
+        written = None
+        if ahead is not None:
+            self._progress.start("writing what needs no pairs", None)
+            written = ahead.written()
         with self._pieces(run, self._progress) as pieces:
             if run.is_resumed:
                 remove_answer(pieces, run.store, self._progress)
             keys = {row.row_key for row in changed}
-            difference = AnswerDifference.of(pieces.reader, run.store, scanned, keys, serves=False)
+            difference = AnswerDifference.of(
+                pieces.reader, run.store, scanned, keys, serves=False, ahead=written
+            )
             self._progress.start("writing the answer", len(changed) + difference.count)
             for connection, part in pieces.parts(changed):
                 stored = run.store.find_rows(connection, [row.row_key for row in part])
@@ -354,6 +383,15 @@ class FullScan:
         if isinstance(error, SQLAlchemyError):
             error = self._dialect.translate_error(error)
         return str(error) if isinstance(error, DedupError) else type(error).__name__
+
+
+def _write_pages(pieces: Pieces, store: FingerprintStore, pages: list[Page]) -> None:
+    """Write pages of rows, commit, and empty the list."""
+    for rows, stored in pages:
+        for connection, part in pieces.parts(rows):
+            store.put_rows(connection, part, stored, with_sketch_sizes=True)
+    pages.clear()
+    pieces.pause()
 
 
 def _by_key(rows: Iterable[RowFingerprint]) -> dict[str, RowFingerprint]:

@@ -111,6 +111,11 @@ class Pieces(Writing):
         page_rows = _ROWS_A_PAGE if self._dialect.capabilities.one_writer else None
         return Reader(self._engine.connect, page_rows)
 
+    @property
+    def would_wait(self) -> bool:
+        """Whether the next transaction would have to wait for the end of the gap after the last one."""
+        return self._open is None and time.monotonic() < self._ended + self._pace.gap_seconds
+
     def connection(self) -> Connection:
         """Return the open transaction, or a new one if that has lasted long enough."""
         if time.monotonic() - self._began >= self._pace.seconds:

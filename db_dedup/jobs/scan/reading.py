@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 from sqlalchemy import Connection
 
 from db_dedup.jobs.context import JobContext
-from db_dedup.jobs.scan.scanned_table import ScannedTable
+from db_dedup.jobs.scan.scanned_table import ScannedRows, ScannedTable
 from db_dedup.records import SourceRow
 from db_dedup.records.fingerprints import DigestPair, RowFingerprint, StoredFingerprint
 from db_dedup.records.frames import FrameList
@@ -114,7 +114,11 @@ class TableReading:
 
     def match(self, rejected: Collection[DigestPair]) -> ScannedTable:
         """Find all duplicates among the rows of all pages, except rejected pairs of texts."""
-        return ScannedTable.collected(self.scan.match(self._progress, self._read_rows, rejected))
+        return self.rows(rejected).with_pairs()
+
+    def rows(self, rejected: Collection[DigestPair]) -> ScannedRows:
+        """Return all rows; `with_pairs` of these does the rest of what `match` does."""
+        return ScannedRows.collected(self.scan.match(self._progress, self._read_rows, rejected))
 
     def _done(self, page: _SubmittedPage) -> Page:
         rows = page.rows.result()

@@ -61,7 +61,7 @@ def rehearse(
         scanned = reading.match(rejected)
         end = time.monotonic()
         report = report_of(context, reading, scanned, frozen, end - started)
-        places = scanned.table.sketch_places[wanted_sketches(scanned)]
+        places = scanned.table.sketch_places[wanted_sketches(scanned.table, scanned.matches.copy_of)]
         entries = int(scanned.table.sketches.counts[places].sum())
     return Rehearsal(scanned, report, round(end - read, 3), entries)
 

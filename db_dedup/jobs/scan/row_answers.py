@@ -72,6 +72,19 @@ class RowAnswers:
         """Return an answer of which every column but the ids is NULL."""
         return cls(ids, *(np.full(ids.size, NOT_SET, np.int64) for _ in range(len(fields(cls)) - 1)))
 
+    @classmethod
+    def of_links(cls, ids: NDArray[np.int64], copy_of: NDArray[np.int32]) -> Self:
+        """Return an answer, ascending by id, that has exact duplicates and no groups.
+
+        Args:
+            ids: int64[n], of rows in the order of a scan.
+            copy_of: int32[n], the number of each row's canonical row; -1 for others.
+        """
+        answers = cls.unset(ids)
+        is_set = copy_of != NO_ROW
+        answers.copy_of[is_set] = ids[copy_of[is_set]]
+        return answers.only(np.argsort(ids))
+
     @property
     def columns(self) -> tuple[NDArray[np.int64], ...]:
         """All columns, in the order of the fields."""

@@ -31,6 +31,35 @@ _NO_PAIRS = Pairs(
 
 
 @dataclass(frozen=True)
+class ScannedRows:
+    """What is known of n rows before their pairs are, numbered in the order they were received.
+
+    Attributes:
+        table: all rows.
+        copy_of: int32[n], the canonical row of each exact duplicate, -1 for other rows.
+        answer: of the engine; it has yet to give pairs and groups.
+    """
+
+    table: RowBatch
+    copy_of: NDArray[np.int32]
+    answer: ScanAnswer
+
+    @classmethod
+    def collected(cls, answer: ScanAnswer) -> Self:
+        """Put the rows and links of an engine together."""
+        table = _joined_rows([*answer.rows()])
+        return cls(table, _linked(len(table.row_keys), answer.links()), answer)
+
+    def with_pairs(self) -> "ScannedTable":
+        """Let the engine find the pairs and groups, and put them together."""
+        count = self.copy_of.size
+        is_loose, is_abridged = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+        pairs = _joined_pairs([*self.answer.pairs()])
+        group_of = _grouped(count, self.answer.groups(), is_loose, is_abridged)
+        return ScannedTable(self.table, Matches(self.copy_of, pairs, group_of, is_loose, is_abridged))
+
+
+@dataclass(frozen=True)
 class ScannedTable:
     """The answer of a scan for n rows, numbered in the order they were received.
 
@@ -43,15 +72,9 @@ class ScannedTable:
     matches: Matches
 
     @classmethod
-    def collected(cls, answer: ScanAnswer) -> Self:
+    def collected(cls, answer: ScanAnswer) -> "ScannedTable":
         """Put the batches of an engine together."""
-        table = _joined_rows([*answer.rows()])
-        count = len(table.row_keys)
-        is_loose, is_abridged = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
-        copy_of = _linked(count, answer.links())
-        pairs = _joined_pairs([*answer.pairs()])
-        group_of = _grouped(count, answer.groups(), is_loose, is_abridged)
-        return cls(table, Matches(copy_of, pairs, group_of, is_loose, is_abridged))
+        return ScannedRows.collected(answer).with_pairs()
 
     @property
     def row_keys(self) -> list[str]:

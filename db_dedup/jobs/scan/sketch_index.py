@@ -7,11 +7,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.engines.base import RowBatch
 from db_dedup.flow.candidates.segments import Entries, count_pieces, pack, sorted_entries
 from db_dedup.flow.candidates.sketches import Sketches, entries
 from db_dedup.flow.matching.match import NO_ROW
 from db_dedup.jobs.scan.pieces import Pieces, Writing
-from db_dedup.jobs.scan.scanned_table import ScannedTable
 from db_dedup.store import segments, single_entries, sketches
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.reader import Reader
@@ -76,7 +76,8 @@ class SketchDifference:
         reader: Reader,
         store: FingerprintStore,
         ids: NDArray[np.int64],
-        scanned: ScannedTable,
+        table: RowBatch,
+        copy_of: NDArray[np.int32],
         changed: Collection[str],
         *,
         serves: bool,
@@ -87,11 +88,12 @@ class SketchDifference:
             reader: of our tables.
             store: the table and the recipe.
             ids: int64[n], of the rows of the scan, in its order.
-            scanned: the answer.
+            table: these rows.
+            copy_of: int32[n], the canonical row of each exact duplicate, -1 for other rows.
             changed: row keys of the rows whose text is another one than that of their stored sketches.
             serves: the recipe serves already. Otherwise its index is not written yet.
         """
-        table, is_wanted = scanned.table, wanted_sketches(scanned)
+        is_wanted = wanted_sketches(table, copy_of)
         rows, stored = (
             _Rows(ids, table.sketch_places),
             sketches.read_sketched_rows(reader, store).aligned(ids),
@@ -100,7 +102,7 @@ class SketchDifference:
         sizes[is_wanted] = table.sketches.counts[table.sketch_places[is_wanted]]
         is_changed = np.zeros(ids.size, np.bool_)
         if changed:
-            is_changed[:] = [row_key in changed for row_key in scanned.row_keys]
+            is_changed[:] = [row_key in changed for row_key in table.row_keys]
         is_lost, is_gained = has_sketch & (is_changed | ~is_wanted), is_wanted & (is_changed | ~has_sketch)
         # After a rebuild, which has dropped all sketches, there must be segments again, however small the
         # table: a look-up that read the single entries just before would find neither those nor a generation.
@@ -200,9 +202,13 @@ def drop_single_entries(pieces: Pieces, store: FingerprintStore, ids: tuple[int,
         begin, done = end, now_done
 
 
-def wanted_sketches(scanned: ScannedTable) -> NDArray[np.bool_]:
-    """Return bool[n]: the rows that are to have a sketch."""
-    table = scanned.table
-    takes_part = (scanned.matches.copy_of == NO_ROW) & table.has_fingerprint
+def wanted_sketches(table: RowBatch, copy_of: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Return bool[n]: which of n rows are to have a sketch.
+
+    Args:
+        table: the rows.
+        copy_of: int32[n], the canonical row of each exact duplicate, -1 for other rows.
+    """
+    takes_part = (copy_of == NO_ROW) & table.has_fingerprint
     is_wanted: NDArray[np.bool_] = takes_part & (table.sketch_places != NO_ROW)
     return is_wanted

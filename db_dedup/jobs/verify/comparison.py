@@ -90,7 +90,7 @@ def compare_rows(
 
 def _fresh_sketches(scanned: ScannedTable) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     """Return (int64[n] how many hashes each row should have, -1 for no sketch; uint64[n] their checksums)."""
-    table, is_wanted = scanned.table, wanted_sketches(scanned)
+    table, is_wanted = scanned.table, wanted_sketches(scanned.table, scanned.matches.copy_of)
     places = table.sketch_places[is_wanted].astype(np.int64)
     sizes, sums = np.full(is_wanted.size, -1, np.int64), np.zeros(is_wanted.size, np.uint64)
     sizes[is_wanted] = table.sketches.counts[places]
