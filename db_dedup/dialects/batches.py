@@ -58,6 +58,12 @@ def batches(
         yield batch
 
 
+def number_batches(numbers: Sequence[int], count: int) -> Iterator[Sequence[int]]:
+    """Yield at most `count` numbers at a time, in their order; each takes few bytes, so none is measured."""
+    for first in range(0, len(numbers), count):
+        yield numbers[first : first + count]
+
+
 def row_batches(
     table: Table, columns: Sequence[str], rows: Rows, count: int, most_bytes: int = STATEMENT_BYTES
 ) -> Iterator[list[Sequence[Any]]]:

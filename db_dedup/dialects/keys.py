@@ -25,13 +25,13 @@ _SCALED: Final = re.compile(r"(?:DECIMAL|NUMERIC)\((\d+)(?:, *(\d+))?\)", re.IGN
 _UUID_DIGITS: Final = 32
 
 
-class JsonList(TypeDecorator[Sequence[str]]):
-    """A list of texts in Python, a JSON array in the database; for parameters."""
+class JsonList(TypeDecorator[Sequence[str] | Sequence[int]]):
+    """A list of texts or of whole numbers in Python, a JSON array in the database; for parameters."""
 
     impl = Text
     cache_ok = True
 
-    def process_bind_param(self, value: Sequence[str] | None, dialect: Dialect) -> str:  # noqa: ARG002
+    def process_bind_param(self, value: Sequence[str] | Sequence[int] | None, dialect: Dialect) -> str:  # noqa: ARG002
         """Write the array."""
         return json.dumps(list(value or ()), ensure_ascii=False)
 

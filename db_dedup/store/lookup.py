@@ -19,7 +19,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from db_dedup.dialects.batches import batches
+from db_dedup.dialects.batches import number_batches
 from db_dedup.schema.types import to_signed
 from db_dedup.store.fingerprints import FingerprintStore
 
@@ -150,7 +150,7 @@ def _near_query(store: FingerprintStore, blocks: tuple[int, ...], count: int) ->
 def read_classes(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> list[StoredRow]:
     """Return the rows of these ids and all their exact duplicates."""
     stored, query = [], _classes_query(store)
-    for wanted in batches(ids, _IDS_A_QUERY):
+    for wanted in number_batches(ids, _IDS_A_QUERY):
         stored += [
             StoredRow(i, i if copy_of is None else copy_of, key, bytes(digest), form, group)
             for i, copy_of, key, digest, form, group in connection.execute(query, {"ids": wanted})

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Select, and_, bindparam, delete, insert, select, update
 from sqlalchemy.sql import ColumnElement
 
-from db_dedup.dialects.batches import batches
+from db_dedup.dialects.batches import number_batches
 from db_dedup.errors import DedupError
 from db_dedup.flow.candidates.segments import (
     Entries,
@@ -27,6 +27,7 @@ from db_dedup.flow.candidates.segments import (
     pieces_of,
     unpack,
 )
+from db_dedup.flow.candidates.sketch_sizes import size_pieces_of, sizes_in
 from db_dedup.store.fingerprints import FingerprintStore
 
 _PIECES_A_QUERY: Final = 960
@@ -54,6 +55,38 @@ class Generation:
     number: int
     piece_count: int
     entry_count: int
+
+
+class IndexMemory:
+    """What look-ups have read of the index and use again: which generation counted, and sizes of sketches.
+
+    Attributes:
+        generation: that of the last look-up; None before the first one.
+    """
+
+    def __init__(self) -> None:
+        """Make an empty one."""
+        self.generation: Generation | None = None
+        self._size_pieces: dict[int, bytes] = {}
+
+    def size_pieces(self, generation: Generation) -> dict[int, bytes]:
+        """Return the pieces with sizes of a generation, which never change; forget those of another one."""
+        if generation != self.generation:
+            self.generation, self._size_pieces = generation, {}
+        return self._size_pieces
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a look-up found.
+
+    Attributes:
+        entries: of the hashes.
+        generation: whose segments have them; None if none counts.
+    """
+
+    entries: Entries
+    generation: Generation | None
 
 
 def new_generation(entry_count: int) -> Generation:
@@ -144,8 +177,9 @@ def find_in_segments(
     hashes: NDArray[np.uint32],
     ids: IdRange = ALL_IDS,
     most: int | None = None,
-) -> Entries:
-    """Return the entries of some hashes.
+    memory: IndexMemory | None = None,
+) -> Found:
+    """Find the entries of some hashes.
 
     Args:
         connection: to read through.
@@ -153,19 +187,55 @@ def find_in_segments(
         hashes: uint32[n], ascending and distinct.
         ids: only of these rows.
         most: stop after so many entries; None returns all.
+        memory: of former look-ups. The generation that counted then is tried first.
 
     Raises:
         DedupError: a piece is damaged.
     """
-    generation = find_generation(connection, store)
+    generation = memory.generation if memory is not None else None
+    if generation is None:
+        generation = find_generation(connection, store)
     while generation is not None:
         found = _find(connection, store, generation, hashes, ids, most)
-        # A generation is deleted after another one counts. Then what was read of it may be incomplete.
-        now = find_generation(connection, store)
-        if now == generation:
-            return found
-        generation = now
-    return NO_ENTRIES
+        if isinstance(found, Entries):
+            return Found(found, generation)
+        generation = found.now
+    return Found(NO_ENTRIES, None)
+
+
+def read_sizes(
+    connection: Connection,
+    store: FingerprintStore,
+    generation: Generation,
+    ids: NDArray[np.int64],
+    memory: IndexMemory,
+) -> NDArray[np.int64]:
+    """Return int64[n]: how many hashes each row has in the segments, `UNKNOWN_SIZE` where it is not stored.
+
+    A generation that is deleted meanwhile, or was written by an earlier version, has no sizes.
+
+    Args:
+        connection: to read through.
+        store: the table and recipe.
+        generation: whose segments.
+        ids: int64[n], of the rows, ascending.
+        memory: what was read before; the rest is added.
+    """
+    known = memory.size_pieces(generation)
+    missing = [piece for piece in np.unique(size_pieces_of(ids)).tolist() if piece not in known]
+    for some in number_batches(missing, _PIECES_A_QUERY):
+        parameters = {"generation": generation.number, "pieces": some}
+        known |= dict.fromkeys(some, b"")
+        known |= {
+            piece: bytes(packed) for piece, packed in connection.execute(_sizes_query(store), parameters)
+        }
+    return sizes_in(known, ids)
+
+
+class _Switched(NamedTuple):
+    """Another generation counts now; None: none does."""
+
+    now: Generation | None
 
 
 def _find(
@@ -175,13 +245,21 @@ def _find(
     hashes: NDArray[np.uint32],
     ids: IdRange,
     most: int | None,
-) -> Entries:
+) -> Entries | _Switched:
+    """Return the entries of some hashes, or which other generation counts.
+
+    A generation is deleted after another one counts. So what a statement reads of it is complete if the same
+    statement finds that it counts.
+    """
     found, count = [NO_ENTRIES], 0
     limit = np.iinfo(np.int64).max if most is None else most
     pieces = np.unique(pieces_of(hashes, generation.piece_count)).tolist()
-    for some in batches(pieces, _PIECES_A_QUERY):
-        rows = connection.execute(_pieces_query(store), {"generation": generation.number, "pieces": some})
-        packed = [bytes(row[0]) for row in rows]
+    for some in number_batches(pieces, _PIECES_A_QUERY):
+        parameters = {"generation": generation.number, "pieces": some}
+        rows = connection.execute(_pieces_query(store), parameters).all()
+        if not rows or rows[0][0] != generation.number:
+            return _Switched(Generation(*map(int, rows[0][:3])) if rows else None)
+        packed = [bytes(row[3]) for row in rows if row[3] is not None]
         with translate_damage():
             found.append(find_entries(packed, hashes, *ids, limit - count))
         count += found[-1].ids.size
@@ -192,11 +270,30 @@ def _find(
 
 @lru_cache(maxsize=64)
 def _pieces_query(store: FingerprintStore) -> Select[Any]:
-    """Cached: building it takes as long as the database needs for some pieces."""
-    c = store.tables.sketch_segment.c
-    return select(c.packed).where(
-        _is_of(store), c.generation == bindparam("generation"), store.dialect.is_one_of(c.piece, "pieces")
+    """Build a query for (number, pieces, entries of the generation that counts; a part of these pieces).
+
+    There is a row without a part if there are no parts. Cached: building it takes as long as the database
+    needs for some pieces.
+    """
+    index, c = store.tables.sketch_index, store.tables.sketch_segment.c
+    are_wanted = and_(_is_of(store), _are_pieces(store))
+    return (
+        select(index.c.generation, index.c.piece_count, index.c.entry_count, c.packed)
+        .select_from(index.outerjoin(store.tables.sketch_segment, are_wanted))
+        .where(index.c.table_id == store.table_id, index.c.recipe == store.recipe)
     )
+
+
+@lru_cache(maxsize=64)
+def _sizes_query(store: FingerprintStore) -> Select[Any]:
+    c = store.tables.sketch_segment.c
+    return select(c.piece, c.packed).where(_is_of(store), _are_pieces(store))
+
+
+def _are_pieces(store: FingerprintStore) -> ColumnElement[bool]:
+    """Return the condition that a part is of one of the pieces, and of the generation, of the parameters."""
+    c = store.tables.sketch_segment.c
+    return and_(c.generation == bindparam("generation"), store.dialect.is_one_of(c.piece, "pieces"))
 
 
 def read_pieces(

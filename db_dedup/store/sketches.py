@@ -32,12 +32,13 @@ from sqlalchemy import (
     update,
 )
 
-from db_dedup.dialects.batches import batches
+from db_dedup.dialects.batches import batches, number_batches
 from db_dedup.flow.candidates.segments import Entries, hashes_of
+from db_dedup.flow.candidates.sketch_sizes import UNKNOWN_SIZE
 from db_dedup.store import segments
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.reader import Reader
-from db_dedup.store.segments import IdRange
+from db_dedup.store.segments import Generation, IdRange, IndexMemory
 from db_dedup.store.single_entries import drop_all_entries, put_entries
 
 _VALUES_A_STATEMENT = 960
@@ -165,18 +166,14 @@ class Sharing:
     """Entries of some hashes, and the r rows that have them.
 
     Attributes:
-        ids: int64[r], ascending.
-        fingerprints: uint64[r].
-        counts: int64[r], how many hashes each row's sketch has.
-        feature_sets: r sets of the rows' features, None for a row that has none.
+        ids: int64[r], ascending. A row may have no sketch any more.
+        counts: int64[r], how many hashes each row's sketch has; `UNKNOWN_SIZE` where only its own row tells.
         values: uint64[e], hashes of 32 bits. One entry may be there twice, and some that a row had before.
         rows: int64[e], positions of their rows among the r, ascending.
     """
 
     ids: NDArray[np.int64]
-    fingerprints: NDArray[np.uint64]
     counts: NDArray[np.int64]
-    feature_sets: Sequence[bytes | None]
     values: NDArray[np.uint64]
     rows: NDArray[np.int64]
 
@@ -187,17 +184,28 @@ class Sharing:
             begin, end = np.searchsorted(self.rows, [first, first + most_rows])
             entries = slice(begin, end)
             yield Sharing(
-                self.ids[chosen],
-                self.fingerprints[chosen],
-                self.counts[chosen],
-                self.feature_sets[chosen],
-                self.values[entries],
-                self.rows[entries] - first,
+                self.ids[chosen], self.counts[chosen], self.values[entries], self.rows[entries] - first
             )
 
 
+class StoredSketches(NamedTuple):
+    """What the rows of r ids, of which each has a sketch, have beside it.
+
+    Attributes:
+        ids: int64[r], ascending.
+        fingerprints: uint64[r].
+        counts: int64[r], how many hashes each sketch has.
+        feature_sets: r sets of the rows' features, None for a row that has none.
+    """
+
+    ids: NDArray[np.int64]
+    fingerprints: NDArray[np.uint64]
+    counts: NDArray[np.int64]
+    feature_sets: Sequence[bytes | None]
+
+
 def find_sharing(
-    connection: Connection, store: FingerprintStore, values: NDArray[np.uint64]
+    connection: Connection, store: FingerprintStore, values: NDArray[np.uint64], memory: IndexMemory
 ) -> Iterator[Sharing]:
     """Find the entries of these values, of one sketch or of several; all entries of a row come together.
 
@@ -208,27 +216,40 @@ def find_sharing(
         connection: to read through.
         store: whose rows.
         values: uint64[n], of sketches.
+        memory: of former look-ups.
 
     Yields:
         Entries of rows whose ids are above those before.
     """
     wanted = _Wanted.of(values)
-    found = _entries(connection, store, wanted, None)
+    found = _entries(connection, store, wanted, None, memory)
     if found is not None:
-        yield _with_rows(connection, store, found)
+        yield _with_sizes(connection, store, found, memory)
         return
     row = store.tables.fingerprint
     highest = int(connection.execute(select(func.max(row.c.id))).scalar_one() or 0)
     first, width = 0, max(1, highest // 2)
     while first <= highest:
-        found = _entries(connection, store, wanted, (first, first + width - 1))
+        found = _entries(connection, store, wanted, (first, first + width - 1), memory)
         if found is None:
             width //= 2
             continue
-        yield _with_rows(connection, store, found)
+        yield _with_sizes(connection, store, found, memory)
         first += width
-        if found.ids.size < _ENTRIES_A_PIECE // 4:
+        if found.size < _ENTRIES_A_PIECE // 4:
             width *= 2
+
+
+class _Entries(NamedTuple):
+    """The entries of some hashes: single ones, and those of the segments of a generation."""
+
+    single: Entries
+    packed: Entries
+    generation: Generation | None
+
+    @property
+    def size(self) -> int:
+        return int(self.single.ids.size + self.packed.ids.size)
 
 
 class _Wanted(NamedTuple):
@@ -244,8 +265,12 @@ class _Wanted(NamedTuple):
 
 
 def _entries(
-    connection: Connection, store: FingerprintStore, wanted: _Wanted, ids: IdRange | None
-) -> Entries | None:
+    connection: Connection,
+    store: FingerprintStore,
+    wanted: _Wanted,
+    ids: IdRange | None,
+    memory: IndexMemory,
+) -> _Entries | None:
     """Return the entries of these values.
 
     Args:
@@ -253,6 +278,7 @@ def _entries(
         store: whose rows.
         wanted: values.
         ids: only of rows from the first to the second id. One row alone never has too many entries.
+        memory: of former look-ups.
 
     Returns:
         None where there are too many.
@@ -263,10 +289,10 @@ def _entries(
     if single is None:
         return None
     left = None if most is None else most - single.ids.size
-    packed = segments.find_in_segments(connection, store, wanted.hashes, ids or segments.ALL_IDS, left)
-    if left is not None and packed.ids.size >= left:
+    found = segments.find_in_segments(connection, store, wanted.hashes, ids or segments.ALL_IDS, left, memory)
+    if left is not None and found.entries.ids.size >= left:
         return None
-    return segments.joined([single, packed])
+    return _Entries(single, found.entries, found.generation)
 
 
 def _single_entries(
@@ -282,7 +308,7 @@ def _single_entries(
         parameters["most"] = most
     query = _single_query(store, ids is not None, most is not None)
     parts, count = [np.empty((0, 2), np.int64)], 0
-    for some in batches(wanted, _VALUES_A_STATEMENT):
+    for some in number_batches(wanted, _VALUES_A_STATEMENT):
         rows = connection.execute(query, {"wanted": some, **parameters}).all()
         count += len(rows)
         if most is not None and count >= most:
@@ -302,27 +328,45 @@ def _single_query(store: FingerprintStore, of_range: bool, limited: bool) -> Sel
     return query.limit(bindparam("most")) if limited else query
 
 
-def _with_rows(connection: Connection, store: FingerprintStore, entries: Entries) -> Sharing:
-    """Return the entries with what is stored of their rows."""
+def _with_sizes(
+    connection: Connection, store: FingerprintStore, found: _Entries, memory: IndexMemory
+) -> Sharing:
+    """Return the entries row by row, with the size of each row's sketch.
+
+    A row without single entries either has not changed since the segments were written, so that its size is
+    the one beside them, or shares none of these hashes any more.
+    """
+    entries = segments.joined([found.single, found.packed])
+    order = np.argsort(entries.ids)
+    sorted_ids = entries.ids[order]
+    is_first = np.diff(sorted_ids, prepend=-1) != 0
+    ids = sorted_ids[is_first]
+    if found.generation is None:
+        counts = np.full(ids.size, UNKNOWN_SIZE, np.int64)
+    else:
+        counts = segments.read_sizes(connection, store, found.generation, ids, memory)
+        counts[np.searchsorted(ids, found.single.ids)] = UNKNOWN_SIZE
+    return Sharing(ids, counts, entries.hashes[order].astype(np.uint64), np.cumsum(is_first) - 1)
+
+
+def read_sketched(connection: Connection, store: FingerprintStore, ids: NDArray[np.int64]) -> StoredSketches:
+    """Return those of some rows that have a sketch; meanwhile a row may have lost its one.
+
+    Args:
+        connection: to read through.
+        store: whose rows.
+        ids: int64[n], distinct.
+    """
     # A query of its own: a planner that does not know how few entries a value has would rather join whole
-    # tables. Meanwhile a row may have lost its sketch.
+    # tables.
     query = _rows_query(store)
     found: list[Sequence[Any]] = []
-    for some in batches(np.unique(entries.ids).tolist(), _IDS_A_QUERY):
+    for some in number_batches(ids.tolist(), _IDS_A_QUERY):
         found += connection.execute(query, {"ids": some}).all()
     found.sort(key=itemgetter(0))
-    ids, signed, sizes = (np.fromiter((row[i] for row in found), np.int64, len(found)) for i in range(3))
-    is_mine = np.isin(entries.ids, ids)
-    rows_of = np.searchsorted(ids, entries.ids[is_mine])
-    order = np.argsort(rows_of, kind="stable")
-    return Sharing(
-        ids,
-        signed.view(np.uint64),
-        sizes // _VALUE_BYTES,
-        [row[3] for row in found],
-        entries.hashes[is_mine][order].astype(np.uint64),
-        rows_of[order],
-    )
+    columns = [*zip(*found, strict=True)] or [(), (), (), ()]
+    of_rows, signed, sizes = (np.fromiter(column, np.int64, len(found)) for column in columns[:3])
+    return StoredSketches(of_rows, signed.view(np.uint64), sizes // _VALUE_BYTES, columns[3])
 
 
 @lru_cache(maxsize=64)

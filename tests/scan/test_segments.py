@@ -11,6 +11,7 @@ from sqlalchemy import Connection, event, func, select, text
 
 from db_dedup import Deduplicator
 from db_dedup.engines.embedded.sharing import are_proposed, find_sharing_rows
+from db_dedup.flow.candidates.sketch_sizes import UNKNOWN_SIZE
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.jobs.scan import folding, sketch_index
 from db_dedup.jobs.scan.pieces import Pieces
@@ -56,15 +57,21 @@ def fold(dedup: Deduplicator) -> bool:
 
 
 def drawn(chance: Random) -> bytes:
-    """A sketch of few values out of few, in which many others have some."""
-    values = {chance.randrange(300) * 2**55 + chance.randrange(2) for _ in range(chance.randrange(1, 20))}
+    """A sketch of values out of few, in which many others have some; of few values, or of enough that one or
+    two in common are not enough."""
+    size = chance.choice([chance.randrange(1, 20), chance.randrange(30, 90)])
+    values = {chance.randrange(300) * 2**55 + (chance.random() < 0.98) for _ in range(size)}
     return np.array(sorted(values), np.uint64).tobytes()
 
 
 def assert_finds_what_brute_force_does(
-    connection: Connection, store: FingerprintStore, stored: dict[int, bytes], asked: list[bytes]
+    connection: Connection,
+    store: FingerprintStore,
+    stored: dict[int, bytes],
+    asked: list[bytes],
+    memory: segments.IndexMemory | None = None,
 ) -> None:
-    found = list(find_sharing_rows(connection, store, Sketches.of_bytes(asked)))
+    found = list(find_sharing_rows(connection, store, Sketches.of_bytes(asked), memory=memory))
     pairs = [pair for some in found for pair in zip(some.which.tolist(), some.ids.tolist(), strict=True)]
     assert len(pairs) == len(set(pairs))
     values = {row_id: np.frombuffer(own, np.uint64).tolist() for row_id, own in stored.items()}
@@ -91,6 +98,7 @@ def test_the_index_finds_what_brute_force_does_after_any_history(scanned: Dedupl
     with database.dialect.write_transaction(database.engine) as connection:
         sketches.drop_all_sketches(connection, store)
     stored: dict[int, bytes] = {}
+    memory = segments.IndexMemory()
     for _ in range(12):
         changed = chance.sample(ids, 6)
         new = {row_id: drawn(chance) for row_id in changed[:4]}
@@ -102,7 +110,7 @@ def test_the_index_finds_what_brute_force_does_after_any_history(scanned: Dedupl
             assert fold(scanned)
         with database.engine.connect() as connection:
             asked = [drawn(chance) for _ in range(3)] + list(stored.values())[:3]
-            assert_finds_what_brute_force_does(connection, store, stored, asked)
+            assert_finds_what_brute_force_does(connection, store, stored, asked, memory)
             index = IndexContents.read(connection, store)
         assert index.rows.ids.tolist() == sorted(stored)
         assert index.entry_count == index.wanted_count == sum(len(own) // 8 for own in stored.values())
@@ -125,8 +133,23 @@ def test_entries_of_many_rows_are_read_by_ranges_of_ids(
         sketches.put_sketches(connection, store, dict(list(stored.items())[200:]))
     monkeypatch.setattr(sketches, "_ENTRIES_A_PIECE", 50)
     with database.engine.connect() as connection:
-        assert len(list(sketches.find_sharing(connection, store, np.zeros(1, np.uint64)))) >= 1
+        shared = sketches.find_sharing(connection, store, np.zeros(1, np.uint64), segments.IndexMemory())
+        assert len(list(shared)) >= 1
         assert_finds_what_brute_force_does(connection, store, stored, [drawn(chance) for _ in range(5)])
+
+
+def test_sizes_of_rows_that_have_not_changed_are_known_without_their_rows(scanned: Deduplicator) -> None:
+    _, store = stored_table(scanned)
+    changed = list(canonical_sketches(scanned))[:10]
+    make_single(scanned, len(changed))
+    own = canonical_sketches(scanned)
+    with scanned.database.engine.connect() as connection:
+        sharing = sketches.find_sharing(
+            connection, store, np.concatenate([*own.values()]), segments.IndexMemory()
+        )
+        sizes = {i: size for s in sharing for i, size in zip(s.ids.tolist(), s.counts.tolist(), strict=True)}
+    known = {i: min(values.size, 255) for i, values in own.items() if i not in changed}
+    assert sizes == known | dict.fromkeys(changed, UNKNOWN_SIZE)
 
 
 def generations(dedup: Deduplicator) -> tuple[segments.Generation | None, set[int]]:

@@ -18,6 +18,7 @@ from db_dedup.flow.features.details import Details
 from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
 from db_dedup.records import SourceRow
 from db_dedup.records.kinds import UNKNOWN
+from db_dedup.store.segments import IndexMemory
 from db_dedup.store.source import Source
 
 ROWS_A_BATCH: Final = 1000
@@ -73,6 +74,11 @@ class CandidateTexts:
         self.is_needed = self._rule.measure is not None or bool(watched.within) or watched.rule.sketches
         self.stale: set[str] = set()
         self._left_out: set[tuple[str, bytes]] = set()
+
+    @property
+    def index(self) -> IndexMemory:
+        """What look-ups have read of the index of sketches."""
+        return self._cache.index
 
     def add(self, rows: Sequence[SourceRow], done: FingerprintedRows) -> None:
         """Keep the features of rows that have been read."""

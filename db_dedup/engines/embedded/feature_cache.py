@@ -21,6 +21,7 @@ from db_dedup.flow.features.details import SECTIONS, Details
 from db_dedup.flow.matching.ragged import Ragged
 from db_dedup.flow.pipeline import FingerprintedRows
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
+from db_dedup.store.segments import IndexMemory
 
 CACHE_BYTES: Final = 256 * 2**20
 
@@ -38,6 +39,7 @@ class FeatureCache:
 
     Attributes:
         budget: bytes that the rows may take after `trim`.
+        index: what look-ups have read of the index, a byte for each row of the table; not in the budget.
     """
 
     def __init__(self, watched: WatchedTable, budget: int = CACHE_BYTES) -> None:
@@ -48,6 +50,7 @@ class FeatureCache:
             budget: bytes that the rows may take after `trim`.
         """
         self.budget = budget
+        self.index = IndexMemory()
         self._keeps_weights = Rule(watched.setting).uses_weights
         self._clear()
 

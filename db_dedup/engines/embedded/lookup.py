@@ -28,6 +28,7 @@ from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.labels import rejected_among
 from db_dedup.store.lookup import Asked, StoredRow, find_near, read_classes
 from db_dedup.store.neighbours import canonical_rows
+from db_dedup.store.segments import IndexMemory
 from db_dedup.store.sketches import put_sketches
 from db_dedup.store.source import Source
 
@@ -54,6 +55,9 @@ class EmbeddedLookup:
         self._store = store
         self._source = source
         self._fingerprinter = Fingerprinter(recipe)
+        self._index = IndexMemory()
+        # The settings resolve them anew whenever they are asked.
+        self._rule, self._preset = Rule(watched.setting), watched.rule
 
     def row_key_of(self, given: RowKey) -> str:
         """Return a caller's key as a row key.
@@ -136,7 +140,7 @@ class EmbeddedLookup:
         rows = [row._replace(row_key=row_key) for row_key, row in zip(new, keyless, strict=True)]
         done = self._fingerprinter.fingerprint([r.values for r in rows], [r.within for r in rows])
         self._store.insert_rows(connection, row_fingerprints(rows, done, with_sets=True))
-        if self._watched.rule.sketches:
+        if self._preset.sketches:
             stored = self._store.find_rows(connection, new)
             places = np.flatnonzero(done.has_fingerprint).tolist()
             put_sketches(
@@ -157,8 +161,8 @@ class _Round:
         queued: Queued | None,
     ) -> None:
         self._watched, self._store, self._source = lookup._watched, lookup._store, lookup._source
-        self._fingerprinter = lookup._fingerprinter
-        self._rule = Rule(lookup._watched.setting)
+        self._fingerprinter, self._index = lookup._fingerprinter, lookup._index
+        self._rule, self._preset = lookup._rule, lookup._preset
         self._connection, self._source_connection = connection, source_connection
         self._rows, self._own_keys, self._queued = rows, own_keys, queued
         self._done = self._fingerprinter.fingerprint([r.values for r in rows], [r.within for r in rows])
@@ -225,14 +229,17 @@ class _Round:
         """Return for each record the rows that may be its candidates: row id -> distance in bits."""
         near: list[dict[int, int]] = [{} for _ in self._rows]
         records = np.flatnonzero(self._done.has_fingerprint)
-        fingerprints, radius = self._done.fingerprints[records], self._watched.rule.radius
+        fingerprints, radius = self._done.fingerprints[records], self._preset.radius
         asked = [Asked(value, block_values(value, radius)) for value in fingerprints.tolist()]
         found = find_near(self._connection, self._store, asked, radius)
         parts = [(found.which, found.ids, found.distances)]
-        if self._watched.rule.sketches and records.size:
+        if self._preset.sketches and records.size:
             asked_sketches = self._done.sketches.take(records)
             features = AskedFeatures.of(self._done.features, records, self._rule.numbers)
-            for sharing in find_sharing_rows(self._connection, self._store, asked_sketches, features):
+            found_rows = find_sharing_rows(
+                self._connection, self._store, asked_sketches, features, self._index
+            )
+            for sharing in found_rows:
                 distances = np.bitwise_count(sharing.fingerprints ^ fingerprints[sharing.which])
                 parts.append((sharing.which, sharing.ids, distances.astype(np.int64)))
         for which, ids, distances in parts:
@@ -275,8 +282,7 @@ class _Round:
         Their texts are read again. A row that has changed since it was stored is left out: the worker or the
         next scan compares it.
         """
-        rule = self._watched.rule
-        if self._rule.measure is None and not self._watched.within and not rule.sketches:
+        if self._rule.measure is None and not self._watched.within and not self._preset.sketches:
             return {(one, row.class_id): (None, NO_KIND) for one, row in candidates}
         records_of: dict[str, list[int]] = defaultdict(list)
         for one, row in candidates:
@@ -311,7 +317,7 @@ class _Round:
         distances = np.array(
             [near[one][stored[rows[place].row_key].class_id] for one, place in pairs], np.int64
         )
-        are_duplicates &= are_proposed(both.sketches, left, right, distances, self._watched.rule.radius)
+        are_duplicates &= are_proposed(both.sketches, left, right, distances, self._preset.radius)
         columns = (column.tolist() for column in (are_duplicates, scores, kinds))
         return {
             (one, stored[rows[place].row_key].class_id): (

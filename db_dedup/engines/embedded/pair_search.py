@@ -214,7 +214,8 @@ class PairSearch:
         sketched, asked_sketches = self._asked_sketches(asked, places)
         own = np.array([places[asked[i].id] for i in sketched.tolist()], np.int64)
         features = AskedFeatures.of(self._texts.features(), own, self._rule)
-        for sharing in find_sharing_rows(self._connection, self._store, asked_sketches, features):
+        found = find_sharing_rows(self._connection, self._store, asked_sketches, features, self._texts.index)
+        for sharing in found:
             yield _Candidates(sketched[sharing.which], sharing.ids)
 
     # Confirmation

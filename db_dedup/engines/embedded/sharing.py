@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from db_dedup.flow.candidates.segments import narrowed
+from db_dedup.flow.candidates.sketch_sizes import UNKNOWN_SIZE
 from db_dedup.flow.candidates.sketches import Sketches, share_enough_each, sharing_pairs
 from db_dedup.flow.compare.feature_sets import AskedFeatures, may_be_alike
 from db_dedup.store import segments
 from db_dedup.store.fingerprints import FingerprintStore
-from db_dedup.store.sketches import find_sharing
+from db_dedup.store.segments import IndexMemory
+from db_dedup.store.sketches import Sharing, StoredSketches, find_sharing, read_sketched
 
 _PAIRS_A_PIECE: Final = 2_000_000
 
@@ -38,7 +40,11 @@ class SharingRows(NamedTuple):
 
 
 def find_sharing_rows(
-    connection: Connection, store: FingerprintStore, asked: Sketches, features: AskedFeatures | None = None
+    connection: Connection,
+    store: FingerprintStore,
+    asked: Sketches,
+    features: AskedFeatures | None = None,
+    memory: IndexMemory | None = None,
 ) -> Iterator[SharingRows]:
     """Yield the stored rows that may share enough hashes with some sketches, in parts, ordered by row id.
 
@@ -48,17 +54,52 @@ def find_sharing_rows(
         asked: n sketches.
         features: of the n rows that have these sketches; rows that are certainly no duplicates are left out.
             None leaves out none.
+        memory: of former look-ups; None if there were none.
     """
     hashes = narrowed(asked)
     most_rows = max(1, _PAIRS_A_PIECE // max(1, asked.counts.size))
-    for sharing in find_sharing(connection, store, asked.values):
+    for sharing in find_sharing(connection, store, asked.values, memory or IndexMemory()):
         for part in sharing.parts(most_rows):
-            which, rows = sharing_pairs(hashes, part.values, part.rows, part.counts)
-            if features is not None:
-                with segments.translate_damage():
-                    may = may_be_alike(features, which, rows, part.feature_sets)
-                which, rows = which[may], rows[may]
-            yield SharingRows(which, part.ids[rows], part.fingerprints[rows])
+            yield _sharing_rows(connection, store, hashes, part, features)
+
+
+def _sharing_rows(
+    connection: Connection,
+    store: FingerprintStore,
+    hashes: Sketches,
+    sharing: Sharing,
+    features: AskedFeatures | None,
+) -> SharingRows:
+    """Return the rows that share enough hashes and may be duplicates.
+
+    Most rows share no more than a set phrase, which is not enough. So the rows are read after the hashes are
+    counted, but for those whose number of hashes only their own row tells.
+    """
+    counts, is_unknown = sharing.counts.copy(), sharing.counts == UNKNOWN_SIZE
+    first = read_sketched(connection, store, sharing.ids[is_unknown])
+    counts[np.searchsorted(sharing.ids, first.ids)] = first.counts
+    which, places = sharing_pairs(hashes, sharing.values, sharing.rows, counts)
+    wanted = np.setdiff1d(sharing.ids[places], first.ids)
+    stored = _joined(first, read_sketched(connection, store, wanted))
+    rows = np.searchsorted(stored.ids, sharing.ids[places])
+    is_there = rows < stored.ids.size
+    is_there[is_there] = stored.ids[rows[is_there]] == sharing.ids[places][is_there]
+    which, rows = which[is_there], rows[is_there]
+    if features is not None:
+        with segments.translate_damage():
+            may = may_be_alike(features, which, rows, stored.feature_sets)
+        which, rows = which[may], rows[may]
+    return SharingRows(which, stored.ids[rows], stored.fingerprints[rows])
+
+
+def _joined(one: StoredSketches, other: StoredSketches) -> StoredSketches:
+    """Return the rows of both, which have no row in common."""
+    if not one.ids.size or not other.ids.size:
+        return one if one.ids.size else other
+    order = np.argsort(np.concatenate([one.ids, other.ids]))
+    sets = [*one.feature_sets, *other.feature_sets]
+    ids, fingerprints, counts = (np.concatenate(pair)[order] for pair in zip(one[:3], other[:3], strict=True))
+    return StoredSketches(ids, fingerprints, counts, [sets[i] for i in order.tolist()])
 
 
 def are_proposed(

@@ -3,6 +3,7 @@
 import numpy as np
 
 from db_dedup.flow._compiled import inner
+from db_dedup.flow.candidates._bucket_join import popcount
 
 _AT_ONCE = 56  # of the 64 bits that are loaded, up to seven are before the place
 
@@ -64,18 +65,42 @@ def get_bits(packed, place, end, width):
 
 
 @inner
+def _zeros_before_one(value):
+    """Return how many 0 there are before the lowest 1; 64 if there is none."""
+    return np.int64(popcount(~value & (value - np.uint64(1))))
+
+
+@inner
 def get_unary(packed, place, end):
     """Return (how many 0 there are before the next 1, the place after that).
 
     Raises:
         ValueError: there is no 1 before the end.
     """
-    count = 0
+    count = np.int64(0)
     while place < end:
-        value = _load(packed, place)
-        for i in range(_AT_ONCE):
-            if (value >> np.uint64(i)) & np.uint64(1):
-                return count + i, place + i + 1
+        zeros = _zeros_before_one(_load(packed, place))
+        if zeros < _AT_ONCE:
+            return count + zeros, place + zeros + 1
         count += _AT_ONCE
         place += _AT_ONCE
     raise ValueError("a piece of the index ends early")
+
+
+@inner
+def get_rice(packed, place, end, shift):
+    """Return (the number of a Rice code with so many bits after its unary part, the place after it).
+
+    Raises:
+        ValueError: the code is not all before the end.
+    """
+    value = _load(packed, place)
+    zeros = _zeros_before_one(value)
+    if zeros + shift < _AT_ONCE:
+        after = place + zeros + 1 + shift
+        if after > end:
+            raise ValueError("a piece of the index ends early")
+        rest = (value >> np.uint64(zeros + 1)) & ((np.uint64(1) << np.uint64(shift)) - np.uint64(1))
+        return (zeros << shift) | np.int64(rest), after
+    quotient, place = get_unary(packed, place, end)
+    return (quotient << shift) | np.int64(get_bits(packed, place, end, shift)), place + shift

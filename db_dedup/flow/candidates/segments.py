@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from db_dedup.flow._arrays import place_in, sort_part
 from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
-from db_dedup.flow.candidates._bits import get_bits, get_unary, put_bits, put_unary
+from db_dedup.flow.candidates._bits import get_bits, get_rice, get_unary, put_bits, put_unary
 from db_dedup.flow.candidates.sketches import Sketches
 
 ENTRIES_A_PIECE: Final = 256
@@ -241,13 +241,6 @@ def _put_rice(packed, place, value, shift):
     return put_bits(packed, place, np.uint64(value), shift)
 
 
-@inner
-def _get_rice(packed, place, end, shift):
-    quotient, place = get_unary(packed, place, end)
-    value = (np.int64(quotient) << shift) | np.int64(get_bits(packed, place, end, shift))
-    return value, place + shift
-
-
 @kernel
 def _pack(hashes, ids, bounds):
     """Return (uint8[m] all parts, int64[p] where each ends)."""
@@ -318,7 +311,7 @@ def _header(packed, place, end):
 @inner
 def _group(packed, place, end, before, shift):
     """Return (hash, number of its rows, place after them)."""
-    gap, place = _get_rice(packed, place, end, shift)
+    gap, place = get_rice(packed, place, end, shift)
     length_bits, place = get_unary(packed, place, end)
     if length_bits > 12:
         raise ValueError("a piece of the index has too many rows")
@@ -359,7 +352,7 @@ def _id_shift(id_bits, length):
 def _id_delta(packed, place, end, id_bits, id_shift, length):
     if length == 1:
         return np.int64(get_bits(packed, place, end, id_bits)), place + id_bits
-    return _get_rice(packed, place, end, id_shift)
+    return get_rice(packed, place, end, id_shift)
 
 
 @kernel

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._compiled import inner, kernel
-from db_dedup.flow.candidates._bits import get_bits, get_unary, put_bits, put_unary
+from db_dedup.flow.candidates._bits import get_bits, get_rice, put_bits, put_unary
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.compare.kernels import RuleNumbers, least_shared
 from db_dedup.flow.compare.measures import MEASURES
@@ -106,8 +106,9 @@ def may_be_alike(
     """
     if asked.rule.measure < 0 or not any(sets):
         return np.ones(which.size, np.bool_)
-    starts = np.cumsum([0, *(len(each or b"") for each in sets)]).astype(np.int64)
-    packed = np.frombuffer(b"".join([*(each or b"" for each in sets), bytes(_SLACK_BYTES)]), np.uint8)
+    given = [each or b"" for each in sets]
+    starts = np.cumsum([0, *map(len, given)]).astype(np.int64)
+    packed = np.frombuffer(b"".join([*given, bytes(_SLACK_BYTES)]), np.uint8)
     rule = asked.rule
     of_grams = [*MEASURES.values()][rule.measure].features == "grams"
     may: NDArray[np.bool_] = _may_be_alike(
@@ -174,20 +175,31 @@ def _most_shared(hashes, packed, place, end, size, least):
     """Return an upper bound of the features that a row shares with a set; a lower number than the bound, but
     below `least`, where it is clear that they are fewer."""
     places = size * _PLACES_A_FEATURE
-    own = theirs = 0  # features of the row, and places of the set, that the other side does not have
-    i, at = 0, np.int64(-1)
+    own = theirs = np.int64(
+        0
+    )  # features of the row, and places of the set, that the other side does not have
+    most_own, most_theirs = hashes.size - least, size - least
+    i, at = np.int64(0), np.int64(-1)
+    mine = _place_or_end(hashes, i, places)
     while _has_code(packed, place, end):
-        gap, place = get_unary(packed, place, end)
-        at += 1 + ((np.int64(gap) << _SHIFT) | np.int64(get_bits(packed, place, end, _SHIFT)))
-        place += _SHIFT
-        while i < hashes.size and _place_of(hashes[i], places) < at:
+        gap, place = get_rice(packed, place, end, _SHIFT)
+        at += 1 + gap
+        while mine < at:
             own += 1
             i += 1
-        if i == hashes.size or _place_of(hashes[i], places) > at:
+            mine = _place_or_end(hashes, i, places)
+        if mine > at:
             theirs += 1
-        while i < hashes.size and _place_of(hashes[i], places) == at:
+        while mine == at:
             i += 1
-        if min(hashes.size - own, size - theirs) < least:
-            return 0
+            mine = _place_or_end(hashes, i, places)
+        if own > most_own or theirs > most_theirs:
+            return np.int64(0)
     own += hashes.size - i
     return min(hashes.size - own, size - theirs)
+
+
+@inner
+def _place_or_end(hashes, i, places):
+    """Return the place of a feature; a place after all others if there are no more features."""
+    return _place_of(hashes[i], places) if i < hashes.size else places

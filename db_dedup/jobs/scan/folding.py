@@ -25,6 +25,7 @@ from db_dedup.jobs.scan.sketch_index import (
     drop_single_entries,
     is_worth_folding,
     put_entries,
+    put_sizes,
 )
 from db_dedup.progress import NullProgress
 from db_dedup.schema.tables import Tables
@@ -82,6 +83,7 @@ def _fold(pieces: Pieces, store: FingerprintStore) -> None:
         settled = rows.ids[~rows.is_single]
         for entries in _merged(pieces.reader, store, generation, settled, single):
             put_entries(pieces, store, generation, entries)
+        put_sizes(pieces, store, generation, rows.ids, rows.sizes)
         segments.switch_generation(pieces.connection(), store, generation)
         pieces.pause()
         ids = rows.ids[rows.is_single]

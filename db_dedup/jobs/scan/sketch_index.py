@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from db_dedup.engines.base import RowBatch
 from db_dedup.flow.candidates.segments import Entries, count_pieces, pack, sorted_entries
+from db_dedup.flow.candidates.sketch_sizes import pack_sizes
 from db_dedup.flow.candidates.sketches import Sketches, entries
 from db_dedup.flow.matching.match import NO_ROW
 from db_dedup.jobs.scan.pieces import Pieces, Writing
@@ -161,6 +162,7 @@ class SketchDifference:
         rows = self.wanted
         for some in sorted_entries(self.sketches, rows.places, rows.ids, generation.piece_count):
             put_entries(writing, store, generation, some)
+        put_sizes(writing, store, generation, rows.ids, self.sketches.counts[rows.places])
         segments.switch_generation(writing.connection(), store, generation)
         drop_other_segments(writing, store, generation.number)
 
@@ -172,6 +174,18 @@ def put_entries(writing: Writing, store: FingerprintStore, generation: Generatio
     for connection, parts in writing.parts(pack(some, generation.piece_count)):
         segments.put_parts(connection, store, generation, parts)
     writing.pause()
+
+
+def put_sizes(
+    writing: Writing,
+    store: FingerprintStore,
+    generation: Generation,
+    ids: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+) -> None:
+    """Write beside a generation how many hashes each of its rows has."""
+    for connection, parts in writing.parts(pack_sizes(ids, sizes)):
+        segments.put_parts(connection, store, generation, parts)
 
 
 def drop_other_segments(writing: Writing, store: FingerprintStore, kept: int | None) -> None:

@@ -1,0 +1,64 @@
+"""How many hashes the rows of the segments have: one byte a row, in pieces beside those of the segments.
+
+Two rows are a candidate pair if they share enough hashes, and how many that is depends on the smaller of the
+two sketches. With the sizes at hand, rows that share no more than a set phrase are ruled out before they are
+looked up. A size is that of the sketch whose hashes are in the segments. A row that has changed since has
+single entries, and its size is read from its own row.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from db_dedup.flow.candidates.segments import Part
+
+UNKNOWN_SIZE: Final = 0
+"""Of a row that has no hashes in the segments, or whose size is not stored."""
+
+_ID_BITS: Final = 12
+_ROWS_A_PIECE: Final = 1 << _ID_BITS
+_MOST: Final = 255
+"""Larger sizes are stored as this one: then fewer common hashes are asked for, which rules no row out."""
+
+
+def size_pieces_of(ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return int64[n]: the numbers of the pieces that have the sizes of these rows; all are negative."""
+    return -1 - (ids >> _ID_BITS)
+
+
+def pack_sizes(ids: NDArray[np.int64], sizes: NDArray[np.int64]) -> Iterator[Part]:
+    """Yield the pieces with the sizes of some rows.
+
+    Args:
+        ids: int64[n], distinct.
+        sizes: int64[n], how many hashes each row has.
+    """
+    order = np.argsort(ids)
+    ids, sizes = ids[order], np.minimum(sizes[order], _MOST)
+    pieces = size_pieces_of(ids)
+    bounds = np.flatnonzero(np.diff(pieces, prepend=1, append=1)).tolist()
+    for first, last in itertools.pairwise(bounds):
+        packed = np.full(_ROWS_A_PIECE, UNKNOWN_SIZE, np.uint8)
+        packed[ids[first:last] & (_ROWS_A_PIECE - 1)] = sizes[first:last]
+        yield Part(int(pieces[first]), 0, packed.tobytes())
+
+
+def sizes_in(pieces: Mapping[int, bytes], ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return int64[n]: the sizes of some rows.
+
+    Args:
+        pieces: number -> piece.
+        ids: int64[n], ascending. The size of a row whose piece is not there, or is damaged, is not known.
+    """
+    sizes = np.full(ids.size, UNKNOWN_SIZE, np.int64)
+    of_rows = size_pieces_of(ids)
+    bounds = np.flatnonzero(np.diff(of_rows, prepend=1, append=1)).tolist()
+    for first, last in itertools.pairwise(bounds):
+        packed = pieces.get(int(of_rows[first]), b"")
+        if len(packed) == _ROWS_A_PIECE:
+            known = np.frombuffer(packed, np.uint8)
+            sizes[first:last] = known[ids[first:last] & (_ROWS_A_PIECE - 1)]
+    return sizes
