@@ -3,6 +3,7 @@
 Precedence everywhere: command-line flag, then environment variable, then `dedup.toml`, then the default.
 """
 
+from db_dedup.config.engine import EngineSettings
 from db_dedup.config.rule import DEFAULT_PRESET, PRESETS, Measure, Rule
 from db_dedup.config.settings import Settings, database_url, store_url
 from db_dedup.config.table import ColumnWeight, Text, Value, WatchedTable, Within, watched_table
@@ -11,6 +12,7 @@ __all__ = [
     "DEFAULT_PRESET",
     "PRESETS",
     "ColumnWeight",
+    "EngineSettings",
     "Measure",
     "Rule",
     "Settings",
