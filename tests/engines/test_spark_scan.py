@@ -224,7 +224,7 @@ def test_a_rescan_labels_worker_and_check(reached: Database, spark: EngineSettin
     dedup = watch(reached)
     dedup.attach()
     dedup.scan(engine=spark)
-    first = next(pair for pair in dedup.pairs() if pair.distance)
+    first = [pair for pair in dedup.pairs() if pair.distance][0]  # noqa: RUF015 - all are read
     dedup.labels().give([PairLabel(first.key_a, first.key_b, is_duplicate=False)])
     near = {"title": "近似", "body": "希望贵单位尽快修好小区门口坏了三个月的路灯，谢谢。"}
     with reached.engine.begin() as connection:

@@ -51,10 +51,8 @@ class SparkEngine(ScansOnly):
         key_families: Sequence[Family],
         row_count: int,  # noqa: ARG002 - Spark divides the work by its own settings
     ) -> Iterator["SparkScan"]:
-        """Yield a pass over a table, in a session of its own."""
-        from db_dedup.engines.spark.session import open_session  # noqa: PLC0415 - as above
-        from db_dedup.engines.spark.table_scan import SparkScan  # noqa: PLC0415
+        """Yield a pass over a table; its session ends with the block."""
+        from db_dedup.engines.spark.table_scan import SparkScan  # noqa: PLC0415 - it needs the extra
 
         with ExitStack() as resources:
-            session = resources.enter_context(open_session(self._settings))
-            yield SparkScan(watched, recipe, key_families, session, resources)
+            yield SparkScan(watched, recipe, key_families, self._settings, resources)

@@ -230,7 +230,7 @@ def _all_pairs(
 def _hot(limits: KeyLimits, entries: _Entries, first: int, end: int) -> _Found:
     """Return the rows of a hot key, each with the tasks that it is sent to."""
     numbers, count = entries.numbers[first:end], end - first
-    mixed = int((entries.keys[first] * _SPREAD) >> np.uint64(33))
+    mixed = int((entries.keys[first : first + 1] * _SPREAD)[0]) >> 33  # numpy warns of single numbers
     if count <= limits.rows_a_task:
         tasks = np.full(count, mixed % limits.tasks, np.int32)
         return _Found(HOT, numbers, tasks, np.zeros(count, np.int32), np.zeros(count, np.int32))

@@ -4,7 +4,6 @@ from typing import Any, Final
 
 from sqlalchemy import Engine
 
-from db_dedup.dialects import dialect_for
 from db_dedup.dialects.jdbc import JdbcAccess
 from db_dedup.engines.spark.session import Session
 from db_dedup.errors import ConfigError
@@ -14,13 +13,18 @@ from db_dedup.store.text_query import TextQuery, text_query
 _ROWS_A_FETCH: Final = "1000"
 
 
-def read_texts(session: Session, source: Source, engine: Engine) -> tuple[TextQuery, Any]:
+def read_texts(session: Session, access: JdbcAccess, source: Source, engine: Engine) -> tuple[TextQuery, Any]:
     """Return (the query, its rows as a frame of Spark, each part in a partition of its own).
 
+    Args:
+        session: an open one.
+        access: how the executors read the database.
+        source: the table.
+        engine: connects to it from here.
+
     Raises:
-        ConfigError: the database cannot be read from other machines, or has no driver on them.
+        ConfigError: the rows cannot be read from other machines, or Spark has no driver for the database.
     """
-    access = dialect_for(engine).jdbc(engine.url)
     driver = _driver(session, access)
     query = text_query(source, engine, session.partitions)
     properties = {

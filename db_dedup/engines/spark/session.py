@@ -22,6 +22,7 @@ from db_dedup.errors import ClusterUnavailableError, ConfigError, DedupError
 _OLDEST_JAVA: Final = 17
 _CONNECT_SECONDS: Final = 5.0
 _MASTER: Final = re.compile(r"spark://(?P<hosts>[^/]+)")
+_OTHER_MASTERS: Final = re.compile(r"local(\[[\d*, ]+\])?$|local-cluster\[|yarn$|k8s://")
 _ADDRESS: Final = re.compile(r"(?P<host>.+):(?P<port>\d+)")
 _VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
 _OUR_ERROR: Final = re.compile(r"^db_dedup\.errors\.\w+: (?P<message>.+)$", re.MULTILINE)
@@ -156,8 +157,13 @@ def check_master(master: str) -> None:
         ConfigError: its URL cannot be read.
     """
     found = _MASTER.fullmatch(master)
-    if found is None:  # local, YARN, Kubernetes: Spark finds these by itself
-        return
+    if found is None and _OTHER_MASTERS.match(master):
+        return  # Spark finds these by itself
+    if found is None:
+        raise ConfigError(
+            "{master!r} is no master of Spark: write spark://host:7077, local[*], yarn or k8s://...",
+            master=master,
+        )
     faults = []
     for address in found["hosts"].split(","):
         parts = _ADDRESS.fullmatch(address)

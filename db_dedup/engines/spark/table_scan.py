@@ -24,13 +24,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlalchemy import Engine
 
-from db_dedup.config import WatchedTable
+from db_dedup.config import EngineSettings, WatchedTable
+from db_dedup.dialects import dialect_for
 from db_dedup.engines.base import ReadRows
 from db_dedup.engines.spark import comparing, keys, pages
 from db_dedup.engines.spark.answer import SparkAnswer
 from db_dedup.engines.spark.columns import numbers_of
 from db_dedup.engines.spark.reading import read_texts
-from db_dedup.engines.spark.session import Session, translate_spark_errors
+from db_dedup.engines.spark.session import Session, open_session, translate_spark_errors
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.matching.groups import connected, group_sizes
@@ -78,11 +79,12 @@ class SparkScan:
         watched: WatchedTable,
         recipe: Recipe,
         key_families: Sequence[Family],
-        session: Session,
+        settings: EngineSettings,
         resources: ExitStack,
     ) -> None:
         self._watched, self._recipe, self._key_families = watched, recipe, key_families
-        self._session = session
+        self._settings = settings
+        self._session: Session
         self._resources = resources
         self._rule = Rule(watched.setting)
         self._spool = resources.enter_context(FeatureSpool(keep_weights=False))
@@ -116,8 +118,10 @@ class SparkScan:
         self, source: Source, engine: Engine, *, with_sketch_sizes: bool = False
     ) -> Iterator[list[RowFingerprint]]:
         """Read and fingerprint the whole table, and yield its rows page by page."""
+        access = dialect_for(engine).jdbc(engine.url)  # before Spark starts, which takes a while
+        self._session = self._resources.enter_context(open_session(self._settings))
         with translate_spark_errors():
-            query, texts = read_texts(self._session, source, engine)
+            query, texts = read_texts(self._session, access, source, engine)
             has_sketches = self._watched.rule.sketches
             steps = pages.PageSteps(
                 pages.pickled(self._recipe),
