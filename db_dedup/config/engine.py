@@ -18,7 +18,8 @@ class EngineSettings(Frozen):
         name: of the engine; None for the default.
         master: the URL of the master of a cluster, as Spark writes it.
         jars: files with JDBC drivers, or URLs of such.
-        partitions: into how many parts a table is divided; by default twice the cores of the cluster.
+        partitions: into how many parts a table is divided; by default two for each core of the
+            cluster, more for a large table.
         options: of the session of Spark, as `spark.executor.memory`.
     """
 

@@ -49,10 +49,10 @@ class SparkEngine(ScansOnly):
         watched: WatchedTable,
         recipe: Recipe,
         key_families: Sequence[Family],
-        row_count: int,  # noqa: ARG002 - Spark divides the work by its own settings
+        row_count: int,
     ) -> Iterator["SparkScan"]:
         """Yield a pass over a table; its session ends with the block."""
         from db_dedup.engines.spark.table_scan import SparkScan  # noqa: PLC0415 - it needs the extra
 
         with ExitStack() as resources:
-            yield SparkScan(watched, recipe, key_families, self._settings, resources)
+            yield SparkScan(watched, recipe, key_families, row_count, self._settings, resources)

@@ -25,7 +25,7 @@ def read_texts(session: Session, access: JdbcAccess, source: Source, engine: Eng
     Raises:
         ConfigError: the rows cannot be read from other machines, or Spark has no driver for the database.
     """
-    driver = _driver(session, access)
+    driver = find_driver(session, access)
     query = text_query(source, engine, session.partitions)
     properties = {
         "driver": driver,
@@ -40,7 +40,7 @@ def read_texts(session: Session, access: JdbcAccess, source: Source, engine: Eng
     return query, frame.select(*query.names)
 
 
-def _driver(session: Session, access: JdbcAccess) -> str:
+def find_driver(session: Session, access: JdbcAccess) -> str:
     """Return the first of the drivers that the driver of Spark has.
 
     Raises:

@@ -31,6 +31,10 @@ _JAVA_ERROR: Final = re.compile(
     r"^(?:Caused by: )?[\w.$]+(?:Exception|Error): (?P<message>.+)$", re.MULTILINE
 )
 _LONGEST_REASON: Final = 300
+_FEWEST_PARTS: Final = 2
+_PARTS_A_CORE: Final = 2
+_ROWS_A_PART: Final = 50_000
+"""A task has the keys of so many rows in memory: 50 keys of 30 bytes each, and as much to sort them."""
 
 VERSIONS: Final = "python string, db_dedup string, spark string"
 
@@ -40,7 +44,8 @@ _OPTIONS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
-    "spark.executorEnv.PYTHONHASHSEED": "0",
+    # Else the first job begins, and the parts are counted, when only some executors have started.
+    "spark.scheduler.minRegisteredResourcesRatio": "0.8",
 }
 """Of the session, under those of the settings."""
 
@@ -53,10 +58,21 @@ class Session:
         partitions: into how many parts tables and shuffles are divided.
     """
 
-    def __init__(self, spark: Any, partitions: int | None) -> None:
+    def __init__(self, spark: Any) -> None:
         self.spark = spark
-        self.partitions = partitions or max(2, 2 * int(spark.sparkContext.defaultParallelism))
-        spark.conf.set("spark.sql.shuffle.partitions", str(self.partitions))
+        self.partitions = _FEWEST_PARTS
+
+    def divide(self, row_count: int, partitions: int | None) -> None:
+        """Decide into how many parts a table is divided; call it when the executors have started.
+
+        Args:
+            row_count: of the table.
+            partitions: what the settings say; None for two parts a core, more for a large table.
+        """
+        cores = int(self.spark.sparkContext.defaultParallelism)
+        wanted = max(_FEWEST_PARTS, _PARTS_A_CORE * cores, -(-row_count // _ROWS_A_PART))
+        self.partitions = partitions or wanted
+        self.spark.conf.set("spark.sql.shuffle.partitions", str(self.partitions))
 
     def has_class(self, name: str) -> bool:
         """Return whether the driver of Spark can load a class of Java."""
@@ -77,7 +93,8 @@ class Session:
             ConfigError: they do not.
         """
         own = versions()
-        frame = self.spark.range(0, self.partitions, 1, self.partitions)
+        parts = max(_FEWEST_PARTS, int(self.spark.sparkContext.defaultParallelism))
+        frame = self.spark.range(0, parts, 1, parts)
         found = frame.mapInArrow(versions_of, VERSIONS).collect()
         for row in found:
             others = row.asDict()
@@ -195,7 +212,7 @@ def open_session(settings: EngineSettings) -> Iterator[Session]:
         active = sql.SparkSession.getActiveSession()
         spark = active or _builder(sql, settings).getOrCreate()
         try:
-            session = Session(spark, settings.partitions)
+            session = Session(spark)
             session.check_versions()
             yield session
         finally:

@@ -79,11 +79,12 @@ class SparkScan:
         watched: WatchedTable,
         recipe: Recipe,
         key_families: Sequence[Family],
+        row_count: int,
         settings: EngineSettings,
         resources: ExitStack,
     ) -> None:
         self._watched, self._recipe, self._key_families = watched, recipe, key_families
-        self._settings = settings
+        self._settings, self._expected = settings, row_count
         self._session: Session
         self._resources = resources
         self._rule = Rule(watched.setting)
@@ -120,6 +121,7 @@ class SparkScan:
         """Read and fingerprint the whole table, and yield its rows page by page."""
         access = dialect_for(engine).jdbc(engine.url)  # before Spark starts, which takes a while
         self._session = self._resources.enter_context(open_session(self._settings))
+        self._session.divide(self._expected, self._settings.partitions)
         with translate_spark_errors():
             query, texts = read_texts(self._session, access, source, engine)
             has_sketches = self._watched.rule.sketches
@@ -133,6 +135,7 @@ class SparkScan:
             )
             rows = texts.mapInArrow(partial(pages.fingerprint_batches, steps), pages.ROW)
             self._rows = self._kept(rows)
+            self._rows.count()  # all parts at a time: the iterator below asks for one after the other
             packed = self._rows.select(*_TAKEN).mapInArrow(pages.packed_pages, pages.PAGE)
             for row in packed.toLocalIterator(prefetchPartitions=True):
                 page = pages.unpacked_page(bytes(row["page"]))
