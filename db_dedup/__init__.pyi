@@ -9,12 +9,14 @@ from db_dedup.app.table_judging import compare_methods as compare_methods
 from db_dedup.app.table_labels import TableLabels as TableLabels
 from db_dedup.app.view_aside import view_aside as view_aside
 from db_dedup.config import ColumnWeight as ColumnWeight
+from db_dedup.config import EngineSettings as EngineSettings
 from db_dedup.config import Rule as Rule
 from db_dedup.config import Settings as Settings
 from db_dedup.config import Text as Text
 from db_dedup.config import Value as Value
 from db_dedup.config import WatchedTable as WatchedTable
 from db_dedup.config import Within as Within
+from db_dedup.errors import ClusterUnavailableError as ClusterUnavailableError
 from db_dedup.errors import ConfigError as ConfigError
 from db_dedup.errors import DatabaseError as DatabaseError
 from db_dedup.errors import DatabaseUnavailableError as DatabaseUnavailableError

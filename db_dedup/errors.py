@@ -123,6 +123,12 @@ class DatabaseUnavailableError(DatabaseError):
     is_transient = True
 
 
+class ClusterUnavailableError(DedupError):
+    """The master of a cluster does not answer right now."""
+
+    is_transient = True
+
+
 class StatementEndedError(DatabaseUnavailableError):
     """The server ended a statement, or the connection while a statement ran.
 

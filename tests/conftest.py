@@ -69,6 +69,7 @@ THOROUGH = (
     "engines/test_explanation.py::test_it_says_what_the_scan_says",
     "engines/test_matching.py::test_all_pairs_of_a_group",
     "engines/test_matching.py::test_rows_of_long_runs",
+    "engines/test_spark_scan.py",
     "flow/test_compiled.py",
     "flow/test_frames.py::test_planted_forms",
     "flow/test_long_texts.py",

@@ -19,7 +19,16 @@ from db_dedup import errors
 from db_dedup.app import Database, Deduplicator
 from db_dedup.cli.commands import COMMANDS, load_commands
 from db_dedup.cli.demo import SETTINGS, fill
-from db_dedup.config import DEFAULT_PRESET, PRESETS, ServerSettings, Settings, Text, Value, WatchedTable
+from db_dedup.config import (
+    DEFAULT_PRESET,
+    PRESETS,
+    EngineSettings,
+    ServerSettings,
+    Settings,
+    Text,
+    Value,
+    WatchedTable,
+)
 from db_dedup.flow.candidates.generators import HASH_GENERATORS, SIMHASH
 from db_dedup.flow.compare.measures import MEASURES, NO_SIMILARITY
 from db_dedup.jobs.explain.applied_rule import EDIT_SIMILARITY, LONG_GRAMS
@@ -126,8 +135,11 @@ def test_every_setting_is_documented_with_its_default() -> None:
             assert f"| `{name}` | `{json.dumps(field.default)}` |" in table, name
     database = section(page, "`[database]`")
     assert set(first_cells(database)) == {
-        name.removesuffix("_name") for name in Settings.model_fields if name not in {"tables", "server"}
+        name.removesuffix("_name")
+        for name in Settings.model_fields
+        if name not in {"tables", "engine", "server"}
     }
+    assert set(first_cells(section(page, "`[engine]`"))) == set(EngineSettings.model_fields)
     server = section(page, "`[server]`")
     assert set(first_cells(server)) == set(ServerSettings.model_fields)
     for name, field in ServerSettings.model_fields.items():

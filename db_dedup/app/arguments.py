@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
 from sqlalchemy import Connection
 
-from db_dedup.errors import InvalidArgumentError
+from db_dedup.config import WatchedTable, watched_table
+from db_dedup.errors import ConfigError, InvalidArgumentError
 from db_dedup.records import PairLabel, Record
 from db_dedup.records.kinds import KINDS, Kind
 
@@ -162,3 +163,22 @@ def kinds_of(given: Iterable[Kind] | None) -> tuple[Kind, ...] | None:
                 "there is no kind of pair {kind!r}: choose from {kinds}", kind=kind, kinds=", ".join(KINDS)
             )
     return kinds
+
+
+def given_settings(
+    table: str | WatchedTable, columns: Mapping[str, object] | None, options: Mapping[str, object]
+) -> WatchedTable | None:
+    """Return the settings that a caller gives; None if the stored ones are to be used."""
+    if isinstance(table, WatchedTable):
+        if columns is not None or options:
+            raise InvalidArgumentError("a WatchedTable has its settings already: give no columns and options")
+        return table
+    require_text(table, "table")
+    if columns is None:
+        if options:
+            raise ConfigError(
+                "{settings}: settings of a table come with its columns", settings=", ".join(options)
+            )
+        return None
+    require(columns, Mapping, "columns", 'a dict of column name to its settings, as {"title": Text()}')
+    return watched_table(table, {"columns": dict(columns), **options})

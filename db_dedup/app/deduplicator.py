@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import URL, Connection, Engine
 
 from db_dedup.app.arguments import (
+    given_settings,
     iterable_of,
     kinds_of,
     require,
     require_count,
     require_limit,
-    require_text,
 )
 from db_dedup.app.checks import Checks
 from db_dedup.app.database import Database
+from db_dedup.app.engines import find_engine
 from db_dedup.app.row_texts import RowTexts
 from db_dedup.app.scan_follow_up import follow_answer
 from db_dedup.app.scan_seconds import StepTimer
@@ -27,8 +28,8 @@ from db_dedup.app.table_answers import TableAnswers
 from db_dedup.app.table_checks import TableChecks
 from db_dedup.app.table_labels import TableLabels
 from db_dedup.app.table_triggers import TableTriggers
-from db_dedup.config import Settings, WatchedTable, watched_table
-from db_dedup.errors import ConfigError, InvalidArgumentError
+from db_dedup.config import EngineSettings, Settings, WatchedTable
+from db_dedup.errors import ConfigError
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.objects.attachment import AttachmentReport
 from db_dedup.jobs.objects.table_view import TableView
@@ -95,7 +96,7 @@ class Deduplicator(Checks):
             require(getattr(progress, member, None), Callable, "progress", f"an object with {member}()")
         self.database = engine if isinstance(engine, Database) else Database(engine, store=store)
         self._progress = progress or NullProgress()
-        given = _given_settings(table, columns, options)
+        given = given_settings(table, columns, options)
         self.name = table.name if isinstance(table, WatchedTable) else table
         self._access = TableAccess(self.database, self.name, given, self._progress)
         super().__init__(TableChecks(self.database, self._access, self.name))
@@ -105,13 +106,15 @@ class Deduplicator(Checks):
         """Make our tables in the database, or update them; return their revision."""
         return self.database.upgrade()
 
-    def scan(self, rebuild: bool = False) -> ScanReport:
+    def scan(self, rebuild: bool = False, engine: EngineSettings | None = None) -> ScanReport:
         """Find every duplicate of the table and switch the views to the new answer.
 
         Args:
             rebuild: reuse nothing that is stored: segment every text, also of rows that have not changed.
+            engine: which engine scans, and its settings; the embedded one if left out.
 
         Raises:
+            ConfigError: the engine cannot be used by these settings.
             DatabaseError: the scan has failed. Or it has finished and switched the answer, but the triggers
                 or the view of the table could not be made again: then the message says so.
         """
@@ -120,6 +123,8 @@ class Deduplicator(Checks):
         database, timer = self.database, StepTimer(self._progress)
         with database.translate_driver_errors():
             context = self._context_to_scan()
+            if engine is not None:
+                context = replace(context, matching_engine=find_engine(settings=engine))
             report = FullScan(replace(context, progress=timer), rebuild=rebuild).run()
             if not database.is_apart:
                 follow_answer(database, context, self._triggers().follow_settings)
@@ -364,25 +369,6 @@ def pair_columns(
     """Yield the pairs of `Deduplicator.pairs` some thousand at a time, which is faster."""
     require_limit(limit)
     return dedup._answers.pairs(expand, limit, PairFilter(kinds_of(kinds), other_place))
-
-
-def _given_settings(
-    table: str | WatchedTable, columns: Mapping[str, object] | None, options: Mapping[str, object]
-) -> WatchedTable | None:
-    """Return the settings that a caller gives; None if the stored ones are to be used."""
-    if isinstance(table, WatchedTable):
-        if columns is not None or options:
-            raise InvalidArgumentError("a WatchedTable has its settings already: give no columns and options")
-        return table
-    require_text(table, "table")
-    if columns is None:
-        if options:
-            raise ConfigError(
-                "{settings}: settings of a table come with its columns", settings=", ".join(options)
-            )
-        return None
-    require(columns, Mapping, "columns", 'a dict of column name to its settings, as {"title": Text()}')
-    return watched_table(table, {"columns": dict(columns), **options})
 
 
 def open_deduplicator(

@@ -1,15 +1,26 @@
 """`db-dedup scan`: find every duplicate of a table."""
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from db_dedup.cli.shared.differences import tell_differences
 from db_dedup.cli.shared.interrupts import NOTHING_WRITTEN, report_when_stopped
-from db_dedup.cli.shared.options import DEFAULT_CONFIG, AsJson, Config, StoreUrl, TableName, Url, open_table
+from db_dedup.cli.shared.options import (
+    DEFAULT_CONFIG,
+    AsJson,
+    Config,
+    StoreUrl,
+    TableName,
+    Url,
+    load_settings,
+    open_table,
+)
 from db_dedup.cli.shared.output import print_json, print_table
 from db_dedup.cli.shared.terminal import TerminalProgress, say
+from db_dedup.config import EngineSettings
 from db_dedup.errors import ConfigError
 from db_dedup.present.frame_words import example_lines
 from db_dedup.present.scan_words import cost_lines, report_lines
@@ -47,11 +58,41 @@ def scan(
             help="Reuse nothing that is stored: segment every text, also of rows that have not changed.",
         ),
     ] = False,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine",
+            envvar="DB_DEDUP_ENGINE",
+            help="What scans: embedded (this machine, the default) or spark (a cluster); also in [engine].",
+            show_default=False,
+        ),
+    ] = None,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            "--master",
+            envvar="DB_DEDUP_MASTER",
+            help="The master of the cluster, as spark://host:7077.",
+            show_default=False,
+        ),
+    ] = None,
+    jars: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--jar",
+            envvar="DB_DEDUP_SPARK_JARS",
+            help="A jar with the JDBC driver of the database, for Spark; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Find every duplicate of TABLE and switch the views to the new answer."""
+    chosen = _engine(config, url, engine, master, jars)
     if (preview or dry_run) and rebuild:
         raise ConfigError("--preview and --dry-run reuse nothing that is stored: leave --rebuild out")
+    if (preview or dry_run) and engine is not None:
+        raise ConfigError("--preview and --dry-run run with the embedded engine: leave --engine out")
     with (
         TerminalProgress() as progress,
         open_table(config, url, table, progress, store_url) as dedup,
@@ -60,13 +101,25 @@ def scan(
         if preview or dry_run:
             found = dedup.preview()
         else:
-            report = dedup.scan(rebuild)
+            report = dedup.scan(rebuild, chosen)
     if preview or dry_run:
         _print_preview(found, with_costs=dry_run, with_differences=preview, as_json=as_json)
         return
     if as_json:
         print_json(asdict(report))
     _tell(report)
+
+
+def _engine(
+    config: Path, url: str | None, name: str | None, master: str | None, jars: list[str] | None
+) -> EngineSettings:
+    """Return the settings of the engine: what the options say, over the file."""
+    settings = load_settings(config, url)
+    given = {"name": name, "master": master, "jars": tuple(jars or ())}
+    of_file = EngineSettings() if settings is None else settings.engine
+    if name is not None and name != of_file.name:
+        of_file = EngineSettings()  # those of another engine
+    return of_file.model_copy(update={key: value for key, value in given.items() if value})
 
 
 def _tell(report: ScanReport) -> None:

@@ -3,6 +3,7 @@
 Precedence everywhere: command-line flag, then environment variable, then `dedup.toml`, then the default.
 """
 
+from db_dedup.config.engine import EngineSettings
 from db_dedup.config.rule import DEFAULT_PRESET, PRESETS, Measure, Rule
 from db_dedup.config.server import ServerSettings
 from db_dedup.config.settings import Settings, database_url, store_url
@@ -12,6 +13,7 @@ __all__ = [
     "DEFAULT_PRESET",
     "PRESETS",
     "ColumnWeight",
+    "EngineSettings",
     "Measure",
     "Rule",
     "ServerSettings",

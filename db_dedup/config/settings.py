@@ -8,6 +8,7 @@ from typing import Any, Final, Self
 
 from pydantic import ConfigDict, Field, ValidationError
 
+from db_dedup.config.engine import EngineSettings, engine_settings
 from db_dedup.config.fields import Frozen, Name, check_known
 from db_dedup.config.server import ServerSettings, server_settings
 from db_dedup.config.table import TABLE_SETTINGS, WatchedTable, watched_table
@@ -29,6 +30,7 @@ class Settings(Frozen):
     store_url: Name | None = None
     schema_name: Name = Field(default="dedup", alias="schema")
     prefix: Name = "dedup_"
+    engine: EngineSettings = Field(default_factory=EngineSettings, description="a section")
     tables: dict[str, WatchedTable] = Field(default_factory=dict, description="a section for each table")
     server: ServerSettings = Field(default_factory=ServerSettings, description="a section")
 
@@ -59,17 +61,18 @@ class Settings(Frozen):
 
     @classmethod
     def _from_document(cls, document: dict[str, Any], path: Path) -> Self:
-        check_known("section", document, {"database", "tables", "server"})
+        check_known("section", document, {"database", "engine", "server", "tables"})
         database = _section(document, "database")
         _refuse_read_escapes(database, path)
         check_known("setting in [database]", database, {"url", "store_url", "schema", "prefix"})
+        engine = engine_settings(_section(document, "engine"), path.parent)
         tables = {
             name: watched_table(name, _resolve_files(name, _section(document["tables"], name), path.parent))
             for name in _section(document, "tables")
         }
         server = server_settings(_section(document, "server"), path)
         try:
-            return cls.model_validate({"tables": tables, "server": server, **database})
+            return cls.model_validate({"tables": tables, "engine": engine, "server": server, **database})
         except ValidationError as error:
             raise ConfigError("{path}: {fault}", path=path, fault=first_fault(error, cls)) from None
 

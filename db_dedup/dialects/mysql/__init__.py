@@ -51,6 +51,7 @@ class MySQLDialect(Dialect):
 
     engine_url = staticmethod(sessions.engine_url)
     prepare_engine = staticmethod(sessions.prepare_engine)
+    jdbc = staticmethod(sessions.jdbc)
     read_snapshot = staticmethod(sessions.read_snapshot)
     write_transaction = staticmethod(sessions.write_transaction)
     settled = staticmethod(sessions.settled)

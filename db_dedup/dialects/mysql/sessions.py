@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any, Final
+from urllib.parse import quote
 
 from sqlalchemy import (
     URL,
@@ -20,6 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
+from db_dedup.dialects.jdbc import JdbcAccess, require_host
 from db_dedup.dialects.sessions import (
     ROW_LOCK_SECONDS,
     SCHEMA_LOCK_SECONDS,
@@ -56,6 +58,22 @@ def engine_url(url: URL, create: bool) -> URL:  # noqa: ARG001
     """
     refuse_options(url, _NOT_IN_A_URL)
     return url if "charset" in url.query else url.update_query_dict({"charset": "utf8mb4"})
+
+
+def jdbc(url: URL) -> JdbcAccess:
+    """Return what MariaDB's or MySQL's driver needs.
+
+    Spark quotes names as this server does only if the URL begins with jdbc:mysql, which both drivers take.
+    """
+    host = require_host(url)
+    return JdbcAccess(
+        f"jdbc:mysql://{host}:{url.port or 3306}/{quote(url.database or '', safe='')}?permitMysqlScheme",
+        ("org.mariadb.jdbc.Driver", "com.mysql.cj.jdbc.Driver"),
+        "libmariadb-java",
+        _SET_UP,
+        url.username,
+        str(url.password) if url.password is not None else None,
+    )
 
 
 def prepare_engine(engine: Engine) -> None:

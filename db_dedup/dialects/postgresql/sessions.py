@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any, Final
+from urllib.parse import quote, urlencode
 
 from sqlalchemy import URL, Connection, Engine, Executable, Table, event, func, select
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
+from db_dedup.dialects.jdbc import JdbcAccess, require_host
 from db_dedup.dialects.sessions import ROW_LOCK_SECONDS, lock_digest, no_transaction, refuse_options
 from db_dedup.errors import ConfigError
 from db_dedup.records.names import Namespace
@@ -38,6 +40,22 @@ def engine_url(url: URL, create: bool) -> URL:  # noqa: ARG001
     """
     refuse_options(url, _NOT_IN_A_URL)
     return url
+
+
+def jdbc(url: URL) -> JdbcAccess:
+    """Return what PostgreSQL's own driver needs; most options of its URL have libpq's names."""
+    host = require_host(url)
+    port = url.port or url.query.get("port", "5432")
+    options = {name: value for name, value in url.query.items() if name not in ("host", "port")}
+    tail = f"?{urlencode(options, doseq=True)}" if options else ""
+    return JdbcAccess(
+        f"jdbc:postgresql://{host}:{port}/{quote(url.database or '', safe='')}{tail}",
+        ("org.postgresql.Driver",),
+        "libpostgresql-jdbc-java",
+        _pinning(),
+        url.username,
+        str(url.password) if url.password is not None else None,
+    )
 
 
 def prepare_engine(engine: Engine) -> None:
@@ -134,7 +152,11 @@ def _set(connection: Connection, values: Mapping[str, str], is_local: bool) -> N
 
 def _set_up(connection: DBAPIConnection, _record: object) -> None:
     # By statement: a connection pooler between us and the server refuses start-up options.
-    calls = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in _PINS.items())
     with closing(connection.cursor()) as cursor:
-        cursor.execute(f"SELECT {calls}")
+        cursor.execute(_pinning())
     connection.commit()
+
+
+def _pinning() -> str:
+    calls = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in _PINS.items())
+    return f"SELECT {calls}"

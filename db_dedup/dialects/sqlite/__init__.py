@@ -42,6 +42,7 @@ class SQLiteDialect(Dialect):
 
     engine_url = staticmethod(sessions.engine_url)
     prepare_engine = staticmethod(sessions.prepare_engine)
+    jdbc = staticmethod(sessions.jdbc)
     read_snapshot = staticmethod(sessions.read_snapshot)
     write_transaction = staticmethod(sessions.write_transaction)
     reads_beside_writes = staticmethod(sessions.reads_beside_writes)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from sqlalchemy import URL, Connection, Engine, Executable, Table, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -36,6 +36,18 @@ def engine_url(url: URL, create: bool) -> URL:
     if not _is_file(name):
         raise DatabaseUnavailableError("there is no database file {name}", name=name)
     return url
+
+
+def jdbc(url: URL) -> NoReturn:  # noqa: ARG001
+    """Refuse: a file has no server that several machines could ask.
+
+    Raises:
+        ConfigError: always.
+    """
+    raise ConfigError(
+        "SQLite keeps a table in a file of one machine, which no cluster can read: "
+        "scan it with the embedded engine, on that machine"
+    )
 
 
 def prepare_engine(engine: Engine) -> None:

@@ -13,12 +13,12 @@ from db_dedup.dialects.batches import batches
 from db_dedup.engines.embedded.queued import Queued
 from db_dedup.engines.embedded.reserved import digests_of, pack_record, reserved_matches
 from db_dedup.engines.embedded.sharing import are_proposed, find_sharing_rows
-from db_dedup.engines.embedded.stored_rows import row_fingerprints
 from db_dedup.flow.candidates.blocks import block_values
 from db_dedup.flow.compare.feature_sets import AskedFeatures
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.pipeline import Fingerprinter, joined_rows
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
+from db_dedup.flow.stored_rows import row_fingerprints
 from db_dedup.records import CheckResult, Match, Record, Reservation, RowKey, SourceRow
 from db_dedup.records.fingerprints import DigestPair, digest_pair
 from db_dedup.records.forms import form_of_pair

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.config import WatchedTable
-from db_dedup.engines.embedded.stored_rows import sets_of
 from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
 from db_dedup.flow.candidates.segments import Entries, find_entries, hashes_of, narrowed, pack, sort_entries
 from db_dedup.flow.candidates.sketches import Sketches, share_enough_each, sharing_pairs
@@ -19,6 +18,7 @@ from db_dedup.flow.compare.feature_sets import AskedFeatures, may_be_alike
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.matching.match import match_table, pairs_between
 from db_dedup.flow.pipeline import Fingerprinter
+from db_dedup.flow.stored_rows import sets_of
 from db_dedup.progress import NullProgress
 
 _IN_LETTERS: Final = "The street lamp at the gate has been broken for months, please repair it soon."

@@ -22,6 +22,21 @@ def group_sizes(roots: NDArray[np.int32]) -> NDArray[np.int64]:
     return np.bincount(roots, minlength=roots.size).astype(np.int64)
 
 
+def connected(count: int, left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return int32[count]: the smallest row that each row is connected with by pairs, itself if by none."""
+    parents = np.arange(count, dtype=np.int32)
+    _connect(left, right, parents)
+    flatten(parents)
+    return parents
+
+
+@kernel
+def _connect(left, right, parents):
+    for i in range(left.size):
+        a, b = find_root(parents, left[i]), find_root(parents, right[i])
+        parents[max(a, b)] = min(a, b)
+
+
 @kernel
 def find_root(parents, row):
     """Return the root of a row's group, and halve the path to it."""

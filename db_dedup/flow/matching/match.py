@@ -126,11 +126,7 @@ def match_table(
     group_of = np.full(count, NO_ROW, np.int32)
     in_pair = sizes[roots] > 1
     group_of[canonical[in_pair]] = canonical[roots[in_pair]]
-    duplicates = np.flatnonzero(copy_of != NO_ROW)
-    classes = copy_of[duplicates]
-    alone = classes[group_of[classes] == NO_ROW]
-    group_of[alone] = alone
-    group_of[duplicates] = group_of[classes]
+    add_exact_duplicates(group_of, copy_of)
     return Matches(
         copy_of,
         pairs.among(canonical),
@@ -138,6 +134,38 @@ def match_table(
         _spread(is_loose, canonical, count),
         _spread(is_big, canonical, count),
     )
+
+
+def add_exact_duplicates(group_of: NDArray[np.int32], copy_of: NDArray[np.int32]) -> None:
+    """Add exact duplicates to the groups of canonical rows, in place.
+
+    Args:
+        group_of: int32[n], set for the canonical rows that are in a pair.
+        copy_of: int32[n], the canonical row of each exact duplicate.
+    """
+    duplicates = np.flatnonzero(copy_of != NO_ROW)
+    classes = copy_of[duplicates]
+    alone = classes[group_of[classes] == NO_ROW]
+    group_of[alone] = alone
+    group_of[duplicates] = group_of[classes]
+
+
+def connecting_pairs(
+    table: ComparedRows, rule: Rule, progress: Progress
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return duplicate pairs that connect all groups of a table, for a group of g canonical rows g - 1."""
+    canonical = _canonical_rows(table, find_exact_duplicates(table.digests))
+    left, right = _Search(table, rule, canonical).connect(progress)
+    return canonical[left], canonical[right]
+
+
+def duplicates_among(
+    table: ComparedRows, rule: Rule, left: NDArray[np.int32], right: NDArray[np.int32]
+) -> NDArray[np.bool_]:
+    """Return bool[p]: which of p pairs of canonical rows are candidate pairs that the rule confirms."""
+    arrays = table.arrays(slice(None), table.rejected)
+    found: NDArray[np.bool_] = kernels.are_duplicates(left, right, arrays, rule.numbers)
+    return found
 
 
 def all_pairs(table: ComparedRows, rule: Rule) -> Iterator[Pairs]:

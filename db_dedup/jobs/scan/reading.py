@@ -9,6 +9,7 @@ from typing import NamedTuple, Self
 
 from sqlalchemy import Connection
 
+from db_dedup.engines.base import PageScan, ReadingScan
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.scan.scanned_table import ScannedRows, ScannedTable
 from db_dedup.records import SourceRow
@@ -68,7 +69,8 @@ class TableReading:
             families = [column.family for column in self._source.key_columns]
             scan = self._matching_engine.scan(self._watched, self._recipe, families, self.total)
             self.scan = resources.enter_context(scan)
-            self._threads = ThreadPoolExecutor(max_workers=self.scan.pages_at_once)
+            at_once = self.scan.pages_at_once if isinstance(self.scan, PageScan) else 1
+            self._threads = ThreadPoolExecutor(max_workers=at_once)
             threads.callback(self._threads.shutdown, cancel_futures=True)
             self._resources = resources.pop_all()
         return self
@@ -97,20 +99,42 @@ class TableReading:
             with_sketch_sizes: give the rows with the sizes of their sketches.
         """
         self._progress.start("fingerprints", self.total)
+        pages = self._pages_of(self.scan, find_stored, reuse=reuse, with_sketch_sizes=with_sketch_sizes)
+        with closing(pages):
+            for page in pages:
+                self._progress.advance(len(page.rows))
+                yield page
+        self._progress.finish()
+
+    def _pages_of(
+        self,
+        scan: PageScan | ReadingScan,
+        find_stored: FindStored,
+        *,
+        reuse: bool,
+        with_sketch_sizes: bool,
+    ) -> Generator[Page, None, None]:
+        if isinstance(scan, PageScan):
+            yield from self._given_pages(scan, find_stored, reuse=reuse, with_sketch_sizes=with_sketch_sizes)
+            return
+        for rows in scan.read_table(self._source, self._engine, with_sketch_sizes=with_sketch_sizes):
+            yield Page(rows, find_stored([row.row_key for row in rows]))
+
+    def _given_pages(
+        self, scan: PageScan, find_stored: FindStored, *, reuse: bool, with_sketch_sizes: bool
+    ) -> Generator[Page, None, None]:
+        """Read the pages here, and give them to the engine."""
         submitted: deque[_SubmittedPage] = deque()
         with closing(self._read_pages()) as pages:
             for page in pages:
                 stored = find_stored([row.row_key for row in page])
                 known = stored if reuse else {}
-                rows = self._threads.submit(
-                    self.scan.add_page, page, known, with_sketch_sizes=with_sketch_sizes
-                )
+                rows = self._threads.submit(scan.add_page, page, known, with_sketch_sizes=with_sketch_sizes)
                 submitted.append(_SubmittedPage(rows, stored))
-                if len(submitted) > self.scan.pages_at_once:
-                    yield self._done(submitted.popleft())
+                if len(submitted) > scan.pages_at_once:
+                    yield _done(submitted.popleft())
             while submitted:
-                yield self._done(submitted.popleft())
-        self._progress.finish()
+                yield _done(submitted.popleft())
 
     def match(self, rejected: Collection[DigestPair]) -> ScannedTable:
         """Find all duplicates among the rows of all pages, except rejected pairs of texts."""
@@ -120,11 +144,6 @@ class TableReading:
         """Return all rows; `with_pairs` of these does the rest of what `match` does."""
         return ScannedRows.collected(self.scan.match(self._progress, self._read_rows, rejected))
 
-    def _done(self, page: _SubmittedPage) -> Page:
-        rows = page.rows.result()
-        self._progress.advance(len(rows))
-        return Page(rows, page.stored)
-
     def _read_pages(self) -> Generator[list[SourceRow], None, None]:
         if self._snapshot is not None:
             return self._source.read_pages(self._snapshot)
@@ -133,3 +152,7 @@ class TableReading:
     def _read_rows(self, row_keys: Sequence[str]) -> list[SourceRow]:
         with self._engine.connect() as connection:
             return list(self._source.read_rows(connection, row_keys))
+
+
+def _done(page: _SubmittedPage) -> Page:
+    return Page(page.rows.result(), page.stored)

@@ -18,11 +18,11 @@ from sqlalchemy import Connection
 
 from db_dedup.engines.embedded.candidate_texts import CandidateTexts
 from db_dedup.engines.embedded.pair_search import FoundPairs, PairSearch
-from db_dedup.engines.embedded.stored_rows import row_fingerprints
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.features.counting import Features
 from db_dedup.flow.features.details import SECTIONS, Details
 from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter, joined_rows
+from db_dedup.flow.stored_rows import row_fingerprints
 from db_dedup.records import SourceRow
 from db_dedup.records.fingerprints import AnswerRow, RowFingerprint
 from db_dedup.store import neighbours

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from db_dedup.engines.embedded.increment.scope import BatchScope
-from db_dedup.engines.embedded.stored_rows import row_fingerprints
 from db_dedup.flow.pipeline import FingerprintedRows
+from db_dedup.flow.stored_rows import row_fingerprints
 from db_dedup.records import SourceRow
 from db_dedup.records.fingerprints import AnswerRow, RowFingerprint
 from db_dedup.store import neighbours

@@ -1,0 +1,44 @@
+"""How the machines of a cluster read a database through JDBC, as an engine on several machines does."""
+
+from dataclasses import dataclass, field
+
+from sqlalchemy import URL
+
+from db_dedup.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class JdbcAccess:
+    """What a JDBC driver needs for sessions that write values as our own sessions do.
+
+    Attributes:
+        url: with the options of the database's URL, without account and password.
+        drivers: classes of drivers that understand the URL, the first one that is found is used.
+        jar: the package of Debian that has such a driver, for messages.
+        first_statement: is run in each new session.
+        user: the account; None for the driver's default.
+        password: hidden in `repr`.
+    """
+
+    url: str
+    drivers: tuple[str, ...]
+    jar: str
+    first_statement: str
+    user: str | None
+    password: str | None = field(repr=False)
+
+
+def require_host(url: URL) -> str:
+    """Return the host of a URL.
+
+    Raises:
+        ConfigError: it has none, as that of a socket file.
+    """
+    host = url.host or url.query.get("host", "")
+    if not isinstance(host, str) or not host or host.startswith("/") or "unix_socket" in url.query:
+        raise ConfigError(
+            "the machines of a cluster reach a database by its host name, and the URL has none: "
+            "write {database}://user:password@host/database",
+            database=url.get_backend_name(),
+        )
+    return host
