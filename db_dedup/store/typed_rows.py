@@ -32,7 +32,7 @@ class TypedSource(Source):
         chosen = {name: Text() for name in columns}
         changed = {"columns": chosen, "within": (), "order": None}
         super().__init__(dialect, source, watched.model_copy(update=changed))
-        self._readers = [_READERS.get(c.family, _text_reader(c.family)) for c in self._value_columns]
+        self._readers = [_READERS.get(c.family, _text_reader(c.family)) for c in self.value_columns]
 
     def _source_rows(self, rows: Sequence[Sequence[Any]]) -> list[SourceRow]:
         found = [cast("Row[Any]", row) for row in rows if row[0] is not None]
