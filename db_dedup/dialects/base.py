@@ -220,6 +220,10 @@ class Dialect(ABC):
         """Within it, every value is written as in our own sessions, also in a session of the caller's."""
         return nullcontext()
 
+    def is_autocommit(self, connection: Connection) -> bool:  # noqa: ARG002
+        """Return whether each statement is a transaction of its own, so that there are no savepoints."""
+        return False
+
     def as_stored(
         self,
         connection: Connection,  # noqa: ARG002

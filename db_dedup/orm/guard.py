@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
@@ -110,14 +111,18 @@ class DuplicateGuard:
         if self._blocks:
             return self._duplicates(session, connection, held)
         try:
-            # A statement that fails must not end the application's transaction.
-            with connection.begin_nested():
+            with self._savepoint(connection):
                 return self._duplicates(session, connection, held)
         except ConfigError:
             raise
         except DedupError as error:
             _LOG.warning("objects of %s were stored without a check: %s", self._model.name, error)
             return []
+
+    def _savepoint(self, connection: Connection) -> AbstractContextManager[Any]:
+        """Keep a statement that fails from ending the application's transaction, where there is one."""
+        has_none = self._dedup.database.source_dialect.is_autocommit(connection)
+        return nullcontext() if has_none else connection.begin_nested()
 
     def _duplicates(
         self, session: Session, connection: Connection, held: Sequence[Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
-from sqlalchemy import Engine, func, insert, select
+from sqlalchemy import Engine, create_engine, func, insert, select
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 from db_dedup import (
@@ -294,6 +294,18 @@ def test_a_failing_check_costs_a_report_and_no_row(
     assert count(database.engine) == 2
     assert "Petition" in caplog.text
     assert "施工" not in caplog.text
+
+
+def test_a_session_that_commits_each_statement_is_told_as_well(
+    database: Database, dedup: Deduplicator
+) -> None:
+    engine = create_engine(database.url, isolation_level="AUTOCOMMIT")
+    with Session(engine) as session:
+        guard_duplicates(session, Petition, dedup)
+        session.add(petition(NOISE))
+        session.commit()
+        assert keys(found_duplicates(session)) == [["1"]]
+    engine.dispose()
 
 
 @ON_SQLITE

@@ -66,6 +66,7 @@ class MySQLDialect(Dialect):
     key_list = staticmethod(keys.key_list)
     readable = staticmethod(keys.readable)
     depends_on_session = staticmethod(keys.depends_on_session)
+    is_autocommit = staticmethod(sessions.is_autocommit)
 
     column_names = staticmethod(catalogue.column_names)
     column_collations = staticmethod(catalogue.column_collations)

@@ -215,3 +215,9 @@ def _is_in_transaction(connection: Connection) -> bool:
 def _set_up(connection: DBAPIConnection, _record: object) -> None:
     with closing(connection.cursor()) as cursor:
         cursor.execute(_SET_UP)
+
+
+def is_autocommit(connection: Connection) -> bool:
+    """Return whether each statement is a transaction of its own."""
+    driver = connection.connection.dbapi_connection
+    return bool(getattr(driver, "get_autocommit", bool)())

@@ -75,6 +75,7 @@ class PostgreSQLDialect(Dialect):
     key_list = staticmethod(keys.key_list)
     readable = staticmethod(keys.readable)
     depends_on_session = staticmethod(keys.depends_on_session)
+    is_autocommit = staticmethod(sessions.is_autocommit)
     as_stored = staticmethod(values.as_stored)
 
     partition_names = staticmethod(catalogue.partition_names)
