@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -82,19 +83,27 @@ def select_pairs(store: FingerprintStore) -> Select[Any]:
 
 def read_pairs_of(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> StoredPairs:
     """Return every stored pair that has one of these rows, once."""
-    pair = store.tables.pair
-    query = _select(pair)
-    by_either = [query.where(store.dialect.is_one_of(column, "ids")) for column in (pair.c.id_a, pair.c.id_b)]
     parts = [
         as_arrays(connection.execute(by_one, {"ids": some}).all())
         for some in batches(ids, _IDS_A_PAIR_QUERY)
-        for by_one in by_either
+        for by_one in _queries_of_rows(store)
     ]
     found = concatenate_pairs(parts)
     order = np.lexsort((found.id_b, found.id_a))
     is_new = np.ones(order.size, np.bool_)
     is_new[1:] = np.diff(found.id_a[order]).astype(np.bool_) | np.diff(found.id_b[order]).astype(np.bool_)
     return found.only(order[is_new])
+
+
+@lru_cache(maxsize=64)
+def _queries_of_rows(store: FingerprintStore) -> tuple[Select[Any], Select[Any]]:
+    """Build the queries for the pairs whose first row, and whose second row, is one of some rows.
+
+    Cached: building them takes as long as the database needs for some pairs.
+    """
+    pair, is_one_of = store.tables.pair, store.dialect.is_one_of
+    query = _select(pair)
+    return query.where(is_one_of(pair.c.id_a, "ids")), query.where(is_one_of(pair.c.id_b, "ids"))
 
 
 def _select(pair: Table) -> Select[Any]:

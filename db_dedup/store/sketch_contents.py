@@ -8,10 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
+from db_dedup.errors import DedupError
 from db_dedup.flow.candidates.segments import Entries, add_to_sums, hashes_of
+from db_dedup.flow.candidates.sketch_sizes import MOST_SIZE, UNKNOWN_SIZE
 from db_dedup.store import segments
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.reader import Reader
+from db_dedup.store.segments import Generation, IndexMemory
 from db_dedup.store.sketches import SketchedRows, read_sketched_rows
 
 _PIECES_A_STEP: Final = 4_000
@@ -37,7 +40,7 @@ class IndexContents:
         """Read and unpack everything.
 
         Raises:
-            DedupError: a piece is damaged.
+            DedupError: a piece, or a size beside the segments, is damaged.
         """
         rows = read_sketched_rows(Reader.of(connection), store)
         packed, single = _Sums(rows.ids), _Sums(rows.ids)
@@ -46,6 +49,8 @@ class IndexContents:
             assert generation is not None  # noqa: S101 - the range is empty without one
             last = first + _PIECES_A_STEP
             packed.add(segments.read_pieces(connection, store, generation, first, last))
+        if generation is not None:
+            _require_sizes(connection, store, generation, rows)
         for entries in _single_entries(connection, store):
             single.add(entries)
         # A folding that was interrupted may have deleted single entries whose rows still have their sketches.
@@ -93,6 +98,20 @@ class _Sums:
         add_to_sums(self.sums, rows, entries.hashes[is_own])
         self.counts += np.bincount(rows, minlength=self._ids.size)
         self.of_others += int(np.count_nonzero(~is_own))
+
+
+def _require_sizes(
+    connection: Connection, store: FingerprintStore, generation: Generation, rows: SketchedRows
+) -> None:
+    """Check the sizes beside the segments; one that is not stored is read from its row, and is no damage.
+
+    Raises:
+        DedupError: one is another than its row has: a look-up may leave out a row that it should find.
+    """
+    sizes = segments.read_sizes(connection, store, generation, rows.ids, IndexMemory())
+    is_wrong = (sizes != UNKNOWN_SIZE) & (sizes != np.minimum(rows.sizes, MOST_SIZE)) & ~rows.is_single
+    if np.any(is_wrong):
+        raise DedupError("the sizes beside the index of sketches are wrong")
 
 
 def _single_entries(connection: Connection, store: FingerprintStore) -> Iterator[Entries]:

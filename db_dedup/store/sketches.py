@@ -9,43 +9,36 @@ may find rows whose hashes are equal in 32 bits alone. Whoever looks up compares
 While another recipe is built, sizes are written with the rows, and segments with the answer.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, repeat
-from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import (
-    BigInteger,
     ColumnElement,
     Connection,
+    Delete,
     Select,
-    bindparam,
     delete,
     func,
     or_,
     select,
-    type_coerce,
     update,
 )
 
-from db_dedup.dialects.batches import batches, number_batches
+from db_dedup.dialects.batches import batches
 from db_dedup.flow.candidates.segments import Entries, hashes_of
-from db_dedup.flow.candidates.sketch_sizes import UNKNOWN_SIZE
 from db_dedup.store import segments
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.reader import Reader
-from db_dedup.store.segments import Generation, IdRange, IndexMemory
 from db_dedup.store.single_entries import drop_all_entries, put_entries
 
 _VALUES_A_STATEMENT = 960
-_ENTRIES_A_PIECE = 200_000
 _IDS_A_QUERY = 1000
 _SKETCHES_A_PART = 10_000
-_VALUE_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -74,7 +67,7 @@ class SketchedRows:
 def read_sketched_rows(reader: Reader, store: FingerprintStore) -> SketchedRows:
     """Return which rows have a sketch."""
     c = store.tables.fingerprint.c
-    query = select(c.id, c.sketch_size, func.length(c.sketch)).where(store.mine, _has_sketch(store))
+    query = select(c.id, c.sketch_size, func.length(c.sketch)).where(store.mine, has_sketch(store))
     rows = sorted(map(tuple, reader.rows(query, c.id)))
     return SketchedRows(
         np.array([row[0] for row in rows], np.int64),
@@ -102,7 +95,8 @@ def count_single_entries(connection: Connection, store: FingerprintStore) -> int
     return int(connection.execute(query).scalar_one() or 0) // 8
 
 
-def _has_sketch(store: FingerprintStore) -> ColumnElement[bool]:
+def has_sketch(store: FingerprintStore) -> ColumnElement[bool]:
+    """Return the condition that a row has a sketch."""
     c = store.tables.fingerprint.c
     return or_(c.sketch_size.is_not(None), c.sketch.is_not(None))
 
@@ -136,12 +130,7 @@ def _drop_single_entries(
     connection: Connection, store: FingerprintStore, ids: Sequence[int]
 ) -> dict[int, bytes]:
     """Delete the single entries of rows; return the sketches of those that have one, empty if in segments."""
-    row, band, is_one_of = store.tables.fingerprint, store.tables.band, store.dialect.is_one_of
-    query = select(row.c.id, row.c.sketch).where(is_one_of(row.c.id, "ids"), _has_sketch(store))
-    # No row has an entry under another row's value that is not its own as well.
-    delete_entries = delete(band).where(
-        is_one_of(band.c.value, "own_values"), is_one_of(band.c.fingerprint_id, "ids")
-    )
+    query, delete_entries = _own_entries(store)
     sketched = {row_id: bytes(sketch or b"") for row_id, sketch in connection.execute(query, {"ids": ids})}
     values = np.frombuffer(b"".join(sketched.values()), np.int64).tolist()
     owners = list(chain.from_iterable(repeat(i, len(sketch) // 8) for i, sketch in sketched.items()))
@@ -151,235 +140,24 @@ def _drop_single_entries(
     return sketched
 
 
+@lru_cache(maxsize=64)
+def _own_entries(store: FingerprintStore) -> tuple[Select[Any], Delete]:
+    """Build the query for the sketches of rows, and the statement that deletes single entries of rows."""
+    row, band, is_one_of = store.tables.fingerprint, store.tables.band, store.dialect.is_one_of
+    query = select(row.c.id, row.c.sketch).where(is_one_of(row.c.id, "ids"), has_sketch(store))
+    # No row has an entry under another row's value that is not its own as well.
+    are_own = is_one_of(band.c.value, "own_values"), is_one_of(band.c.fingerprint_id, "ids")
+    return query, delete(band).where(*are_own)
+
+
 def drop_all_sketches(connection: Connection, store: FingerprintStore) -> None:
     """Delete all sketches of a store's rows, and all single entries of these rows, whether or not a sketch
     has them; let no segments count."""
     row = store.tables.fingerprint
     drop_all_entries(connection, store)
-    without = update(row).where(store.mine, _has_sketch(store)).values(sketch=None, sketch_size=None)
+    without = update(row).where(store.mine, has_sketch(store)).values(sketch=None, sketch_size=None)
     connection.execute(without)
     segments.drop_index(connection, store)
-
-
-@dataclass(frozen=True)
-class Sharing:
-    """Entries of some hashes, and the r rows that have them.
-
-    Attributes:
-        ids: int64[r], ascending. A row may have no sketch any more.
-        counts: int64[r], how many hashes each row's sketch has; `UNKNOWN_SIZE` where only its own row tells.
-        values: uint64[e], hashes of 32 bits. One entry may be there twice, and some that a row had before.
-        rows: int64[e], positions of their rows among the r, ascending.
-    """
-
-    ids: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    values: NDArray[np.uint64]
-    rows: NDArray[np.int64]
-
-    def parts(self, most_rows: int) -> Iterator["Sharing"]:
-        """Yield the same, at most so many rows at a time."""
-        for first in range(0, self.ids.size, most_rows):
-            chosen = slice(first, first + most_rows)
-            begin, end = np.searchsorted(self.rows, [first, first + most_rows])
-            entries = slice(begin, end)
-            yield Sharing(
-                self.ids[chosen], self.counts[chosen], self.values[entries], self.rows[entries] - first
-            )
-
-
-class StoredSketches(NamedTuple):
-    """What the rows of r ids, of which each has a sketch, have beside it.
-
-    Attributes:
-        ids: int64[r], ascending.
-        fingerprints: uint64[r].
-        counts: int64[r], how many hashes each sketch has.
-        feature_sets: r sets of the rows' features, None for a row that has none.
-    """
-
-    ids: NDArray[np.int64]
-    fingerprints: NDArray[np.uint64]
-    counts: NDArray[np.int64]
-    feature_sets: Sequence[bytes | None]
-
-
-def find_sharing(
-    connection: Connection, store: FingerprintStore, values: NDArray[np.uint64], memory: IndexMemory
-) -> Iterator[Sharing]:
-    """Find the entries of these values, of one sketch or of several; all entries of a row come together.
-
-    A phrase that a whole table shares has an entry for each row. Where the entries are too many for the
-    memory, they are read by ranges of row ids.
-
-    Args:
-        connection: to read through.
-        store: whose rows.
-        values: uint64[n], of sketches.
-        memory: of former look-ups.
-
-    Yields:
-        Entries of rows whose ids are above those before.
-    """
-    wanted = _Wanted.of(values)
-    found = _entries(connection, store, wanted, None, memory)
-    if found is not None:
-        yield _with_sizes(connection, store, found, memory)
-        return
-    row = store.tables.fingerprint
-    highest = int(connection.execute(select(func.max(row.c.id))).scalar_one() or 0)
-    first, width = 0, max(1, highest // 2)
-    while first <= highest:
-        found = _entries(connection, store, wanted, (first, first + width - 1), memory)
-        if found is None:
-            width //= 2
-            continue
-        yield _with_sizes(connection, store, found, memory)
-        first += width
-        if found.size < _ENTRIES_A_PIECE // 4:
-            width *= 2
-
-
-class _Entries(NamedTuple):
-    """The entries of some hashes: single ones, and those of the segments of a generation."""
-
-    single: Entries
-    packed: Entries
-    generation: Generation | None
-
-    @property
-    def size(self) -> int:
-        return int(self.single.ids.size + self.packed.ids.size)
-
-
-class _Wanted(NamedTuple):
-    """Values of sketches as single entries have them, and as segments do: uint32[n], ascending."""
-
-    values: list[int]
-    hashes: NDArray[np.uint32]
-
-    @classmethod
-    def of(cls, values: NDArray[np.uint64]) -> "_Wanted":
-        distinct = np.unique(values)
-        return cls(distinct.view(np.int64).tolist(), np.unique(hashes_of(distinct)))
-
-
-def _entries(
-    connection: Connection,
-    store: FingerprintStore,
-    wanted: _Wanted,
-    ids: IdRange | None,
-    memory: IndexMemory,
-) -> _Entries | None:
-    """Return the entries of these values.
-
-    Args:
-        connection: to read through.
-        store: whose rows.
-        wanted: values.
-        ids: only of rows from the first to the second id. One row alone never has too many entries.
-        memory: of former look-ups.
-
-    Returns:
-        None where there are too many.
-    """
-    most = None if ids is not None and ids[0] == ids[1] else _ENTRIES_A_PIECE + 1
-    # First the single ones: when these are folded, they are in segments before they are deleted here.
-    single = _single_entries(connection, store, wanted.values, ids, most)
-    if single is None:
-        return None
-    left = None if most is None else most - single.ids.size
-    found = segments.find_in_segments(connection, store, wanted.hashes, ids or segments.ALL_IDS, left, memory)
-    if left is not None and found.entries.ids.size >= left:
-        return None
-    return _Entries(single, found.entries, found.generation)
-
-
-def _single_entries(
-    connection: Connection,
-    store: FingerprintStore,
-    wanted: Sequence[int],
-    ids: IdRange | None,
-    most: int | None,
-) -> Entries | None:
-    """Return the single entries of these values; None if they are `most` or more."""
-    parameters: dict[str, Any] = {} if ids is None else {"first": ids[0], "last": ids[1]}
-    if most is not None:
-        parameters["most"] = most
-    query = _single_query(store, ids is not None, most is not None)
-    parts, count = [np.empty((0, 2), np.int64)], 0
-    for some in number_batches(wanted, _VALUES_A_STATEMENT):
-        rows = connection.execute(query, {"wanted": some, **parameters}).all()
-        count += len(rows)
-        if most is not None and count >= most:
-            return None
-        parts.append(np.fromiter(chain.from_iterable(rows), np.int64, 2 * len(rows)).reshape(-1, 2))
-    entries = np.concatenate(parts)
-    return Entries(hashes_of(np.ascontiguousarray(entries[:, 0]).view(np.uint64)), entries[:, 1])
-
-
-@lru_cache(maxsize=64)
-def _single_query(store: FingerprintStore, of_range: bool, limited: bool) -> Select[Any]:
-    """Cached: building it takes as long as the database needs for some values."""
-    c = store.tables.band.c
-    query = select(c.value, c.fingerprint_id).where(store.dialect.is_one_of(c.value, "wanted"))
-    if of_range:
-        query = query.where(c.fingerprint_id.between(bindparam("first"), bindparam("last")))
-    return query.limit(bindparam("most")) if limited else query
-
-
-def _with_sizes(
-    connection: Connection, store: FingerprintStore, found: _Entries, memory: IndexMemory
-) -> Sharing:
-    """Return the entries row by row, with the size of each row's sketch.
-
-    A row without single entries either has not changed since the segments were written, so that its size is
-    the one beside them, or shares none of these hashes any more.
-    """
-    entries = segments.joined([found.single, found.packed])
-    order = np.argsort(entries.ids)
-    sorted_ids = entries.ids[order]
-    is_first = np.diff(sorted_ids, prepend=-1) != 0
-    ids = sorted_ids[is_first]
-    if found.generation is None:
-        counts = np.full(ids.size, UNKNOWN_SIZE, np.int64)
-    else:
-        counts = segments.read_sizes(connection, store, found.generation, ids, memory)
-        counts[np.searchsorted(ids, found.single.ids)] = UNKNOWN_SIZE
-    return Sharing(ids, counts, entries.hashes[order].astype(np.uint64), np.cumsum(is_first) - 1)
-
-
-def read_sketched(connection: Connection, store: FingerprintStore, ids: NDArray[np.int64]) -> StoredSketches:
-    """Return those of some rows that have a sketch; meanwhile a row may have lost its one.
-
-    Args:
-        connection: to read through.
-        store: whose rows.
-        ids: int64[n], distinct.
-    """
-    # A query of its own: a planner that does not know how few entries a value has would rather join whole
-    # tables.
-    query = _rows_query(store)
-    found: list[Sequence[Any]] = []
-    for some in number_batches(ids.tolist(), _IDS_A_QUERY):
-        found += connection.execute(query, {"ids": some}).all()
-    found.sort(key=itemgetter(0))
-    columns = [*zip(*found, strict=True)] or [(), (), (), ()]
-    of_rows, signed, sizes = (np.fromiter(column, np.int64, len(found)) for column in columns[:3])
-    return StoredSketches(of_rows, signed.view(np.uint64), sizes // _VALUE_BYTES, columns[3])
-
-
-@lru_cache(maxsize=64)
-def _rows_query(store: FingerprintStore) -> Select[Any]:
-    """Build a query for (id, signed fingerprint, bytes of the sketch, set of features) of rows with a sketch.
-
-    Cached: building it takes as long as the database needs for some rows.
-    """
-    c = store.tables.fingerprint.c
-    size = func.coalesce(func.length(c.sketch), c.sketch_size * _VALUE_BYTES)
-    return select(c.id, type_coerce(c.fingerprint, BigInteger), size, c.feature_set).where(
-        store.dialect.is_one_of(c.id, "ids"), store.mine, _has_sketch(store)
-    )
 
 
 def write_sketches(

@@ -16,7 +16,7 @@ from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.jobs.scan import folding, sketch_index
 from db_dedup.jobs.scan.pieces import Pieces
 from db_dedup.sample import Sample
-from db_dedup.store import segments, sketches, watched_tables
+from db_dedup.store import segments, sketch_lookup, sketches, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.sketch_contents import IndexContents
 from db_dedup.store.watched_tables import StoredTable
@@ -131,9 +131,9 @@ def test_entries_of_many_rows_are_read_by_ranges_of_ids(
     assert fold(scanned)
     with database.dialect.write_transaction(database.engine) as connection:
         sketches.put_sketches(connection, store, dict(list(stored.items())[200:]))
-    monkeypatch.setattr(sketches, "_ENTRIES_A_PIECE", 50)
+    monkeypatch.setattr(sketch_lookup, "_ENTRIES_A_PIECE", 50)
     with database.engine.connect() as connection:
-        shared = sketches.find_sharing(connection, store, np.zeros(1, np.uint64), segments.IndexMemory())
+        shared = sketch_lookup.find_sharing(connection, store, np.zeros(1, np.uint64), segments.IndexMemory())
         assert len(list(shared)) >= 1
         assert_finds_what_brute_force_does(connection, store, stored, [drawn(chance) for _ in range(5)])
 
@@ -144,7 +144,7 @@ def test_sizes_of_rows_that_have_not_changed_are_known_without_their_rows(scanne
     make_single(scanned, len(changed))
     own = canonical_sketches(scanned)
     with scanned.database.engine.connect() as connection:
-        sharing = sketches.find_sharing(
+        sharing = sketch_lookup.find_sharing(
             connection, store, np.concatenate([*own.values()]), segments.IndexMemory()
         )
         sizes = {i: size for s in sharing for i, size in zip(s.ids.tolist(), s.counts.tolist(), strict=True)}

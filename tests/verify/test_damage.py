@@ -141,6 +141,14 @@ def cut_a_piece(connection: Connection, tables: Tables) -> None:
     connection.execute(update(table).where(table.c.piece == 3).values(packed=bytes(packed)[:50]))
 
 
+def change_a_size(connection: Connection, tables: Tables) -> None:
+    table = tables.sketch_segment
+    sizes = bytes(connection.execute(select(table.c.packed).where(table.c.piece == -1)).scalar_one())
+    place = next(i for i, size in enumerate(sizes) if size)
+    changed = sizes[:place] + bytes([sizes[place] + 1]) + sizes[place + 1 :]
+    connection.execute(update(table).where(table.c.piece == -1).values(packed=changed))
+
+
 def edit_the_users_row(connection: Connection, tables: Tables) -> None:  # noqa: ARG001
     first = connection.execute(select(petitions_table.c.id).limit(1)).scalar_one()
     change = update(petitions_table).where(petitions_table.c.id == first)
@@ -180,6 +188,7 @@ DAMAGES = {
     "an entry too many": Damage(invent_an_entry, "entries in the index of sketches instead of"),
     "a piece of the index changed": Damage(change_a_piece, "not stored as"),
     "a piece of the index cut": Damage(cut_a_piece, "the stored index of sketches is damaged"),
+    "a size beside the index changed": Damage(change_a_size, "the stored index of sketches is damaged"),
     "the user's row changed": Damage(edit_the_users_row, ROWS),
 }
 

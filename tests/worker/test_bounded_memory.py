@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from db_dedup import Deduplicator, Text
 from db_dedup.engines.embedded import pair_search, sharing
-from db_dedup.store import sketches
+from db_dedup.store import sketch_lookup
 from tests.servers import Database
 from tests.worker.conftest import is_right, write
 from tests.worker.watched import Watched
@@ -59,7 +59,7 @@ def test_rows_that_end_alike(database: Database) -> None:
 
 def test_small_pieces_give_the_same_answer(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     """As few entries, pairs and rows at a time as there can be."""
-    monkeypatch.setattr(sketches, "_ENTRIES_A_PIECE", 3)
+    monkeypatch.setattr(sketch_lookup, "_ENTRIES_A_PIECE", 3)
     monkeypatch.setattr(sharing, "_PAIRS_A_PIECE", 2)
     monkeypatch.setattr(pair_search, "_PAIRS_A_PIECE", 2)
     monkeypatch.setattr(pair_search, "ROWS_A_BATCH", 2)

@@ -20,7 +20,7 @@ from db_dedup.flow.compare.feature_sets import AskedFeatures, may_be_alike
 from db_dedup.store import segments
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.segments import IndexMemory
-from db_dedup.store.sketches import Sharing, StoredSketches, find_sharing, read_sketched
+from db_dedup.store.sketch_lookup import Sharing, StoredSketches, find_sharing, read_sketched
 
 _PAIRS_A_PIECE: Final = 2_000_000
 

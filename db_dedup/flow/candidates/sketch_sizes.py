@@ -20,7 +20,7 @@ UNKNOWN_SIZE: Final = 0
 
 _ID_BITS: Final = 12
 _ROWS_A_PIECE: Final = 1 << _ID_BITS
-_MOST: Final = 255
+MOST_SIZE: Final = 255
 """Larger sizes are stored as this one: then fewer common hashes are asked for, which rules no row out."""
 
 
@@ -37,7 +37,7 @@ def pack_sizes(ids: NDArray[np.int64], sizes: NDArray[np.int64]) -> Iterator[Par
         sizes: int64[n], how many hashes each row has.
     """
     order = np.argsort(ids)
-    ids, sizes = ids[order], np.minimum(sizes[order], _MOST)
+    ids, sizes = ids[order], np.minimum(sizes[order], MOST_SIZE)
     pieces = size_pieces_of(ids)
     bounds = np.flatnonzero(np.diff(pieces, prepend=1, append=1)).tolist()
     for first, last in itertools.pairwise(bounds):
