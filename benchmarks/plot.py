@@ -71,12 +71,16 @@ class _Plot:
             yield _text(points[-1][0] + 10, below[name] + 4, name, "start", colour)
 
     def names_at(self) -> dict[str, float]:
-        """The height of each name: that of its line's end, but no two on top of each other."""
+        """The height of each name: that of its line's end, but above the axis and apart from other names."""
         ends = sorted((self.y(line[max(line)]), name) for name, line in self._lines.items())
         at: dict[str, float] = {}
         lowest = 0.0
         for y, name in ends:
             lowest = at[name] = max(y, lowest + 16)
+        highest = TOP + self.height - 4.0
+        for _, name in reversed(ends):
+            at[name] = min(at[name], highest)
+            highest = at[name] - 16
         return at
 
 

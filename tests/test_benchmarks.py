@@ -63,11 +63,18 @@ def test_posts_are_told_apart_from_official_retweets(
         (tmp_path / path).parent.mkdir(exist_ok=True)
         with gzip.open(tmp_path / path, "wt", encoding="utf-8") as file:
             file.write("\n".join([header, *posts * 10]))
-    p2_tweets.run(tmp_path, p2_tweets.Sizes(users=3))
+    plot = tmp_path / "plot.svg"
+    p2_tweets.run(tmp_path, p2_tweets.Sizes(users=3), plot)
     printed = capsys.readouterr().out
     assert "official_retweet 0.0%, unofficial_retweet 25.0%, reply 25.0%" in printed
     assert "generated: 4; told apart 4, equal to their original 4" in printed
     assert "a message is posted n times: 8+: 2, 16+: 1" in printed
+    # 40 English posts are three messages once they are cleaned. Of 20 Chinese ones ten are one message, and
+    # nothing is left of the others.
+    assert "ours:  92.5% of the posts" in printed
+    assert "ours:  45.0% of the posts" in printed
+    assert printed.count("paper: ") == 6
+    assert "English" in plot.read_text(encoding="utf-8")
 
 
 def test_every_pair_within_a_radius_is_found() -> None:

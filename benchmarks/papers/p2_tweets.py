@@ -9,7 +9,7 @@ import csv
 import gzip
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.papers.report import print_finding
+from benchmarks.plot import log_log_svg
 from db_dedup.config import watched_table
 from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
@@ -29,6 +31,13 @@ _SEED: Final = 2
 _BLOCK: Final = 512
 _OFFICIAL_SHARE: Final = 0.1
 _LABELS: Final = Path(__file__).with_name("p2_labels.csv")
+PLOT: Final = Path(__file__).parents[2] / "docs" / "explanation" / "papers-p2-repeats.svg"
+_SIMILAR_IN_P2: Final = {"English": 0.09, "Chinese": 0.07}
+_ABOUT: Final = 1.25
+"""A share counts as that of the paper if it is at most so many times larger or smaller."""
+_POSTS: Final = "posts of a message, from each power of two on"
+_LONGEST: Final = 140
+_SHORT: Final = 20
 # As P2 does: words as a set, 64 bits, three of them, no comparison of the texts.
 _SETTINGS: Final = {
     "columns": {"body": 1},
@@ -63,20 +72,93 @@ class Posts:
     texts: list[str]
 
 
-def run(data: Path | None, sizes: Sizes = Sizes()) -> None:
-    """Print the figures of P2 for each language."""
+@dataclass(frozen=True)
+class Found:
+    """What is compared with P2.
+
+    Attributes:
+        similar: share of the posts that repeat an earlier one, exactly or within the radius.
+        all_right: the largest threshold up to which every judged pair is similar.
+        before: shares of short posts and of those that fill a tweet, before cleaning.
+        after: the same after cleaning.
+        repeats: power of two -> messages that have so many posts, and less than twice of it.
+        slope: of its two logarithms; None if no message is repeated.
+    """
+
+    similar: float
+    all_right: int
+    before: tuple[float, float]
+    after: tuple[float, float]
+    repeats: dict[int, float]
+    slope: float | None
+
+
+def run(data: Path | None, sizes: Sizes = Sizes(), plot: Path | None = None) -> None:
+    """Print the figures of P2 for each language, and draw the repeats of the usual sizes."""
     assert data is not None
+    if sizes == Sizes():
+        plot = plot or PLOT
+    found: dict[str, Found] = {}
     fingerprinter = Fingerprinter(watched_table("posts", _SETTINGS).recipe)
     labels = read_labels(_LABELS)
     for posts in (read_english_posts(data, sizes.english), read_chinese_posts(data, sizes.chinese)):
         print(f"\n{posts.language}: {len(posts.texts):,} posts, real")
         done = fingerprinter.fingerprint([[text] for text in posts.texts])
-        report_forms(done)
+        similar = report_forms(done)
         report_official(posts, fingerprinter)
-        report_thresholds(posts, done, labels)
-        report_lengths(posts)
-        report_repeats(done)
+        all_right = report_thresholds(posts, done, labels)
+        before, after = report_lengths(posts)
+        repeats, slope = report_repeats(done)
         report_users(len(posts.texts), sizes.users)
+        found[posts.language] = Found(similar, all_right, before, after, repeats, slope)
+    if plot is not None:
+        lines = {language: each.repeats for language, each in found.items()}
+        plot.write_text(log_log_svg(lines, "Messages by repeats", _POSTS, "messages"), encoding="utf-8")
+        print(f"drawn in {plot}")
+    print_findings(found)
+
+
+def print_findings(found: dict[str, Found]) -> None:
+    """Print what P2 found, and what was found here."""
+    for language, share in _SIMILAR_IN_P2.items():
+        ours = found[language].similar
+        print_finding(
+            f"{share:.0%} of the tweets in {language} are similar to an earlier one",
+            f"{ours:.1%} of the posts",
+            max(ours, share) <= _ABOUT * min(ours, share),
+            "it depends on what the posts are about: comments on a few posts repeat more",
+        )
+    limits = {language: each.all_right for language, each in found.items()}
+    print_finding(
+        "of the thresholds 1 to 10, three bits is the best",
+        "every judged pair is similar up to "
+        + ", ".join(f"{limit} bits ({language})" for language, limit in limits.items()),
+        min(limits.values()) == RADIUS,
+        "the largest threshold at which no judged pair is wrong in either language",
+    )
+    print_finding(
+        f"cleaning makes posts shorter: more short ones, fewer of {_LONGEST} characters",
+        "; ".join(
+            f"{language}: below {_SHORT} characters {each.before[0]:.1%}, then {each.after[0]:.1%}; "
+            f"{_LONGEST} or more {each.before[1]:.1%}, then {each.after[1]:.1%}"
+            for language, each in found.items()
+        ),
+        all(e.before[0] < e.after[0] and e.before[1] > e.after[1] for e in found.values()),
+        "names, links and forms are left out",
+    )
+    slopes = {language: each.slope for language, each in found.items() if each.slope is not None}
+    print_finding(
+        "repeats of a message: many with few, few with many, a line in both logarithms",
+        ", ".join(f"slope {slope:.1f} ({language})" for language, slope in slopes.items()) or "no repeats",
+        all(slope < 0 for slope in slopes.values()) if slopes else None,
+        "the shape is the same; the paper does not give its slope",
+    )
+    print_finding(
+        "tweets by user: many users with few, few with many",
+        "the users are generated",
+        None,
+        "the posts name no users",
+    )
 
 
 def read_english_posts(data: Path, most: int) -> Posts:
@@ -117,8 +199,8 @@ def read_labels(path: Path) -> dict[Label, bool]:
         }
 
 
-def report_forms(done: FingerprintedRows) -> None:
-    """Print the share of each form, and of posts that repeat an earlier one."""
+def report_forms(done: FingerprintedRows) -> float:
+    """Print the share of each form, and of posts that repeat an earlier one; return the latter."""
     count = len(done.digests)
     forms = Counter(done.forms.tolist())
     print(
@@ -136,6 +218,7 @@ def report_forms(done: FingerprintedRows) -> None:
         f"no text is left of {(count - has_features) / count:.1%}, "
         f"{distinct.size:,} distinct texts have enough words"
     )
+    return (copies + similar) / count
 
 
 def report_official(posts: Posts, fingerprinter: Fingerprinter) -> None:
@@ -186,8 +269,11 @@ def close_pairs(values: NDArray[np.uint64], radius: int) -> NDArray[np.int64]:
     return np.concatenate(found, axis=1)
 
 
-def report_thresholds(posts: Posts, done: FingerprintedRows, labels: dict[Label, bool]) -> None:
-    """Print how many pairs of distinct texts each threshold adds, and how many of a sample are similar."""
+def report_thresholds(posts: Posts, done: FingerprintedRows, labels: dict[Label, bool]) -> int:
+    """Print how many pairs of distinct texts each threshold adds, and how many of a sample are similar.
+
+    Return the largest threshold up to which the whole sample is similar.
+    """
     rows, values = first_posts(done)
     left, right, distances = close_pairs(values, THRESHOLDS[-1])
     counts = np.bincount(distances, minlength=len(THRESHOLDS))
@@ -202,6 +288,7 @@ def report_thresholds(posts: Posts, done: FingerprintedRows, labels: dict[Label,
         share = f"{sum(sample) / len(sample):.2f}" if sample else "-"
         total = counts[: threshold + 1].sum()
         print(f"{threshold:>4} {counts[threshold]:>12,} {total:>10,} {len(sample):>7} {share:>8}")
+    return next((n for n in THRESHOLDS if not all(judged[n])), len(THRESHOLDS)) - 1
 
 
 def sample_pairs(posts: Posts, done: FingerprintedRows, each: int) -> list[tuple[Key, Key, int, str, str]]:
@@ -218,22 +305,30 @@ def sample_pairs(posts: Posts, done: FingerprintedRows, each: int) -> list[tuple
     return chosen
 
 
-def report_lengths(posts: Posts) -> None:
-    """Print the lengths of posts before and after cleaning, in characters."""
+def report_lengths(posts: Posts) -> list[tuple[float, float]]:
+    """Print the lengths of posts before and after cleaning, in characters.
+
+    Return for both the shares of short posts and of those that fill a tweet.
+    """
     before = np.array([len(text) for text in posts.texts])
     after = np.array([len(text) for text in normalise_batch(posts.texts, "tweet")])
-    edges = [*range(0, 141, 20), 1 << 30]
+    edges = [*range(0, _LONGEST + 1, _SHORT), 1 << 30]
     shares = [np.histogram(lengths, edges)[0] / lengths.size for lengths in (before, after)]
     print("characters   before   after")
     for i, first in enumerate(edges[:-1]):
         last = f"to {edges[i + 1] - 1}" if i + 2 < len(edges) else "on"
         print(f"{first:>3} {last:<8} {shares[0][i]:>6.1%} {shares[1][i]:>7.1%}")
+    return [(float(each[0]), float(each[-1])) for each in shares]
 
 
-def report_repeats(done: FingerprintedRows) -> None:
-    """Print how many messages are repeated how often, by powers of two, and the slope of both logarithms."""
+def report_repeats(done: FingerprintedRows) -> tuple[dict[int, float], float | None]:
+    """Print how many messages are repeated how often, by powers of two, and the slope of both logarithms.
+
+    Return (power of two -> how many messages have so many posts and less than twice of it, slope).
+    """
     sizes = Counter(digest for digest in done.digests if digest != NO_FEATURES_DIGEST).values()
-    _report_log_log("a message is posted n times", "messages", list(sizes))
+    slope = _report_log_log("a message is posted n times", "messages", list(sizes))
+    return {1 << step: float(count) for step, count in _by_powers(sizes).items()}, slope
 
 
 def report_users(post_count: int, user_count: int) -> None:
@@ -244,10 +339,18 @@ def report_users(post_count: int, user_count: int) -> None:
     _report_log_log("a user has n posts (users generated by Zipf's law)", "users", list(users.values()))
 
 
-def _report_log_log(title: str, counted: str, sizes: Sequence[int]) -> None:
-    steps = Counter(size.bit_length() - 1 for size in sizes)
+def _by_powers(sizes: Iterable[int]) -> Counter[int]:
+    """Count the sizes from each power of two on: n -> how many have from 2**n to less than twice of it."""
+    return Counter(size.bit_length() - 1 for size in sizes)
+
+
+def _report_log_log(title: str, counted: str, sizes: Sequence[int]) -> float | None:
+    steps = _by_powers(sizes)
     print(f"{title}: " + ", ".join(f"{1 << step}+: {steps[step]:,}" for step in sorted(steps)))
     by_size = Counter(sizes)
-    if len(by_size) > 1:
-        logs = np.log(np.array(sorted(by_size.items()), np.float64))
-        print(f"slope of log {counted} by log n: {np.polyfit(logs[:, 0], logs[:, 1], 1)[0]:.2f}")
+    if len(by_size) < 2:
+        return None
+    logs = np.log(np.array(sorted(by_size.items()), np.float64))
+    slope = float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])
+    print(f"slope of log {counted} by log n: {slope:.2f}")
+    return slope
