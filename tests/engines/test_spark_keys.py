@@ -120,3 +120,19 @@ def test_parts_of_a_fingerprint_cover_it() -> None:
         masks = keys.part_masks(radius)
         assert len(masks) == radius + 1
         assert sum(masks) == (1 << 64) - 1
+
+
+@pytest.mark.parametrize("limits", [LIMITS, SMALL])
+@pytest.mark.parametrize("radius", [0, 3, 7, 11])
+def test_fingerprints_that_agree_in_one_part_alone(radius: int, limits: KeyLimits) -> None:
+    """Each differs from the first in one bit of every part but one, so only the key of that part finds it."""
+    masks = keys.part_masks(radius)
+    first = 0xFEDC_BA98_7654_3210
+    others = [first ^ sum(mask & -mask for mask in masks if mask != left_out) for left_out in masks]
+    fingerprints = np.array([first, *others], np.uint64)
+    count = fingerprints.size
+    no_sketches = Sketches(np.zeros(count + 1, np.int64), np.empty(0, np.uint64))
+    found = candidates(
+        limits._replace(radius=radius), (fingerprints, np.zeros(count, np.int32), no_sketches), 2
+    )
+    assert {(0, number) for number in range(1, count)} <= found
