@@ -230,6 +230,15 @@ def test_the_hashes_of_texts_of_each_length() -> None:
     assert passages[40:58].min() >= 1
 
 
+@pytest.mark.parametrize("size", [*range(31, 41), *range(43, 66)])
+def test_a_text_inside_a_longer_one_shares_a_hash(size: int) -> None:
+    """Texts of 41 and 42 characters have no room for a passage hash beside their prefix."""
+    chance = Random(size)
+    whole = "".join(chr(0x4E00 + chance.randrange(5000)) for _ in range(300))
+    done = fingerprinted([whole, *(whole[first : first + size] for first in range(0, 300 - size, 7))])
+    assert all(shares_enough(done.sketches, 0, part) for part in range(1, len(done.sketches.counts)))
+
+
 texts_of_some_length = st.one_of(
     st.text("abc", min_size=1, max_size=60),
     st.text(st.characters(min_codepoint=0x4E00, max_codepoint=0x4F00), min_size=20, max_size=60),
