@@ -283,8 +283,9 @@ class FullScan:
         """Write the answer of a recipe that does not serve yet, in short transactions."""
         written = None
         if ahead is not None:
-            self._progress.start("writing what needs no pairs", None)
+            self._progress.start("writing what needs no pairs", 1)
             written = ahead.written()
+            self._progress.advance(1)
         with self._pieces(run, self._progress) as pieces:
             if run.is_resumed:
                 remove_answer(pieces, run.store, self._progress)
