@@ -134,6 +134,10 @@ THOROUGH = (
     "verify/test_damage.py::test_damaged_answers_on_the_servers",
     "verify/test_damage.py::test_drift",
     "verify/test_preview.py::test_a_dry_run",
+    "web/test_examples.py::test_java",
+    "web/test_guard.py::test_a_call_that_takes_too_long",
+    "web/test_process.py::test_it_starts",
+    "web/test_process.py::test_only_the_tables",
     "windows/",
     "worker/",
 )
@@ -156,6 +160,7 @@ SPARING = (
     "triggers/test_attachment.py",
     "triggers/test_changes.py",
     "verify/",
+    "web/",
 )
 """Where `make test` runs one test of each file on each server, and all of them on SQLite."""
 
@@ -170,6 +175,7 @@ TWIN = (
     "labels/",
     "scan/",
     "verify/",
+    "web/",
 )
 """Where one test of each file is enough on MySQL, MariaDB's twin. The two differ in their dialects,
 and the folders that test these (dialects, schema, store, triggers, worker, upgrades) run on both in full."""

@@ -19,7 +19,7 @@ from db_dedup import errors
 from db_dedup.app import Database, Deduplicator
 from db_dedup.cli.commands import COMMANDS, load_commands
 from db_dedup.cli.demo import SETTINGS, fill
-from db_dedup.config import DEFAULT_PRESET, PRESETS, Settings, Text, Value, WatchedTable
+from db_dedup.config import DEFAULT_PRESET, PRESETS, ServerSettings, Settings, Text, Value, WatchedTable
 from db_dedup.flow.candidates.generators import HASH_GENERATORS, SIMHASH
 from db_dedup.flow.compare.measures import MEASURES, NO_SIMILARITY
 from db_dedup.jobs.explain.applied_rule import EDIT_SIMILARITY, LONG_GRAMS
@@ -125,8 +125,13 @@ def test_every_setting_is_documented_with_its_default() -> None:
             assert f"| `{name}` | `{json.dumps(field.default)}` |" in table, name
     database = section(page, "`[database]`")
     assert set(first_cells(database)) == {
-        name.removesuffix("_name") for name in Settings.model_fields if name != "tables"
+        name.removesuffix("_name") for name in Settings.model_fields if name not in {"tables", "server"}
     }
+    server = section(page, "`[server]`")
+    assert set(first_cells(server)) == set(ServerSettings.model_fields)
+    for name, field in ServerSettings.model_fields.items():
+        if isinstance(field.default, int | str):
+            assert f"| `{name}` | `{json.dumps(field.default)}` |" in server, name
     for column in (Text(), Value()):
         assert re.search(rf'`"{column.kind}"`.*default {column.weight} \|', page), column
 

@@ -9,6 +9,7 @@ from typing import Any, Final, Self
 from pydantic import ConfigDict, Field, ValidationError
 
 from db_dedup.config.fields import Frozen, Name, check_known
+from db_dedup.config.server import ServerSettings, server_settings
 from db_dedup.config.table import TABLE_SETTINGS, WatchedTable, watched_table
 from db_dedup.encodings import read_utf8
 from db_dedup.errors import ConfigError, InvalidArgumentError, UnknownNameError
@@ -29,6 +30,7 @@ class Settings(Frozen):
     schema_name: Name = Field(default="dedup", alias="schema")
     prefix: Name = "dedup_"
     tables: dict[str, WatchedTable] = Field(default_factory=dict, description="a section for each table")
+    server: ServerSettings = Field(default_factory=ServerSettings, description="a section")
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -57,7 +59,7 @@ class Settings(Frozen):
 
     @classmethod
     def _from_document(cls, document: dict[str, Any], path: Path) -> Self:
-        check_known("section", document, {"database", "tables"})
+        check_known("section", document, {"database", "tables", "server"})
         database = _section(document, "database")
         _refuse_read_escapes(database, path)
         check_known("setting in [database]", database, {"url", "store_url", "schema", "prefix"})
@@ -65,8 +67,9 @@ class Settings(Frozen):
             name: watched_table(name, _resolve_files(name, _section(document["tables"], name), path.parent))
             for name in _section(document, "tables")
         }
+        server = server_settings(_section(document, "server"), path)
         try:
-            return cls.model_validate({"tables": tables, **database})
+            return cls.model_validate({"tables": tables, "server": server, **database})
         except ValidationError as error:
             raise ConfigError("{path}: {fault}", path=path, fault=first_fault(error, cls)) from None
 

@@ -14,8 +14,9 @@ from db_dedup.cli.application import app
 from db_dedup.cli.commands import COMMANDS, load_command
 
 SLOW = {
-    "alembic", "apscheduler", "asyncio", "cityhash", "concurrent.futures", "jieba", "multiprocessing",
-    "numba", "numpy", "pydantic", "rjieba", "scipy", "sqlalchemy", "tomlkit",
+    "alembic", "apscheduler", "asyncio", "cityhash", "concurrent.futures", "fastapi", "jieba",
+    "multiprocessing", "numba", "numpy", "pydantic", "rjieba", "scipy", "sqlalchemy", "starlette", "tomlkit",
+    "uvicorn",
 }  # fmt: skip
 """What may not be loaded for `import db_dedup` and `db-dedup --help`."""
 

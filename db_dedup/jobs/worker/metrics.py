@@ -76,7 +76,7 @@ class WorkerMetrics:
                 self._changes.labels(name, outcome)
             for metric in (self._batches, self._scans, self._seconds):
                 metric.labels(name)
-        self.registry.register(_QueueCollector(engine, tables, names))
+        self.registry.register(QueueCollector(engine, tables, names))
 
     def observe(self, batch: Batch) -> None:
         """Count a batch, or a scan."""
@@ -116,7 +116,7 @@ class WorkerMetrics:
             thread.join()
 
 
-class _QueueCollector:
+class QueueCollector:
     """The gauges, read when somebody asks for them."""
 
     def __init__(self, engine: Engine, tables: Tables, names: Sequence[str]) -> None:

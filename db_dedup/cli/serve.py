@@ -1,0 +1,97 @@
+"""`db-dedup serve`: checks, pairs, groups and labels over HTTP."""
+
+import logging
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from db_dedup.app.tokens import SCOPES, TOKENS_VARIABLE, add_token, new_token
+from db_dedup.cli.shared.interrupts import stop_event
+from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, StoreUrl, Url, load_settings, open_database
+from db_dedup.cli.shared.terminal import say
+from db_dedup.config import ServerSettings, Settings
+from db_dedup.extras import load, require
+
+_SERVER: Final = "db_dedup.web.server"
+"""Found by its name: the service and the command line do not know each other."""
+_NEEDED: Final = ("fastapi", "uvicorn")
+
+
+def serve(
+    config: Config = DEFAULT_CONFIG,
+    url: Url = None,
+    store_url: StoreUrl = None,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            envvar="DB_DEDUP_SERVER_HOST", help="The address to listen on.", show_default="127.0.0.1"
+        ),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            envvar="DB_DEDUP_SERVER_PORT",
+            min=0,
+            max=65535,
+            help="The port; 0 takes a free one.",
+            show_default="8765",
+        ),
+    ] = None,
+    tokens: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="DB_DEDUP_SERVER_TOKENS",
+            help="The file of the digests of the clients' tokens.",
+            dir_okay=False,
+            show_default=False,
+        ),
+    ] = None,
+    create: Annotated[
+        str | None,
+        typer.Option(
+            "--new-token",
+            envvar="DB_DEDUP_NEW_TOKEN",
+            metavar="SCOPES",
+            help=f"Print a new token once, store its digest, and end. Scopes: {', '.join(SCOPES)}.",
+            show_default=False,
+        ),
+    ] = None,
+    client: Annotated[
+        str,
+        typer.Option(
+            "--client", envvar="DB_DEDUP_CLIENT", help="With --new-token: the name of the client in the log."
+        ),
+    ] = "client",
+) -> None:
+    """Serve checks, pairs, groups and labels over HTTP, until stopped: an API for other programs."""
+    settings = load_settings(config, url)
+    chosen = {"host": host, "port": port, "tokens": None if tokens is None else str(tokens)}
+    server = (settings or Settings()).server.model_copy(
+        update={name: value for name, value in chosen.items() if value is not None}
+    )
+    if create is not None:
+        _create_token(server, create, client)
+        return
+    for module in _NEEDED:
+        require(module, "web")
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
+    logging.getLogger("db_dedup").setLevel(logging.INFO)
+    with stop_event() as stop, open_database(config, url, store_url) as database:
+        load(_SERVER, "web").serve(database, settings, server, stop, _tell)
+    say("stopped")
+
+
+def _tell(address: str) -> None:
+    say("serving; documentation: {address}", address=address)
+
+
+def _create_token(server: ServerSettings, scopes: str, client: str) -> None:
+    token, line = new_token([scope.strip() for scope in scopes.split(",")], client)
+    if server.tokens is not None:
+        add_token(Path(server.tokens), line)
+        say("its digest is in {file}; the token is shown only this once", file=server.tokens)
+    else:
+        say("shown only this once; set {variable} to this line,", variable=TOKENS_VARIABLE)
+        say("or put it into the file that tokens in [server] names: {line}", line=line)
+    typer.echo(token)

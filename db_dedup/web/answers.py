@@ -1,0 +1,135 @@
+"""Pages of the stored answer: tables, pairs, groups, the group of a row, why two rows are a pair."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Query
+
+from db_dedup.errors import UnknownNameError
+from db_dedup.present.explanation_words import explained_differences, explanation_lines
+from db_dedup.records.kinds import Kind
+from db_dedup.web import cursors
+from db_dedup.web.context import NEEDS_READ, Ctx, Cursor, Limit, RowKeyQuery, TableName
+from db_dedup.web.models import GroupAnswer, GroupPage, MemberPage, PairAnswer, PairPage, TableNames
+from db_dedup.web.problems import RefusedError
+
+router = APIRouter(prefix="/v1", dependencies=[NEEDS_READ])
+
+_T = TypeVar("_T")
+
+
+@router.get("/tables")
+async def list_tables(context: Ctx) -> TableNames:
+    """List the watched tables."""
+    return TableNames(tables=await context.work.run(context.tables.names))
+
+
+@router.get("/status")
+async def status(context: Ctx) -> list[dict[str, Any]]:
+    """Show the state of all watched tables, as `db-dedup status --json` prints it."""
+    return await context.work.run(lambda: _status(context, context.tables.names()))
+
+
+@router.get("/tables/{table}/status")
+async def table_status(context: Ctx, table: TableName) -> dict[str, Any]:
+    """Show the state of one table: answer, queue, triggers, last scans."""
+    return (await context.work.run(lambda: _status(context, [table])))[0]
+
+
+@router.get("/tables/{table}/pairs")
+async def pairs(
+    context: Ctx,
+    table: TableName,
+    cursor: Cursor = None,
+    limit: Limit = 100,
+    kind: Annotated[list[Kind] | None, Query(description="Only pairs of these kinds.")] = None,
+    other_place: Annotated[
+        bool | None, Query(description="Only pairs that each name another place, or only the others.")
+    ] = None,
+) -> PairPage:
+    """List the duplicate pairs by row key; the links of exact duplicates come last."""
+    after = cursors.pair_place(cursor)
+
+    def read() -> PairPage:
+        found = context.tables.find(table).pages.pairs(after, limit + 1, kind, other_place)
+        shown, is_last = _page(found, limit)
+        return PairPage(
+            pairs=[PairAnswer.model_validate(pair) for _, pair in shown],
+            next_cursor=None if is_last else cursors.cursor_of(shown[-1][0]),
+        )
+
+    return await context.work.run(read)
+
+
+@router.get("/tables/{table}/groups")
+async def groups(context: Ctx, table: TableName, cursor: Cursor = None, limit: Limit = 100) -> GroupPage:
+    """List the duplicate groups, the largest first."""
+    after = cursors.group_place(cursor)
+
+    def read() -> GroupPage:
+        shown, is_last = _page(context.tables.find(table).pages.groups(after, limit + 1), limit)
+        return GroupPage(
+            groups=[GroupAnswer.model_validate(group) for group in shown],
+            next_cursor=None if is_last else cursors.cursor_of((shown[-1].size, shown[-1].group_id)),
+        )
+
+    return await context.work.run(read)
+
+
+@router.get("/tables/{table}/group")
+async def group_of_row(
+    context: Ctx, table: TableName, row_key: RowKeyQuery, cursor: Cursor = None, limit: Limit = 100
+) -> MemberPage:
+    """Show the group that a row is in. The id of a group is the row key of its representative."""
+    after = cursors.member_place(cursor)
+
+    def read() -> MemberPage:
+        found = context.tables.find(table).pages.group_of(row_key, after, limit + 1)
+        if found is None:
+            raise RefusedError("unknown-row", "The row is in no group.")
+        group, keys = found
+        shown, is_last = _page(keys, limit)
+        return MemberPage(
+            group=GroupAnswer.model_validate(group),
+            row_keys=list(shown),
+            next_cursor=None if is_last else cursors.cursor_of((shown[-1],)),
+        )
+
+    return await context.work.run(read)
+
+
+@router.get("/tables/{table}/explanation")
+async def explanation(
+    context: Ctx,
+    table: TableName,
+    key_a: RowKeyQuery,
+    key_b: RowKeyQuery,
+) -> dict[str, Any]:
+    """Explain why two rows are a duplicate pair, or why not, as `db-dedup explain --json` prints it.
+
+    `sentences` has the same in English sentences.
+    """
+
+    def explain() -> dict[str, Any]:
+        found = context.tables.find(table).dedup.explain(key_a, key_b)
+        differences = {sort: only._asdict() for sort, only in explained_differences(found).items()}
+        return {**asdict(found), "differences": differences, "sentences": explanation_lines(found)}
+
+    return await context.work.run(explain)
+
+
+def _status(context: Ctx, names: Sequence[str]) -> list[dict[str, Any]]:
+    served = context.tables.names()
+    entries = {entry.table: entry for entry in context.tables.database.status() if entry.table in served}
+    for name in names:
+        if name not in served:
+            raise UnknownNameError("watched table", name, served)
+    if len(names) == 1 and names[0] not in entries:
+        raise RefusedError("not-ready", "The table has not been scanned yet.")
+    return [asdict(entries[name]) for name in names if name in entries]
+
+
+def _page(found: Sequence[_T], limit: int) -> tuple[Sequence[_T], bool]:
+    """Return (the entries of a page, whether it is the last); one more than the page was read."""
+    return found[:limit], len(found) <= limit

@@ -1,0 +1,66 @@
+"""What the pages of the service share: the tables, the threads, and who may call what."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from fastapi import Depends, Path, Query, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from db_dedup.app.tokens import CHECK, LABEL, READ
+from db_dedup.web.problems import RefusedError
+from db_dedup.web.readiness import Readiness
+from db_dedup.web.requests import Requests
+from db_dedup.web.tables import Tables
+from db_dedup.web.work import Work
+
+_BEARER: Final = HTTPBearer(auto_error=False, description="A token of `db-dedup serve --new-token SCOPES`.")
+_Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a request works with."""
+
+    tables: Tables
+    work: Work
+    readiness: Readiness
+    requests: Requests
+
+
+def context_of(request: Request) -> Context:
+    """Return the context of the service."""
+    found: Context = request.app.state.context
+    return found
+
+
+def require_scope(request: Request, scope: str) -> None:
+    """Check what the client may do.
+
+    Raises:
+        RefusedError: its token does not have the scope.
+    """
+    client = request.state.client
+    if client is None or scope not in client.scopes:
+        raise RefusedError("scope-missing", "This needs a token with the scope {scope}.".format(scope=scope))
+
+
+def _requiring(scope: str) -> Callable[..., None]:
+    # The credentials are a parameter so that the OpenAPI document names them; the guard has checked them.
+    def check_scope(request: Request, _: _Credentials) -> None:
+        require_scope(request, scope)
+
+    return check_scope
+
+
+NEEDS_READ: Final[Any] = Depends(_requiring(READ))
+NEEDS_CHECK: Final[Any] = Depends(_requiring(CHECK))
+NEEDS_LABEL: Final[Any] = Depends(_requiring(LABEL))
+
+Ctx = Annotated[Context, Depends(context_of)]
+TableName = Annotated[str, Path(description="A watched table.", max_length=300)]
+Cursor = Annotated[str | None, Query(description="next_cursor of the page before.", max_length=20_000)]
+Limit = Annotated[int, Query(ge=2, le=1000, description="The most entries of a page.")]
+RowKeyQuery = Annotated[
+    str, Query(description="A row key: of several columns, a JSON array.", max_length=700)
+]

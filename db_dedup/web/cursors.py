@@ -1,0 +1,61 @@
+"""Cursors: where a page ended, as a text that clients send back without reading it."""
+
+import base64
+import binascii
+import json
+from datetime import datetime
+from typing import Any, Final
+
+from db_dedup.store.answer_pages import GroupPlace, PairPlace
+from db_dedup.web.problems import RefusedError
+
+_LONGEST: Final = 20_000
+"""Characters; two row keys have at most 1,400, each escaped by up to 12 characters."""
+
+
+def cursor_of(place: tuple[Any, ...]) -> str:
+    """Return the cursor of a place: its values as JSON in base64."""
+    return base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
+
+
+def pair_place(cursor: str | None) -> PairPlace | None:
+    """Return the place of a cursor of pairs; RefusedError if it is none."""
+    return None if cursor is None else PairPlace(*_values(cursor, int, str, str))
+
+
+def group_place(cursor: str | None) -> GroupPlace | None:
+    """Return the place of a cursor of groups; RefusedError if it is none."""
+    return None if cursor is None else GroupPlace(*_values(cursor, int, str))
+
+
+def member_place(cursor: str | None) -> str | None:
+    """Return the row key of a cursor of members; RefusedError if it is none."""
+    return None if cursor is None else str(_values(cursor, str)[0])
+
+
+def label_place(cursor: str | None) -> tuple[datetime, str, str] | None:
+    """Return (time, keys) of the last label; RefusedError if it is no cursor of labels."""
+    if cursor is None:
+        return None
+    decided_at, key_a, key_b = _values(cursor, str, str, str)
+    try:
+        return datetime.fromisoformat(decided_at), key_a, key_b
+    except ValueError:
+        raise _wrong() from None
+
+
+def _values(cursor: str, *types: type) -> list[Any]:
+    try:
+        padded = cursor[:_LONGEST] + "=" * (-len(cursor) % 4)
+        values = json.loads(base64.b64decode(padded, b"-_", validate=True))
+    except (binascii.Error, ValueError, RecursionError):
+        raise _wrong() from None
+    if not isinstance(values, list) or [type(value) for value in values] != list(types):
+        raise _wrong()
+    if any(isinstance(value, int) and not 0 <= value < 1 << 62 for value in values):
+        raise _wrong()
+    return values
+
+
+def _wrong() -> RefusedError:
+    return RefusedError("invalid", "cursor: send the next_cursor of the page before, or leave it out.")

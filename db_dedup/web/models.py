@@ -1,0 +1,206 @@
+"""The JSON that requests and answers are made of; the OpenAPI document is made from these classes."""
+
+import re
+from datetime import datetime
+from math import isfinite
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from db_dedup.records.forms import Form
+from db_dedup.records.kinds import Kind
+
+Key = Annotated[str, Field(description="A row key: of several columns, a JSON array as text.")]
+Scalar = str | int | float | bool | None
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+class _Request(BaseModel):
+    """A body that a client sends."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class CheckRequest(_Request):
+    """A record to check."""
+
+    record: dict[str, Scalar] = Field(
+        description="Column name to value. A column that is left out is NULL.", max_length=1000
+    )
+    differences: bool = Field(
+        False, description="Also answer what differs, with the texts of stored rows: needs the scope read."
+    )
+
+    @field_validator("record", mode="before")
+    @classmethod
+    def _check_values(cls, record: object) -> object:
+        """Refuse what no column can take; the message is shorter than one for each type."""
+        for name, value in record.items() if isinstance(record, dict) else ():
+            if not isinstance(value, Scalar) or (isinstance(value, float) and not isfinite(value)):
+                raise ValueError("each value is a text, a number, true, false or null")
+            if _SURROGATE.search(name) or (isinstance(value, str) and _SURROGATE.search(value)):
+                raise ValueError("a text has half of a surrogate pair, which is no character")
+        return record
+
+
+class NamedDifference(BaseModel):
+    """What only one of the two texts names."""
+
+    only_record: list[str]
+    only_row: list[str]
+
+
+class ChangedPart(BaseModel):
+    """A place at which the two texts differ; one of the two may be empty."""
+
+    column: str
+    record: str
+    row: str
+
+
+class Differences(BaseModel):
+    """In what a record and a stored row differ."""
+
+    named: dict[str, NamedDifference] = Field(
+        description="For places, people, numbers and dates: what only one of the two names."
+    )
+    changes: list[ChangedPart] = Field(description="The parts that differ, the first 50.")
+
+
+class MatchAnswer(BaseModel):
+    """A stored row that the record duplicates."""
+
+    row_key: Key
+    distance: int = Field(description="Bits in which the fingerprints differ, 0 to 64.")
+    similarity: float | None = Field(description="By the measure of the table, 0 to 1.")
+    group_id: str | None
+    kind: Kind | None
+    contained_key: str | None
+    other_place: bool | None
+    form: Form | None
+    differences: Differences | None = Field(
+        None, description="Only if they were asked for, and for the nearest 20 rows."
+    )
+
+
+class CheckAnswer(BaseModel):
+    """Whether a record is a duplicate, and of which rows."""
+
+    is_duplicate: bool
+    too_little_text: bool = Field(description="The record has too little text to judge.")
+    matches: list[MatchAnswer] = Field(description="The nearest first.")
+
+
+class PairAnswer(BaseModel):
+    """Two duplicate rows, the earlier-received first."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    key_a: Key
+    key_b: Key
+    distance: int
+    similarity: float | None
+    kind: Kind | None
+    contained_key: str | None
+    other_place: bool | None
+    form: Form | None
+
+
+class GroupAnswer(BaseModel):
+    """A duplicate group."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    group_id: Key
+    size: int
+    representative_key: Key
+    is_loose: bool
+    is_abridged: bool
+
+
+class PairPage(BaseModel):
+    """Some pairs."""
+
+    pairs: list[PairAnswer]
+    next_cursor: str | None = Field(description="Send it as cursor for the next page; null on the last one.")
+
+
+class GroupPage(BaseModel):
+    """Some groups."""
+
+    groups: list[GroupAnswer]
+    next_cursor: str | None = Field(description="Send it as cursor for the next page; null on the last one.")
+
+
+class MemberPage(BaseModel):
+    """A group and some of its rows."""
+
+    group: GroupAnswer
+    row_keys: list[Key] = Field(description="The first page begins with the representative.")
+    next_cursor: str | None = Field(description="Send it as cursor for the next page; null on the last one.")
+
+
+class LabelGiven(_Request):
+    """What a person says of two rows."""
+
+    key_a: Key
+    key_b: Key
+    is_duplicate: bool
+
+
+class LabelsRequest(_Request):
+    """Labels to store."""
+
+    labels: list[LabelGiven] = Field(min_length=1, max_length=500)
+
+
+class LabelAnswer(BaseModel):
+    """A stored label."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    key_a: Key
+    key_b: Key
+    is_duplicate: bool
+    decided_at: datetime = Field(description="UTC.")
+
+
+class LabelPage(BaseModel):
+    """Some labels, the oldest first."""
+
+    labels: list[LabelAnswer]
+    next_cursor: str | None = Field(description="Send it as cursor for the next page; null on the last one.")
+
+
+class LabelOutcomeAnswer(BaseModel):
+    """What has become of some labels."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    kept: int
+    faults: list[str] = Field(description="A sentence for each label that was not stored.")
+    changes_answer: bool = Field(description="A pair is rejected now, or is no longer.")
+    is_queued: bool = Field(description="The worker updates the groups; otherwise the next scan does.")
+    withdrawn: bool | None = Field(None, description="What the withdrawn label said; null if there was none.")
+
+
+class TableNames(BaseModel):
+    """The watched tables."""
+
+    tables: list[str]
+
+
+class Health(BaseModel):
+    """That the service works."""
+
+    status: str
+
+
+class ProblemAnswer(BaseModel):
+    """An error (RFC 9457)."""
+
+    type: str = Field(description="The kind of error; the address leads to its explanation.")
+    title: str
+    status: int
+    detail: str

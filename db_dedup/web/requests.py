@@ -1,0 +1,22 @@
+"""How many requests there were, and how long they took."""
+
+from collections.abc import Mapping
+
+_Of = tuple[str, str, int]
+"""Method, route, status."""
+
+
+class Requests:
+    """Counts requests by method, route and status."""
+
+    def __init__(self) -> None:
+        self._counts: dict[_Of, tuple[int, float]] = {}
+
+    def observe(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count one."""
+        count, total = self._counts.get((method, route, status), (0, 0.0))
+        self._counts[method, route, status] = count + 1, total + seconds
+
+    def counts(self) -> Mapping[_Of, tuple[int, float]]:
+        """Return (method, route, status) -> (number of requests, their seconds)."""
+        return dict(self._counts)

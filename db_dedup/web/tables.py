@@ -1,0 +1,64 @@
+"""The watched tables as the service opens them: each once, for all requests."""
+
+from dataclasses import dataclass
+
+from db_dedup.app import Database, Deduplicator
+from db_dedup.app.answer_pages import AnswerPages
+from db_dedup.config import Settings
+from db_dedup.errors import DedupError, UnknownNameError
+
+
+@dataclass(frozen=True)
+class ServedTable:
+    """One watched table."""
+
+    dedup: Deduplicator
+    pages: AnswerPages
+
+
+class Tables:
+    """The tables of the settings file; without a file, all that are watched."""
+
+    def __init__(self, database: Database, settings: Settings | None) -> None:
+        self.database = database
+        self._watched = settings.tables if settings is not None and settings.tables else None
+        self._opened: dict[str, ServedTable] = {}
+
+    def names(self) -> list[str]:
+        """Return the names of the tables that are served."""
+        return sorted(self._watched) if self._watched is not None else self.database.watched_names()
+
+    def find(self, name: str) -> ServedTable:
+        """Return a table.
+
+        Raises:
+            UnknownNameError: it is not served.
+        """
+        found = self._opened.get(name)
+        if found is None:
+            known = self.names()
+            if name not in known:
+                raise UnknownNameError("watched table", name, known)
+            given = self._watched or {}
+            # By settings from a file, a check refuses to work if the last scan had others.
+            dedup = Deduplicator(self.database, given.get(name, name))
+            found = self._opened.setdefault(name, ServedTable(dedup, AnswerPages(self.database, name)))
+        return found
+
+    def make_ready(self) -> dict[str, DedupError]:
+        """Run an empty check of each table, which loads and compiles what a first check needs.
+
+        Returns:
+            Name -> why its table cannot be checked now; "" for a fault of the database itself.
+        """
+        faults: dict[str, DedupError] = {}
+        try:
+            names = self.names()
+        except DedupError as error:
+            return {"": error}
+        for name in names:
+            try:
+                self.find(name).dedup.check({})
+            except DedupError as error:
+                faults[name] = error
+        return faults

@@ -1,0 +1,149 @@
+"""The API gives what Python and the command line give."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from db_dedup import Database, Deduplicator
+from db_dedup.cli.application import app
+from db_dedup.sample import Sample
+from tests.servers import Database as Served
+from tests.web.conftest import Client, running, scanned
+
+TABLE = "/tables/petitions"
+
+
+def record_of(sample: Sample, place: int = 0) -> dict[str, Any]:
+    petition = sample.petitions[place]
+    return {"title": petition.title, "content": petition.content}
+
+
+@pytest.mark.parametrize("limit", [2, 7, 1000])
+def test_pages_of_pairs_are_all_pairs(client: Client, dedup: Deduplicator, limit: int) -> None:
+    found = client.everything(f"{TABLE}/pairs", "pairs", limit=limit)
+    expected = [asdict(pair) for pair in dedup.pairs()]
+    assert len(expected) > 7
+    assert sorted(found, key=str) == sorted(expected, key=str)
+    assert {pair["kind"] for pair in found} > {"copy"}
+
+
+def test_pairs_of_a_kind(client: Client, dedup: Deduplicator) -> None:
+    found = client.everything(f"{TABLE}/pairs", "pairs", kind="edited", other_place="false", limit=2)
+    expected = {(p.key_a, p.key_b) for p in dedup.pairs(kinds=["edited"], other_place=False)}
+    assert {(p["key_a"], p["key_b"]) for p in found} == expected
+    assert expected
+    assert client.get(f"{TABLE}/pairs", kind="odd").problem == "invalid"
+
+
+@pytest.mark.parametrize("limit", [2, 3, 1000])
+def test_pages_of_groups_are_all_groups(client: Client, dedup: Deduplicator, limit: int) -> None:
+    found = client.everything(f"{TABLE}/groups", "groups", limit=limit)
+    assert found == [asdict(group) for group in dedup.groups()]
+    assert len(found) > 3
+
+
+def test_the_group_of_each_row(client: Client, dedup: Deduplicator) -> None:
+    group = dedup.groups(1)[0]
+    members = dedup.members(group.group_id)
+    assert len(members) > 2
+    for key in members:
+        found = client.get(f"{TABLE}/group", row_key=key).json()
+        assert (found["group"], found["row_keys"]) == (asdict(group), members)
+    pages = client.everything(f"{TABLE}/group", "row_keys", row_key=members[-1], limit=2)
+    assert pages == members
+
+
+def test_a_row_in_no_group(client: Client, dedup: Deduplicator, sample: Sample) -> None:
+    grouped = {key for group in dedup.groups() for key in dedup.members(group.group_id)}
+    alone = next(key for key in map(str, range(1, len(sample.petitions))) if key not in grouped)
+    assert client.get(f"{TABLE}/group", row_key=alone).problem == "unknown-row"
+
+
+def test_an_explanation_is_that_of_the_command(client: Client, dedup: Deduplicator, scanned_url: str) -> None:
+    pair = next(iter(dedup.pairs()))
+    found = client.get(f"{TABLE}/explanation", key_a=pair.key_a, key_b=pair.key_b).json()
+    arguments = ["explain", "petitions", pair.key_a, pair.key_b, "--url", scanned_url, "--json"]
+    printed = json.loads(CliRunner().invoke(app, arguments).stdout)
+    assert found.pop("sentences")[0].endswith(".")
+    for name in ("decision", "distance", "similarities", "columns", "differences"):
+        assert found[name] == printed[name]
+
+
+def test_status(client: Client, dedup: Deduplicator) -> None:
+    (entry,) = dedup.database.status()
+    assert client.get(f"{TABLE}/status").json()["pairs"] == entry.pairs
+    assert [one["table"] for one in client.get("/status").json()] == ["petitions"]
+    assert client.get("/tables").json() == {"tables": ["petitions"]}
+
+
+def test_health_and_metrics(client: Client) -> None:
+    assert client.get("/health/live").json() == {"status": "live"}
+    for _ in range(300):
+        ready = client.get("/health/ready")
+        if ready.status == 200:
+            break
+        assert ready.problem == "busy"
+    assert ready.json() == {"status": "ready"}
+    text = client.get("/metrics").body.decode()
+    assert 'db_dedup_queue_length{table="petitions"} 0.0' in text
+    assert 'route="/v1/health/live",status="200"' in text
+
+
+def test_the_openapi_document_names_all_and_the_page_needs_no_other_file(client: Client) -> None:
+    document = client.get("/openapi.json").json()
+    assert {path for path in document["paths"] if not path.startswith("/v1/")} == set()
+    check = document["paths"]["/v1/tables/{table}/check"]["post"]
+    assert check["security"] == [{"HTTPBearer": []}]
+    assert set(check["responses"]) == {"200", "default"}
+    assert "HTTPValidationError" not in json.dumps(document)
+    page = client.get("/docs")
+    assert page.headers["content-type"].startswith("text/html")
+    text = page.body.decode()
+    assert "<script" not in text
+    assert all(link.startswith("/v1/") for link in text.split('href="')[1:])
+    assert all(path in text for path in document["paths"])
+    assert 'id="not-json"' in text
+
+
+def test_a_label_is_stored_listed_and_withdrawn(own_database: Database) -> None:
+    dedup = Deduplicator(own_database, "petitions")
+    pairs = [pair for pair in dedup.pairs() if pair.distance][:3]
+    with running(own_database) as client:
+        labels = [{"key_a": p.key_a, "key_b": p.key_b, "is_duplicate": False} for p in pairs]
+        given = client.post(f"{TABLE}/labels", {"labels": labels}).json()
+        assert (given["kept"], given["faults"], given["changes_answer"]) == (3, [], True)
+        assert given["is_queued"]
+        listed = client.everything(f"{TABLE}/labels", "labels", limit=2)
+        assert {frozenset((one["key_a"], one["key_b"])) for one in listed} == {
+            frozenset((p.key_a, p.key_b)) for p in pairs
+        }
+        assert not any(one["is_duplicate"] for one in listed)
+        path = f"{TABLE}/labels?key_a={pairs[0].key_a}&key_b={pairs[0].key_b}"
+        assert client.send("DELETE", path).json()["withdrawn"] is False
+        assert client.send("DELETE", path).json()["withdrawn"] is None
+        assert len(client.everything(f"{TABLE}/labels", "labels")) == 2
+        unknown = client.post(f"{TABLE}/labels", {"labels": [{**labels[0], "key_a": "no such row"}]}).json()
+        assert (unknown["kept"], len(unknown["faults"])) == (0, 1)
+
+
+def test_the_same_in_every_database(database: Served, sample: Sample) -> None:
+    ours = scanned(database, sample)
+    try:
+        dedup = Deduplicator(ours, "petitions")
+        with running(ours) as client:
+            pairs = client.everything(f"{TABLE}/pairs", "pairs", limit=5)
+            assert sorted(pairs, key=str) == sorted((asdict(p) for p in dedup.pairs()), key=str)
+            groups = client.everything(f"{TABLE}/groups", "groups", limit=5)
+            assert groups == [asdict(group) for group in dedup.groups()]
+            first = groups[0]["group_id"]
+            members = client.everything(f"{TABLE}/group", "row_keys", row_key=first, limit=2)
+            assert members == dedup.members(first)
+            checked = client.post(f"{TABLE}/check", {"record": record_of(sample)}).json()
+            assert checked["is_duplicate"]
+    finally:
+        ours.close()
