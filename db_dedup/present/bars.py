@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from html import escape
 from typing import Final, NamedTuple
 
-WIDTH: Final = 640
+WIDTH: Final = 420
 _LINE: Final = 26
-_LABEL: Final = 170
-_VALUE: Final = 110
+_LABEL: Final = 130
+_VALUE: Final = 105
 _WIDE: Final = 2
 """A Chinese character is as wide as two Latin ones."""
-_LONGEST: Final = 22
+_LONGEST: Final = 16
 
 
 class Bar(NamedTuple):

@@ -7,7 +7,7 @@ addresses with row keys in them, nor bodies, nor texts of errors, which may cont
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -28,11 +28,16 @@ PUBLIC: Final = ("/v1/health/live", "/v1/health/ready", "/v1/openapi.json", "/v1
 
 _CHANGING: Final = ("POST", "PUT", "PATCH")
 _WRITE_SECONDS: Final = 30
-_POLICY: Final = b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
+_FOR_PROGRAMS: Final = (
+    (b"referrer-policy", b"no-referrer"),
+    (
+        b"content-security-policy",
+        b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
+    ),
+)
 _HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
-    (b"referrer-policy", b"no-referrer"),
 )
 
 Observe = Callable[[str, str, int, float], None]
@@ -59,7 +64,7 @@ class Guard:
                 await self._app(scope, receive, send)
             return
         begun = time.monotonic()
-        answer = _Answer(send, door.POLICY if door.is_page(scope["path"]) else _POLICY)
+        answer = _Answer(send, door.HEADERS if door.is_page(scope["path"]) else _FOR_PROGRAMS)
         try:
             async with asyncio.timeout(self._seconds):
                 await self._answer(scope, receive, answer)
@@ -165,9 +170,9 @@ class Guard:
 class _Answer:
     """Passes messages on, adds headers, and remembers the status."""
 
-    def __init__(self, send: Send, policy: bytes) -> None:
+    def __init__(self, send: Send, headers: Iterable[tuple[bytes, bytes]]) -> None:
         self._send = send
-        self._headers = (*_HEADERS, (b"content-security-policy", policy))
+        self._headers = (*_HEADERS, *headers)
         self.status = 0
 
     async def __call__(self, message: Message) -> None:

@@ -21,11 +21,16 @@ TOKEN_COOKIE: Final = "db_dedup_token"  # noqa: S105 - a name
 LANGUAGE_COOKIE: Final = "db_dedup_language"
 _FORM: Final = "application/x-www-form-urlencoded"
 
-POLICY: Final = (
+_POLICY: Final = (
     b"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
     b"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
-"""The Content-Security-Policy of pages: nothing from other sites, nothing that is written into a page."""
+HEADERS: Final = (
+    # Without any referrer, browsers send "Origin: null" with a form.
+    (b"referrer-policy", b"same-origin"),
+    (b"content-security-policy", _POLICY),
+)
+"""Of the answers to readers: a page loads nothing from other sites, and runs nothing that is in its text."""
 
 
 def is_page(path: str) -> bool:

@@ -47,7 +47,10 @@ def test_from_the_tables_to_the_texts_of_a_group(visitor: Visitor, dedup: Dedupl
 
 
 def test_the_headers_of_pages(visitor: Visitor) -> None:
-    policy = visitor.get("/console").headers["content-security-policy"]
+    headers = visitor.get("/console").headers
+    # With "no-referrer" a browser would send "Origin: null" with each form, which is refused.
+    assert headers["referrer-policy"] == "same-origin"
+    policy = headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     assert "http" not in policy
