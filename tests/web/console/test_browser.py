@@ -64,6 +64,13 @@ def wait(page: Chrome, script: str) -> Any:
     return WebDriverWait(page, 30).until(lambda found: found.execute_script(f"return {script}"))
 
 
+def console_of(page: Chrome) -> list[Any]:
+    """Return what the browser complains about: files that are missing, what the policy refuses, errors."""
+    untyped: Any = page
+    found: list[Any] = untyped.get_log("browser")
+    return found
+
+
 def press(page: Chrome, key: str) -> None:
     page.switch_to.active_element.send_keys(key)
 
@@ -90,7 +97,7 @@ def test_a_group_is_reviewed_by_keyboard_alone(own: tuple[str, Deduplicator]) ->
             assert page.execute_script("return document.activeElement.matches('.card')")
         status = page.find_element(By.ID, "status")
         assert (status.get_attribute("role"), status.get_attribute("aria-live")) == ("status", "polite")
-        assert not page.get_log("browser")
+        assert not console_of(page)
 
 
 def test_keys_typed_into_a_field_are_text(own: tuple[str, Deduplicator]) -> None:
@@ -172,7 +179,7 @@ def test_pages_on_a_phone_and_for_a_screen_reader(own: tuple[str, Deduplicator],
                 width, height = control.size["width"], control.size["height"]
                 assert min(width, height) >= TARGET_PIXELS, control.get_attribute("outerHTML")
         assert not _faint(page)
-        assert not page.get_log("browser")
+        assert not console_of(page)
 
 
 def _faint(page: Chrome) -> list[str]:
