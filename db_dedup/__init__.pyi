@@ -28,6 +28,7 @@ from db_dedup.errors import MissingJarError as MissingJarError
 from db_dedup.errors import NotScannedError as NotScannedError
 from db_dedup.errors import OutdatedRecipeError as OutdatedRecipeError
 from db_dedup.errors import RecipeDiffersError as RecipeDiffersError
+from db_dedup.errors import ReservationExpiredError as ReservationExpiredError
 from db_dedup.errors import RowKeyError as RowKeyError
 from db_dedup.errors import RowNotFoundError as RowNotFoundError
 from db_dedup.errors import ScanRunningError as ScanRunningError
@@ -77,6 +78,7 @@ from db_dedup.records import PairSetting as PairSetting
 from db_dedup.records import PastScan as PastScan
 from db_dedup.records import Question as Question
 from db_dedup.records import Record as Record
+from db_dedup.records import Reservation as Reservation
 from db_dedup.records import RowKey as RowKey
 from db_dedup.records import RuleTest as RuleTest
 from db_dedup.records import RuleTrial as RuleTrial

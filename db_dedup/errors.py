@@ -247,6 +247,10 @@ class TableBusyError(DedupError):
     is_transient = True
 
 
+class ReservationExpiredError(DedupError):
+    """A reservation has ended before it was confirmed: check the record again."""
+
+
 class RowKeyError(DedupError):
     """A row's key cannot be stored: too long, or not unique as text."""
 

@@ -139,6 +139,10 @@ THOROUGH = (
     "web/test_guard.py::test_a_call_that_takes_too_long",
     "web/test_process.py::test_it_starts",
     "web/test_process.py::test_only_the_tables",
+    "web/test_reservations.py::test_of_clients_with_small_edits_one_passes[mariadb",
+    "web/test_reservations.py::test_of_clients_with_small_edits_one_passes[postgresql",
+    "web/test_reservations.py::test_of_clients_with_the_same_record_one_passes[mariadb",
+    "web/test_reservations.py::test_of_clients_with_the_same_record_one_passes[postgresql",
     "windows/",
     "worker/",
 )

@@ -1,7 +1,9 @@
 """A check that is exact under concurrency: it keeps a lock on the table until the caller's commit."""
 
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import datetime, timedelta
 from typing import Final
 
 from sqlalchemy import Connection
@@ -13,18 +15,24 @@ from db_dedup.errors import (
     ConfigError,
     InvalidArgumentError,
     NotScannedError,
+    ReservationExpiredError,
+    RowNotFoundError,
     TableBusyError,
     TriggerError,
 )
 from db_dedup.flow.rows.keys import storable_key
 from db_dedup.jobs.objects.attachment import AttachmentState, catalogue_differences, trigger_target
-from db_dedup.records import CheckResult, Record, RowKey
-from db_dedup.store import changes, scans, watched_tables
+from db_dedup.records import CheckResult, Record, Reservation, RowKey
+from db_dedup.store import changes, reservations, scans, watched_tables
 from db_dedup.store.changes import SEARCH_AGAIN, TRUNCATED, Change
+from db_dedup.store.clock import database_now
+from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.watched_tables import StoredTable
 
 MOST_QUEUED: Final = 10_000
 """The most queued changes: to read more of them would keep the lock for too long."""
+MOST_RESERVED: Final = 1_000
+"""The most reservations of a table, for the same reason."""
 
 
 class BlockingCheck:
@@ -57,8 +65,7 @@ class BlockingCheck:
             lookup = self._find_lookup(connection)
             own_keys = _own_keys(lookup, row_keys)
             stored = self._require_followed(connection, stored)
-            queued = self._read_queued(connection, stored, lookup)
-            found = lookup.check(connection, records, queued=queued, own_keys=own_keys)
+            found = self._check(connection, stored, lookup, records, own_keys)
             # A running scan would delete fingerprints of rows that it has not read.
             if scanner is None:
                 checked = zip(own_keys, records, found, strict=True)
@@ -66,6 +73,116 @@ class BlockingCheck:
                     key: record for key, record, result in checked if key is not None and not result.matches
                 }
                 self._put(connection, stored, lookup, new)
+        return found
+
+    def reserve(
+        self, connection: Connection, record: Record, row_key: RowKey | None, seconds: float
+    ) -> Reservation | CheckResult:
+        """Reserve a record that has no duplicate; else return the result of the check.
+
+        Args:
+            connection: in a transaction; the reservation counts from its commit on.
+            record: to reserve.
+            row_key: of the row that will be stored, if it is known.
+            seconds: until the reservation expires.
+
+        Raises:
+            What `check` raises.
+        """
+        tables = self._database.tables
+        with self._locked(connection):
+            stored, _ = watched_tables.lock_table(connection, tables, self._name)
+            lookup = self._find_lookup(connection)
+            (own_key,) = _own_keys(lookup, [row_key])
+            stored = self._require_followed(connection, stored)
+            if own_key is not None and self._visible(connection, stored, [own_key]):
+                raise InvalidArgumentError(
+                    "row {key!r} of {name!r} is stored already: leave its key out",
+                    key=own_key[:40],
+                    name=self._name,
+                )
+            (found,) = self._check(connection, stored, lookup, [record], [own_key])
+            if found.matches:
+                return found
+            now = database_now(connection)
+            reservations.remove_expired(connection, tables, stored.id, now)
+            others = self._reserved(connection, stored, now)
+            if len(others) >= MOST_RESERVED:
+                raise TableBusyError(
+                    "{name!r} has {count} reservations: confirm or release some",
+                    name=self._name,
+                    count=len(others),
+                )
+            reservation = Reservation(
+                secrets.token_hex(16),
+                now + timedelta(seconds=seconds),
+                own_key,
+                lookup.pack(connection, record, others),
+            )
+            reservations.add(connection, tables, stored.id, stored.recipe or 0, reservation)
+        return reservation
+
+    def confirm(self, connection: Connection, name: str, row_key: RowKey | None) -> None:
+        """End a reservation whose row is stored.
+
+        Raises:
+            ReservationExpiredError: it has expired, or was released.
+            RowNotFoundError: the row is not committed.
+            InvalidArgumentError: the key of the row is not known.
+        """
+        tables = self._database.tables
+        with self._locked(connection):
+            stored, _ = watched_tables.lock_table(connection, tables, self._name)
+            lookup = self._find_lookup(connection)
+            stored = self._require_followed(connection, stored)
+            now = database_now(connection)
+            reservation = reservations.find_live(connection, tables, stored.id, name, now)
+            if reservation is None:
+                raise ReservationExpiredError("the reservation has expired: check the record again")
+            (own_key,) = _own_keys(lookup, [reservation.row_key if row_key is None else row_key])
+            if own_key is None:
+                raise InvalidArgumentError("name the row key of the row that was stored")
+            if not self._visible(connection, stored, [own_key]):
+                raise RowNotFoundError(
+                    "row {key!r} of {name!r} is not there: commit it, then confirm",
+                    key=own_key[:40],
+                    name=self._name,
+                )
+            reservations.remove(connection, tables, stored.id, name)
+
+    def _check(
+        self,
+        connection: Connection,
+        stored: StoredTable,
+        lookup: Lookup,
+        records: Sequence[Record],
+        own_keys: Sequence[str | None],
+    ) -> list[CheckResult]:
+        """Check records against stored rows, queued ones and reservations."""
+        queued = self._read_queued(connection, stored, lookup)
+        reserved = self._reserved(connection, stored, database_now(connection))
+        return lookup.check(connection, records, queued=queued, own_keys=own_keys, reserved=reserved)
+
+    def _reserved(self, connection: Connection, stored: StoredTable, now: datetime) -> list[Reservation]:
+        """Return the reservations that have neither expired nor become a row that others see."""
+        live = reservations.read_live(connection, self._database.tables, stored.id, now)
+        if any(recipe != stored.recipe for recipe, _ in live):
+            raise TableBusyError(
+                "{name!r} has reservations by its former settings: try again when they have expired",
+                name=self._name,
+            )
+        keys = sorted({each.row_key for _, each in live if each.row_key is not None})
+        visible = self._visible(connection, stored, keys)
+        return [each for _, each in live if each.row_key not in visible]
+
+    def _visible(self, connection: Connection, stored: StoredTable, row_keys: Sequence[str]) -> set[str]:
+        """Return which rows a check finds: they are stored, or their changes are in the queue."""
+        if not row_keys:
+            return set()
+        database = self._database
+        store = FingerprintStore(database.dialect, database.tables, stored.id, stored.recipe or 0)
+        found = set(store.find_rows(connection, row_keys))
+        found |= changes.written_among(connection, database.tables, stored.id, database.dialect, row_keys)
         return found
 
     @contextmanager

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Final, overload
 
+from db_dedup.app.arguments import require, require_text
 from db_dedup.app.table_checks import TableChecks
-from db_dedup.records import CheckResult, Match, Record, RowKey
+from db_dedup.errors import InvalidArgumentError
+from db_dedup.records import CheckResult, Match, Record, Reservation, RowKey
 
 if TYPE_CHECKING:
     from db_dedup.app.arguments import SyncBind
     from db_dedup.app.asynchronous import AsyncBind
+
+
+MOST_SECONDS: Final = 600
+"""The longest time of a reservation."""
 
 
 class Checks:
@@ -131,3 +137,48 @@ class Checks:
             n results, in the order of the records.
         """
         return self._checks.run(connection, records, row_keys, block, lambda results: results)
+
+    def reserve(
+        self, record: Record, seconds: float = 60, row_key: RowKey | None = None
+    ) -> Reservation | CheckResult:
+        """Check a record as `check` with `block` does and, if it is new, keep others like it out for a while.
+
+        For a program that stores the row in a transaction of its own, elsewhere. The reservation contains no
+        text. It ends when it expires, when it is confirmed or released, or when the row of its key is stored.
+        Nothing keeps others out after that.
+
+        Args:
+            record: as for `check`.
+            seconds: until it expires, 1 to 600.
+            row_key: the key of the row that will be stored, if it is known already.
+
+        Returns:
+            A Reservation; or, if the record has duplicates, the result of the check.
+
+        Raises:
+            TableBusyError: as of `check`.
+            InvalidArgumentError: an argument is not what it should be.
+        """
+        require(seconds, int | float, "seconds", "a number from 1 to 600")
+        if not 1 <= seconds <= MOST_SECONDS:
+            raise InvalidArgumentError("seconds should be a number from 1 to 600, not {given}", given=seconds)
+        return self._checks.reserve(record, row_key, seconds)
+
+    def confirm(self, name: str, row_key: RowKey | None = None) -> None:
+        """End a reservation whose row is committed.
+
+        Args:
+            name: of the reservation.
+            row_key: of the row, unless the reservation has it.
+
+        Raises:
+            ReservationExpiredError: it had ended before, so a row like it may have been stored: check again.
+            RowNotFoundError: the row is not there.
+        """
+        require_text(name, "name")
+        self._checks.confirm(name, row_key)
+
+    def release(self, name: str) -> bool:
+        """End a reservation whose row will not be stored; return whether there was one."""
+        require_text(name, "name")
+        return self._checks.release(name)

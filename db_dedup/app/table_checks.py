@@ -16,7 +16,8 @@ from db_dedup.app.engines import find_engine
 from db_dedup.app.table_access import TableAccess
 from db_dedup.engines.base import Lookup
 from db_dedup.errors import InvalidArgumentError
-from db_dedup.records import CheckResult, Record, RowKey
+from db_dedup.records import CheckResult, Record, Reservation, RowKey
+from db_dedup.store import reservations
 from db_dedup.store.watched_tables import StoredTable
 
 if TYPE_CHECKING:
@@ -69,6 +70,34 @@ class TableChecks:
         if is_async(given):
             return bridged(self._database, given, work)
         return work(sync_bind(given))
+
+    def reserve(self, record: Record, row_key: RowKey | None, seconds: float) -> Reservation | CheckResult:
+        """Reserve a record in a transaction of our own, or return the result of the check."""
+        (checked,) = records_of([record])
+        return self._blocking(lambda checker, ours: checker.reserve(ours, checked, row_key, seconds))
+
+    def confirm(self, name: str, row_key: RowKey | None) -> None:
+        """End a reservation whose row is stored."""
+        self._blocking(lambda checker, ours: checker.confirm(ours, name, row_key))
+
+    def release(self, name: str) -> bool:
+        """End a reservation; return whether there was one."""
+        database = self._database
+        with (
+            database.translate_driver_errors(),
+            database.dialect.write_transaction(database.engine) as ours,
+        ):
+            stored = self._access.require_stored(ours)
+            return reservations.remove(ours, database.tables, stored.id, name)
+
+    def _blocking(self, work: Callable[[BlockingCheck, Connection], _T]) -> _T:
+        database = self._database
+        checker = BlockingCheck(database, self._name, lambda c: self._lookup(c, c))
+        with (
+            database.translate_driver_errors(),
+            database.dialect.write_transaction(database.engine) as ours,
+        ):
+            return work(checker, ours)
 
     @contextmanager
     def connected(self, given: SyncBind | None) -> Iterator[tuple[Connection, Connection]]:

@@ -25,7 +25,7 @@ from db_dedup.errors import ConfigError
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.matching.match import Pairs
 from db_dedup.progress import Progress
-from db_dedup.records import CheckResult, Family, Record, RowKey, SourceRow
+from db_dedup.records import CheckResult, Family, Record, Reservation, RowKey, SourceRow
 from db_dedup.records.fingerprints import DigestPair, RowFingerprint, StoredFingerprint
 from db_dedup.records.frames import FrameList
 from db_dedup.records.pair_columns import PairColumns
@@ -241,6 +241,7 @@ class Lookup(Protocol):
         source_connection: Connection | None = None,
         queued: QueuedRows | None = None,
         own_keys: Sequence[str | None] | None = None,
+        reserved: Sequence[Reservation] = (),
     ) -> list[CheckResult]:
         """Return for each record the stored rows that a full scan would pair with it as the latest row.
 
@@ -251,6 +252,16 @@ class Lookup(Protocol):
             queued: rows that are compared as they are now, not as they are stored.
             own_keys: for each record its own row key, stored or not yet, or None. A row is never a duplicate
                 of itself.
+            reserved: records that are not stored yet, by the same recipe.
+        """
+
+    def pack(self, connection: Connection, record: Record, others: Sequence[Reservation]) -> bytes:
+        """Return what a record is compared by while it is reserved, without its text.
+
+        Args:
+            connection: to the user's rows.
+            record: to reserve.
+            others: the reservations that have not expired.
         """
 
     def read_queued(self, connection: Connection, row_keys: Sequence[str]) -> QueuedRows:

@@ -43,6 +43,7 @@ from db_dedup.records.labels import LabelOutcome as LabelOutcome
 from db_dedup.records.labels import PairLabel as PairLabel
 from db_dedup.records.labels import Question as Question
 from db_dedup.records.labels import TextPair as TextPair
+from db_dedup.records.reservations import Reservation as Reservation
 
 _T = TypeVar("_T")
 
@@ -140,6 +141,8 @@ class Match:
             checked text, unless the key of its row is known.
         other_place: as of a pair.
         form: as of a pair.
+        is_reserved: it is no row yet, but a record that another client has reserved; its row key is "" if it
+            is not known.
     """
 
     row_key: str
@@ -150,6 +153,7 @@ class Match:
     contained_key: str | None = None
     other_place: bool | None = None
     form: Form | None = None
+    is_reserved: bool = False
 
 
 @dataclass(frozen=True)

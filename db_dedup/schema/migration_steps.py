@@ -16,6 +16,16 @@ def add_column(op: Operations, namespace: Namespace, base: str, column: sa.Colum
         op.add_column(namespace.name(base), column, schema=quoted_schema(namespace))
 
 
+def create_table(
+    op: Operations, namespace: Namespace, base: str, *columns: sa.Column[Any], **options: Any
+) -> None:
+    """Make one of our tables, unless it is there."""
+    name, schema = namespace.name(base), namespace.schema
+    is_printed = op.get_context().as_sql
+    if is_printed or not sa.inspect(op.get_bind()).has_table(name, schema):
+        op.create_table(name, *columns, schema=schema, **options)
+
+
 def create_index(
     op: Operations, namespace: Namespace, base: str, name: str, columns: Sequence[str], where: str
 ) -> None:

@@ -58,6 +58,7 @@ class Tables:
     verdict: Table
     scan: Table
     frame_list: Table
+    reservation: Table
 
 
 def block_expression(shift: int) -> str:
@@ -87,6 +88,7 @@ def our_tables(namespace: Namespace) -> Tables:
         _verdict(metadata, namespace),
         _scan(metadata, namespace),
         _frame_list(metadata, namespace),
+        _reservation(metadata, namespace),
     )
 
 
@@ -275,6 +277,21 @@ def _frame_list(metadata: MetaData, names: Namespace) -> Table:
         Column("sample_count", Integer, nullable=False),
         Column("grams", LongText, nullable=False),
         Column("measured_at", Timestamp, nullable=False),
+        **TABLE_OPTIONS,
+    )
+
+
+def _reservation(metadata: MetaData, names: Namespace) -> Table:
+    # Records that are checked and not stored yet: hashes by which they are compared, and no text.
+    return Table(
+        names.name("reservation"),
+        metadata,
+        Column("table_id", Integer, primary_key=True, autoincrement=False),
+        Column("name", ExactText(32), primary_key=True),
+        Column("recipe", Integer, nullable=False),
+        Column("row_key", KeyText),
+        Column("expires_at", Timestamp, nullable=False),
+        Column("packed", Packed, nullable=False),
         **TABLE_OPTIONS,
     )
 

@@ -59,6 +59,7 @@ NEEDS_LABEL: Final[Any] = Depends(_requiring(LABEL))
 
 Ctx = Annotated[Context, Depends(context_of)]
 TableName = Annotated[str, Path(description="A watched table.", max_length=300)]
+ReservationName = Annotated[str, Path(description="The name of a reservation.", max_length=64)]
 Cursor = Annotated[str | None, Query(description="next_cursor of the page before.", max_length=20_000)]
 Limit = Annotated[int, Query(ge=2, le=1000, description="The most entries of a page.")]
 RowKeyQuery = Annotated[

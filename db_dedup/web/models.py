@@ -44,6 +44,33 @@ class CheckRequest(_Request):
         return record
 
 
+class ReserveRequest(CheckRequest):
+    """A record to reserve."""
+
+    seconds: int = Field(60, ge=1, le=600, description="Until the reservation expires.")
+    row_key: str | None = Field(
+        None,
+        max_length=700,
+        description="The key of the row that will be stored, if it is known: then the reservation ends as "
+        "soon as the row is committed.",
+    )
+
+
+class ReservationAnswer(BaseModel):
+    """A reservation."""
+
+    reservation: str = Field(description="Its name, to confirm or release it.")
+    expires_at: datetime
+
+
+class ConfirmRequest(_Request):
+    """Which row was stored."""
+
+    row_key: str | None = Field(
+        None, max_length=700, description="The key of the row, unless it was given with the reservation."
+    )
+
+
 class NamedDifference(BaseModel):
     """What only one of the two texts names."""
 
@@ -79,6 +106,9 @@ class MatchAnswer(BaseModel):
     contained_key: str | None
     other_place: bool | None
     form: Form | None
+    is_reserved: bool = Field(
+        description="Another client has reserved it, and will store it; its row_key may be empty."
+    )
     differences: Differences | None = Field(
         None, description="Only if they were asked for, and for the nearest 20 rows."
     )

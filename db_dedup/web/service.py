@@ -14,7 +14,7 @@ from db_dedup.app import Database
 from db_dedup.app.tokens import Tokens as ClientTokens
 from db_dedup.config import ServerSettings, Settings
 from db_dedup.errors import DedupError
-from db_dedup.web import answers, checks, health, labels
+from db_dedup.web import answers, checks, health, labels, reservations
 from db_dedup.web.console.mount import add_console
 from db_dedup.web.context import Context
 from db_dedup.web.docs_page import docs_page, finished_document
@@ -35,7 +35,7 @@ _DESCRIPTION: Final = (
     "Near-duplicate rows of the watched tables. Errors are problem details (RFC 9457). "
     "Nothing of the user's tables is changed."
 )
-_ROUTERS: Final = (checks.router, answers.router, labels.router, health.router)
+_ROUTERS: Final = (checks.router, reservations.router, answers.router, labels.router, health.router)
 
 
 def make_service(

@@ -38,7 +38,7 @@ class Work:
         if self._count >= self._most:
             raise RefusedError("busy", "Too many requests are waiting. Try again in some seconds.")
         self._count += 1
-        running = self._pool.submit(call)
+        running = self._pool.submit(_without_stop_iteration, call)
         loop = asyncio.get_running_loop()
         running.add_done_callback(lambda _: _call_on(loop, self._done))
         try:
@@ -52,6 +52,14 @@ class Work:
 
     def _done(self) -> None:
         self._count -= 1
+
+
+def _without_stop_iteration(call: Callable[[], _T]) -> _T:
+    """Return what the call returns. A StopIteration would never reach the coroutine that waits for it."""
+    try:
+        return call()
+    except StopIteration:
+        raise RuntimeError("an iterator has ended too early") from None
 
 
 def _call_on(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:

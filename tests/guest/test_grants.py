@@ -12,7 +12,7 @@ from sqlalchemy import Connection, create_engine, make_url, text
 from sqlalchemy.exc import DBAPIError
 
 from db_dedup import Database as OurDatabase
-from db_dedup import Deduplicator
+from db_dedup import Deduplicator, Reservation
 from db_dedup.cli.commands import load_commands
 from db_dedup.errors import DedupError
 from db_dedup.jobs.scan import full_scan, sketch_index
@@ -54,6 +54,7 @@ ARGUMENTS: Mapping[str, list[list[str]]] = {
     "status": [["status"]],
     "worker": [["worker", "petitions", "--drain"]],
     "schedule": [],  # it runs scans for ever
+    "serve": [],  # it answers for ever; `faults_of_reserving` does what no other command of the account does
 }
 
 
@@ -116,6 +117,22 @@ class Office:
                     yield f"{' '.join(arguments)}: {result.error or result}"
                 elif command == "attach":
                     yield from self.faults_of_writing()
+            if command == "serve":
+                yield from self.faults_of_reserving(account)
+
+    def faults_of_reserving(self, account: str) -> list[str]:
+        """What a reservation meets, and its end."""
+        ours = OurDatabase(self.url(account))
+        try:
+            dedup = Deduplicator(ours, "petitions")
+            found = dedup.reserve(json.loads(RECORD))
+            assert isinstance(found, Reservation)
+            dedup.release(found.name)
+        except DedupError as error:
+            return [f"a reservation: {error}"]
+        finally:
+            ours.close()
+        return []
 
     def faults_of_writing(self) -> list[str]:
         """What the user's own writes meet: a trigger works by the rights of who made it."""
@@ -211,9 +228,11 @@ def scanned(office: Office, monkeypatch: pytest.MonkeyPatch) -> Office:
     for account in ACCOUNTS[1:]:
         office.grant(account)
     ours = OurDatabase(office.url("scanner"))
-    Deduplicator(ours, "petitions", COLUMNS, order="created_at").scan()
-    ours.close()
+    dedup = Deduplicator(ours, "petitions", COLUMNS, order="created_at")
+    dedup.scan()
     attach(office)
+    dedup.scan()  # reservations need one after the triggers
+    ours.close()
     return office
 
 

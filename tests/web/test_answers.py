@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Any
 
@@ -72,6 +73,30 @@ def test_an_explanation_is_that_of_the_command(client: Client, dedup: Deduplicat
     assert found.pop("sentences")[0].endswith(".")
     for name in ("decision", "distance", "similarities", "columns", "differences"):
         assert found[name] == printed[name]
+
+
+def test_explanations_at_the_same_time_do_not_mix(client: Client, dedup: Deduplicator) -> None:
+    pairs = [(pair.key_a, pair.key_b) for pair in dedup.pairs()][:12]
+
+    def explain(pair: tuple[str, str]) -> bytes:
+        return client.get(f"{TABLE}/explanation", key_a=pair[0], key_b=pair[1]).body
+
+    one_by_one = [explain(pair) for pair in pairs]
+    assert all(b'"tokens_a"' in body for body in one_by_one)
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(3):
+            assert list(pool.map(explain, pairs)) == one_by_one
+
+
+def test_checks_at_the_same_time_do_not_mix(client: Client, sample: Sample) -> None:
+    records = [record_of(sample, place) for place in range(24)]
+
+    def check(record: dict[str, Any]) -> bytes:
+        return client.post(f"{TABLE}/check", {"record": record, "differences": True}).body
+
+    one_by_one = [check(record) for record in records]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(check, records)) == one_by_one
 
 
 def test_status(client: Client, dedup: Deduplicator) -> None:

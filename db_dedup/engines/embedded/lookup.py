@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from db_dedup.config import WatchedTable
 from db_dedup.dialects.batches import batches
 from db_dedup.engines.embedded.queued import Queued
+from db_dedup.engines.embedded.reserved import digests_of, pack_record, reserved_matches
 from db_dedup.engines.embedded.sharing import are_proposed, find_sharing_rows
 from db_dedup.engines.embedded.stored_rows import row_fingerprints
 from db_dedup.flow.candidates.blocks import block_values
@@ -18,7 +19,7 @@ from db_dedup.flow.compare.feature_sets import AskedFeatures
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.pipeline import Fingerprinter, joined_rows
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
-from db_dedup.records import CheckResult, Match, Record, RowKey, SourceRow
+from db_dedup.records import CheckResult, Match, Record, Reservation, RowKey, SourceRow
 from db_dedup.records.fingerprints import DigestPair, digest_pair
 from db_dedup.records.forms import form_of_pair
 from db_dedup.records.kinds import EXACT_DUPLICATES, NO_KIND, PairKind
@@ -69,6 +70,7 @@ class EmbeddedLookup:
         source_connection: Connection | None = None,
         queued: Queued | None = None,
         own_keys: Sequence[str | None] | None = None,
+        reserved: Sequence[Reservation] = (),
     ) -> list[CheckResult]:
         """Return for each record the stored rows that a full scan would pair with it as the latest row.
 
@@ -82,6 +84,7 @@ class EmbeddedLookup:
             queued: rows that are compared as they are now, not as they are stored.
             own_keys: for each record its own row key, stored or not yet, or None. A row is never a duplicate
                 of itself.
+            reserved: records that are not stored yet, by the same recipe.
         """
         found: list[CheckResult] = []
         theirs = source_connection or connection
@@ -89,8 +92,14 @@ class EmbeddedLookup:
         for some in batches(zip(records, own, strict=True), _RECORDS_A_ROUND, lambda _: 0):
             rows = self._source.rows_from(theirs, [record for record, _ in some])
             round_ = _Round(self, connection, theirs, rows, [key for _, key in some], queued)
-            found += round_.run()
+            found += round_.run(reserved)
         return found
+
+    def pack(self, connection: Connection, record: Record, others: Sequence[Reservation]) -> bytes:
+        """Return what a record is compared by while it is reserved, without its text."""
+        (row,) = self._source.rows_from(connection, [record])
+        done = self._fingerprinter.fingerprint([row.values], [row.within])
+        return pack_record(done, row.within, others)
 
     def read_queued(self, connection: Connection, row_keys: Sequence[str]) -> Queued:
         """Return the rows of the queue as they are now."""
@@ -138,9 +147,13 @@ class _Round:
         self._rows, self._own_keys, self._queued = rows, own_keys, queued
         self._done = self._fingerprinter.fingerprint([r.values for r in rows], [r.within for r in rows])
 
-    def run(self) -> list[CheckResult]:
+    def run(self, reserved: Sequence[Reservation]) -> list[CheckResult]:
         """Return the results, in the order of the records."""
         found = self._find_stored()
+        if reserved:
+            rejected = self._rejected({*self._done.digests, *digests_of(reserved)})
+            others = reserved_matches(self._watched, self._rows, self._done, reserved, rejected)
+            found = [stored + like for stored, like in zip(found, others, strict=True)]
         if self._queued is not None:
             for matches, more, own in zip(found, self._find_queued(), self._own_keys, strict=True):
                 matches.extend(match for match in more if match.row_key != own)

@@ -42,6 +42,26 @@ def have_other_numbers(starts, values, a, b):
     return _has_other(one, other) and _has_other(other, one)
 
 
+@kernel
+def list_numbers(symbols):
+    """Return uint64[k, 3]: for each number the symbol before it, the one after it, and its value.
+
+    At an end of the text the symbol is 2^64 - 1, which no symbol is.
+
+    Args:
+        symbols: uint64[m], of a short text.
+    """
+    found, count = np.empty((symbols.size, 3), np.uint64), 0
+    first, end = _next_number(symbols, np.int64(0))
+    while first < end:
+        found[count, 0] = symbols[first - 1] if first > 0 else ~np.uint64(0)
+        found[count, 1] = symbols[end] if end < symbols.size else ~np.uint64(0)
+        found[count, 2] = np.uint64(_value_of(symbols, first, end))
+        count += 1
+        first, end = _next_number(symbols, end)
+    return found[:count].copy()
+
+
 @inner
 def _has_other(one, other):
     """Return whether `one` has a number, and `other` has numbers at its place, but not this one."""

@@ -9,7 +9,7 @@ it finds are none.
 Only simplified ideographs have such suffixes here. A text in words with spaces has no names.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -191,6 +191,23 @@ def _latin(word: str) -> int:
     for character in word[-_LATIN_LENGTH:]:
         packed = packed << _LATIN_BITS | ord(character)
     return packed | _LATIN
+
+
+def keyed_names(
+    names: NDArray[np.uint64], mixed: Callable[[NDArray[np.uint64]], NDArray[np.uint64]]
+) -> NDArray[np.uint64]:
+    """Return packed names whose letters are replaced by hashes: as similar to each other as before.
+
+    Args:
+        names: uint64[m].
+        mixed: returns a hash of each number.
+    """
+    sort = (names >> np.uint64(NAME_BITS)) << np.uint64(NAME_BITS)
+    point = np.uint64((1 << _POINT_BITS) - 1)
+    first = mixed((names >> np.uint64(_POINT_BITS)) & point) & point
+    two = sort | (first << np.uint64(_POINT_BITS)) | (mixed(names & point) & point)
+    word = mixed(names & np.uint64(_LATIN - 1)) & np.uint64(_LATIN - 1)
+    return np.where(names & np.uint64(_LATIN), sort | np.uint64(_LATIN) | word, two)
 
 
 @inner

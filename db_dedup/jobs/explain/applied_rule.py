@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from threading import Lock
 from typing import Final
 
 import numpy as np
@@ -93,7 +94,7 @@ class RuleApplier:
         self._watched, self._recipe = watched, recipe
         self._rule = Rule(watched.setting)
         words = replace(recipe, compared_by="words", sketches=False)
-        self._recorder = TokenRecorder(stop_words_of(recipe))
+        self._recorder, self._recording = TokenRecorder(stop_words_of(recipe)), Lock()
         self._words = Fingerprinter(words, self._recorder)
         by_grams = replace(recipe, compared_by="grams", sketches=True, long_grams=watched.rule.long_grams)
         self._grams = Fingerprinter(by_grams)
@@ -163,9 +164,10 @@ class RuleApplier:
         self, row: list[list[str]], within: list[str | None]
     ) -> tuple[FingerprintedRows, RecordedTokens]:
         """Return (a row after steps 2 to 4, the tokens of its text columns)."""
-        self._recorder.clear()
-        done = self._words.fingerprint_compared(row, within, [None])
-        tokens = self._recorder.take()
+        with self._recording:  # another thread would add its tokens
+            self._recorder.clear()
+            done = self._words.fingerprint_compared(row, within, [None])
+            tokens = self._recorder.take()
         # If nothing but a frame has features, the texts are segmented again with it.
         count = sum(column.kind == "text" for column in self._recipe.columns)
         return done, replace(tokens, texts=tokens.texts[:count])

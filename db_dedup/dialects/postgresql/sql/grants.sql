@@ -36,7 +36,8 @@ GRANT SELECT, UPDATE ON {ours[watched_table]} TO {attacher};
 GRANT SELECT, INSERT, DELETE ON {ours[change]} TO {attacher};
 GRANT SELECT, DELETE ON {ours[dead_change]} TO {attacher};
 
--- The clerk: pairs, groups, explain, label, calibrate, check, status, sql. Writing is for label alone.
+-- The clerk: pairs, groups, explain, label, calibrate, check, status, sql, serve. Writing is for label and
+-- for the reservations of serve.
 GRANT USAGE ON SCHEMA {table_schema} TO {clerk};
 GRANT SELECT ON {table} TO {clerk};
 GRANT USAGE ON SCHEMA {schema} TO {clerk};
@@ -51,6 +52,7 @@ GRANT SELECT ON {ours[sketch_segment]} TO {clerk};
 GRANT SELECT, INSERT, UPDATE, DELETE ON {ours[verdict]} TO {clerk};
 GRANT SELECT ON {ours[frame_list]} TO {clerk};
 GRANT SELECT ON {ours[scan]} TO {clerk};
+GRANT SELECT, INSERT, DELETE ON {ours[reservation]} TO {clerk};
 GRANT SELECT, INSERT ON {ours[change]} TO {clerk};
 GRANT SELECT ON {ours[dead_change]} TO {clerk};
 GRANT SELECT ON {ours[duplicate_groups]} TO {clerk};

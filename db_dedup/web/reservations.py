@@ -1,0 +1,55 @@
+"""Reservations: check a record and keep others like it out until its row is stored."""
+
+from datetime import UTC
+
+from fastapi import APIRouter, Request
+from starlette.responses import JSONResponse, Response
+
+from db_dedup.app.tokens import READ
+from db_dedup.records import CheckResult
+from db_dedup.web.checks import answer_of
+from db_dedup.web.context import NEEDS_CHECK, Ctx, ReservationName, TableName, require_scope
+from db_dedup.web.models import ConfirmRequest, ReservationAnswer, ReserveRequest
+from db_dedup.web.problems import problem
+
+router = APIRouter(prefix="/v1/tables/{table}", dependencies=[NEEDS_CHECK])
+
+_DUPLICATE = "The record is a duplicate of a stored row, or of a record that another client has reserved."
+
+
+@router.post("/reservations", status_code=201, response_model=ReservationAnswer)
+async def reserve(context: Ctx, request: Request, table: TableName, body: ReserveRequest) -> Response:
+    """Check a record and reserve it if it is new: until then no other client can reserve one like it.
+
+    Store the row, then confirm. If the record is a duplicate, the answer has the status 409 and the matches.
+    The guarantee ends when the reservation expires.
+    """
+    if body.differences:
+        require_scope(request, READ)
+
+    def find() -> Response:
+        served = context.tables.find(table)
+        found = served.dedup.reserve(body.record, body.seconds, body.row_key)
+        if isinstance(found, CheckResult):
+            matches = answer_of(served, body, found).model_dump(mode="json")["matches"]
+            return problem("duplicate", _DUPLICATE, matches=matches)
+        expires_at = found.expires_at.replace(tzinfo=UTC)
+        answer = ReservationAnswer(reservation=found.name, expires_at=expires_at)
+        return JSONResponse(answer.model_dump(mode="json"), 201)
+
+    return await context.work.run(find)
+
+
+@router.post("/reservations/{reservation}/confirmation", status_code=204)
+async def confirm(context: Ctx, table: TableName, reservation: ReservationName, body: ConfirmRequest) -> None:
+    """Confirm that the row is committed; the reservation ends.
+
+    409 if it had expired: another row like it may have been stored, so check the record again.
+    """
+    await context.work.run(lambda: context.tables.find(table).dedup.confirm(reservation, body.row_key))
+
+
+@router.delete("/reservations/{reservation}", status_code=204)
+async def release(context: Ctx, table: TableName, reservation: ReservationName) -> None:
+    """Release a reservation whose row will not be stored."""
+    await context.work.run(lambda: context.tables.find(table).dedup.release(reservation))
