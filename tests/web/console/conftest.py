@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import http.client
 import re
+import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from html import unescape
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+from sqlalchemy import make_url
 
+from db_dedup import Database
 from tests.web.conftest import Client
 
 FORM = "application/x-www-form-urlencoded"
@@ -84,6 +88,20 @@ class Visitor:
             if not following:
                 return
             path = unescape(following[0])
+
+
+@pytest.fixture
+def copied(scanned_url: str, tmp_path: Path) -> Iterator[Database]:
+    """A copy of the scanned table, with its answer and triggers, that the test may change."""
+    path = tmp_path / "copied.db"
+    # A copy by SQLite itself, since a part of the file may still be in its journal.
+    with (
+        closing(sqlite3.connect(str(make_url(scanned_url).database))) as source,
+        closing(sqlite3.connect(path)) as target,
+    ):
+        source.backup(target)
+    with closing(Database(f"sqlite:///{path}")) as database:
+        yield database
 
 
 @pytest.fixture

@@ -52,12 +52,12 @@ def browser(
 
 
 @pytest.fixture
-def own(own_database: Database) -> Iterator[tuple[str, Deduplicator]]:
+def own(copied: Database) -> Iterator[tuple[str, Deduplicator]]:
     """The address of a group with pairs, and the table from Python."""
-    with running(own_database) as client:
+    with running(copied) as client:
         visitor = Visitor(client.port)
         group = a_group(visitor).forms()[0]["back"]
-        yield f"http://127.0.0.1:{client.port}{group}", Deduplicator(own_database, "petitions")
+        yield f"http://127.0.0.1:{client.port}{group}", Deduplicator(copied, "petitions")
 
 
 def wait(page: Chrome, script: str) -> Any:

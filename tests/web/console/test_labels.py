@@ -20,9 +20,9 @@ LABEL = f"{TABLE}/label"
 
 
 @pytest.fixture
-def own(own_database: Database) -> Iterator[Visitor]:
+def own(copied: Database) -> Iterator[Visitor]:
     """A reader of a service whose labels the test may change."""
-    with running(own_database) as client:
+    with running(copied) as client:
         yield Visitor(client.port)
 
 
@@ -36,9 +36,9 @@ def a_group(visitor: Visitor) -> Page:
     raise AssertionError("no group with a pair")
 
 
-def test_confirm_reject_undo(own: Visitor, own_database: Database) -> None:
+def test_confirm_reject_undo(own: Visitor, copied: Database) -> None:
     form = a_group(own).forms()[0]
-    labels = Deduplicator(own_database, "petitions").labels()
+    labels = Deduplicator(copied, "petitions").labels()
 
     def stored() -> list[tuple[set[str], bool]]:
         return [({label.key_a, label.key_b}, label.is_duplicate) for label in labels.stored()]
@@ -57,8 +57,8 @@ def test_confirm_reject_undo(own: Visitor, own_database: Database) -> None:
         assert words in page.text
         assert page.text.count("rejected: no duplicates") == (action == "reject")
     own.post(LABEL, {**form, "action": "reject"})
-    Deduplicator(own_database, "petitions").scan()
-    assert pair not in [{p.key_a, p.key_b} for p in Deduplicator(own_database, "petitions").pairs()]
+    Deduplicator(copied, "petitions").scan()
+    assert pair not in [{p.key_a, p.key_b} for p in Deduplicator(copied, "petitions").pairs()]
 
 
 def test_the_part_of_a_page_for_the_script(own: Visitor) -> None:
@@ -74,9 +74,9 @@ def test_the_part_of_a_page_for_the_script(own: Visitor) -> None:
     assert own.post(LABEL, {**again, "action": "undo"}, headers).status == 200
 
 
-def test_a_label_is_of_the_texts_that_were_shown(own: Visitor, own_database: Database) -> None:
+def test_a_label_is_of_the_texts_that_were_shown(own: Visitor, copied: Database) -> None:
     form = a_group(own).forms()[0]
-    with own_database.engine.begin() as connection:
+    with copied.engine.begin() as connection:
         changed = text("UPDATE petitions SET content = 'another text of this row' WHERE id = :key")
         connection.execute(changed, {"key": form["key_b"]})
     own.post(LABEL, {**form, "action": "reject"})

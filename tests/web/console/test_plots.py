@@ -46,22 +46,22 @@ def test_the_plots_of_a_small_table_count_everything(visitor: Visitor, dedup: De
     )
 
 
-def test_the_share_by_a_value(own_database: Database) -> None:
+def test_the_share_by_a_value(copied: Database) -> None:
     dedup = Deduplicator(
-        own_database,
+        copied,
         "petitions",
         {"title": 1, "content": 1, "channel": {"kind": "value"}},
         within="region",
         order="created_at",
     )
     dedup.scan()
-    with running(own_database) as client:
+    with running(copied) as client:
         visitor = Visitor(client.port)
         for column in ("channel", "region"):
             page = visitor.get(f"{PLOTS}?column={column}")
             assert f"by {column}" in page.text
             *_, values = tables(page.text)
-            with own_database.engine.connect() as connection:
+            with copied.engine.connect() as connection:
                 query = text(f"SELECT {column}, count(*) FROM petitions GROUP BY 1")
                 rows = {str(value or "(no value)"): str(n) for value, n in connection.execute(query)}
             shown = {unescape(value): said.rpartition(" ")[2] for value, said in values.items()}
