@@ -138,6 +138,10 @@ class Checks:
         """
         return self._checks.run(connection, records, row_keys, block, lambda results: results)
 
+    def make_ready(self) -> None:
+        """Load and compile what checks and reservations need, so that the first one is as fast as others."""
+        self._checks.make_ready()
+
     def reserve(
         self, record: Record, seconds: float = 60, row_key: RowKey | None = None
     ) -> Reservation | CheckResult:

@@ -33,6 +33,7 @@ class TableChecks:
     def __init__(self, database: Database, access: TableAccess, name: str) -> None:
         self._database, self._access, self._name = database, access, name
         self._prepared: tuple[StoredTable, Lookup] | None = None
+        self._ready: Lookup | None = None
 
     def run(
         self,
@@ -71,9 +72,18 @@ class TableChecks:
             return bridged(self._database, given, work)
         return work(sync_bind(given))
 
+    def make_ready(self) -> None:
+        """Load and compile what checks and reservations need, before a lock is taken."""
+        with self._database.translate_driver_errors(), self.connected(None) as (ours, theirs):
+            lookup = self._lookup(ours, theirs)
+        if lookup is not self._ready:
+            lookup.make_ready()
+            self._ready = lookup
+
     def reserve(self, record: Record, row_key: RowKey | None, seconds: float) -> Reservation | CheckResult:
         """Reserve a record in a transaction of our own, or return the result of the check."""
         (checked,) = records_of([record])
+        self.make_ready()
         return self._blocking(lambda checker, ours: checker.reserve(ours, checked, row_key, seconds))
 
     def confirm(self, name: str, row_key: RowKey | None) -> None:

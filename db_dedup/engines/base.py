@@ -255,6 +255,9 @@ class Lookup(Protocol):
             reserved: records that are not stored yet, by the same recipe.
         """
 
+    def make_ready(self) -> None:
+        """Load and compile what checks need; call it before the lock of the table is taken."""
+
     def pack(self, connection: Connection, record: Record, others: Sequence[Reservation]) -> bytes:
         """Return what a record is compared by while it is reserved, without its text.
 

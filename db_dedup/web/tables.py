@@ -54,7 +54,7 @@ class Tables:
         return found
 
     def make_ready(self) -> dict[str, DedupError]:
-        """Run an empty check of each table, which loads and compiles what a first check needs.
+        """Load and compile what a first check of each table needs.
 
         Returns:
             Name -> why its table cannot be checked now; "" for a fault of the database itself.
@@ -66,7 +66,7 @@ class Tables:
             return {"": error}
         for name in names:
             try:
-                self.find(name).dedup.check({})
+                self.find(name).dedup.make_ready()
             except DedupError as error:
                 faults[name] = error
         return faults

@@ -12,19 +12,19 @@ from sqlalchemy import Connection, create_engine, make_url, text
 from sqlalchemy.exc import DBAPIError
 
 from db_dedup import Database as OurDatabase
-from db_dedup import Deduplicator, Reservation
+from db_dedup import Deduplicator
 from db_dedup.cli.commands import load_commands
 from db_dedup.errors import DedupError
 from db_dedup.jobs.scan import full_scan, sketch_index
 from db_dedup.sample import Sample
 from db_dedup.schema.views import FIXED_VIEWS
 from tests.cli.conftest import TABLE_SETTINGS, fail, run, succeed, view
+from tests.guest.rights import faults_of_reserving, units
 from tests.scan.conftest import COLUMNS, fill_database
 from tests.servers import Database
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "grants.md").read_text(encoding="utf-8")
 ACCOUNTS = ("owner", "scanner", "attacher", "clerk", "reader")
-GRANT = re.compile(r"GRANT (?P<rights>[A-Z, ]+(\(\w+\))?) ON (?P<object>.+) TO (?P<account>\w+)")
 VIEWS = (*FIXED_VIEWS, "duplicates_of_petitions")
 RECORD = json.dumps({"title": "关于停水", "content": "小区停水三天没有人管，请尽快处理"})
 
@@ -54,7 +54,7 @@ ARGUMENTS: Mapping[str, list[list[str]]] = {
     "status": [["status"]],
     "worker": [["worker", "petitions", "--drain"]],
     "schedule": [],  # it runs scans for ever
-    "serve": [],  # it answers for ever; `faults_of_reserving` does what no other command of the account does
+    "serve": [],  # it answers for ever; `faults_of_reserving` does what no other command does
 }
 
 
@@ -118,21 +118,7 @@ class Office:
                 elif command == "attach":
                     yield from self.faults_of_writing()
             if command == "serve":
-                yield from self.faults_of_reserving(account)
-
-    def faults_of_reserving(self, account: str) -> list[str]:
-        """What a reservation meets, and its end."""
-        ours = OurDatabase(self.url(account))
-        try:
-            dedup = Deduplicator(ours, "petitions")
-            found = dedup.reserve(json.loads(RECORD))
-            assert isinstance(found, Reservation)
-            dedup.release(found.name)
-        except DedupError as error:
-            return [f"a reservation: {error}"]
-        finally:
-            ours.close()
-        return []
+                yield from faults_of_reserving(self.url(account), RECORD)
 
     def faults_of_writing(self) -> list[str]:
         """What the user's own writes meet: a trigger works by the rights of who made it."""
@@ -313,18 +299,6 @@ def fault_of_first_scan(office: Office) -> str | None:
     attach(office, undo=True)
     office.forget_all()
     return next(office.work("scanner", ["scan"]), None)
-
-
-def units(statements: list[str]) -> list[tuple[str, str, str, str]]:
-    """(right, object, account, statement), one for each right that the statements grant."""
-    grants = [GRANT.fullmatch(statement) for statement in statements]
-    return [
-        (right, g["object"], g["account"], g[0])
-        for g in grants
-        if g
-        for right in g["rights"].split(", ")
-        if right != "CREATE" or "SCHEMA" in g["object"]  # elsewhere it is there for the grant's own sake
-    ]
 
 
 @pytest.mark.parametrize("account", ["scanner", "attacher", "clerk"])

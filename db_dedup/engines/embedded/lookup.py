@@ -11,7 +11,13 @@ from sqlalchemy import Connection
 from db_dedup.config import WatchedTable
 from db_dedup.dialects.batches import batches
 from db_dedup.engines.embedded.queued import Queued
-from db_dedup.engines.embedded.reserved import digests_of, pack_record, reserved_matches
+from db_dedup.engines.embedded.readiness import make_ready
+from db_dedup.engines.embedded.reserved import (
+    digests_of,
+    make_reservations_ready,
+    pack_record,
+    reserved_matches,
+)
 from db_dedup.engines.embedded.sharing import are_proposed, find_sharing_rows
 from db_dedup.engines.embedded.stored_rows import row_fingerprints
 from db_dedup.flow.candidates.blocks import block_values
@@ -94,6 +100,11 @@ class EmbeddedLookup:
             round_ = _Round(self, connection, theirs, rows, [key for _, key in some], queued)
             found += round_.run(reserved)
         return found
+
+    def make_ready(self) -> None:
+        """Load and compile what checks need; call it before the lock of the table is taken."""
+        make_ready(self._watched, self._fingerprinter)
+        make_reservations_ready(self._watched, self._fingerprinter)
 
     def pack(self, connection: Connection, record: Record, others: Sequence[Reservation]) -> bytes:
         """Return what a record is compared by while it is reserved, without its text."""

@@ -3,14 +3,18 @@
 import secrets
 from collections.abc import Container, Sequence
 from dataclasses import replace
+from datetime import datetime
+from typing import Final
 
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.queued import Queued
 from db_dedup.flow.keyed_rows import KEY_BYTES, KeyedRow, have_other_numbers, keyed_row, pack, unpack
-from db_dedup.flow.pipeline import FingerprintedRows, joined_rows
+from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter, joined_rows
 from db_dedup.records import Match, SourceRow
 from db_dedup.records.fingerprints import DigestPair
 from db_dedup.records.reservations import Reservation
+
+_TEXT: Final = "东门2号楼停水"
 
 
 def pack_record(done: FingerprintedRows, within: str | None, others: Sequence[Reservation]) -> bytes:
@@ -53,6 +57,14 @@ def reserved_matches(
         for matches, more in zip(found, _matches(watched, keyed, some, rejected), strict=True):
             matches.extend(more)
     return found
+
+
+def make_reservations_ready(watched: WatchedTable, fingerprinter: Fingerprinter) -> None:
+    """Reserve a made-up short record and compare it, so that numba compiles what this needs."""
+    texts = tuple(_TEXT for _ in watched.columns)
+    done, row = fingerprinter.fingerprint([texts]), SourceRow("", None, texts, None)
+    made_up = Reservation("", datetime.min, None, pack_record(done, None, []))
+    reserved_matches(watched, [row], done, [made_up], set())
 
 
 def digests_of(reservations: Sequence[Reservation]) -> set[bytes]:
