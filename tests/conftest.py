@@ -135,6 +135,8 @@ THOROUGH = (
     "verify/test_damage.py::test_damaged_answers_on_the_servers",
     "verify/test_damage.py::test_drift",
     "verify/test_preview.py::test_a_dry_run",
+    "web/console/test_browser.py",
+    "web/console/test_databases.py",
     "web/test_examples.py::test_java",
     "web/test_guard.py::test_a_call_that_takes_too_long",
     "web/test_process.py::test_it_starts",

@@ -2,7 +2,7 @@
 
 import logging
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -15,7 +15,7 @@ from db_dedup.extras import load, require
 
 _SERVER: Final = "db_dedup.web.server"
 """Found by its name: the service and the command line do not know each other."""
-_NEEDED: Final = ("fastapi", "uvicorn")
+_NEEDED: Final = ("fastapi", "jinja2", "uvicorn")
 
 
 def serve(
@@ -47,6 +47,10 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    read_only: Annotated[
+        bool,
+        typer.Option("--read-only", envvar="DB_DEDUP_SERVER_READ_ONLY", help="Nobody may give labels."),
+    ] = False,
     create: Annotated[
         str | None,
         typer.Option(
@@ -64,9 +68,13 @@ def serve(
         ),
     ] = "client",
 ) -> None:
-    """Serve checks, pairs, groups and labels over HTTP, until stopped: an API for other programs."""
+    """Serve checks, pairs, groups and labels over HTTP, until stopped.
+
+    For other programs there is an API, for people a review console in the browser.
+    """
     settings = load_settings(config, url)
-    chosen = {"host": host, "port": port, "tokens": None if tokens is None else str(tokens)}
+    chosen: dict[str, Any] = {"host": host, "port": port, "tokens": None if tokens is None else str(tokens)}
+    chosen["read_only"] = read_only or None
     server = (settings or Settings()).server.model_copy(
         update={name: value for name, value in chosen.items() if value is not None}
     )

@@ -30,6 +30,7 @@ class ServerSettings(Frozen):
     proxies: Words = ()
     certificate: Name | None = None
     certificate_key: Name | None = None
+    read_only: bool = False
     max_body: Count = 1_000_000
     read_seconds: Count = 10
     answer_seconds: Count = 30

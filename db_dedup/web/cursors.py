@@ -28,6 +28,14 @@ def group_place(cursor: str | None) -> GroupPlace | None:
     return None if cursor is None else GroupPlace(*_values(cursor, int, str))
 
 
+def review_place(cursor: str | None) -> tuple[int, int, str] | None:
+    """Return the place of a cursor of reviewed groups; RefusedError if it is none."""
+    if cursor is None:
+        return None
+    part, number, group_id = _values(cursor, int, int, str)
+    return part, number, group_id
+
+
 def member_place(cursor: str | None) -> str | None:
     """Return the row key of a cursor of members; RefusedError if it is none."""
     return None if cursor is None else str(_values(cursor, str)[0])

@@ -7,17 +7,18 @@ addresses with row keys in them, nor bodies, nor texts of errors, which may cont
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from db_dedup.app.tokens import ANYBODY, Client, Tokens
+from db_dedup.app.tokens import ANYBODY, LABEL, Client, Tokens
 from db_dedup.config import ServerSettings
 from db_dedup.config.server import LOOPBACK_NAMES, is_loopback
 from db_dedup.errors import DedupError
+from db_dedup.web.console import door
 from db_dedup.web.problems import RefusedError, problem
 
 logger = logging.getLogger(__name__)
@@ -27,14 +28,16 @@ PUBLIC: Final = ("/v1/health/live", "/v1/health/ready", "/v1/openapi.json", "/v1
 
 _CHANGING: Final = ("POST", "PUT", "PATCH")
 _WRITE_SECONDS: Final = 30
-_HEADERS: Final = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"cache-control", b"no-store"),
+_FOR_PROGRAMS: Final = (
     (b"referrer-policy", b"no-referrer"),
     (
         b"content-security-policy",
         b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
     ),
+)
+_HEADERS: Final = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
 )
 
 Observe = Callable[[str, str, int, float], None]
@@ -61,7 +64,7 @@ class Guard:
                 await self._app(scope, receive, send)
             return
         begun = time.monotonic()
-        answer = _Answer(send)
+        answer = _Answer(send, door.HEADERS if door.is_page(scope["path"]) else _FOR_PROGRAMS)
         try:
             async with asyncio.timeout(self._seconds):
                 await self._answer(scope, receive, answer)
@@ -115,6 +118,8 @@ class Guard:
             raise RefusedError("host-refused", "Add the name to hosts in [server] if it is right.")
         self._check_origin(headers.get("origin"), host[0])
         _check_length(headers.get("content-length"), settings.max_body)
+        if door.is_page(scope["path"]):
+            return self._reader(scope["method"], headers)
         if scope["method"] in _CHANGING:
             media_type = headers.get("content-type", "").partition(";")[0].strip().casefold()
             if media_type != "application/json":
@@ -132,31 +137,48 @@ class Guard:
         if parts.scheme not in ("http", "https") or parts.netloc.casefold() != host.casefold():
             raise RefusedError("origin-refused", "Add the site to origins in [server] if it is right.")
 
+    def _reader(self, method: str, headers: Headers) -> Client | None:
+        """Return who reads a page; None if a page has to ask for a token."""
+        if method in _CHANGING:
+            door.check_form(headers)
+        if not self._tokens.are_used:
+            return self._allowed(ANYBODY)
+        try:
+            client = door.client_of(headers, self._tokens)
+        except DedupError as error:
+            raise _unreadable(error) from None
+        return None if client is None else self._allowed(client)
+
+    def _allowed(self, client: Client) -> Client:
+        """Return the client without the scope that a read-only service gives nobody."""
+        scopes = client.scopes - {LABEL} if self._settings.read_only else client.scopes
+        return Client(client.name, scopes)
+
     def _client(self, given: list[str]) -> Client:
         if not self._tokens.are_used:
-            return ANYBODY
+            return self._allowed(ANYBODY)
         scheme, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
         try:
             client = self._tokens.client(token.strip()) if scheme.casefold() == "bearer" else None
         except DedupError as error:
-            logger.error("no tokens: %s", error)
-            raise RefusedError("failed", "The tokens of the service cannot be read.") from None
+            raise _unreadable(error) from None
         if client is None:
             raise RefusedError("token-missing", "Send Authorization: Bearer and your token.")
-        return client
+        return self._allowed(client)
 
 
 class _Answer:
     """Passes messages on, adds headers, and remembers the status."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, headers: Iterable[tuple[bytes, bytes]]) -> None:
         self._send = send
+        self._headers = (*_HEADERS, *headers)
         self.status = 0
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message["headers"] = [*message.get("headers", ()), *_HEADERS]
+            message["headers"] = [*message.get("headers", ()), *self._headers]
         await self._send(message)
 
 
@@ -194,6 +216,11 @@ def _check_length(length: str | None, most: int) -> None:
 
 def _too_large(most: int) -> RefusedError:
     return RefusedError("too-large", f"A body has at most {most:,} bytes.")
+
+
+def _unreadable(error: DedupError) -> RefusedError:
+    logger.error("no tokens: %s", error)
+    return RefusedError("failed", "The tokens of the service cannot be read.")
 
 
 def _without_port(host: str) -> str:

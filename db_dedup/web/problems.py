@@ -48,6 +48,9 @@ PROBLEMS: Final = (
     Problem("not-found", 404, "There is nothing under this address."),
     Problem("unknown-table", 404, "No such table is watched."),
     Problem("unknown-row", 404, "There is no such row, or it is in no group."),
+    Problem(
+        "form-refused", 403, "The form was not made by a page of this service, or by one before its start."
+    ),
     Problem("method-refused", 405, "The address has no such method."),
     Problem("too-slow", 408, "The body of the request took too long."),
     Problem("not-ready", 409, "The table cannot be used before an administrator has run a command."),
@@ -55,6 +58,7 @@ PROBLEMS: Final = (
     Problem("expired", 409, "The reservation has expired: check the record again."),
     Problem("too-large", 413, "The body of the request is too large."),
     Problem("not-json", 415, "The body is not declared as JSON."),
+    Problem("not-a-form", 415, "The body is not declared as a form."),
     Problem("host-refused", 421, "The service does not answer under this name."),
     Problem("invalid", 422, "A value of the request cannot be used."),
     Problem("failed", 500, "The service or its database failed."),

@@ -15,6 +15,7 @@ from db_dedup.app.tokens import Tokens as ClientTokens
 from db_dedup.config import ServerSettings, Settings
 from db_dedup.errors import DedupError
 from db_dedup.web import answers, checks, health, labels, reservations
+from db_dedup.web.console.mount import add_console
 from db_dedup.web.context import Context
 from db_dedup.web.docs_page import docs_page, finished_document
 from db_dedup.web.guard import Guard
@@ -64,6 +65,7 @@ def make_service(
     app.state.context = context
     for router in _ROUTERS:
         app.include_router(router)
+    add_console(app, server, tokens)
     _add_documents(app)
     _add_handlers(app)
     return Guard(app, server, tokens, context.requests.observe), context

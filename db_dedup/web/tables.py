@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from db_dedup.app import Database, Deduplicator
 from db_dedup.app.answer_pages import AnswerPages
+from db_dedup.app.review_pages import ReviewPages
+from db_dedup.app.review_samples import ReviewSamples
 from db_dedup.config import Settings
 from db_dedup.errors import DedupError, UnknownNameError
 
@@ -14,6 +16,8 @@ class ServedTable:
 
     dedup: Deduplicator
     pages: AnswerPages
+    review: ReviewPages
+    samples: ReviewSamples
 
 
 class Tables:
@@ -42,7 +46,11 @@ class Tables:
             given = self._watched or {}
             # By settings from a file, a check refuses to work if the last scan had others.
             dedup = Deduplicator(self.database, given.get(name, name))
-            found = self._opened.setdefault(name, ServedTable(dedup, AnswerPages(self.database, name)))
+            of_table = self.database, name
+            served = ServedTable(
+                dedup, AnswerPages(*of_table), ReviewPages(*of_table), ReviewSamples(*of_table)
+            )
+            found = self._opened.setdefault(name, served)
         return found
 
     def make_ready(self) -> dict[str, DedupError]:

@@ -1,0 +1,1 @@
+"""Pages on which people review duplicate groups in a browser."""

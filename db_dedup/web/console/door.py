@@ -1,0 +1,73 @@
+"""What the guard does otherwise for pages than for programs: forms, cookies, and what a page may load.
+
+A page is authenticated by a cookie, which a browser sends whoever has written the page that makes it send
+something. So a form must come from a page of this service: the browser says so in Origin or Sec-Fetch-Site,
+and the form has a value that only our pages know.
+"""
+
+import hmac
+from collections.abc import Mapping
+from hashlib import sha256
+from http.cookies import CookieError, SimpleCookie
+from typing import Final
+
+from starlette.datastructures import Headers
+
+from db_dedup.app.tokens import Client, Tokens
+from db_dedup.web.problems import RefusedError
+
+PREFIX: Final = "/console"
+TOKEN_COOKIE: Final = "db_dedup_token"  # noqa: S105 - a name
+LANGUAGE_COOKIE: Final = "db_dedup_language"
+_FORM: Final = "application/x-www-form-urlencoded"
+
+_POLICY: Final = (
+    b"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
+    b"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+HEADERS: Final = (
+    # Without any referrer, browsers send "Origin: null" with a form.
+    (b"referrer-policy", b"same-origin"),
+    (b"content-security-policy", _POLICY),
+)
+"""Of the answers to readers: a page loads nothing from other sites, and runs nothing that is in its text."""
+
+
+def is_page(path: str) -> bool:
+    """Return whether a path is for people."""
+    return path in ("/", PREFIX) or path.startswith(f"{PREFIX}/")
+
+
+def check_form(headers: Headers) -> None:
+    """Check that a form comes from a page of this service.
+
+    Raises:
+        RefusedError: it may come from elsewhere, or is no form.
+    """
+    # The guard has compared Origin with Host.
+    if headers.get("origin") is None and headers.get("sec-fetch-site") != "same-origin":
+        raise RefusedError("origin-refused", "Send the form from a page of this service.")
+    if headers.get("content-type", "").partition(";")[0].strip().casefold() != _FORM:
+        raise RefusedError("not-a-form", "Send the form as a browser does.")
+
+
+def cookies_of(headers: Headers) -> Mapping[str, str]:
+    """Return the cookies of a request; none if they cannot be read."""
+    found: SimpleCookie = SimpleCookie()
+    try:
+        found.load("; ".join(headers.getlist("cookie"))[:8_000])
+    except CookieError:
+        return {}
+    return {name: morsel.value for name, morsel in found.items()}
+
+
+def client_of(headers: Headers, tokens: Tokens) -> Client | None:
+    """Return whose token is in the cookie; None if nobody's is."""
+    token = cookies_of(headers).get(TOKEN_COOKIE)
+    return None if token is None else tokens.client(token)
+
+
+def form_value(secret: bytes, headers: Headers) -> str:
+    """Return what a form must have: no other site can read it, and another reader has another one."""
+    token = cookies_of(headers).get(TOKEN_COOKIE, "")
+    return hmac.new(secret, token.encode(), sha256).hexdigest()

@@ -1,0 +1,157 @@
+"""The pages of tables and of their groups."""
+
+from collections.abc import Mapping
+from datetime import date, timedelta
+from typing import Annotated, Any, Final, NamedTuple
+
+from fastapi import APIRouter, Query
+from starlette.responses import RedirectResponse, Response
+
+from db_dedup.records.kinds import KINDS
+from db_dedup.records.reviews import GROUP_ORDERS, GroupFilter, GroupOrder
+from db_dedup.web import cursors
+from db_dedup.web.console.door import PREFIX
+from db_dedup.web.console.marking import beginning
+from db_dedup.web.console.site import PageRoute, Reader, Visitor, link
+from db_dedup.web.problems import RefusedError
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+GROUPS_A_PAGE: Final = 20
+_SHOWN_CHARACTERS: Final = 90
+_YES_NO: Final = {"yes": True, "no": False}
+_MOST: Final = 700
+
+Parameter = Annotated[str, Query(max_length=_MOST)]
+
+
+class GroupLine(NamedTuple):
+    """A group in the list."""
+
+    group_id: str
+    size: int
+    is_loose: bool
+    is_abridged: bool
+    kinds: list[str]
+    other_place: bool
+    received: str
+    texts: list[str]
+
+
+@router.get(PREFIX)
+async def tables(visitor: Reader) -> Response:
+    """List the tables."""
+    context = visitor.context
+
+    def read() -> list[dict[str, Any]]:
+        return [
+            {"name": name, "totals": context.tables.find(name).review.totals()}
+            for name in context.tables.names()
+        ]
+
+    return visitor.page("tables.html", tables=await context.work.run(read))
+
+
+@router.get(f"{PREFIX}/tables/{{table}}")
+async def groups(
+    visitor: Reader,
+    table: str,
+    order: Parameter = "size",
+    kind: Parameter = "",
+    other_place: Parameter = "",
+    loose: Parameter = "",
+    since: Parameter = "",
+    until: Parameter = "",
+    column: Parameter = "",
+    value: Parameter = "",
+    key: Parameter = "",
+    cursor: Annotated[str | None, Query(max_length=20_000)] = None,
+) -> Response:
+    """List some groups of a table."""
+    if key.strip():
+        return RedirectResponse(link("tables", table, "group", row_key=key.strip()), 303)
+    given = {
+        "order": order,
+        "kind": kind,
+        "other_place": other_place,
+        "loose": loose,
+        "since": since,
+        "until": until,
+        "column": column,
+        "value": value,
+    }
+    after = cursors.review_place(cursor)
+
+    def read() -> dict[str, Any]:
+        review = visitor.context.tables.find(table).review
+        columns = review.columns()
+        wanted = _wanted(visitor, given, columns)
+        page = review.groups(_order(order), wanted, after, GROUPS_A_PAGE)
+        texts = review.texts([group.group_id for group, _ in page.groups])
+        lines = [
+            GroupLine(
+                group.group_id,
+                group.size,
+                group.is_loose,
+                group.is_abridged,
+                [kind for kind in KINDS if kind in contents.kinds],
+                contents.other_place,
+                day_of(group.received),
+                [beginning(text, _SHOWN_CHARACTERS) for text in texts.get(group.group_id, ()) if text],
+            )
+            for group, contents in page.groups
+        ]
+        return {"columns": columns, "lines": lines, "page": page}
+
+    found = await visitor.context.work.run(read)
+    following = found["page"].place
+    return visitor.page(
+        "groups.html",
+        table=table,
+        given=given,
+        is_filtered=any(given[name] for name in given if name != "order"),
+        is_first=cursor is None,
+        next_link=following and link("tables", table, **given, cursor=cursors.cursor_of(tuple(following))),
+        orders=GROUP_ORDERS,
+        kinds=KINDS,
+        **found,
+    )
+
+
+def day_of(order_value: str | None) -> str:
+    """Return the day of an order value that is a moment; "" if it is none."""
+    try:
+        return date.fromisoformat((order_value or "")[:10]).isoformat()
+    except ValueError:
+        return ""
+
+
+def _order(given: str) -> GroupOrder:
+    return next((order for order in GROUP_ORDERS if order == given), "size")
+
+
+def _wanted(visitor: Visitor, given: Mapping[str, str], columns: tuple[str, ...]) -> GroupFilter:
+    """Return the filter of a form; what it does not know counts as not given."""
+    until = _day(visitor, given["until"])
+    is_value = given["value"].strip() and given["column"] in columns
+    return GroupFilter(
+        kind=next((kind for kind in KINDS if kind == given["kind"]), None),
+        other_place=_YES_NO.get(given["other_place"]),
+        is_loose=_YES_NO.get(given["loose"]),
+        since=None if (since := _day(visitor, given["since"])) is None else since.isoformat(),
+        until=None if until is None else (until + timedelta(days=1)).isoformat(),
+        column=given["column"] if is_value else None,
+        value=given["value"].strip() if is_value else None,
+    )
+
+
+def _day(visitor: Visitor, text: str) -> date | None:
+    if not text.strip():
+        return None
+    try:
+        found = date.fromisoformat(text.strip())
+    except ValueError:
+        found = None
+    if found is None or found.year > 9000:
+        raise RefusedError("invalid", visitor.words("error.date"))
+    return found

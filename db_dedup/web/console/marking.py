@@ -1,0 +1,81 @@
+"""Two texts as parts to show side by side: what both have, and what only one has."""
+
+from typing import Final, NamedTuple
+
+from db_dedup.present.alignment import align
+from db_dedup.present.visible import visible
+
+_REACH: Final = 10_000
+"""Characters in which the next common part is looked for."""
+_LONGEST_ALIKE: Final = 240
+_KEPT_OF_ALIKE: Final = 80
+_LONGEST_DIFFERING: Final = 2_000
+_MOST_DIFFERENCES: Final = 200
+
+
+class Part(NamedTuple):
+    """A part of a text.
+
+    Attributes:
+        differs: whether only this text has it.
+        left_out: how many characters are not shown at this place; 0 for a part with text.
+    """
+
+    text: str
+    differs: bool = False
+    left_out: int = 0
+
+
+def marked(left: str, right: str, full: bool) -> tuple[list[Part], list[Part]]:
+    """Return the parts of two texts.
+
+    Args:
+        left: any text.
+        right: any text.
+        full: leave out nothing.
+    """
+    parts_left: list[Part] = []
+    parts_right: list[Part] = []
+    differences = 0
+    for stretch in align(left, right, _REACH):
+        one, other = left[stretch.left : stretch.left_end], right[stretch.right : stretch.right_end]
+        if stretch.is_common:
+            alike = _shortened(one, full)
+            parts_left += alike
+            parts_right += alike
+            continue
+        if differences == _MOST_DIFFERENCES and not full:
+            parts_left.append(Part("", left_out=len(left) - stretch.left))
+            parts_right.append(Part("", left_out=len(right) - stretch.right))
+            break
+        differences += 1
+        parts_left += _differing(one, full)
+        parts_right += _differing(other, full)
+    return parts_left, parts_right
+
+
+def shown(text: str) -> str:
+    """Return a text whose characters change neither the direction of writing nor what is around it."""
+    return "\n".join(visible(line.replace("\t", " ")) for line in text.replace("\r\n", "\n").split("\n"))
+
+
+def beginning(text: str, most: int) -> str:
+    """Return the first characters of a text, in one line."""
+    line = " ".join(text[: 4 * most].split())
+    return visible(line if len(line) <= most else line[: most - 1] + "…")
+
+
+def _shortened(text: str, full: bool) -> list[Part]:
+    if full or len(text) <= _LONGEST_ALIKE:
+        return [Part(shown(text))]
+    kept = _KEPT_OF_ALIKE
+    return [Part(shown(text[:kept])), Part("", left_out=len(text) - 2 * kept), Part(shown(text[-kept:]))]
+
+
+def _differing(text: str, full: bool) -> list[Part]:
+    if not text:
+        return []
+    if full or len(text) <= _LONGEST_DIFFERING:
+        return [Part(shown(text), differs=True)]
+    most = _LONGEST_DIFFERING
+    return [Part(shown(text[:most]), differs=True), Part("", left_out=len(text) - most)]

@@ -1,0 +1,24 @@
+"""Add the review console to the service."""
+
+import secrets
+
+from fastapi import FastAPI
+
+from db_dedup.app.tokens import Tokens
+from db_dedup.config import ServerSettings
+from db_dedup.web.console import entrance, group_page, groups_page, plots_page
+from db_dedup.web.console.site import Console
+
+
+def add_console(app: FastAPI, server: ServerSettings, tokens: Tokens) -> None:
+    """Add the pages.
+
+    Args:
+        app: the service.
+        server: its settings.
+        tokens: of the clients.
+    """
+    is_encrypted = server.certificate is not None or bool(server.proxies)
+    app.state.console = Console(tokens, secrets.token_bytes(32), is_encrypted, server.read_only)
+    for pages in (entrance, groups_page, group_page, plots_page):
+        app.include_router(pages.router)
