@@ -217,8 +217,9 @@ class FullScan:
     def _writing_ahead(
         self, run: _Run, rows: ScannedRows, kept_back: Collection[str]
     ) -> AbstractContextManager[WritingAhead | None]:
-        """Write what does not depend on pairs from now on, in a thread; None if that is not possible."""
-        if run.serves or run.is_resumed or kept_back or not self._dialect.is_shared(self._engine):
+        """Write what does not depend on pairs from now on, in a thread; None if it is not worth it."""
+        is_unfit = rows.copy_of.size < _ROWS_WORTH_NEW_INDEXES or not self._dialect.is_shared(self._engine)
+        if is_unfit or run.serves or run.is_resumed or kept_back:
             return nullcontext()
         writer = AheadWriter(self._engine, self._dialect, run.store, run.lease, is_first=run.former is None)
         return WritingAhead(writer, rows)
