@@ -28,7 +28,9 @@ def main(url: str, table: str) -> None:
         lists = ["", "?order=newest", "?order=loose", "?kind=edited", "?kind=partial", "?other_place=yes"]
         lists += ["?loose=yes", "?since=2024-03-01&until=2024-03-02", "?column=content&value=zzz"]
         pages = ["/console", *(groups + query for query in lists), f"{groups}/plots"]
-        links = _links(client.get(groups).text, "row_key") + _links(client.get(groups).text, "cursor")
+        listed = client.get(groups)
+        assert listed.status_code == 200, listed.text
+        links = _links(listed.text, "row_key") + _links(listed.text, "cursor")
         for path in [*pages, links[0], links[-2], links[-1]]:
             client.get(path)
             found = []

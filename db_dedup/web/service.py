@@ -68,6 +68,8 @@ def make_service(
     add_console(app, server, tokens)
     _add_documents(app)
     _add_handlers(app)
+    # FastAPI makes the models of the routes' parameters when they are first needed: not during a request.
+    app.openapi()
     return Guard(app, server, tokens, context.requests.observe), context
 
 
