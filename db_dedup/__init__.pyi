@@ -11,6 +11,7 @@ from db_dedup.app.view_aside import view_aside as view_aside
 from db_dedup.config import ColumnWeight as ColumnWeight
 from db_dedup.config import EngineSettings as EngineSettings
 from db_dedup.config import Rule as Rule
+from db_dedup.config import ServerSettings as ServerSettings
 from db_dedup.config import Settings as Settings
 from db_dedup.config import Text as Text
 from db_dedup.config import Value as Value

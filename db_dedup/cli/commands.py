@@ -30,7 +30,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "worker": "Handle the changes that the triggers queue, until stopped; SIGTERM or Ctrl-C finish the batch first.",
     "retry": "Queue the dead changes of TABLE once more, after their cause was mended.",
     "schedule": "Scan the tables from time to time, until stopped, and say what each scan changed.",
-    "serve": "Serve checks, pairs, groups and labels over HTTP, until stopped: an API for other programs.",
+    "serve": "Serve checks, pairs, groups and labels over HTTP, until stopped.",
     "status": "Show the state of each watched table: answer, queue, triggers, last scans.",
     "verify": "Compare the answer with a fresh full scan, and view and triggers with what was made.",
     "report": "Write the duplicates of TABLE in figures and plots as a page of HTML that needs no other file.",

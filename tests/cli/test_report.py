@@ -57,7 +57,7 @@ def read(html: str) -> Reader:
 
 
 def figure(html: str, name: str) -> str:
-    found = re.search(f"<td>{name}</td><td>([^<]*)</td>", html)
+    found = re.search(f'<td class="name">{name}</td><td>([^<]*)</td>', html)
     assert found, name
     return found[1]
 

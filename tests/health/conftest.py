@@ -41,6 +41,8 @@ def do(database: Database, *statements: str) -> None:
     """Each in a transaction of its own."""
     for statement in statements:
         with database.engine.begin() as connection:
+            if database.name == "sqlite":  # it refuses a trigger by the catalogue that it has read last
+                connection.execute(text("SELECT count(*) FROM sqlite_master"))
             connection.execute(text(statement))
 
 

@@ -246,7 +246,7 @@ def test_an_interrupted_change_of_lists_is_resumed(
     before = found_at(dedup)
     write(sqlite_database.engine, in_form(texts(300, seed=2), OTHER_FORM), first=1001)
 
-    interrupt(dedup, monkeypatch, TableReading, "match")
+    interrupt(dedup, monkeypatch, TableReading, "rows")
     first, second = lists(dedup)
     assert stored(dedup).recipe == first[1]
     assert pairs_of(dedup) == before.keys(), "the former answer is shown until the new one is whole"
