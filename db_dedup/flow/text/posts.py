@@ -35,7 +35,7 @@ _RETWEET = re.compile(
     rf"|{_EDGE}{_NO_ADDRESS}via ?:? ?{_NAME}{_COLON}"
     rf"|(?<!\w)(?:转发|转自|转) ?:? ?{_NAME}{_COLON}"
     rf"|(?<![a-z0-9])[\"“] ?{_NAME}(?= ?:){_COLON}"
-    rf"|(?:(?<![:/])//|\|\|) ?{_NAME}{_COLON}"
+    rf"|(?:(?<!http:)(?<!https:)(?<!ftp:)(?<!/)//|\|\|) ?{_NAME}{_COLON}"
     rf"|(?<![a-z0-9:/])/{_NAME}(?= ?:){_COLON}"
 )
 _REPLY = re.compile(rf"(?<!\w)回复 ?{_NAME}{_COLON}|^{_NAME}{_COLON_OF_MENTION}")

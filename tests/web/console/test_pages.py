@@ -18,7 +18,7 @@ from tests.web.conftest import Client, running
 from tests.web.console.conftest import Page, Visitor
 
 GROUPS = "/console/tables/petitions"
-HOSTILE = "<script>alert(1)</script>\"><img src=x onerror=alert(2)>' onload='alert(3) {{ 7*7 }} & \u202e"
+HOSTILE = "<script>alert(1)</script>\"><img src=x onerror=alert(2)>' onload='alert(3) {{ 7*99999 }} & \u202e"
 
 
 def group_ids(page: Page) -> list[str]:
@@ -166,7 +166,7 @@ def test_texts_names_and_keys_are_escaped(sqlite_database: Served) -> None:
     assert [page.status for page in pages] == [200, 200, 200, 404, 200]
     assert len(pages[2].forms()) == 3
     for page in pages:
-        for raw in ("<script>", "<img", "<i>", '" onload', "' onload", "49"):
+        for raw in ("<script>", "<img", "<i>", '" onload', "' onload", "699993"):
             assert raw not in page.text, raw
         assert "\u202e" not in re.sub(r'value="[^"]*"', "", page.text)
     assert "&lt;script&gt;" in pages[2].text
