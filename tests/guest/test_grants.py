@@ -51,6 +51,8 @@ ARGUMENTS: Mapping[str, list[list[str]]] = {
     ],
     "calibrate": [["calibrate", "petitions", "--labels", "both.csv"]],
     "compare": [["compare", "petitions", "--pairs", "both.csv", "--segmenter", "words", "--steps", "alone"]],
+    "export": [["export", "petitions"]],
+    "report": [["report", "petitions", "--output", "report.html", "--by", "region", "--force"]],
     "status": [["status"]],
     "worker": [["worker", "petitions", "--drain"]],
     "schedule": [],  # it runs scans for ever

@@ -16,10 +16,9 @@ from typing import Any
 from db_dedup.cli import main
 from db_dedup.engines.embedded import engine, table_scan
 from db_dedup.jobs import pace
-from db_dedup.jobs.scan import answer, frozen_frames, full_scan
+from db_dedup.jobs.scan import answer, frozen_frames, full_scan, reading
 from db_dedup.jobs.scan.full_scan import FullScan
 from db_dedup.jobs.scan.pieces import Pieces
-from db_dedup.jobs.scan.reading import TableReading
 from db_dedup.jobs.scan.writing_ahead import AheadWriter
 from db_dedup.store import index_building, pairs, segments, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
@@ -64,7 +63,7 @@ POINTS: dict[str, Callable[[], None]] = {
     "measuring the frames": lambda: before(frozen_frames, "measure", nth=1),
     "reading": lambda: before(Source, "_page", nth=3),
     "writing a page": lambda: after(FingerprintStore, "put_rows", nth=2),
-    "between pages": lambda: before(TableReading, "_done", nth=3),
+    "between pages": lambda: before(reading, "_done", nth=3),
     "linking copies": lambda: after(AheadWriter, "_write_links"),
     "matching": lambda: before(table_scan, "match_table"),
     "writing the pairs": lambda: after(answer, "insert_pairs", nth=2),

@@ -227,13 +227,15 @@ def test_a_check_asks_again_if_a_scan_has_switched_recipes_meanwhile(
     check = EmbeddedLookup.check
     switched: list[bool] = []
 
-    def check_after_switch(lookup: EmbeddedLookup, connection: Connection, *arguments: Any) -> Any:
+    def check_after_switch(
+        lookup: EmbeddedLookup, connection: Connection, *arguments: Any, **named: Any
+    ) -> Any:
         if not switched:
             switched.append(True)
             # As READ COMMITTED does between two statements: let the next one see what is committed by then.
             connection.rollback()
             watch(sqlite_database.engine, segmenter="chars:2").scan()
-        return check(lookup, connection, *arguments)
+        return check(lookup, connection, *arguments, **named)
 
     monkeypatch.setattr(EmbeddedLookup, "check", check_after_switch)
     row = sample.petitions[0]

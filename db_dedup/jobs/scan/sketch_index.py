@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from db_dedup.engines.base import RowBatch
 from db_dedup.flow.candidates.segments import Entries, count_pieces, pack, sorted_entries
-from db_dedup.flow.candidates.sketch_sizes import pack_sizes
+from db_dedup.flow.candidates.sketch_sizes import pack_sizes, size_pieces_of
 from db_dedup.flow.candidates.sketches import Sketches, entries
 from db_dedup.flow.matching.match import NO_ROW
 from db_dedup.jobs.scan.pieces import Pieces, Writing
@@ -126,7 +126,9 @@ class SketchDifference:
         """How many rows are written; of pieces of segments about as many."""
         entered = self.wanted if self.writes_segments else self.gained
         entry_count = int(self.sketches.counts[entered.places].sum())
-        written = count_pieces(entry_count) if self.writes_segments else entry_count
+        written = entry_count
+        if self.writes_segments:
+            written = count_pieces(entry_count) + np.unique(size_pieces_of(entered.ids)).size
         return len(self.lost) + self.gained.ids.size + written
 
     def write(self, writing: Writing, store: FingerprintStore) -> None:

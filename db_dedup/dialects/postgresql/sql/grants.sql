@@ -56,6 +56,7 @@ GRANT SELECT, INSERT, DELETE ON {ours[reservation]} TO {clerk};
 GRANT SELECT, INSERT ON {ours[change]} TO {clerk};
 GRANT SELECT ON {ours[dead_change]} TO {clerk};
 GRANT SELECT ON {ours[duplicate_groups]} TO {clerk};
+GRANT SELECT ON {ours[duplicate_members]} TO {clerk};
 
 -- The reader: no command, it reads the views in SQL. The last line speaks of the views that the scanner
 -- makes from then on: run it before the first scan.
