@@ -13,7 +13,7 @@ LINES = ("error: the connection was lost\n", "error: the server ended the connec
 
 
 @pytest.mark.parametrize("database", ["postgresql", "mariadb"], indirect=True)
-@pytest.mark.parametrize("point", ["reading", "between pages", "writing the entries", "switching"])
+@pytest.mark.parametrize("point", ["reading", "writing a page", "writing the entries", "switching"])
 def test_a_lost_connection_is_one_line(petitions: Database, point: str) -> None:
     before = by_settings(petitions)
     before.upgrade()
