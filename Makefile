@@ -18,7 +18,7 @@ demo: $(VENV)/plain  ## Find the duplicates among made-up petitions
 	$(BIN)/db-dedup demo
 
 test: $(VENV)/with-test  ## Run the tests, on servers of their own (CI=true for the thorough ones, too; ARGS="-k sqlite" for some)
-	$(BIN)/python -m pytest -n 2 $(if $(filter true,$(CI)),,-m "not thorough") $(ARGS)
+	$(BIN)/python -m pytest -n 3 $(if $(filter true,$(CI)),,-m "not thorough") $(ARGS)
 
 soak: $(VENV)/with-test  ## Play random histories for SOAK minutes (10) on each database (SEED=number for one round once more)
 	DB_DEDUP_TEST_SOAK_MINUTES=$(or $(SOAK),10) $(if $(SEED),DB_DEDUP_TEST_SEED=$(SEED)) $(BIN)/python -m pytest -s tests/worker/test_histories.py $(ARGS)

@@ -68,7 +68,7 @@ def test_pairs_name_their_forms(posts: Database) -> None:
     with posts.engine.connect() as connection:
         found = connection.execute(text(f"SELECT key_a, key_b, form FROM {view(posts, 'duplicate_pairs')}"))
         assert {(a, b): form for a, b, form in found if len(a) == 4} == forms()
-    pairs = Deduplicator(posts.url, table="petitions").pairs()
+    pairs = Deduplicator(posts.engine, table="petitions").pairs()
     assert {(p.key_a, p.key_b): p.form for p in pairs if len(p.key_a) == 4} == forms()
 
 
