@@ -1,6 +1,6 @@
 """The tokens of clients of the HTTP service. Only their digests are stored.
 
-A token is 256 random bits, so one SHA-256 is enough to store it: nobody can try so many.
+A token is 256 random bits, too many to be guessed, so a fast hash (SHA-256) is safe to store.
 """
 
 import hmac

@@ -49,7 +49,9 @@ def serve(
     ] = None,
     read_only: Annotated[
         bool,
-        typer.Option("--read-only", envvar="DB_DEDUP_SERVER_READ_ONLY", help="Nobody may give labels."),
+        typer.Option(
+            "--read-only", envvar="DB_DEDUP_SERVER_READ_ONLY", help="Refuse labels from all clients."
+        ),
     ] = False,
     create: Annotated[
         str | None,

@@ -28,7 +28,7 @@ class FoundDuplicate:
         instance: the object.
         matches: the stored rows, the nearest first.
         others: objects of the same flush, each of which is stored before this one.
-        reason: with which it was allowed; None if nobody asked for a reason.
+        reason: the reason that was given for storing it; None if there is none.
     """
 
     instance: Any

@@ -30,7 +30,7 @@ _STYLE: Final = (
     "th{overflow-wrap:normal}.name{text-align:left}"
     "pre{background:var(--soft);padding:1em;overflow-x:auto}summary{cursor:pointer}"
     "figure{margin:1em 0;max-width:640px}svg{display:block}"
-    "figure>svg{width:100%;font-size:12px}svg text{fill:currentColor}"
+    "figure>svg{width:100%;font-size:12px}svg text{fill:currentColor}.bars{width:100%;max-width:560px}"
     ".grid{stroke:var(--grid)}.mark{stroke:var(--mark)}.ring{fill:var(--paper)}"
     ".legend{display:flex;flex-wrap:wrap;gap:.2em 1.2em;list-style:none;padding:0;margin:.4em 0}"
     ".legend li{display:flex;align-items:center;gap:.4em}"

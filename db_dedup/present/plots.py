@@ -154,10 +154,12 @@ def _dash(i: int) -> str:
     return _DASHED if i % 2 else ""
 
 
-def opening(width: float, height: float, style: str = "") -> str:
-    """Return the start tag of a plot; its units are pixels unless the style gives it another width."""
-    styled = f' style="{style}"' if style else ""
-    return f'<svg viewBox="0 0 {width:g} {height:g}" role="img" font-family="sans-serif"{styled}>'
+def opening(width: float, height: float, kind: str = "plot") -> str:
+    """Return the start tag of a plot; its kind is a class of the page, which says how wide it is."""
+    return (
+        f'<svg class="{kind}" viewBox="0 0 {width:g} {height:g}" role="img" font-family="sans-serif" '
+        'font-size="12">'
+    )
 
 
 def rule(x1: float, y1: float, x2: float, y2: float, kind: str | None = None, dash: str = "") -> str:

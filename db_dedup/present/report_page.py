@@ -30,7 +30,6 @@ _KIND_NOTE: Final = (
 _MONTH: Final = re.compile(r"\d{4}-(0[1-9]|1[0-2])", re.ASCII)
 _LONGEST_TEXT: Final = 400
 _LONGEST_KEY: Final = 40
-_LONGEST_LABEL: Final = 16
 _MOST_MONTHS: Final = 120
 
 
@@ -113,10 +112,7 @@ def _row_plots(found: TableReport) -> Iterator[str]:
         plot = columns_of_bars(f"Rows by {by}", f"{by} of receipt", months)
         yield from _plot(f"Rows by {by}", meaning + plot)
     for column, counts in found.values.items():
-        bars = [
-            Bar(_short(count.label, _LONGEST_LABEL), count.rows, _share_words(count), count.repeats)
-            for count in counts
-        ]
+        bars = [Bar(_short(count.label), count.rows, _share_words(count), count.repeats) for count in counts]
         title = f"Rows by {visible(column)}"
         yield from _plot(title, meaning + rows_of_bars(title, bars), len(bars), note)
 

@@ -1,4 +1,4 @@
-"""What stands before every request: who may send it, how large and slow it may be, and what is logged of it.
+"""Checks every request before it is answered: who sends it, how large and slow it is; and logs it.
 
 The log has the method, the route as the documentation writes it, the status and the client's name: neither
 addresses with row keys in them, nor bodies, nor texts of errors, which may contain texts of rows.
@@ -41,7 +41,7 @@ _HEADERS: Final = (
 )
 
 Observe = Callable[[str, str, int, float], None]
-"""Is told method, route, status and seconds of each request."""
+"""Called after each request with its method, route, status and seconds."""
 
 
 class Guard:
@@ -150,7 +150,7 @@ class Guard:
         return None if client is None else self._allowed(client)
 
     def _allowed(self, client: Client) -> Client:
-        """Return the client without the scope that a read-only service gives nobody."""
+        """Return the client without the scope that a read-only service does not give."""
         scopes = client.scopes - {LABEL} if self._settings.read_only else client.scopes
         return Client(client.name, scopes)
 

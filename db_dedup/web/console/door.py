@@ -62,7 +62,7 @@ def cookies_of(headers: Headers) -> Mapping[str, str]:
 
 
 def client_of(headers: Headers, tokens: Tokens) -> Client | None:
-    """Return whose token is in the cookie; None if nobody's is."""
+    """Return the client whose token is in the cookie; None if there is no valid token."""
     token = cookies_of(headers).get(TOKEN_COOKIE)
     return None if token is None else tokens.client(token)
 

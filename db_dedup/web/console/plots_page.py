@@ -7,9 +7,9 @@ from fastapi import APIRouter, Query
 from markupsafe import Markup
 from starlette.responses import Response
 
+from db_dedup.present.bars import Bar, rows_of_bars
 from db_dedup.present.visible import one_line
 from db_dedup.records.review_samples import ReviewSample
-from db_dedup.web.console.bars import Bar, bars
 from db_dedup.web.console.door import PREFIX
 from db_dedup.web.console.site import PageRoute, Reader
 from db_dedup.web.console.words import Words
@@ -93,4 +93,4 @@ def _sizes(sizes: Mapping[int, int], words: Words) -> Iterator[Bar]:
 
 def _plot(title: str, note: str, found: Sequence[Bar], longest: float | None) -> Plot:
     # The picture has escaped everything itself.
-    return Plot(title, note, Markup(bars(title, found, longest)), found)  # noqa: S704
+    return Plot(title, note, Markup(rows_of_bars(title, found, longest)), found)  # noqa: S704
