@@ -50,7 +50,7 @@ def serve(
     read_only: Annotated[
         bool,
         typer.Option(
-            "--read-only", envvar="DB_DEDUP_SERVER_READ_ONLY", help="Refuse labels from all clients."
+            "--read-only", envvar="DB_DEDUP_SERVER_READ_ONLY", help="Refuse labels and reservations."
         ),
     ] = False,
     create: Annotated[

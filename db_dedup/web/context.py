@@ -26,6 +26,7 @@ class Context:
     work: Work
     readiness: Readiness
     requests: Requests
+    is_read_only: bool
 
 
 def context_of(request: Request) -> Context:
@@ -53,6 +54,12 @@ def _requiring(scope: str) -> Callable[..., None]:
     return check_scope
 
 
+def _refuse_if_read_only(request: Request) -> None:
+    if context_of(request).is_read_only:
+        raise RefusedError("read-only", "This service only reads: use one that is not read-only.")
+
+
+WRITES: Final[Any] = Depends(_refuse_if_read_only)
 NEEDS_READ: Final[Any] = Depends(_requiring(READ))
 NEEDS_CHECK: Final[Any] = Depends(_requiring(CHECK))
 NEEDS_LABEL: Final[Any] = Depends(_requiring(LABEL))

@@ -6,7 +6,16 @@ from fastapi import APIRouter
 
 from db_dedup.records import GivenLabel, PairLabel
 from db_dedup.web import cursors
-from db_dedup.web.context import NEEDS_LABEL, NEEDS_READ, Ctx, Cursor, Limit, RowKeyQuery, TableName
+from db_dedup.web.context import (
+    NEEDS_LABEL,
+    NEEDS_READ,
+    WRITES,
+    Ctx,
+    Cursor,
+    Limit,
+    RowKeyQuery,
+    TableName,
+)
 from db_dedup.web.models import LabelAnswer, LabelOutcomeAnswer, LabelPage, LabelsRequest
 
 router = APIRouter(prefix="/v1")
@@ -30,7 +39,7 @@ async def list_labels(context: Ctx, table: TableName, cursor: Cursor = None, lim
     return await context.work.run(read)
 
 
-@router.post("/tables/{table}/labels", dependencies=[NEEDS_LABEL])
+@router.post("/tables/{table}/labels", dependencies=[WRITES, NEEDS_LABEL])
 async def add_labels(context: Ctx, table: TableName, body: LabelsRequest) -> LabelOutcomeAnswer:
     """Store labels of pairs of rows as they are now; each replaces an earlier label of the same texts."""
     given = [PairLabel(label.key_a, label.key_b, label.is_duplicate) for label in body.labels]
@@ -41,7 +50,7 @@ async def add_labels(context: Ctx, table: TableName, body: LabelsRequest) -> Lab
     return await context.work.run(give)
 
 
-@router.delete("/tables/{table}/labels", dependencies=[NEEDS_LABEL])
+@router.delete("/tables/{table}/labels", dependencies=[WRITES, NEEDS_LABEL])
 async def withdraw_label(
     context: Ctx, table: TableName, key_a: RowKeyQuery, key_b: RowKeyQuery
 ) -> LabelOutcomeAnswer:

@@ -43,6 +43,7 @@ PROBLEMS: Final = (
     Problem("bad-request", 400, "The request is not valid HTTP or JSON."),
     Problem("token-missing", 401, "A token is missing or unknown."),
     Problem("scope-missing", 403, "The token does not allow this."),
+    Problem("read-only", 403, "The service takes neither labels nor reservations."),
     Problem("origin-refused", 403, "A page of another site sent the request."),
     Problem("proxy-required", 403, "The request did not come through the declared proxy."),
     Problem("not-found", 404, "There is nothing under this address."),

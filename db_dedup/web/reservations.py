@@ -8,11 +8,11 @@ from starlette.responses import JSONResponse, Response
 from db_dedup.app.tokens import READ
 from db_dedup.records import CheckResult
 from db_dedup.web.checks import answer_of
-from db_dedup.web.context import NEEDS_CHECK, Ctx, ReservationName, TableName, require_scope
+from db_dedup.web.context import NEEDS_CHECK, WRITES, Ctx, ReservationName, TableName, require_scope
 from db_dedup.web.models import ConfirmRequest, ReservationAnswer, ReserveRequest
 from db_dedup.web.problems import problem
 
-router = APIRouter(prefix="/v1/tables/{table}", dependencies=[NEEDS_CHECK])
+router = APIRouter(prefix="/v1/tables/{table}", dependencies=[WRITES, NEEDS_CHECK])
 
 _DUPLICATE = "The record is a duplicate of a stored row, or of a record that another client has reserved."
 

@@ -51,7 +51,7 @@ def make_service(
     """
     tables = Tables(database, settings)
     work = Work(server.threads, server.max_waiting, server.answer_seconds)
-    context = Context(tables, work, Readiness(database, work), Requests())
+    context = Context(tables, work, Readiness(database, work), Requests(), server.read_only)
     app = FastAPI(
         title="db-dedup",
         version=__version__,

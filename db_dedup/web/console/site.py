@@ -34,7 +34,7 @@ class Console:
         tokens: of the clients.
         secret: of this process, for what its forms have.
         is_encrypted: whether readers reach the service by TLS.
-        is_read_only: whether labels are refused.
+        is_read_only: whether labels and reservations are refused.
     """
 
     tokens: Tokens

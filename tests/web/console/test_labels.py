@@ -180,7 +180,7 @@ def test_who_may_only_read_gets_no_buttons(with_scopes: StartWith) -> None:
     assert Visitor(client.port, {"db_dedup_token": str(other.token)}).get(TABLE).status == 403
 
 
-def test_a_read_only_service_takes_no_label(scanned_url: str, dedup: Deduplicator) -> None:
+def test_a_read_only_service_takes_no_label_and_no_reservation(scanned_url: str, dedup: Deduplicator) -> None:
     pair = next(iter(dedup.pairs()))
     with closing(Database(scanned_url)) as database:
         own = Visitor(0)
@@ -196,5 +196,8 @@ def test_a_read_only_service_takes_no_label(scanned_url: str, dedup: Deduplicato
             assert own.post(LABEL, {**form, "action": "reject"}).status == 403
             given = [{"key_a": pair.key_a, "key_b": pair.key_b, "is_duplicate": False}]
             answer = client.post("/tables/petitions/labels", {"labels": given})
-            assert answer.problem == "scope-missing"
+            assert answer.problem == "read-only"
+            record = {"record": {"title": "路灯坏了", "content": "小区门口的路灯坏了三个月。"}}
+            assert client.post("/tables/petitions/reservations", record).problem == "read-only"
+            assert client.post("/tables/petitions/check", record).status == 200
     assert not dedup.labels().stored()
