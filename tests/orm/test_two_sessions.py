@@ -62,7 +62,7 @@ def at_once(works: list[Callable[[], bool]]) -> list[bool]:
         together.wait()
         told.append(work())
 
-    threads = [threading.Thread(target=run, args=[work]) for work in works]
+    threads = [threading.Thread(target=run, args=[work], daemon=True) for work in works]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -107,7 +107,7 @@ def two_sessions(sessions: sessionmaker[Session], seconds: float) -> list[Any]:
         told.append(stored(sessions, NEW))
         done.set()
 
-    second = threading.Thread(target=store_second)
+    second = threading.Thread(target=store_second, daemon=True)
 
     def let_second_try() -> None:
         second.start()

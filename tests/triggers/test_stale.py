@@ -236,7 +236,7 @@ def test_a_worker_waits_for_a_migration_of_the_host(mariadb_database: Database) 
         drain(dedup)
         done.set()
 
-    worker = threading.Thread(target=work)
+    worker = threading.Thread(target=work, daemon=True)
     with mariadb_database.engine.connect() as connection:
         with view_aside(connection, "petitions"):
             worker.start()

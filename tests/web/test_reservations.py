@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -57,11 +58,15 @@ def dedup(own_database: Database) -> Deduplicator:
 def at_once(client: Client, records: list[dict[str, str]]) -> list[Answer]:
     """Send records, each from a client of its own, at the same moment; a busy service is asked again."""
 
+    until = time.monotonic() + 120  # patience with a busy machine
+
     def send(record: dict[str, str]) -> Answer:
         while True:
             answer = client.post(PATH, {"record": record})
             if answer.status != 503:
                 return answer
+            assert time.monotonic() < until, answer.body
+            time.sleep(0.1)
 
     with ThreadPoolExecutor(len(records)) as pool:
         return list(pool.map(send, records))

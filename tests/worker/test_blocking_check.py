@@ -75,10 +75,10 @@ def two_writers(watched: Watched, engine: Engine, seconds: float) -> list[list[M
 
     def let_second_ask() -> None:
         second.start()
-        begun.wait()
+        assert begun.wait(60)
         done.wait(seconds)
 
-    second = threading.Thread(target=write_second)
+    second = threading.Thread(target=write_second, daemon=True)
     with engine.begin() as connection:
         first = store_unless_known(watched, connection, NEW, 101, let_second_ask)
     second.join()
@@ -165,7 +165,7 @@ def test_many_writers_store_each_text_once(database: Database, watched: Watched)
                 except TableBusyError:
                     continue
 
-    writers = [threading.Thread(target=write_all, args=(writer,)) for writer in range(4)]
+    writers = [threading.Thread(target=write_all, args=(writer,), daemon=True) for writer in range(4)]
     for writer in writers:
         writer.start()
     for writer in writers:

@@ -69,7 +69,10 @@ def test_writers_workers_and_a_scan_at_once(database: Database, watched: Watched
             stack.enter_context(Worker(database.url, watched.letters.name, "--batch", "7"))
             for _ in range(workers)
         ]
-        writers = [threading.Thread(target=_write_at_random, args=(database, watched, n)) for n in range(3)]
+        writers = [
+            threading.Thread(target=_write_at_random, args=(database, watched, n), daemon=True)
+            for n in range(3)
+        ]
         for writer in writers:
             writer.start()
         watched.dedup.scan()
