@@ -66,14 +66,23 @@ SHORT_TABLES: dict[str, Callable[[], Fingerprints]] = {
 }
 
 
-@pytest.fixture(params=["compared whole", "in buckets", "in small chunks"])
+@pytest.fixture(params=["compared whole", "in buckets", "in small chunks", "by pieces"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small tables are compared whole, unless what counts as much is little."""
+    if request.param == "by pieces":
+        by_pieces(monkeypatch)
+        return
     hot_comparisons, chunk = {"in buckets": (6000, 1 << 20), "in small chunks": (20, 5)}.get(
         request.param, (candidates._HOT_COMPARISONS, candidates._CHUNK)
     )
     monkeypatch.setattr(candidates, "_HOT_COMPARISONS", hot_comparisons)
     monkeypatch.setattr(candidates, "_CHUNK", chunk)
+
+
+def by_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sorting costs nothing, so that small buckets are searched by pieces, and no table is compared whole."""
+    monkeypatch.setattr(candidates, "_SORTING", 0)
+    monkeypatch.setattr(candidates._Search, "_comparing_is_cheaper", lambda *_: False)
 
 
 @pytest.fixture
@@ -111,6 +120,22 @@ def found_pairs(
 def test_every_pair_once(table: str, radius: int) -> None:
     fingerprints = TABLES[table]()
     assert sorted(found_pairs(fingerprints, radius)) == list(near_pairs(fingerprints, radius))
+
+
+@given(
+    st.integers(0, MAX_RADIUS),
+    st.integers(0, 2**64 - 1),
+    st.lists(st.tuples(st.integers(0, 3), st.sets(st.integers(0, 63), max_size=13)), max_size=120),
+)
+@settings(max_examples=60, deadline=None)
+def test_pieces_miss_no_pair(radius: int, seed: int, rows: list[tuple[int, set[int]]]) -> None:
+    """Rows are near one of four centres, which share a block; some buckets have many of them."""
+    centres = [seed ^ place << 20 for place in range(4)]
+    values = [centres[centre] ^ sum(1 << bit for bit in bits) for centre, bits in rows]
+    fingerprints = np.array(values, np.uint64)
+    with pytest.MonkeyPatch.context() as patch:
+        by_pieces(patch)
+        assert sorted(found_pairs(fingerprints, radius)) == list(near_pairs(fingerprints, radius))
 
 
 @pytest.mark.parametrize("radius", RADII)

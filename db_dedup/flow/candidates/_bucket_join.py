@@ -7,7 +7,7 @@ A side of a join, a or b, is the tuple that `bucket_rows` or `sort_by_label` ret
 int64 radii): pairs whose difference under a mask is within its radius were found by an earlier block.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.core import types
@@ -15,9 +15,34 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import resized
-from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._compiled import inner, kernel, scalar
+from db_dedup.flow.candidates._pieces import (
+    MOST_ROWS,
+    key_mask,
+    make_room,
+    plan,
+    sort_by_piece,
+)
 
 _BUCKETS = 1 << 16
+_HALVES = 1 << 8
+"""How many values the upper or the lower half of a block has."""
+_SORTED_AT_ONCE = 1 << 17
+"""So many rows and more are sorted by one half after the other."""
+
+
+class Limits(NamedTuple):
+    """What decides how buckets are searched.
+
+    Attributes:
+        sorting: to sort a row by a piece and to compare it takes the time of so many comparisons.
+        hot: two buckets that take more comparisons are left to the caller.
+        chunk: the search stops after the bucket with which so many pairs are found.
+    """
+
+    sorting: int
+    hot: int
+    chunk: int
 
 
 @intrinsic
@@ -34,9 +59,24 @@ def _popcount(typing_context, value):  # noqa: ARG001 - numba's signature
 popcount: Any = _popcount
 
 
+@scalar
+def _scatter(values, rows, shift, mask, starts, sorted_values, sorted_rows):
+    """Sort rows by some bits of their fingerprints; `starts` moves to where the next value starts."""
+    for i in range(rows.size):
+        key = np.int64((values[i] >> np.uint64(shift)) & np.uint64(mask))
+        place = starts[key]
+        starts[key] = place + 1
+        sorted_values[place] = values[i]
+        sorted_rows[place] = rows[i]
+
+
 @kernel
 def bucket_rows(values, rows, shift):
-    """Sort rows by the value of a block, by a counting sort.
+    """Sort rows by the value of a block.
+
+    Many rows are sorted by the upper half of the block, then those of each upper half by the lower half: to
+    write at 65,536 places in turn takes ten times as long, since the processor keeps the addresses of far
+    fewer pages.
 
     Returns:
         (fingerprints in that order, row numbers in that order, int64[65537] where each bucket starts).
@@ -46,15 +86,24 @@ def bucket_rows(values, rows, shift):
         starts[((values[row] >> np.uint64(shift)) & np.uint64(0xFFFF)) + np.uint64(1)] += 1
     for i in range(_BUCKETS):
         starts[i + 1] += starts[i]
-    fill = starts[:-1].copy()
     sorted_values = np.empty(rows.size, np.uint64)
     sorted_rows = np.empty(rows.size, np.int32)
+    in_one_step = rows.size < _SORTED_AT_ONCE
+    places = starts[:-1].copy() if in_one_step else starts[:-1:_HALVES].copy()
     for row in rows:
         bucket = np.int64((values[row] >> np.uint64(shift)) & np.uint64(0xFFFF))
-        place = fill[bucket]
-        fill[bucket] = place + 1
+        half = bucket if in_one_step else bucket // _HALVES
+        place = places[half]
+        places[half] = place + 1
         sorted_values[place] = values[row]
         sorted_rows[place] = row
+    if in_one_step:
+        return sorted_values, sorted_rows, starts
+    for first in range(0, _BUCKETS, _HALVES):
+        start, end = starts[first], starts[first + _HALVES]
+        some_values, some_rows = sorted_values[start:end].copy(), sorted_rows[start:end].copy()
+        places = starts[first : first + _HALVES].copy()
+        _scatter(some_values, some_rows, shift, _HALVES - 1, places, sorted_values, sorted_rows)
     return sorted_values, sorted_rows, starts
 
 
@@ -74,7 +123,7 @@ def sort_by_label(
     return values[sorted_rows], sorted_rows, np.repeat(ends, np.diff(ends, prepend=0))
 
 
-@inner
+@scalar
 def _found_earlier(difference, done):
     masks, radii = done
     for i in range(masks.size):  # noqa: SIM110 - numba has no any()
@@ -119,6 +168,99 @@ def _compare_runs(
     return found
 
 
+@scalar
+def _compare_keys(
+    values_a, rows_a, starts_a, values_b, rows_b, starts_b, is_same,
+    keys, labels, limit, done, left, right, found,
+):  # fmt: skip
+    """Compare the rows of a with those of b that have the same key: few, so that a plain loop is the fastest.
+
+    Returns:
+        As `_compare_runs`.
+    """
+    for key in range(keys):
+        first, last = starts_b[key], starts_b[key + 1]
+        for i in range(starts_a[key], starts_a[key + 1]):
+            value = values_a[i]
+            for j in range(i + 1 if is_same else first, last):
+                difference = value ^ values_b[j]
+                if popcount(difference) > limit:
+                    continue
+                row, partner = rows_a[i], rows_b[j]
+                if labels[row] == labels[partner] or _found_earlier(difference, done):
+                    continue
+                if found == left.size:
+                    return -1
+                left[found] = min(row, partner)
+                right[found] = max(row, partner)
+                found += 1
+    return found
+
+
+@inner
+def _join_pieces(
+    values_a, rows_a, a_start, a_end, values_b, rows_b, b_start, b_end, is_same,
+    pieces, room_a, room_b, labels, limit, done, left, right, found,
+):  # fmt: skip
+    """Compare the rows of two buckets that agree in a piece; a pair is found in the first such piece.
+
+    Returns:
+        As `_compare_runs`.
+    """
+    masks, radii = done
+    other = room_a if is_same else room_b
+    earlier = np.zeros(masks.size + pieces.number, np.uint64)
+    earlier_radii = np.zeros(earlier.size, np.int64)
+    for i in range(masks.size):
+        earlier[i], earlier_radii[i] = masks[i], radii[i]
+    for piece in range(pieces.number):
+        sort_by_piece(values_a, rows_a, a_start, a_end, piece, pieces, room_a)
+        if not is_same:
+            sort_by_piece(values_b, rows_b, b_start, b_end, piece, pieces, room_b)
+        known = earlier[: masks.size + piece], earlier_radii[: masks.size + piece]
+        found = _compare_keys(
+            room_a.values, room_a.rows, room_a.starts, other.values, other.rows, other.starts, is_same,
+            1 << pieces.bits, labels, limit, known, left, right, found,
+        )  # fmt: skip
+        if found < 0:
+            return found
+        earlier[masks.size + piece] = key_mask(piece, pieces)
+    return found
+
+
+@inner
+def _search_two(
+    values_a, rows_a, a_start, a_end, values_b, rows_b, b_start, b_end, is_same,
+    pieces, room_a, room_b, labels, limit, done, left, right, found,
+):  # fmt: skip
+    """Search two buckets as planned; return left and right, longer if need be, and the number of pairs."""
+    while True:
+        if pieces.number > 0:
+            after = _join_pieces(
+                values_a, rows_a, a_start, a_end, values_b, rows_b, b_start, b_end, is_same,
+                pieces, room_a, room_b, labels, limit, done, left, right, found,
+            )  # fmt: skip
+        else:
+            after = _compare_runs(
+                values_a, rows_a, a_start, a_end, values_b, rows_b, b_start, b_end, is_same,
+                labels, limit, done, left, right, found,
+            )  # fmt: skip
+        if after >= 0:
+            return left, right, after
+        left, right = resized(left, 2 * left.size), resized(right, 2 * right.size)
+
+
+@inner
+def _largest_sorted(starts_a, starts_b):
+    """Return the size of the largest bucket that is not too large to be sorted by pieces."""
+    largest = np.int64(0)
+    for i in range(_BUCKETS):
+        for size in (starts_a[i + 1] - starts_a[i], starts_b[i + 1] - starts_b[i]):
+            if largest < size <= MOST_ROWS:
+                largest = size
+    return largest
+
+
 @inner
 def _with_room(hot):
     """Return an array twice as long that begins with these pairs of buckets."""
@@ -129,11 +271,14 @@ def _with_room(hot):
 
 
 @kernel
-def join_buckets(a, b, is_self, labels, first_bucket, masks, radius, done, hot_comparisons, chunk):
+def join_buckets(a, b, is_self, labels, first_bucket, masks, radius, done, shift, limits):
     """Compare each bucket of a with the buckets of b whose value differs by a mask.
 
-    If a side is joined with itself, each pair of buckets is visited once. The search stops after the bucket
-    with which `chunk` pairs are found.
+    If a side is joined with itself, each pair of buckets is visited once. Each two buckets are searched in
+    the way that takes the fewest comparisons: row by row, or by pieces of the bits outside the block.
+
+    Args:
+        shift: the place of the block; -1 if the rows agree in other blocks as well, which are no pieces.
 
     Returns:
         (next bucket, left rows, right rows, int64[h, 2] pairs of buckets with too many comparisons, which are
@@ -146,7 +291,9 @@ def join_buckets(a, b, is_self, labels, first_bucket, masks, radius, done, hot_c
     found, hot_count = np.int64(0), 0
     bucket = first_bucket
     limit = np.uint64(radius)
-    while bucket < _BUCKETS and found < chunk:
+    largest = _largest_sorted(starts_a, starts_b) if shift >= 0 else np.int64(0)
+    room_a, room_b = make_room(largest), make_room(largest)
+    while bucket < _BUCKETS and found < limits.chunk:
         a_start, a_end = starts_a[bucket], starts_a[bucket + 1]
         if a_start == a_end:
             bucket += 1
@@ -159,23 +306,22 @@ def join_buckets(a, b, is_self, labels, first_bucket, masks, radius, done, hot_c
             if b_start == b_end:
                 continue
             is_same = is_self and mask == 0
-            comparisons = (a_end - a_start) * (b_end - b_start)
-            if comparisons > 2 * hot_comparisons or (comparisons > hot_comparisons and not is_same):
+            rest = radius - np.int64(popcount(np.uint64(mask)))
+            pieces, cost = plan(
+                values_a, a_start, a_end, values_b, b_start, b_end, is_same,
+                shift, rest, largest, limits.sorting, room_a, room_b,
+            )  # fmt: skip
+            if cost > limits.hot:
                 if hot_count == hot.shape[0]:
                     hot = _with_room(hot)
                 hot[hot_count, 0] = bucket
                 hot[hot_count, 1] = other
                 hot_count += 1
                 continue
-            while True:
-                after = _compare_runs(
-                    values_a, rows_a, a_start, a_end, values_b, rows_b, b_start, b_end, is_same,
-                    labels, limit, done, left, right, found,
-                )  # fmt: skip
-                if after >= 0:
-                    found = after
-                    break
-                left, right = resized(left, 2 * left.size), resized(right, 2 * right.size)
+            left, right, found = _search_two(
+                values_a, rows_a, a_start, a_end, values_b, rows_b, b_start, b_end, is_same,
+                pieces, room_a, room_b, labels, limit, done, left, right, found,
+            )  # fmt: skip
         bucket += 1
     return bucket, left[:found].copy(), right[:found].copy(), hot[:hot_count].copy()
 

@@ -42,6 +42,11 @@ class Entries(NamedTuple):
     hashes: NDArray[np.uint32]
     ids: NDArray[np.int64]
 
+    def of_rows(self, first: int, last: int) -> "Entries":
+        """Return the entries of the rows from the first to the last id."""
+        chosen = (self.ids >= first) & (self.ids <= last)
+        return Entries(self.hashes[chosen], self.ids[chosen])
+
 
 class Part(NamedTuple):
     """A part of a piece: the number of the piece, the number of the part in it, and its packed entries."""
