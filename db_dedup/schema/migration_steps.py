@@ -27,13 +27,18 @@ def create_table(
 
 
 def create_index(
-    op: Operations, namespace: Namespace, base: str, name: str, columns: Sequence[str], where: str
+    op: Operations,
+    namespace: Namespace,
+    base: str,
+    name: str,
+    columns: Sequence[str],
+    where: str | None = None,
 ) -> None:
     """Make an index of one of our tables, unless there is one of these columns.
 
     It has the condition on SQLite and PostgreSQL. MySQL gives odd names otherwise than they were written.
     """
-    condition = sa.text(where)
+    condition = None if where is None else sa.text(where)
     if list(columns) not in (index["column_names"] for index in _found(op, namespace, base, "get_indexes")):
         op.create_index(
             namespace.name(name),

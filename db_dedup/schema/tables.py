@@ -59,6 +59,7 @@ class Tables:
     scan: Table
     frame_list: Table
     reservation: Table
+    group_change: Table
 
 
 def block_expression(shift: int) -> str:
@@ -89,6 +90,7 @@ def our_tables(namespace: Namespace) -> Tables:
         _scan(metadata, namespace),
         _frame_list(metadata, namespace),
         _reservation(metadata, namespace),
+        _group_change(metadata, namespace),
     )
 
 
@@ -294,6 +296,30 @@ def _reservation(metadata: MetaData, names: Namespace) -> Table:
         Column("packed", Packed, nullable=False),
         **TABLE_OPTIONS,
     )
+
+
+def _group_change(metadata: MetaData, names: Namespace) -> Table:
+    # What has become of groups whose id was that of other rows before. The version of the answer orders the
+    # transactions that have written it, whatever their clocks say.
+    table = Table(
+        names.name("group_change"),
+        metadata,
+        Column("table_id", Integer, primary_key=True, autoincrement=False),
+        Column("answer_version", RowId, primary_key=True, autoincrement=False),
+        Column("place", Integer, primary_key=True, autoincrement=False),
+        Column("kind", ExactText(20), nullable=False),
+        Column("old_key", KeyText, nullable=False),
+        Column("new_key", KeyText),
+        Column("old_size", Integer, nullable=False),
+        Column("moved", Integer, nullable=False),
+        Column("new_size", Integer),
+        Column("scan_id", RowId),
+        Column("changed_at", Timestamp, nullable=False),
+        **TABLE_OPTIONS,
+    )
+    Index(names.name("group_change_old_key"), table.c.old_key, table.c.table_id)
+    Index(names.name("group_change_new_key"), table.c.new_key, table.c.table_id)
+    return table
 
 
 def _scan(metadata: MetaData, names: Namespace) -> Table:
