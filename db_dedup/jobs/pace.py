@@ -1,6 +1,7 @@
 """How long a transaction of ours may keep others out of the database."""
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 from db_dedup.dialects.base import Dialect
@@ -20,12 +21,28 @@ class Pace:
     gap_seconds: float
     rows: int
 
+    def gap_after(self, locked_seconds: float) -> float:
+        """Return the shortest pause in which everybody can write who has waited for a transaction.
+
+        Args:
+            locked_seconds: how long the transaction has kept others out.
+        """
+        if not self.gap_seconds:
+            return 0.0
+        waited = zip(accumulate(_SLEEPS, initial=0.0), _SLEEPS, strict=False)
+        longest = max(sleep for before, sleep in waited if before <= locked_seconds)
+        return min(self.gap_seconds, longest + _MARGIN_SECONDS)
+
 
 # In PostgreSQL, one UPDATE of many rows by key may read the whole table: 20,000 rows make that worth it, and
 # MariaDB writes so many in less than a second.
 _MANY_WRITERS: Final = Pace(seconds=1.0, gap_seconds=0.0, rows=20_000)
 # A connection that waits for SQLite's lock asks for it every tenth of a second: it may miss a shorter gap.
 _ONE_WRITER: Final = Pace(seconds=0.25, gap_seconds=0.11, rows=1_000)
+# Only at first it asks more often: SQLite's own handler of a busy database sleeps so many seconds between two
+# tries, and then a tenth each time (sqliteDefaultBusyCallback in its main.c).
+_SLEEPS: Final = (0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.025, 0.025, 0.025, 0.05, 0.05, 0.1)
+_MARGIN_SECONDS: Final = 0.01
 
 
 def pace_of(dialect: Dialect) -> Pace:

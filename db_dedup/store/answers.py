@@ -22,6 +22,7 @@ from db_dedup.records.kinds import ALL_PAIRS, PairFilter
 from db_dedup.records.pair_columns import PairColumns
 from db_dedup.schema.tables import Tables
 from db_dedup.schema.views import confirmed_pairs, exact_links
+from db_dedup.store.streams import parts_of
 
 _ROWS_A_FETCH = 10_000
 
@@ -66,8 +67,7 @@ def _read_part(
     if wanted.other_place is not None:
         flag = type_coerce(pairs.c.other_place, Boolean)
         query = query.where(flag == (true() if wanted.other_place else false()))
-    query = query.limit(limit).execution_options(yield_per=_ROWS_A_FETCH)
-    for part in connection.execute(query).partitions():
+    for part in parts_of(connection, query.limit(limit), _ROWS_A_FETCH):
         keys_a, keys_b, distances, similarities, kinds, contained_keys, other_places, forms = zip(
             *part, strict=True
         )

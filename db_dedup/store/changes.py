@@ -4,16 +4,18 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, delete, func, insert, literal, select
+from sqlalchemy import Connection, Text, delete, exists, func, insert, literal, select, type_coerce
 
 from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.batches import batches
+from db_dedup.dialects.queue import ChangeKey
 from db_dedup.flow.rows.values import holds_nul, is_encodable
 from db_dedup.records import DeadChange
 from db_dedup.records.keys import MAX_KEY_LENGTH
 from db_dedup.schema.tables import Tables
 from db_dedup.store.clock import database_now
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.translation import Phrase
 
 INSERTED: Final = "I"
 UPDATED: Final = "U"
@@ -43,11 +45,11 @@ class Change(NamedTuple):
     def fault(self) -> str | None:
         """Why no row can be found by this entry; None where one can."""
         if self.operation == KEY_TOO_LONG:
-            return "the row's key cannot be read: it is too long, or a key column was renamed"
+            return Phrase("the row's key cannot be read: it is too long, or a key column was renamed")
         if not is_encodable(self.row_key):
-            return "the row's key is no valid UTF-8 text"
+            return Phrase("the row's key is no valid UTF-8 text")
         if holds_nul(self.row_key):
-            return "the row's key holds a NUL character"
+            return Phrase("the row's key holds a NUL character")
         return None
 
 
@@ -180,6 +182,27 @@ def waiting_keys(connection: Connection, tables: Tables, table_id: int, limit: i
         .limit(limit)
     )
     return list(dict.fromkeys(connection.execute(query).scalars()))
+
+
+def handled_by_scan(
+    connection: Connection, tables: Tables, table_id: int, at_most: int
+) -> Sequence[ChangeKey]:
+    """Return the keys of the changes, the oldest first, that a scan of all rows handles as well.
+
+    A scan parks nothing and forgets no parked change, so changes with a fault, and those of rows that have a
+    parked one, are left to the worker.
+    """
+    c, dead = tables.change.c, tables.dead_change.c
+    is_parked = exists().where(dead.table_id == c.table_id, dead.row_key == c.row_key)
+    query = (
+        # As the driver reads it: the value is only compared, by the database.
+        select(c.table_id, type_coerce(c.queued_at, Text), c.row_key, c.nonce)
+        .where(c.table_id == table_id, c.operation != KEY_TOO_LONG, ~is_parked)
+        .order_by(c.queued_at)
+        .limit(at_most)
+    )
+    keys = (tuple(row) for row in connection.execute(query))
+    return [key for key in keys if Change(key[2], UPDATED).fault is None]
 
 
 def park(

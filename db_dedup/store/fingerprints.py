@@ -18,6 +18,7 @@ from db_dedup.records.fingerprints import AnswerColumns, AnswerRow, RowFingerpri
 from db_dedup.schema.tables import Tables
 from db_dedup.schema.types import to_signed
 from db_dedup.store.reader import Reader
+from db_dedup.store.streams import parts_of
 
 _KEYS_A_QUERY = 5000
 _OF_ANY_TEXT = ("order_value", "fingerprint", "digest", "form")
@@ -67,7 +68,8 @@ class FingerprintStore:
 
     def read_rows(self, connection: Connection) -> Iterator[tuple[str, StoredFingerprint]]:
         """Yield (row key, what is stored) of every row."""
-        return map(_stored, connection.execute(self._select().execution_options(yield_per=_KEYS_A_QUERY)))
+        for part in parts_of(connection, self._select(), _KEYS_A_QUERY):
+            yield from map(_stored, part)
 
     def put_rows(
         self,

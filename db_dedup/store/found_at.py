@@ -46,6 +46,16 @@ class FoundTimes:
         return times
 
     @classmethod
+    def carried_over(
+        cls, reader: Reader, former: FingerprintStore | None, store: FingerprintStore, row_keys: Sequence[str]
+    ) -> Self | None:
+        """Do what `read` does for the rows of a recipe; None without a former one."""
+        if former is None:
+            return None
+        id_of = store.read_ids(reader)
+        return cls.read(reader, former, row_keys, np.array([id_of[key] for key in row_keys], np.int64))
+
+    @classmethod
     def read(
         cls, reader: Reader, former: FingerprintStore, row_keys: Sequence[str], ids: NDArray[np.int64]
     ) -> Self:

@@ -7,13 +7,14 @@ killed: whichever scan is the first to show an answer makes what is missing, and
 
 import logging
 from collections.abc import Callable
+from time import sleep
 from typing import Final
 
 from sqlalchemy import Connection, Engine, Index, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.base import Dialect
-from db_dedup.errors import DedupError
+from db_dedup.errors import DatabaseUnavailableError, DedupError, StatementEndedError
 from db_dedup.progress import Progress
 from db_dedup.schema.indexes import missing_indexes
 from db_dedup.schema.tables import Tables
@@ -21,6 +22,13 @@ from db_dedup.schema.tables import Tables
 logger = logging.getLogger(__name__)
 
 _OF_GROUPS: Final = frozenset(("group_id", "group_size", "is_loose", "is_abridged"))
+
+_ATTEMPTS: Final = 30
+_PAUSE_SECONDS = 5.0
+
+
+class _BusyError(Exception):
+    """A table is used by another transaction right now."""
 
 
 def put_off_indexes(engine: Engine, dialect: Dialect, tables: Tables) -> None:
@@ -54,6 +62,10 @@ def make_put_off_indexes(
 ) -> None:
     """Make the indexes that are missing, each in a transaction of its own.
 
+    Where a transaction of somebody else's holds the table, this waits for some seconds, lets the statements
+    pass that wait behind it, and tries again. MariaDB would wait for a day, and everybody who reads an answer
+    behind it.
+
     Args:
         engine: of our tables.
         dialect: its dialect.
@@ -62,21 +74,64 @@ def make_put_off_indexes(
             write while an index is made, the heartbeat neither, and that may take longer than a lease.
         progress: is notified of each index.
         before_groups: leave out those that would be written again when the rows get their groups.
+
+    Raises:
+        DatabaseUnavailableError: the table is busy for some minutes.
     """
     with engine.connect() as connection:
         missing = _missing(connection, tables, before_groups)
     progress.start("indexes", len(missing))
     for _ in missing:
-        with (
-            dialect.write_transaction(engine) as connection,
-            dialect.schema_lock(connection, tables.namespace),
-        ):
-            # Another scan may have made some of them meanwhile.
-            for index in _missing(connection, tables, before_groups)[:1]:
-                index.create(connection)
-            fence(connection)
+        for attempt in range(_ATTEMPTS):
+            try:
+                _make_next(engine, dialect, tables, fence, before_groups)
+                break
+            except _BusyError as error:
+                if attempt + 1 == _ATTEMPTS:
+                    raise _given_up(tables, error) from error
+                progress.advance(0)
+                sleep(_PAUSE_SECONDS)
         progress.advance(1)
     progress.finish()
+
+
+def _make_next(
+    engine: Engine, dialect: Dialect, tables: Tables, fence: Callable[[Connection], None], before_groups: bool
+) -> None:
+    with (
+        dialect.write_transaction(engine) as connection,
+        dialect.schema_lock(connection, tables.namespace),
+    ):
+        # Another scan may have made some of them meanwhile.
+        for index in _missing(connection, tables, before_groups)[:1]:
+            _create(connection, dialect, index)
+        fence(connection)
+
+
+def _create(connection: Connection, dialect: Dialect, index: Index) -> None:
+    """Make an index.
+
+    Raises:
+        _BusyError: another transaction holds the table.
+    """
+    try:
+        with dialect.short_lock_wait(connection):
+            index.create(connection)
+    except SQLAlchemyError as error:
+        translated = dialect.translate_error(error)
+        # What ends a statement while it runs is likely to end it again.
+        if not translated.is_transient or isinstance(translated, StatementEndedError):
+            raise
+        raise _BusyError(str(translated)) from error
+
+
+def _given_up(tables: Tables, error: _BusyError) -> DatabaseUnavailableError:
+    return DatabaseUnavailableError(
+        "table {table!r} is busy ({reason}), so that an index cannot be made: end the transaction that has "
+        "used it for minutes, then scan again",
+        table=tables.fingerprint.name,
+        reason=error,
+    )
 
 
 def _missing(connection: Connection, tables: Tables, before_groups: bool) -> list[Index]:

@@ -16,6 +16,7 @@ from db_dedup.dialects.base import Dialect
 from db_dedup.errors import ConfigError, UnknownNameError
 from db_dedup.records import Family, SourceColumn, SourceTable
 from db_dedup.records.names import Namespace
+from db_dedup.translation import Phrase
 
 _FAMILIES: Final[tuple[tuple[type[Any], Family], ...]] = (
     (types.Boolean, Family.BOOLEAN),
@@ -188,5 +189,5 @@ def check_names(names: Iterable[str], table: SourceTable) -> None:
     known = [column.name for column in table.columns]
     for name in names:
         if name not in known:
-            kind = "column of table {table!r}:".format(table=table.name)
+            kind = Phrase("column of table {table!r}:", table=table.name)
             raise UnknownNameError(kind, name, known)

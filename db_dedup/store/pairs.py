@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Select, Table, bindparam, delete, func, select
+from sqlalchemy import Connection, Select, Table, func, select
 
 from db_dedup.dialects.batches import batches
 from db_dedup.records.kinds import CONTAINED, KIND_BITS, OTHER_PLACE, SECOND_IS_PART, UNKNOWN
@@ -17,7 +17,6 @@ from db_dedup.store.reader import Reader
 
 # Each row may be in as many pairs as an unabridged group has members.
 _IDS_A_PAIR_QUERY = 200
-_PAIRS_A_CALL = 10_000
 
 
 @dataclass(frozen=True)
@@ -208,10 +207,8 @@ def _as_records(pairs: StoredPairs) -> NDArray[np.void]:
 
 def delete_pairs(connection: Connection, store: FingerprintStore, pairs: StoredPairs) -> None:
     """Delete pairs."""
-    pair = store.tables.pair
-    by_ids = delete(pair).where(pair.c.id_a == bindparam("a"), pair.c.id_b == bindparam("b"))
-    for some in batches(zip(pairs.id_a.tolist(), pairs.id_b.tolist(), strict=True), _PAIRS_A_CALL):
-        connection.execute(by_ids, [{"a": a, "b": b} for a, b in some])
+    keys = zip(pairs.id_a.tolist(), pairs.id_b.tolist(), strict=True)
+    store.dialect.bulk_delete_keys(connection, store.tables.pair, ("id_a", "id_b"), keys)
 
 
 def insert_pairs(

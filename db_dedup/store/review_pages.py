@@ -82,16 +82,19 @@ def read_largest(
         limit: the most groups.
         loose: only loose groups, or only the others; None for both.
     """
-    first = store.tables.fingerprint
-    query = select(*_columns(first)).where(store.mine, first.c.group_size > 0)
+    c = store.tables.fingerprint.c
+    # Only what the index has: to look up each of many rows that are not wanted would take a second.
+    query = select(*_indexed(c)).where(store.mine, c.group_size > 0)
     if after is not None:
-        is_later = or_(first.c.group_size < after.size, first.c.row_key < after.group_id)
-        query = query.where(first.c.group_size <= after.size, is_later)
+        is_later = or_(c.group_size < after.size, c.row_key < after.group_id)
+        query = query.where(c.group_size <= after.size, is_later)
     if loose is not None:
-        flag = func.coalesce(type_coerce(first.c.is_loose, Boolean), false())
+        flag = func.coalesce(type_coerce(c.is_loose, Boolean), false())
         query = query.where(flag == (true() if loose else false()))
-    query = query.order_by(first.c.group_size.desc(), first.c.row_key.desc()).limit(limit)
-    return [_group(row, 0) for row in connection.execute(query)]
+    query = query.order_by(c.group_size.desc(), c.row_key.desc()).limit(limit)
+    found = connection.execute(query).all()
+    received = _order_values(connection, store, [int(row.id) for row in found])
+    return [_group(row, 0, received.get(int(row.id))) for row in found]
 
 
 def read_newest(
@@ -115,10 +118,14 @@ def read_newest(
     found = connection.execute(query.order_by(row.c.id.desc()).limit(limit)).all()
     newest = _newest_rows(connection, store, {group for _, group in found})
     wanted = {int(group): int(id_) for id_, group in found if newest.get(int(group)) == int(id_)}
-    of_groups = select(*_columns(row)).where(row.c.id.in_(list(wanted)), store.mine, row.c.group_size > 0)
-    groups = [_group(first, wanted[int(first.id)]) for first in connection.execute(of_groups)]
     place = int(found[-1].id) if len(found) == limit else None
+    groups = _read_groups(connection, store, wanted)
     return sorted(groups, key=lambda group: -group.newest), place
+
+
+def read_chosen(connection: Connection, store: FingerprintStore, ids: set[int]) -> list[ReviewedGroup]:
+    """Return the groups of these ids, with their newest rows, in no order."""
+    return _read_groups(connection, store, _newest_rows(connection, store, ids))
 
 
 def read_contents(
@@ -224,11 +231,35 @@ def _newest_rows(connection: Connection, store: FingerprintStore, groups: set[in
     }
 
 
-def _columns(first: Any) -> list[ColumnElement[Any]]:
-    c = first.c
-    return [c.id, c.row_key, c.group_size, c.is_loose, c.is_abridged, c.order_value]
+def _read_groups(
+    connection: Connection, store: FingerprintStore, newest: Mapping[int, int]
+) -> list[ReviewedGroup]:
+    """Return the groups of the ids that lead to the ids of their newest rows."""
+    c = store.tables.fingerprint.c
+    query = select(*_indexed(c), c.order_value).where(store.mine, c.group_size > 0)
+    return [
+        _group(row, newest[int(row.id)], row.order_value)
+        for some in batches(list(newest), _KEYS_A_QUERY)
+        for row in connection.execute(query.where(c.id.in_(some)))
+    ]
 
 
-def _group(row: Any, newest: int) -> ReviewedGroup:
+def _order_values(
+    connection: Connection, store: FingerprintStore, ids: Sequence[int]
+) -> Mapping[int, str | None]:
+    c = store.tables.fingerprint.c
+    return {
+        int(id_): value
+        for some in batches(ids, _KEYS_A_QUERY)
+        for id_, value in connection.execute(select(c.id, c.order_value).where(c.id.in_(some)))
+    }
+
+
+def _indexed(c: Any) -> list[ColumnElement[Any]]:
+    """Return the columns of a group that the index of group sizes has."""
+    return [c.id, c.row_key, c.group_size, c.is_loose, c.is_abridged]
+
+
+def _group(row: Any, newest: int, received: str | None) -> ReviewedGroup:
     flags = bool(row.is_loose), bool(row.is_abridged)
-    return ReviewedGroup(int(row.id), newest, row.row_key, int(row.group_size), *flags, row.order_value)
+    return ReviewedGroup(int(row.id), newest, row.row_key, int(row.group_size), *flags, received)

@@ -16,6 +16,7 @@ from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.reader import Reader
 from db_dedup.store.segments import Generation, IndexMemory
 from db_dedup.store.sketches import SketchedRows, read_sketched_rows
+from db_dedup.store.streams import parts_of
 
 _PIECES_A_STEP: Final = 4_000
 _ROWS_A_FETCH: Final = 100_000
@@ -117,7 +118,6 @@ def _require_sizes(
 def _single_entries(connection: Connection, store: FingerprintStore) -> Iterator[Entries]:
     row, band = store.tables.fingerprint, store.tables.band
     query = select(band.c.value, band.c.fingerprint_id).join(row, row.c.id == band.c.fingerprint_id)
-    found = connection.execute(query.where(store.mine).execution_options(yield_per=_ROWS_A_FETCH))
-    for some in found.partitions():
+    for some in parts_of(connection, query.where(store.mine), _ROWS_A_FETCH):
         entries = np.array(some, np.int64).reshape(-1, 2)
         yield Entries(hashes_of(np.ascontiguousarray(entries[:, 0]).view(np.uint64)), entries[:, 1])

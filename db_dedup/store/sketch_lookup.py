@@ -20,7 +20,7 @@ from db_dedup.store.segments import Generation, IdRange, IndexMemory
 from db_dedup.store.sketches import has_sketch
 
 _VALUES_A_STATEMENT = 960
-_ENTRIES_A_PIECE = 200_000
+_ENTRIES_A_PIECE = 500_000
 _IDS_A_QUERY = 1000
 _VALUE_BYTES = 8
 
@@ -86,7 +86,9 @@ def find_sharing(
         Entries of rows whose ids are above those before.
     """
     wanted = _Wanted.of(values)
-    found = _entries(connection, store, wanted, None, memory)
+    # First the single ones: when these are folded, they are in segments before they are deleted here.
+    single = _single_entries(connection, store, wanted.values, None, _ENTRIES_A_PIECE)
+    found = None if single is None else _entries(connection, store, wanted, single, None, memory)
     if found is not None:
         yield _with_sizes(connection, store, found, memory)
         return
@@ -94,7 +96,7 @@ def find_sharing(
     highest = int(connection.execute(select(func.max(row.c.id))).scalar_one() or 0)
     first, width = 0, max(1, highest // 2)
     while first <= highest:
-        found = _entries(connection, store, wanted, (first, first + width - 1), memory)
+        found = _entries(connection, store, wanted, single, (first, first + width - 1), memory)
         if found is None:
             width //= 2
             continue
@@ -132,6 +134,7 @@ def _entries(
     connection: Connection,
     store: FingerprintStore,
     wanted: _Wanted,
+    single: Entries | None,
     ids: IdRange | None,
     memory: IndexMemory,
 ) -> _Entries | None:
@@ -141,6 +144,7 @@ def _entries(
         connection: to read through.
         store: whose rows.
         wanted: values.
+        single: the single entries of these values, of all rows; None where they are too many.
         ids: only of rows from the first to the second id. One row alone never has too many entries.
         memory: of former look-ups.
 
@@ -148,8 +152,10 @@ def _entries(
         None where there are too many.
     """
     most = None if ids is not None and ids[0] == ids[1] else _ENTRIES_A_PIECE + 1
-    # First the single ones: when these are folded, they are in segments before they are deleted here.
-    single = _single_entries(connection, store, wanted.values, ids, most)
+    if single is None:
+        single = _single_entries(connection, store, wanted.values, ids, most)
+    elif ids is not None:
+        single = single.of_rows(*ids)
     if single is None:
         return None
     left = None if most is None else most - single.ids.size

@@ -20,9 +20,7 @@ from numpy.typing import NDArray
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Delete,
     Select,
-    delete,
     func,
     or_,
     select,
@@ -36,7 +34,6 @@ from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.reader import Reader
 from db_dedup.store.single_entries import drop_all_entries, put_entries
 
-_VALUES_A_STATEMENT = 960
 _IDS_A_QUERY = 1000
 _SKETCHES_A_PART = 10_000
 
@@ -130,24 +127,20 @@ def _drop_single_entries(
     connection: Connection, store: FingerprintStore, ids: Sequence[int]
 ) -> dict[int, bytes]:
     """Delete the single entries of rows; return the sketches of those that have one, empty if in segments."""
-    query, delete_entries = _own_entries(store)
+    query = _own_sketches(store)
     sketched = {row_id: bytes(sketch or b"") for row_id, sketch in connection.execute(query, {"ids": ids})}
     values = np.frombuffer(b"".join(sketched.values()), np.int64).tolist()
-    owners = list(chain.from_iterable(repeat(i, len(sketch) // 8) for i, sketch in sketched.items()))
-    for first in range(0, len(values), _VALUES_A_STATEMENT):
-        part = slice(first, first + _VALUES_A_STATEMENT)
-        connection.execute(delete_entries, {"own_values": values[part], "ids": sorted(set(owners[part]))})
+    owners = chain.from_iterable(repeat(i, len(sketch) // 8) for i, sketch in sketched.items())
+    keys = zip(values, owners, strict=True)
+    store.dialect.bulk_delete_keys(connection, store.tables.band, ("value", "fingerprint_id"), keys)
     return sketched
 
 
 @lru_cache(maxsize=64)
-def _own_entries(store: FingerprintStore) -> tuple[Select[Any], Delete]:
-    """Build the query for the sketches of rows, and the statement that deletes single entries of rows."""
-    row, band, is_one_of = store.tables.fingerprint, store.tables.band, store.dialect.is_one_of
-    query = select(row.c.id, row.c.sketch).where(is_one_of(row.c.id, "ids"), has_sketch(store))
-    # No row has an entry under another row's value that is not its own as well.
-    are_own = is_one_of(band.c.value, "own_values"), is_one_of(band.c.fingerprint_id, "ids")
-    return query, delete(band).where(*are_own)
+def _own_sketches(store: FingerprintStore) -> Select[Any]:
+    """Build the query for (id, sketch) of rows that have one."""
+    c = store.tables.fingerprint.c
+    return select(c.id, c.sketch).where(store.dialect.is_one_of(c.id, "ids"), has_sketch(store))
 
 
 def drop_all_sketches(connection: Connection, store: FingerprintStore) -> None:

@@ -69,7 +69,7 @@ def _risks(compared: dict[str, list[str]]) -> Iterator[str]:
     """Yield what a table will suffer from; the proposed preset leaves frames out."""
     yield from risks_of_texts(compared, leaves_frames_out=True)
     rows = list(zip(*compared.values(), strict=True))
-    yield from risk_of_too_little_text(sum(map(has_too_little_text, rows)), len(rows), "sampled row")
+    yield from risk_of_too_little_text(sum(map(has_too_little_text, rows)), len(rows), is_sample=True)
 
 
 def _beginning(c: SourceColumn, value: ColumnElement[str]) -> ColumnElement[str]:

@@ -92,6 +92,7 @@ def test_nothing_to_do(database: Database, table: Table) -> None:
         dialect.bulk_insert(connection, table, COLUMNS, [])
         dialect.bulk_update(connection, table, "id", COLUMNS[1:], [])
         dialect.bulk_delete(connection, table, "id", [])
+        dialect.bulk_delete_keys(connection, table, ("id", "name"), [])
     assert stored(database, table) == []
 
 
@@ -141,6 +142,17 @@ def test_delete(database: Database, table: Table) -> None:
     with dialect.write_transaction(database.engine) as connection:
         dialect.bulk_insert(connection, table, COLUMNS, rows)
         dialect.bulk_delete(connection, table, "id", (i for i in range(3000) if i % 5))
+    assert [row[0] for row in stored(database, table)] == list(range(0, 2500, 5))
+
+
+def test_delete_by_several_columns(database: Database, table: Table) -> None:
+    dialect = dialect_for(database.engine)
+    rows = example_rows(2500)
+    gone = [(row[0], row[1]) for row in rows if row[0] % 5]
+    others = [(0, rows[1][1]), (5, "another name"), (9999, rows[5][1])]
+    with dialect.write_transaction(database.engine) as connection:
+        dialect.bulk_insert(connection, table, COLUMNS, rows)
+        dialect.bulk_delete_keys(connection, table, ("id", "name"), iter([*gone, *others]))
     assert [row[0] for row in stored(database, table)] == list(range(0, 2500, 5))
 
 

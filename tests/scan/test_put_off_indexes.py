@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, Index, select, update
 
 from db_dedup import Deduplicator
+from db_dedup.errors import DatabaseUnavailableError
 from db_dedup.jobs.scan import full_scan
 from db_dedup.progress import NullProgress
 from db_dedup.sample import Sample
 from db_dedup.schema.indexes import missing_indexes
+from db_dedup.store import index_building
 from tests.scan.conftest import fill_database, watch
 from tests.servers import Database
 
@@ -99,3 +102,37 @@ def test_the_lease_is_renewed_after_each_of_them(
     monkeypatch.setattr(Index, "create", make_slowly)
     dedup.scan()
     assert held == [True] * 8
+
+
+@pytest.mark.parametrize("database", ["postgresql", "mariadb", "mysql"], indirect=True)
+def test_a_transaction_that_never_ends_does_not_keep_everybody_waiting(
+    database: Database, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MariaDB would wait for a day, and readers of the answer behind it."""
+    fill_database(database.engine, sample)
+    monkeypatch.setattr(full_scan, "_ROWS_WORTH_NEW_INDEXES", 1)
+    monkeypatch.setattr(index_building, "_ATTEMPTS", 2)
+    monkeypatch.setattr(index_building, "_PAUSE_SECONDS", 0.0)
+    for name in ("mysql", "postgresql"):
+        monkeypatch.setattr(f"db_dedup.dialects.{name}.triggers.TABLE_LOCK_SECONDS", 1)
+    dedup = watch(database.engine)
+    dedup.upgrade()
+    row = dedup.database.tables.fingerprint
+    put_off = index_building.put_off_indexes
+
+    # By the other levels a change of no row locks what is inserted, too.
+    weakest = database.engine.execution_options(isolation_level="READ COMMITTED")
+    with weakest.connect() as other:
+
+        def putting_off(*arguments: Any) -> None:
+            put_off(*arguments)
+            other.execute(update(row).values(form=1).where(row.c.id == -1))
+
+        monkeypatch.setattr(full_scan, "put_off_indexes", putting_off)
+        with pytest.raises(DatabaseUnavailableError, match="end the transaction that has used it"):
+            dedup.scan()
+        other.rollback()
+        monkeypatch.setattr(full_scan, "put_off_indexes", put_off)
+        dedup.scan()
+    assert count_missing(dedup) == 0
+    assert dedup.verify().is_right

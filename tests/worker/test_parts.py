@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import accumulate, chain, repeat
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.errors import (
@@ -54,6 +57,24 @@ def test_a_transaction_is_shorter_where_it_blocks_all_other_writers() -> None:
     alone, among_others = pace_of(dialect(True)), pace_of(dialect(False))
     assert alone.seconds < among_others.seconds
     assert alone.gap_seconds > among_others.gap_seconds == 0
+
+
+SLEEPS = [1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50]
+"""Milliseconds that SQLite's own handler sleeps between its first tries; later ones sleep 100 each."""
+
+
+@given(st.floats(0, 400), st.floats(0, 1))
+def test_whoever_waits_with_sqlites_handler_finds_the_gap(locked: float, begins: float) -> None:
+    tries = accumulate(chain(SLEEPS, repeat(100)), initial=begins * locked)
+    first = next(time for time in tries if time >= locked)
+    gap = 1000 * pace_of(dialect(True)).gap_after(locked / 1000)
+    assert first < locked + gap
+
+
+def test_the_gap_is_short_after_a_short_batch() -> None:
+    pace = pace_of(dialect(True))
+    assert pace.gap_after(0.06) < pace.gap_after(10) == pace.gap_seconds
+    assert pace_of(dialect(False)).gap_after(10) == 0
 
 
 def test_the_first_batch_is_small_where_it_blocks_all_other_writers() -> None:
@@ -106,7 +127,7 @@ def test_the_third_scan_in_a_row_that_the_server_ends_is_not_retried() -> None:
 
 def test_a_scan_that_finishes_ends_the_row() -> None:
     ended_twice = [fails(StatementEndedError("ended"))] * 2
-    outcomes = [*ended_twice, lambda: SimpleNamespace(pairs=0), *ended_twice]
+    outcomes = [*ended_twice, lambda: SimpleNamespace(pairs=0, handled_changes=0), *ended_twice]
 
     def next_outcome() -> Any:
         return outcomes.pop(0)()

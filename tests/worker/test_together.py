@@ -224,7 +224,7 @@ def test_one_transaction_at_a_time_lets_the_application_write(sqlite_database: D
 
 
 def test_others_have_sqlite_between_two_batches(sqlite_database: Database) -> None:
-    """Whoever waits for the lock looks for it ten times a second: the gap must not be shorter."""
+    """Without the lock, and for as long as somebody who waits for it may sleep."""
     watched = Watched.make(sqlite_database.engine, 0)
     write(watched, range(5))
     impatient = create_engine(sqlite_database.url, connect_args={"timeout": 0})
@@ -244,4 +244,4 @@ def test_others_have_sqlite_between_two_batches(sqlite_database: Database) -> No
     ChangeWorker([watched.dedup.worker(batch_changes=1)], when_idle).run(Watch())
     impatient.dispose()
     assert len(gaps) == 3
-    assert all(gap is not None and 0.1 < gap < when_idle for gap in gaps)
+    assert all(gap is not None and 0.01 <= gap < when_idle for gap in gaps)

@@ -36,6 +36,7 @@ def test_a_long_queue_is_scanned_instead(watched: Watched, caplog: pytest.LogCap
         batches = drain(watched, 5_000)
     assert [batch.is_scan for batch in batches].count(True) == 1
     assert sum(batch.changes for batch in batches) == LONG_QUEUE + 12
+    assert sum(batch.changes for batch in batches if batch.is_scan) > LONG_QUEUE // 2
     assert "a scan is cheaper" in caplog.text
     assert count_waiting(watched) == 0
     assert is_right(watched)

@@ -143,7 +143,7 @@ class Watched:
             connection.execute(delete(self.letters))
             for ours in (
                 *(tables.band, tables.pair, tables.fingerprint),
-                *(tables.change, tables.dead_change, tables.verdict),
+                *(tables.change, tables.dead_change, tables.verdict, tables.group_change),
             ):
                 connection.execute(delete(ours))
             version = tables.watched_table.c.answer_version

@@ -3,17 +3,15 @@
 import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import Connection, Engine, LargeBinary, Table
 
 from db_dedup.dialects.batches import Rows, batches, row_batches
-from db_dedup.dialects.queue import oldest_changes
+from db_dedup.dialects.queue import QUEUE_KEY, oldest_changes
 
 _ROWS_A_CALL = 10_000
 _ROWS_A_STATEMENT = 2_000
-_QUEUE_KEY: Final = ("queued_at", "row_key", "nonce")
-"""The key of the queue of changes, the table's number aside: there is no row number to delete by."""
 
 
 def bulk_insert(connection: Connection, table: Table, columns: Sequence[str], rows: Rows) -> None:
@@ -51,6 +49,25 @@ def bulk_delete(connection: Connection, table: Table, key: str, ids: Iterable[in
         connection.exec_driver_sql(statement)
 
 
+def bulk_delete_keys(connection: Connection, table: Table, columns: Sequence[str], keys: Rows) -> None:
+    """Delete with a DELETE that is joined to a JSON array of keys.
+
+    It fixes join order and index, since the planner misjudges a queue that is short now.
+    """
+    quote = connection.dialect.identifier_preparer.quote
+    fields = ", ".join(
+        f"{quote(name)} {_json_type(connection, table, name)} PATH '$[{i}]'" for i, name in enumerate(columns)
+    )
+    are_equal = " AND ".join(f"old.{quote(name)} = gone.{quote(name)}" for name in columns)
+    statement = (
+        f"DELETE old FROM JSON_TABLE(%s, '$[*]' COLUMNS ({fields})) AS gone "
+        f"STRAIGHT_JOIN {_name(connection, table)} AS old FORCE INDEX (PRIMARY) ON {are_equal}"
+    )
+    for batch in row_batches(table, columns, keys, _ROWS_A_STATEMENT):
+        document = json.dumps([tuple(key) for key in batch], ensure_ascii=False, default=_json_value)
+        connection.exec_driver_sql(statement, (document,))
+
+
 def refresh_statistics(engine: Engine, table: Table) -> None:
     """Run ANALYZE TABLE, on a connection of its own: it commits the open transaction."""
     with engine.connect() as connection:
@@ -61,11 +78,9 @@ def take_changes(
     connection: Connection, queue: Table, table_id: int, limit: int, row_key: str | None
 ) -> list[tuple[str, str]]:
     """Lock the changes, then delete them by key: no other row is read, so none is waited for."""
-    columns = [queue.c[name] for name in (*_QUEUE_KEY, "operation")]
+    columns = [queue.c[name] for name in (*QUEUE_KEY, "operation")]
     rows = connection.execute(oldest_changes(queue, columns, table_id, limit, row_key)).all()
-    statement = _delete_changes(connection, queue, table_id)
-    for some in batches(((str(row[0]), row[1], row[2]) for row in rows), _ROWS_A_STATEMENT):
-        connection.exec_driver_sql(statement, (json.dumps(some, ensure_ascii=False),))
+    bulk_delete_keys(connection, queue, QUEUE_KEY, [row[:-1] for row in rows])
     return [(row.row_key, row.operation) for row in rows]
 
 
@@ -93,19 +108,3 @@ def _json_value(value: Any) -> str:
     if isinstance(value, datetime):
         return value.isoformat(" ")
     raise TypeError(type(value).__name__)
-
-
-def _delete_changes(connection: Connection, queue: Table, table_id: int) -> str:
-    """Build the DELETE; it fixes join order and index, since the planner misjudges a queue that is short
-    now."""
-    quote = connection.dialect.identifier_preparer.quote
-    types = (queue.c[name].type.compile(dialect=connection.dialect) for name in _QUEUE_KEY)
-    columns = ", ".join(
-        f"{name} {type_} PATH '$[{i}]'" for i, (name, type_) in enumerate(zip(_QUEUE_KEY, types, strict=True))
-    )
-    is_same = " AND ".join(f"old.{name} = new.{name}" for name in _QUEUE_KEY)
-    return (
-        f"DELETE old FROM JSON_TABLE(%s, '$[*]' COLUMNS ({columns})) AS new "
-        f"STRAIGHT_JOIN {quote(queue.name)} AS old FORCE INDEX (PRIMARY) "
-        f"ON old.table_id = {int(table_id)} AND {is_same}"
-    )

@@ -14,6 +14,9 @@ from sqlalchemy.types import TypeEngine, UserDefinedType
 
 def array_text(values: Iterable[Any]) -> str:
     """Return `{1,NULL,"text"}` of integers, floats, booleans, bytes, times and texts."""
+    values = list(values)
+    if set(map(type, values)) == {int}:  # thousands of numbers, written by one call
+        return f"{{{str(values)[1:-1]}}}"
     return f"{{{','.join(map(_item_text, values))}}}"
 
 

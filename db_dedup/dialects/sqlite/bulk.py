@@ -39,6 +39,15 @@ def bulk_delete(connection: Connection, table: Table, key: str, ids: Iterable[in
         connection.exec_driver_sql(statement, batch)
 
 
+def bulk_delete_keys(connection: Connection, table: Table, columns: Sequence[str], keys: Rows) -> None:
+    """Delete by key with one prepared statement."""
+    quote = connection.dialect.identifier_preparer.quote
+    are_equal = " AND ".join(f"{quote(name)} = ?" for name in columns)
+    statement = f"DELETE FROM {quote(table.name)} WHERE {are_equal}"  # noqa: S608 - names are quoted
+    for batch in take_lists(map(tuple, keys), lambda: _ROWS_A_CALL):
+        connection.exec_driver_sql(statement, batch)
+
+
 def refresh_statistics(engine: Engine, table: Table) -> None:
     """Run ANALYZE for one table: the statistics of the user's tables stay as they are."""
     with write_transaction(engine) as connection:

@@ -26,6 +26,7 @@ from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.labels import rejected_among
 from db_dedup.store.pairs import StoredPairs, as_arrays, select_pairs
 from db_dedup.store.source import Source
+from db_dedup.store.streams import parts_of
 
 _FETCH: Final = 10_000
 _PAIRS_A_PART: Final = 10_000
@@ -75,24 +76,23 @@ class Expansion:
             select(*of_row, row.c.group_id, row.c.fingerprint, row.c.digest, first.c.is_abridged)
             .join(first, first.c.id == row.c.group_id)
             .where(self._store.mine)
-            .execution_options(yield_per=_FETCH)
         )
         class_ids: list[int] = []
         keys: list[str] = []
         order_values: list[str | None] = []
         forms: list[int | None] = []
         abridged: dict[int, list[_Member]] = {}
-        for part in connection.execute(query).partitions():
-            ids, copy_of, part_keys, part_order_values, part_forms, groups, *_, is_abridged = zip(
-                *part, strict=True
-            )
+        for part in parts_of(connection, query, _FETCH):
+            columns = zip(*part, strict=True)
+            ids, copy_of, part_keys, part_order_values, part_forms, groups = islice(columns, 6)
+            fingerprints, digests, is_abridged = columns
             class_ids += [own if first is None else first for own, first in zip(ids, copy_of, strict=True)]
             keys += part_keys
             order_values += part_order_values
             forms += part_forms
             for place, flag in enumerate(is_abridged):
                 if flag and copy_of[place] is None:
-                    member = _Member(ids[place], part_keys[place], part[place][6], bytes(part[place][7]))
+                    member = _Member(ids[place], part_keys[place], fingerprints[place], bytes(digests[place]))
                     abridged.setdefault(groups[place], []).append(member)
         return classes_of(class_ids, keys, order_values, forms, self._families), abridged
 
@@ -104,12 +104,8 @@ class Expansion:
     ) -> Iterator[StoredPairs]:
         """Yield the pairs of classes, by the ids of their canonical rows."""
         row = self._store.tables.fingerprint
-        query = (
-            select_pairs(self._store)
-            .where(row.c.group_id.not_in(list(abridged)))
-            .execution_options(yield_per=_FETCH)
-        )
-        for part in connection.execute(query).partitions():
+        query = select_pairs(self._store).where(row.c.group_id.not_in(list(abridged)))
+        for part in parts_of(connection, query, _FETCH):
             yield as_arrays(part)
         for members in abridged.values():
             rejected = rejected_among(

@@ -1,8 +1,10 @@
 """The rows around a change: as they are stored, and as they will be stored."""
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from db_dedup.flow.matching.group_changes import SizedGroup
 from db_dedup.records.fingerprints import AnswerRow
 
 
@@ -32,6 +34,8 @@ class Neighbourhood:
         self._stored: dict[int, AnswerRow] = {}
         self._rows: dict[int, AnswerRow] = {}
         self._grouped: set[int] = set()
+        self._former: dict[int, SizedGroup] = {}
+        self._left: Counter[tuple[int, int | None]] = Counter()
 
     def load(self, rows: Iterable[AnswerRow]) -> None:
         """Add rows as they are in the database, unless they are loaded already."""
@@ -47,7 +51,9 @@ class Neighbourhood:
     def forget(self, row_id: int) -> None:
         """Drop a row that is no longer in the database."""
         self._rows.pop(row_id, None)
-        self._stored.pop(row_id, None)
+        row = self._stored.pop(row_id, None)
+        if row is not None and row.group_id is not None:
+            self._left[row.group_id, None] += 1
 
     def __getitem__(self, row_id: int) -> AnswerRow:
         """Return a row as it will be stored."""
@@ -107,7 +113,24 @@ class Neighbourhood:
             if row is not self._stored[row.id] and row != self._stored[row.id]
         ]
 
+    @property
+    def former_groups(self) -> Mapping[int, SizedGroup]:
+        """Id of a representative -> its group, as they were when they were loaded."""
+        return self._former
+
+    def moved(self) -> Counter[tuple[int, int | None]]:
+        """Return (former group, new group) -> rows, for rows that were in a group and are not in the same."""
+        moved = self._left.copy()
+        for row in self:
+            before = self._stored[row.id].group_id
+            if before is not None and before != row.group_id:
+                moved[before, row.group_id] += 1
+        return moved
+
     def _add(self, row: AnswerRow) -> None:
         self._stored[row.id] = self._rows[row.id] = row
         if row.group_id is not None:
             self._grouped.add(row.id)
+        # Kept when the row is dropped: a new row, which has no group yet, may get its id.
+        if row.group_size is not None:
+            self._former[row.id] = SizedGroup(row.row_key, row.group_size)

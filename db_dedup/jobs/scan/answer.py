@@ -8,10 +8,12 @@ import numpy as np
 
 from db_dedup.jobs.scan.answer_changes import AnswerChanges, count_changes
 from db_dedup.jobs.scan.pieces import Writing
+from db_dedup.jobs.scan.regrouping import regrouped, regrouped_by_recipe
 from db_dedup.jobs.scan.row_answers import NOT_SET, AnswerValues, RowAnswers
 from db_dedup.jobs.scan.scanned_table import ScannedTable
 from db_dedup.jobs.scan.sketch_index import ROWS_WITH_SKETCHES, SketchDifference
 from db_dedup.jobs.scan.writing_ahead import StoredIds, WrittenAhead
+from db_dedup.records.group_history import ChangedGroup
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.found_at import FoundTimes, nothing_found
 from db_dedup.store.pairs import (
@@ -41,6 +43,7 @@ class AnswerDifference:
         after: the answer of the scan of the same rows in the same order.
         sketches: the difference of the sketches and their index; None if they have been written already.
         changes: the difference from the answer that is shown, in numbers as a person counts.
+        regrouped: what becomes of the groups that are shown.
     """
 
     gone: list[int]
@@ -50,6 +53,7 @@ class AnswerDifference:
     after: RowAnswers
     sketches: SketchDifference | None
     changes: AnswerChanges
+    regrouped: list[ChangedGroup]
 
     @classmethod
     def of(
@@ -61,6 +65,7 @@ class AnswerDifference:
         *,
         serves: bool,
         ahead: WrittenAhead | None = None,
+        shown: FingerprintStore | None = None,
     ) -> "AnswerDifference":
         """Compare an answer with what is stored; every row of the scan must be stored already.
 
@@ -72,6 +77,7 @@ class AnswerDifference:
             serves: the recipe serves already. Otherwise nothing is stored of it but fingerprints with their
                 sketches and, from a scan that was interrupted, exact duplicates and groups.
             ahead: what has been written of the answer before its pairs were known.
+            shown: the recipe that serves, if it is another one.
         """
         ids, gone = ahead.ids if ahead else StoredIds.read(reader, store, scanned.row_keys)
         found = scanned.matches.pairs
@@ -83,6 +89,7 @@ class AnswerDifference:
         answer = RowAnswers.of(ids, scanned)
         before = stored.only(~np.isin(stored.ids, gone)).aligned(answer.ids)
         differs = before.differs(answer)
+        was, becomes = _side_by_side(stored if serves else stored.only(slice(0)), answer)
         return cls(
             gone,
             lost,
@@ -94,7 +101,12 @@ class AnswerDifference:
             else SketchDifference.of(
                 reader, store, ids, scanned.table, scanned.matches.copy_of, changed, serves=serves
             ),
-            _changes(lost, gained, stored if serves else stored.only(slice(0)), answer),
+            _changes(lost, gained, was, becomes),
+            regrouped(reader, store, was, becomes)
+            if serves
+            else regrouped_by_recipe(reader, shown, scanned)
+            if shown
+            else [],
         )
 
     @property
@@ -134,10 +146,14 @@ def _stored_pairs(reader: Reader, store: FingerprintStore) -> StoredPairs:
         return read_pairs(connection, store)
 
 
-def _changes(lost: StoredPairs, gained: StoredPairs, shown: RowAnswers, answer: RowAnswers) -> AnswerChanges:
-    """Count the difference; `shown` and `answer` are of all rows, before and after."""
+def _side_by_side(shown: RowAnswers, answer: RowAnswers) -> tuple[RowAnswers, RowAnswers]:
+    """Return two answers for the rows of both."""
     ids = np.union1d(shown.ids, answer.ids)
-    before, after = shown.aligned(ids), answer.aligned(ids)
+    return shown.aligned(ids), answer.aligned(ids)
+
+
+def _changes(lost: StoredPairs, gained: StoredPairs, before: RowAnswers, after: RowAnswers) -> AnswerChanges:
+    """Count the difference; `before` and `after` are of all rows."""
     differs = before.differs(after)
     return count_changes(gained.count, lost.count, before.only(differs), after.only(differs))
 

@@ -6,6 +6,7 @@ from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.pace import pace_of
 from db_dedup.jobs.scan.rehearsal import Rehearsal
 from db_dedup.records import ScanCosts
+from db_dedup.translation import Phrase
 
 _WRITERS_WAIT: Final = (
     "other writers of the database that keeps the answer wait while what differs is written"
@@ -46,15 +47,15 @@ def scan_costs(
 
 
 def _locks(context: JobContext, rehearsal: Rehearsal, in_pieces: bool) -> tuple[str, ...]:
-    found = ["no row of {name} is locked".format(name=context.watched.name)]
+    found = [Phrase("no row of {name} is locked", name=context.watched.name)]
     if context.source_dialect.capabilities.snapshot_beside_writes:
         reading = rehearsal.report.seconds - rehearsal.matching_seconds
         found.append(
-            "an ALTER TABLE waits for the transaction that reads, about {reading:.1f} s".format(
-                reading=reading
+            Phrase(
+                "an ALTER TABLE waits for the transaction that reads, about {reading:.1f} s", reading=reading
             )
         )
     if context.dialect.capabilities.one_writer:
         template = _WRITERS_WAIT_IN_PIECES if in_pieces else _WRITERS_WAIT
-        found.append(template.format(seconds=pace_of(context.dialect).seconds))
+        found.append(Phrase(template, seconds=pace_of(context.dialect).seconds))
     return tuple(found)

@@ -13,18 +13,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, replace
 
-import numpy as np
 from sqlalchemy import Connection
-from sqlalchemy.exc import SQLAlchemyError
 
-from db_dedup.errors import DedupError, ScanRunningError
+from db_dedup.errors import ScanRunningError
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.garbage import collecting_seldom
 from db_dedup.jobs.objects.attachment import mark_stale
 from db_dedup.jobs.review.labels import ScanLabels, labels_for, move_labels
+from db_dedup.jobs.scan.afterwards import fold_index, reason_of, refresh_statistics
 from db_dedup.jobs.scan.answer import AnswerDifference
-from db_dedup.jobs.scan.answer_changes import AnswerChanges
-from db_dedup.jobs.scan.folding import entries_before_folding, fold
+from db_dedup.jobs.scan.covered_changes import delete_covered, read_covered
 from db_dedup.jobs.scan.frozen_frames import NOTHING_FROZEN, FrozenFrames, freeze_frames
 from db_dedup.jobs.scan.lease import Lease, new_owner
 from db_dedup.jobs.scan.pieces import OneTransaction, Pieces
@@ -41,6 +39,7 @@ from db_dedup.store.clock import utc_now
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.found_at import FoundTimes
 from db_dedup.store.frames import drop_other_frames, put_frames
+from db_dedup.store.group_history import drop_old_changes, write_changes
 from db_dedup.store.index_building import make_put_off_indexes, put_off_indexes
 from db_dedup.store.sketches import drop_all_sketches
 from db_dedup.store.watched_tables import StoredTable
@@ -60,7 +59,8 @@ class _Run:
         scan_id: the scan's row in the table of scans.
         serves: the recipe serves already.
         is_resumed: the recipe does not serve, and an earlier scan has written a part of its answer.
-        former: the recipe that serves, if the settings are the same and only the frames differ.
+        shown: the recipe that serves, if it is another one.
+        former: the same, if the settings are the same and only the frames differ.
         frames: the list of the recipe, and its measurement.
     """
 
@@ -69,6 +69,7 @@ class _Run:
     lease: Lease
     serves: bool
     is_resumed: bool
+    shown: FingerprintStore | None = None
     former: FingerprintStore | None = None
     frames: FrozenFrames = NOTHING_FROZEN
 
@@ -98,14 +99,16 @@ class FullScan:
         owner = new_owner()
         try:
             run = self._begin(owner)
+            covered = read_covered(self._context, run.store)
             with run.lease:
                 report = self._scan(run)
-                self._refresh_statistics()
-            self._fold_index(run.store)
+                refresh_statistics(self._context)
+            fold_index(self._context, run.store)
+            handled = delete_covered(self._context, covered)
         except BaseException as error:
             self._give_up(owner, error)
             raise
-        return replace(report, seconds=self._seconds())
+        return replace(report, seconds=self._seconds(), handled_changes=handled)
 
     def _scan(self, run: _Run) -> ScanReport:
         # Processes for fingerprints start here, and are ready when the frames have been measured.
@@ -139,12 +142,13 @@ class FullScan:
             recipe = self._recipe_to_scan(connection, stored)
             serves = recipe == stored.recipe
             store = FingerprintStore(self._dialect, self._tables, stored.id, recipe)
-            is_of_other_frames = not serves and stored.recipe_digest == digest
-            former = replace(store, recipe=stored.recipe or 0) if is_of_other_frames else None
+            has_other = not serves and stored.recipe is not None
+            shown = replace(store, recipe=stored.recipe or 0) if has_other else None
+            former = shown if stored.recipe_digest == digest else None
             is_resumed = not (serves or store.is_empty(connection))
             scan_id = scans.begin_scan(connection, self._tables, stored.id, recipe, digest, owner)
         lease = Lease(self._engine, self._dialect, self._tables, stored, owner)
-        return _Run(store, scan_id, lease, serves, is_resumed, former)
+        return _Run(store, scan_id, lease, serves, is_resumed, shown, former)
 
     def _recipe_to_scan(self, connection: Connection, stored: StoredTable) -> int:
         """Return the number of the recipe that serves if it is of these settings, or of one to build."""
@@ -179,10 +183,9 @@ class FullScan:
     def _under_new_recipe(self, connection: Connection, run: _Run) -> _Run:
         recipe = scans.unused_recipe(connection, self._tables, run.store.table_id)
         scans.move_scan(connection, self._tables, run.scan_id, recipe)
-        former = run.store if run.serves else run.former
-        return replace(
-            run, store=replace(run.store, recipe=recipe), serves=False, is_resumed=False, former=former
-        )
+        own = replace(run.store, recipe=recipe)
+        shown, former = (run.store, run.store) if run.serves else (run.shown, run.former)
+        return replace(run, store=own, serves=False, is_resumed=False, shown=shown, former=former)
 
     def _refuse(self, holder: str | None) -> None:
         if holder is not None:
@@ -257,9 +260,11 @@ class FullScan:
         with self._dialect.write_transaction(self._engine) as connection:
             run.lease.fence(connection)
             move_labels(connection, self._context, labels)
-            changes = built or self._write_changes(connection, run, changed, scanned)
+            difference = built or self._write_changes(connection, run, changed, scanned)
+            write_changes(connection, run.store, difference.regrouped, run.scan_id)
+            drop_old_changes(connection, run.store)
             # Only the commit and the removal of the former recipe are missing from what is stored.
-            report = replace(report, **asdict(changes), seconds=self._seconds())
+            report = replace(report, **asdict(difference.changes), seconds=self._seconds())
             watched_tables.serve_recipe(
                 connection, self._tables, run.store.table_id, self._watched, run.store.recipe
             )
@@ -280,7 +285,7 @@ class FullScan:
         changed: Sequence[RowFingerprint],
         scanned: ScannedTable,
         ahead: WritingAhead | None,
-    ) -> AnswerChanges:
+    ) -> AnswerDifference:
         """Write the answer of a recipe that does not serve yet, in short transactions."""
         written = None
         if ahead is not None:
@@ -292,22 +297,15 @@ class FullScan:
                 remove_answer(pieces, run.store, self._progress)
             keys = {row.row_key for row in changed}
             difference = AnswerDifference.of(
-                pieces.reader, run.store, scanned, keys, serves=False, ahead=written
+                pieces.reader, run.store, scanned, keys, serves=False, ahead=written, shown=run.shown
             )
             self._progress.start("writing the answer", len(changed) + difference.count)
             for connection, part in pieces.parts(changed):
                 stored = run.store.find_rows(connection, [row.row_key for row in part])
                 run.store.put_rows(connection, part, stored)
-            difference.write(pieces, run.store, utc_now(), self._found_before(run, pieces, scanned))
-        return difference.changes
-
-    def _found_before(self, run: _Run, pieces: Pieces, scanned: ScannedTable) -> FoundTimes | None:
-        """Return when the recipe that serves found its pairs, if the settings are the same."""
-        if run.former is None:
-            return None
-        id_of = run.store.read_ids(pieces.reader)
-        ids = np.array([id_of[row_key] for row_key in scanned.row_keys], np.int64)
-        return FoundTimes.read(pieces.reader, run.former, scanned.row_keys, ids)
+            found = FoundTimes.carried_over(pieces.reader, run.former, run.store, scanned.row_keys)
+            difference.write(pieces, run.store, utc_now(), found)
+        return difference
 
     def _write_changes(
         self,
@@ -315,7 +313,7 @@ class FullScan:
         run: _Run,
         changed: Sequence[RowFingerprint],
         scanned: ScannedTable,
-    ) -> AnswerChanges:
+    ) -> AnswerDifference:
         """Write what has changed under the recipe that serves, in the transaction of the switch."""
         writing = OneTransaction(connection, self._dialect, self._progress)
         for _, part in writing.parts(changed):
@@ -328,7 +326,7 @@ class FullScan:
         difference = AnswerDifference.of(writing.reader, run.store, scanned, keys, serves=True)
         self._progress.start("writing pairs and groups", difference.count)
         difference.write(writing, run.store, utc_now())
-        return difference.changes
+        return difference
 
     def _remove_former(self, run: _Run) -> None:
         """Remove what is stored under all other recipes, and give the lease back."""
@@ -350,41 +348,15 @@ class FullScan:
         drop_other_frames(connection, self._tables, run.store.table_id, run.store.recipe)
         run.lease.drop(connection)
 
-    def _refresh_statistics(self) -> None:
-        """Refresh the planner's statistics. Best effort: a failure leaves them stale, nothing else."""
-        try:
-            for table in (self._tables.fingerprint, self._tables.pair, self._tables.sketch_segment):
-                self._dialect.refresh_statistics(self._engine, table)
-        except SQLAlchemyError as error:
-            logger.warning("statistics not refreshed: %s", self._dialect.translate_error(error))
-
-    def _fold_index(self, store: FingerprintStore) -> None:
-        """Fold the single entries of sketches, if they are many. Best effort: the worker may do it later."""
-        try:
-            with self._engine.connect() as connection:
-                stored = watched_tables.find_table(connection, self._tables, self._watched.name)
-                is_due = not entries_before_folding(connection, store)
-            if stored is not None and is_due:
-                fold(self._engine, self._dialect, self._tables, stored)
-        except (DedupError, SQLAlchemyError) as error:
-            logger.warning("the index of sketches was not folded: %s", self._reason(error))
-
     def _give_up(self, owner: str, error: BaseException) -> None:
         """Record the error and give the lease back; if that fails, the lease runs out by itself."""
         try:
-            reason = self._reason(error)
+            reason = reason_of(self._dialect, error)
             with self._dialect.write_transaction(self._engine) as connection:
                 scans.fail_scan(connection, self._tables, owner, reason)
                 watched_tables.drop_lease(connection, self._tables, owner)
         except Exception as second:  # the first error is the one to report
             error.add_note(f"the scan could not be marked as failed: {type(second).__name__}")
-
-    def _reason(self, error: BaseException) -> str:
-        if isinstance(error, KeyboardInterrupt):
-            return f"interrupted by {error}" if str(error) else "interrupted"
-        if isinstance(error, SQLAlchemyError):
-            error = self._dialect.translate_error(error)
-        return str(error) if isinstance(error, DedupError) else type(error).__name__
 
 
 def _write_pages(pieces: Pieces, store: FingerprintStore, pages: list[Page]) -> None:

@@ -24,7 +24,7 @@ def risks_of_table(context: JobContext, report: ScanReport) -> Iterator[str]:
         if column.kind == "text"
     }
     yield from risks_of_texts(texts, leaves_frames_out=watched.rule.frames)
-    yield from risk_of_too_little_text(report.too_little_text, report.rows, "row")
+    yield from risk_of_too_little_text(report.too_little_text, report.rows)
 
 
 def _first_rows(context: JobContext) -> list[SourceRow]:

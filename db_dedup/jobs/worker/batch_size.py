@@ -3,7 +3,7 @@
 from typing import Final, Self
 
 from db_dedup.dialects.base import Dialect
-from db_dedup.jobs.pace import pace_of
+from db_dedup.jobs.pace import Pace, pace_of
 from db_dedup.store.source import Source
 
 BATCH_CHANGES: Final = 2_000
@@ -31,7 +31,7 @@ class BatchSize:
     """
 
     def __init__(
-        self, limit: int, wanted_seconds: float, first: int | None = None, gap_seconds: float = 0.0
+        self, limit: int, wanted_seconds: float, first: int | None = None, pace: Pace | None = None
     ) -> None:
         """Prepare.
 
@@ -39,13 +39,13 @@ class BatchSize:
             limit: the most changes in any batch.
             wanted_seconds: how long a batch should hold the lock of the table.
             first: the size of the first batch; None for the limit.
-            gap_seconds: pause between two batches, which counts for the rate.
+            pace: tells the pause between two batches, which counts for the rate; None: there is none.
         """
         self.limit = self._most = limit
         self.changes = limit if first is None else min(limit, first)
         self.rate: float | None = None
         self._asked = self.changes
-        self._wanted_seconds, self._gap_seconds = wanted_seconds, gap_seconds
+        self._wanted_seconds, self._pace = wanted_seconds, pace
 
     @classmethod
     def for_dialect(cls, dialect: Dialect, limit: int) -> Self:
@@ -53,7 +53,7 @@ class BatchSize:
         writers."""
         pace = pace_of(dialect)
         if dialect.capabilities.one_writer:
-            return cls(limit, _ONE_WRITER_LOCK_SECONDS, _ONE_WRITER_FIRST_BATCH, pace.gap_seconds)
+            return cls(limit, _ONE_WRITER_LOCK_SECONDS, _ONE_WRITER_FIRST_BATCH, pace)
         return cls(limit, pace.seconds)
 
     def ask(self, source: Source | None) -> int:
@@ -95,7 +95,7 @@ class BatchSize:
         # After a batch that was too much its limit is raised slowly: another one that fails costs time again.
         self._most = min(self.limit, self._most + self._most // 8 + 1)
         self.changes = max(1, min(self._most, max(_LEAST_BY_TIME, int(self.changes * factor))))
-        rate = changes / (seconds + self._gap_seconds)
+        rate = changes / (seconds + (self._pace.gap_after(locked) if self._pace else 0.0))
         if self.rate is None:
             self.rate = 0.0
         else:

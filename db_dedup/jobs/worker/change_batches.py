@@ -35,6 +35,7 @@ class ChangeBatches:
 
     Attributes:
         taken: the changes that the last batch took, also if it was rolled back.
+        locked_seconds: how long the last batch kept others out.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class ChangeBatches:
         """Prepare; nothing is asked of the database yet."""
         self._table, self._size, self._increments, self._faults = table, size, increments, faults
         self.taken: Sequence[Change] = ()
+        self.locked_seconds = 0.0
         self._ahead = _NOTHING
 
     def handle(self, row_key: str | None = None) -> Batch | None:
@@ -77,7 +79,9 @@ class ChangeBatches:
         self._increments.note_commit(stored)
         now = time.monotonic()
         batch = Batch(self._table.name, len(self.taken), dead, now - started)
-        self._size.learn(batch.changes, now - locked + batch.changes * ahead.seconds_each, now - locked)
+        self.locked_seconds = now - locked
+        seconds = self.locked_seconds + batch.changes * ahead.seconds_each
+        self._size.learn(batch.changes, seconds, self.locked_seconds)
         if limit is not None:
             self._ahead = ahead._replace(changes=max(0, ahead.changes - batch.changes))
         return batch

@@ -72,12 +72,15 @@ class LateTable:
     So a program can start before its database, and a table can be repaired while the program runs.
     """
 
-    gap_seconds = 0.0
-
     def __init__(self, name: str, open_worker: Callable[[], AbstractContextManager[TableWorker]]) -> None:
         self.name, self._open_worker = name, open_worker
         self._resources = ExitStack()
         self._worker: TableWorker | None = None
+
+    @property
+    def gap_seconds(self) -> float:
+        """Return what `TableWorker.gap_seconds` is."""
+        return 0.0 if self._worker is None else self._worker.gap_seconds
 
     def step(self) -> Batch | None:
         """Do what `TableWorker.step` does."""
@@ -99,7 +102,6 @@ class LateTable:
     def _opened(self) -> TableWorker:
         if self._worker is None:
             self._worker = self._resources.enter_context(self._open_worker())
-            self.gap_seconds = self._worker.gap_seconds
         return self._worker
 
 

@@ -6,6 +6,7 @@ from typing import TypeVar
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.errors import DedupError, TooMuchAtOnceError
+from db_dedup.translation import Phrase
 
 _Other = TypeVar("_Other", bound=Exception)
 
@@ -22,5 +23,5 @@ def translate_driver_error(
         translate: gives a driver's error in the words of its dialect.
     """
     if isinstance(error, MemoryError):
-        return TooMuchAtOnceError("not enough memory")
+        return TooMuchAtOnceError(Phrase("not enough memory"))
     return translate(error) if isinstance(error, SQLAlchemyError) else error

@@ -80,13 +80,13 @@ class WorkerMetrics:
 
     def observe(self, batch: Batch) -> None:
         """Count a batch, or a scan."""
+        self._changes.labels(batch.table, HANDLED).inc(max(0, batch.changes - batch.dead))
+        self._changes.labels(batch.table, DEAD).inc(batch.dead)
         if batch.is_scan:
             self._scans.labels(batch.table).inc()
             return
         self._batches.labels(batch.table).inc()
         self._seconds.labels(batch.table).observe(batch.seconds)
-        self._changes.labels(batch.table, HANDLED).inc(max(0, batch.changes - batch.dead))
-        self._changes.labels(batch.table, DEAD).inc(batch.dead)
 
     def observe_fault(self, name: str, fault: DedupError | None) -> None:
         """Note that the changes of a table can no longer be handled; None: they can again."""

@@ -3,10 +3,11 @@
 import logging
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
@@ -15,10 +16,11 @@ from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.date import DateTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
-from db_dedup.errors import ConfigError, DatabaseUnavailableError, DedupError
+from db_dedup.errors import ConfigError, DedupError
 from db_dedup.jobs.worker.ended_scans import EndedScans
 from db_dedup.progress import Progress
 from db_dedup.records import ScanReport
+from db_dedup.translation import Phrase
 
 logger = logging.getLogger(__name__)
 
@@ -30,18 +32,26 @@ _LONGEST_PAUSE_SECONDS: Final = 30.0
 _WEEKDAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
 
-def cron_trigger(expression: str) -> BaseTrigger:
-    """Return a trigger for a cron expression in the machine's time zone: `0 2 * * *` is every night at two.
+def cron_trigger(expression: str, timezone: str | None = None) -> BaseTrigger:
+    """Return a trigger for a cron expression: `0 2 * * *` is every night at two.
+
+    Args:
+        expression: minute, hour, day, month, weekday.
+        timezone: by its name in the IANA list; None for the machine's.
 
     Raises:
-        ConfigError: the expression is not valid.
+        ConfigError: the expression is not valid, or there is no such time zone.
     """
+    try:
+        zone = None if timezone is None else ZoneInfo(timezone)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        raise ConfigError("unknown time zone {zone!r}; such as Asia/Shanghai", zone=timezone) from None
     fields = expression.split()
     try:
         if len(fields) != 5:
-            raise ValueError(f"{len(fields)} fields in place of five")
+            raise ValueError(Phrase("{fields} fields in place of five", fields=len(fields)))
         fields[4] = _named_weekdays(fields[4])
-        return CronTrigger.from_crontab(" ".join(fields))
+        return CronTrigger.from_crontab(" ".join(fields), timezone=zone)
     except ValueError as error:
         raise ConfigError(
             "cannot read the cron expression {cron!r} ({error}); "
@@ -61,6 +71,12 @@ def interval_trigger(duration: str) -> BaseTrigger:
     if found is None:
         raise ConfigError("cannot read the interval {interval!r}; such as 30m, 6h or 1d", interval=duration)
     return IntervalTrigger(seconds=int(found[1]) * _UNITS[found[2]])
+
+
+def was_missed(trigger: BaseTrigger, last: datetime, now: datetime) -> bool:
+    """Return whether a scan was due between two points in time, each with its time zone."""
+    due = trigger.get_next_fire_time(last, now)
+    return due is not None and due <= now
 
 
 @dataclass
@@ -95,8 +111,9 @@ class ScheduledScans:
             scans: table name -> a full scan of it, which raises a DedupError where it fails.
             trigger: when to scan.
             on_scan: called after each scan that has finished.
-            on_error: called after each scan that failed; the schedule goes on. Where the database cannot be
-                reached, the scan is tried again soon, and this is called once.
+            on_error: called after each scan that failed; the schedule goes on. Where the error
+                may pass, such as a database that is away or another scan of the table, the scan is tried
+                again soon, and this is called once.
         """
         self._tables = [_Table(name, scan, EndedScans(name)) for name, scan in scans.items()]
         self._trigger, self._on_scan, self._on_error = trigger, on_scan, on_error
@@ -104,15 +121,15 @@ class ScheduledScans:
         self._scheduler = BackgroundScheduler(executors={"default": ThreadPoolExecutor(1)})
         self._stop = threading.Event()
 
-    def run(self, stop: threading.Event, *, once_now: bool = False) -> None:
-        """Scan until `stop` is set; with `once_now`, also right away.
+    def run(self, stop: threading.Event, at_once: Collection[str] = ()) -> None:
+        """Scan until `stop` is set; the tables `at_once` also right away.
 
         A scan that is due before the last one of the same table has ended is skipped. One that is late,
         because the scan of another table takes long or the machine was asleep, runs once, as soon as it can.
         """
         self._stop = stop
-        first: dict[str, Any] = {"next_run_time": self._now()} if once_now else {}
         for table in self._tables:
+            first: dict[str, Any] = {"next_run_time": self._now()} if table.name in at_once else {}
             self._add_job(table, table.name, self._scan, self._trigger, **first)
         self._scheduler.start()
         stop.wait()
@@ -164,10 +181,9 @@ class ScheduledScans:
         logger.info("a scheduled scan failed", extra={"table": table.name})
         is_news = str(table.fault) != str(fault)
         table.fault = fault
-        may_pass = isinstance(fault, DatabaseUnavailableError)
-        if is_news or not may_pass:
+        if is_news or not fault.is_transient:
             self._on_error(table.name, fault)
-        if may_pass:
+        if fault.is_transient:
             again = DateTrigger(self._now() + timedelta(seconds=table.pause))
             self._add_job(table, f"{table.name}, again", self._scan_again, again)
             table.pause = min(2 * table.pause, _LONGEST_PAUSE_SECONDS)
@@ -217,5 +233,5 @@ def _weekdays(part: str) -> str:
         return part  # names, which mean the same in a crontab and in APScheduler
     first, last = (0, 6) if found[1] == "*" else (int(found[2]), int(found[3] or found[2]))
     if not first <= last <= 7:
-        raise ValueError(f"no weekdays {part}: they go from 0, Sunday, to 7")
+        raise ValueError(Phrase("no weekdays {part}: they go from 0, Sunday, to 7", part=part))
     return ",".join(_WEEKDAYS[day % 7] for day in range(first, last + 1, int(found[4] or 1)))

@@ -31,17 +31,12 @@ logger = logging.getLogger(__name__)
 
 
 class TableWorker:
-    """Handles the changes of one table.
-
-    Attributes:
-        gap_seconds: how long to leave the database to others between two batches.
-    """
+    """Handles the changes of one table."""
 
     def __init__(self, table: WorkerTable, batch_changes: int = BATCH_CHANGES) -> None:
         """Prepare; nothing is asked of the database yet."""
         self.name = table.name
-        self.gap_seconds = pace_of(table.dialect).gap_seconds
-        self._table = table
+        self._table, self._pace = table, pace_of(table.dialect)
         self._guard = TriggerGuard(table.name, table.trigger_state, table.mend_triggers)
         self._choice, self._scan = ScanChoice(table), WorkerScan(table)
         self._size = BatchSize.for_dialect(table.dialect, batch_changes)
@@ -50,6 +45,11 @@ class TableWorker:
         self._faults = BatchFaults(table.dialect.translate_error)
         self._batches = ChangeBatches(table, self._size, self._increments, self._faults)
         self._broken_rows = BrokenRows(table, self._batches, self._faults)
+
+    @property
+    def gap_seconds(self) -> float:
+        """How long to leave the database to others after the last batch."""
+        return self._pace.gap_after(self._batches.locked_seconds)
 
     def step(self) -> Batch | None:
         """Handle one batch of changes, or scan; None where no change waits, or another scan is running.

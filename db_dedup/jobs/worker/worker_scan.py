@@ -34,4 +34,4 @@ class WorkerScan:
         self._ended_scans.reset()
         name = self._table.name
         logger.info("%s was scanned", name, extra={"table": name, "pairs": report.pairs})
-        return Batch(name, 0, 0, time.monotonic() - started, is_scan=True)
+        return Batch(name, report.handled_changes, 0, time.monotonic() - started, is_scan=True)

@@ -7,9 +7,10 @@ import numpy as np
 
 from db_dedup.engines.embedded.group_match import match_rows
 from db_dedup.engines.embedded.increment.scope import BatchScope
+from db_dedup.flow.matching.group_changes import SizedGroup, changed_groups
 from db_dedup.flow.matching.regrouping import CanonicalRow, Group, regroup
 from db_dedup.records.fingerprints import AnswerRow
-from db_dedup.store import neighbours
+from db_dedup.store import group_history, neighbours
 from db_dedup.store.pairs import StoredPairs, read_pairs_of, replace_pairs
 
 
@@ -116,7 +117,8 @@ def match_again(scope: BatchScope) -> list[Group]:
 
 
 def write_groups(scope: BatchScope, groups: Sequence[Group]) -> None:
-    """Write the group of every loaded row and of its exact duplicates, and the sizes of the groups."""
+    """Write the group of every loaded row and of its exact duplicates, the sizes of the groups, and what has
+    become of former groups."""
     group_of = {member: group.representative for group in groups for member in group.members}
     canonical = scope.canonical_rows()
     moved = [row.id for row in canonical if row.group_id != group_of.get(row.id)]
@@ -131,10 +133,20 @@ def write_groups(scope: BatchScope, groups: Sequence[Group]) -> None:
         if row.copy_of is not None:
             scope.rows.put_in_group(row.id, group_of.get(row.copy_of))
     neighbours.write_groups(scope.connection, scope.store, scope.rows.new_groups())
-    _write_sizes(scope, [group.representative for group in groups])
+    sizes = _write_sizes(scope, [group.representative for group in groups])
+    _write_history(scope, sizes)
 
 
-def _write_sizes(scope: BatchScope, representatives: Sequence[int]) -> None:
+def _write_sizes(scope: BatchScope, representatives: Sequence[int]) -> Mapping[int, int]:
+    """Write the sizes of the groups of these representatives, and return them."""
     sizes = neighbours.group_sizes(scope.connection, scope.store, representatives)
     changed = [(row.id, sizes.get(row.id)) for row in scope.rows if row.group_size != sizes.get(row.id)]
     neighbours.write_sizes(scope.connection, scope.store, changed)
+    return sizes
+
+
+def _write_history(scope: BatchScope, sizes: Mapping[int, int]) -> None:
+    """Write which ids are no longer those of their groups; from numbers that are known, without a query."""
+    after = {row_id: SizedGroup(scope.rows[row_id].row_key, size) for row_id, size in sizes.items()}
+    changed = changed_groups(scope.rows.moved(), scope.rows.former_groups, after)
+    group_history.write_changes(scope.connection, scope.store, changed)
