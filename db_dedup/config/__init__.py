@@ -5,6 +5,7 @@ Precedence everywhere: command-line flag, then environment variable, then `dedup
 
 from db_dedup.config.engine import EngineSettings
 from db_dedup.config.rule import DEFAULT_PRESET, PRESETS, Measure, Rule
+from db_dedup.config.schedule import ScheduleSettings
 from db_dedup.config.server import ServerSettings
 from db_dedup.config.settings import Settings, database_url, store_url
 from db_dedup.config.table import ColumnWeight, Text, Value, WatchedTable, Within, watched_table
@@ -16,6 +17,7 @@ __all__ = [
     "EngineSettings",
     "Measure",
     "Rule",
+    "ScheduleSettings",
     "ServerSettings",
     "Settings",
     "Text",

@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError
 from db_dedup.config.fields import Count, Frozen, Name, Words, check_known
 from db_dedup.errors import ConfigError
 from db_dedup.setting_faults import first_fault
+from db_dedup.translation import Phrase
 
 
 class EngineSettings(Frozen):
@@ -44,7 +45,7 @@ def engine_settings(section: Mapping[str, Any], folder: Path) -> EngineSettings:
     Raises:
         ConfigError: a setting is unknown or wrong.
     """
-    check_known("setting in [engine]", section, set(EngineSettings.model_fields))
+    check_known(Phrase("setting in [engine]"), section, set(EngineSettings.model_fields))
     settings = dict(section)
     if isinstance(settings.get("jars"), list):
         settings["jars"] = tuple(_beside(folder, jar) for jar in settings["jars"])

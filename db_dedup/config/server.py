@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError
 from db_dedup.config.fields import Count, Frozen, Name, Words, check_known
 from db_dedup.errors import ConfigError
 from db_dedup.setting_faults import first_fault
+from db_dedup.translation import Phrase
 
 LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
 
@@ -84,7 +85,7 @@ def server_settings(section: Mapping[str, Any], path: Path) -> ServerSettings:
     Raises:
         ConfigError: a setting is unknown or has a wrong value.
     """
-    check_known("setting in [server]", section, set(ServerSettings.model_fields))
+    check_known(Phrase("setting in [server]"), section, set(ServerSettings.model_fields))
     values = dict(section)
     for name in _LISTS:
         if isinstance(values.get(name), list):

@@ -10,11 +10,13 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from db_dedup.config.engine import EngineSettings, engine_settings
 from db_dedup.config.fields import Frozen, Name, check_known
+from db_dedup.config.schedule import ScheduleSettings, schedule_settings
 from db_dedup.config.server import ServerSettings, server_settings
 from db_dedup.config.table import TABLE_SETTINGS, WatchedTable, watched_table
 from db_dedup.encodings import read_utf8
 from db_dedup.errors import ConfigError, InvalidArgumentError, UnknownNameError
 from db_dedup.setting_faults import first_fault
+from db_dedup.translation import Phrase
 
 _FILE_SETTINGS: Final[Mapping[str, str]] = {
     "user_dictionary": "user_words",
@@ -33,6 +35,7 @@ class Settings(Frozen):
     engine: EngineSettings = Field(default_factory=EngineSettings, description="a section")
     tables: dict[str, WatchedTable] = Field(default_factory=dict, description="a section for each table")
     server: ServerSettings = Field(default_factory=ServerSettings, description="a section")
+    schedule: ScheduleSettings | None = Field(default=None, description="a section")
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -50,7 +53,7 @@ class Settings(Frozen):
         path = Path(path)
         if not path.exists():
             raise ConfigError("no settings file {path}: `db-dedup init` writes one", path=path)
-        text = read_utf8(path, "settings file")
+        text = read_utf8(path, Phrase("settings file"))
         try:
             document = tomllib.loads(text)
         except (ValueError, RecursionError) as error:  # also of a number, or a nesting, beyond all limits
@@ -61,20 +64,29 @@ class Settings(Frozen):
 
     @classmethod
     def _from_document(cls, document: dict[str, Any], path: Path) -> Self:
-        check_known("section", document, {"database", "engine", "server", "tables"})
+        check_known("section", document, {"database", "engine", "schedule", "server", "tables"})
         database = _section(document, "database")
         _refuse_read_escapes(database, path)
-        check_known("setting in [database]", database, {"url", "store_url", "schema", "prefix"})
+        check_known(Phrase("setting in [database]"), database, {"url", "store_url", "schema", "prefix"})
         engine = engine_settings(_section(document, "engine"), path.parent)
         tables = {
             name: watched_table(name, _resolve_files(name, _section(document["tables"], name), path.parent))
             for name in _section(document, "tables")
         }
-        server = server_settings(_section(document, "server"), path)
+        parts: dict[str, Any] = {"tables": tables, "engine": engine}
+        if "server" in document:
+            parts["server"] = server_settings(_section(document, "server"), path)
+        if "schedule" in document:
+            parts["schedule"] = schedule_settings(_section(document, "schedule"), tables, path)
         try:
-            return cls.model_validate({"tables": tables, "engine": engine, "server": server, **database})
+            return cls.model_validate(parts | database)
         except ValidationError as error:
             raise ConfigError("{path}: {fault}", path=path, fault=first_fault(error, cls)) from None
+
+    @property
+    def serves(self) -> bool:
+        """Whether the file has a section `[server]`."""
+        return "server" in self.model_fields_set
 
     def watched(self, name: str) -> WatchedTable:
         """The settings of one table."""
@@ -83,7 +95,7 @@ class Settings(Frozen):
                 "name should be the name of a table, not a {given_type}", given_type=type(name).__name__
             )
         if name not in self.tables:
-            raise UnknownNameError("watched table", name, self.tables)
+            raise UnknownNameError(Phrase("watched table"), name, self.tables)
         return self.tables[name]
 
 
@@ -106,7 +118,7 @@ def _path_hint(fault: str) -> str:
     """What to do where the fault may be a Windows path in double quotes, in which TOML reads escapes."""
     if "Unescaped" not in fault and "hex value" not in fault:
         return ""
-    return "; write a Windows path in single quotes, or with / in place of each backslash"
+    return Phrase("; write a Windows path in single quotes, or with / in place of each backslash")
 
 
 def _refuse_read_escapes(database: Mapping[str, Any], path: Path) -> None:
@@ -129,7 +141,9 @@ def _section(document: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def _resolve_files(name: str, settings: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Replace the names of files by their lines: their content is part of the recipe."""
-    check_known(f"setting of table {name!r}", settings, TABLE_SETTINGS | _FILE_SETTINGS.keys())
+    check_known(
+        Phrase("setting of table {name!r}", name=name), settings, TABLE_SETTINGS | _FILE_SETTINGS.keys()
+    )
     settings = dict(settings)
     for option, target in _FILE_SETTINGS.items():
         if option in settings:
@@ -153,5 +167,5 @@ def _resolve_files(name: str, settings: dict[str, Any], folder: Path) -> dict[st
 
 
 def _lines(path: Path) -> tuple[str, ...]:
-    text = read_utf8(path, "word list")
+    text = read_utf8(path, Phrase("word list"))
     return tuple(line.strip() for line in text.splitlines() if line.strip())

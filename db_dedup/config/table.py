@@ -25,6 +25,7 @@ from db_dedup.records.calibration import PairSetting
 from db_dedup.records.kinds import ExcludedKind
 from db_dedup.records.recipe import RECIPE_VERSION, Recipe, RecipeColumn
 from db_dedup.setting_faults import first_fault
+from db_dedup.translation import Phrase
 
 _COLUMN: Final = 'a whole number from 1 to 1000, or { kind = "text" or "value", weight = such a number }'
 _WITHIN: Final = 'a column, { column = ..., by = "value" or "day" or "month" or "year" }, or a list of these'
@@ -124,15 +125,20 @@ class WatchedTable(Frozen):
     def _require_whole_rule(self) -> Self:
         missing = Rule.model_fields.keys() - self._own_rule().keys()
         if self.preset is None and missing:
-            raise ValueError(f"without a preset, {', '.join(sorted(missing))} must be given")
+            raise ValueError(
+                Phrase("without a preset, {missing} must be given", missing=", ".join(sorted(missing)))
+            )
         return self
 
     @model_validator(mode="after")
     def _require_measure_of_kinds(self) -> Self:
         if self.exclude_kinds and self.rule.similarity == NO_SIMILARITY:
             raise ValueError(
-                "exclude_kinds needs a similarity measure, since without one pairs have no kind: "
-                f'set similarity to another value than "{NO_SIMILARITY}", or leave exclude_kinds out'
+                Phrase(
+                    "exclude_kinds needs a similarity measure, since without one pairs have no kind: set "
+                    'similarity to another value than "{no_similarity}", or leave exclude_kinds out',
+                    no_similarity=NO_SIMILARITY,
+                )
             )
         return self
 
@@ -221,11 +227,15 @@ def watched_table(name: str, settings: Mapping[str, Any]) -> WatchedTable:
     Raises:
         ConfigError: with the table, the place in it and the fault.
     """
-    check_known(f"setting of table {name!r}", settings, TABLE_SETTINGS)
+    check_known(Phrase("setting of table {name!r}", name=name), settings, TABLE_SETTINGS)
     columns = settings.get("columns")
     for column, spec in columns.items() if isinstance(columns, Mapping) else ():
         if isinstance(spec, Mapping):
-            check_known(f"setting of column {column!r} of table {name!r}", spec, set(Text.model_fields))
+            check_known(
+                Phrase("setting of column {column!r} of table {name!r}", column=column, name=name),
+                spec,
+                set(Text.model_fields),
+            )
     try:
         return WatchedTable.model_validate({"name": name, **settings})
     except ValidationError as error:

@@ -27,6 +27,7 @@ from db_dedup.dialects.capabilities import Capabilities, ColumnTypes, WriteCosts
 from db_dedup.dialects.grants import Grants
 from db_dedup.dialects.jdbc import JdbcAccess
 from db_dedup.dialects.keys import key_value_text, refuse_unusable_key
+from db_dedup.dialects.leadership import LeaderLock
 from db_dedup.dialects.triggers import FoundTrigger, QueueTrigger, TriggerPlan, TriggerTarget
 from db_dedup.errors import ConfigError, DedupError
 from db_dedup.records import Family, SourceColumn
@@ -114,6 +115,10 @@ class Dialect(ABC):
         Raises:
             DatabaseUnavailableError: another process holds it for too long.
         """
+
+    @abstractmethod
+    def leader_lock(self, engine: Engine, namespace: Namespace) -> LeaderLock:
+        """Return the lock that one process of those that use our tables can hold, as their leader."""
 
     def create_schema(self, name: str, compiler: DDLCompiler) -> str:
         """Return the statement that makes our schema unless it exists; only where dialects have schemas."""
@@ -295,6 +300,12 @@ class Dialect(ABC):
         """Delete by key."""
 
     @abstractmethod
+    def bulk_delete_keys(
+        self, connection: Connection, table: Table, columns: Sequence[str], keys: Rows
+    ) -> None:
+        """Delete by the values of all columns of the primary key; a row that is not there is no fault."""
+
+    @abstractmethod
     def refresh_statistics(self, engine: Engine, table: Table) -> None:
         """Tell the planner what one of our tables holds now; in a transaction of its own."""
 
@@ -315,7 +326,7 @@ class Dialect(ABC):
             queue: our table of changes.
             table_id: the watched table's number.
             limit: how many at most.
-            row_key: only those of this row; None for all.
+            row_key: only of this row; None for all.
         """
 
     # Triggers on the user's tables

@@ -58,8 +58,8 @@ def batches(
         yield batch
 
 
-def number_batches(numbers: Sequence[int], count: int) -> Iterator[Sequence[int]]:
-    """Yield at most `count` numbers at a time, in their order; each takes few bytes, so none is measured."""
+def number_batches(numbers: Sequence[_Item], count: int) -> Iterator[Sequence[_Item]]:
+    """Yield at most `count` numbers, or other short items, at a time, in their order; none is measured."""
     for first in range(0, len(numbers), count):
         yield numbers[first : first + count]
 

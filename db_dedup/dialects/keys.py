@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Dialect, Text, TypeDecorator, literal_colu
 
 from db_dedup.errors import ConfigError, InvalidArgumentError
 from db_dedup.records import Family, RowKey, SourceColumn
+from db_dedup.translation import Phrase
 
 KeyValueText = Callable[[SourceColumn, object], str | None]
 """The text of one key column for a value of Python; None where the column takes none of its type."""
@@ -137,7 +138,7 @@ def _required(column: SourceColumn, value: object, text_of: KeyValueText) -> str
             "key column {column!r} ({column_type}) takes no {given_type}: "
             "give a value of its type, or its text",
             column=column.name,
-            column_type=column.type_name or "no type",
+            column_type=column.type_name or Phrase("no type"),
             given_type=type(value).__name__,
         )
     return text

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from db_dedup.translation import Phrase
+
 _COMPATIBLE: Final = (
     "{name} is not supported by name. It speaks PostgreSQL's protocol: try "
     "postgresql://user:password@host/name on a copy first; this has not been tested"
@@ -34,7 +36,7 @@ _OTHERS: Final = {
 }
 
 OTHER_DATABASES: Final = {
-    **{scheme: _COMPATIBLE.format(name=name) for scheme, name in _SPEAK_POSTGRESQL.items()},
-    **{scheme: _ANOTHER.format(name=name) for scheme, name in _OTHERS.items()},
+    **{scheme: Phrase(_COMPATIBLE, name=name) for scheme, name in _SPEAK_POSTGRESQL.items()},
+    **{scheme: Phrase(_ANOTHER, name=name) for scheme, name in _OTHERS.items()},
 }
 """The first part of a URL, in lower case -> the whole error message."""

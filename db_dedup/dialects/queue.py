@@ -1,8 +1,14 @@
-"""The query for the oldest changes in the queue, which all databases share."""
+"""What all databases share about the queue: the key of a change, and the query for the oldest ones."""
 
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Select, Table, select
+
+QUEUE_KEY: Final = ("table_id", "queued_at", "row_key", "nonce")
+"""The columns that name one change in the queue."""
+
+ChangeKey = tuple[int, Any, str, Any]
+"""Their values, as the driver returned them: only the database compares them."""
 
 
 def oldest_changes(

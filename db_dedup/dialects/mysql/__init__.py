@@ -57,6 +57,7 @@ class MySQLDialect(Dialect):
     settled = staticmethod(sessions.settled)
     lock_row = staticmethod(sessions.lock_row)
     schema_lock = staticmethod(sessions.schema_lock)
+    leader_lock = staticmethod(sessions.leader_lock)
 
     key_text = staticmethod(keys.key_text)
     key_equals = staticmethod(keys.key_equals)
@@ -74,6 +75,7 @@ class MySQLDialect(Dialect):
     bulk_insert = staticmethod(bulk.bulk_insert)
     bulk_update = staticmethod(bulk.bulk_update)
     bulk_delete = staticmethod(bulk.bulk_delete)
+    bulk_delete_keys = staticmethod(bulk.bulk_delete_keys)
     refresh_statistics = staticmethod(bulk.refresh_statistics)
     take_changes = staticmethod(bulk.take_changes)
 

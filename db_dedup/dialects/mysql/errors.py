@@ -15,24 +15,27 @@ from db_dedup.errors import (
     DiskFullError,
     TooMuchAtOnceError,
 )
+from db_dedup.translation import Phrase
 
 _TERMINAL: Final[Mapping[int, str]] = {
-    1044: "no right to use this database: {message} (needed: a GRANT on one of its tables at least)",
-    1045: "the server does not take this user and password: {message}",
-    1049: "there is no such database on the server: {message}",
-    1054: "a column is missing: {message}",
-    1142: "no right: {message}{needed}",
-    1143: "no right: {message}{needed}",
-    1146: "a table is missing: {message}",
-    1227: "no right: {message}",
-    1356: "a view shows what is gone (a scan makes ours again), "
-    "or its maker or its reader lacks SELECT on one of its tables: {message}",
-    1290: "the server is read-only",
-    1370: "no right: {message}",
-    1419: "no right to make triggers: SUPER, or log_bin_trust_function_creators = 1, is needed",
-    1698: "the server does not take this user and password: {message}",
-    1792: "the transaction is read-only",
-    1836: "the server is read-only",
+    1044: Phrase("no right to use this database: {message} (needed: a GRANT on one of its tables at least)"),
+    1045: Phrase("the server does not take this user and password: {message}"),
+    1049: Phrase("there is no such database on the server: {message}"),
+    1054: Phrase("a column is missing: {message}"),
+    1142: Phrase("no right: {message}{needed}"),
+    1143: Phrase("no right: {message}{needed}"),
+    1146: Phrase("a table is missing: {message}"),
+    1227: Phrase("no right: {message}"),
+    1356: Phrase(
+        "a view shows what is gone (a scan makes ours again), "
+        "or its maker or its reader has no SELECT on one of its tables: {message}"
+    ),
+    1290: Phrase("the server is read-only"),
+    1370: Phrase("no right: {message}"),
+    1419: Phrase("no right to make triggers: SUPER, or log_bin_trust_function_creators = 1, is needed"),
+    1698: Phrase("the server does not take this user and password: {message}"),
+    1792: Phrase("the transaction is read-only"),
+    1836: Phrase("the server is read-only"),
 }
 
 _DENIED: Final = re.compile(
@@ -45,28 +48,28 @@ _GRANTED_AS: Final[Mapping[str, str]] = {
 }
 
 _TRANSIENT: Final[Mapping[int, str]] = {
-    1040: "the server has no free connection",
-    1053: "the server is shutting down",
-    1205: "a lock was not free in time",
-    1213: "two transactions waited for each other",
-    2002: "cannot connect: {message}",
-    2003: "cannot connect: {message}",
-    2005: "cannot connect: {message}",
+    1040: Phrase("the server has no free connection"),
+    1053: Phrase("the server is shutting down"),
+    1205: Phrase("a lock was not free in time"),
+    1213: Phrase("two transactions waited for each other"),
+    2002: Phrase("cannot connect: {message}"),
+    2003: Phrase("cannot connect: {message}"),
+    2005: Phrase("cannot connect: {message}"),
 }
 
 _ENDED: Final[Mapping[int, str]] = {
-    1317: "the server cancelled the statement",
-    1969: "the server cancelled the statement: it took too long",
-    2006: "the connection was lost",
-    2013: "the connection was lost",
-    2055: "the connection was lost",
-    3024: "the server cancelled the statement: it took too long",
+    1317: Phrase("the server cancelled the statement"),
+    1969: Phrase("the server cancelled the statement: it took too long"),
+    2006: Phrase("the connection was lost"),
+    2013: Phrase("the connection was lost"),
+    2055: Phrase("the connection was lost"),
+    3024: Phrase("the server cancelled the statement: it took too long"),
 }
 
 _TOO_MUCH: Final[Mapping[int, str]] = {
-    1038: "the server has too little memory to sort: {message}",
-    1041: "the server has too little memory: {message}",
-    1153: "a statement is larger than the server's max_allowed_packet",
+    1038: Phrase("the server has too little memory to sort: {message}"),
+    1041: Phrase("the server has too little memory: {message}"),
+    1153: Phrase("a statement is larger than the server's max_allowed_packet"),
 }
 
 _NO_SPACE: Final = re.compile(r"Errcode: 28\b|No space left on device")
@@ -128,7 +131,12 @@ def _needed_grant(message: str) -> str:
     if denied is None:
         return ""
     rights, user, table = denied.groups()
-    return f" (needed: GRANT {_GRANTED_AS.get(rights, rights)} ON {table} TO {user})"
+    return Phrase(
+        " (needed: GRANT {rights} ON {table} TO {user})",
+        rights=_GRANTED_AS.get(rights, rights),
+        table=table,
+        user=user,
+    )
 
 
 def _parts(cause: BaseException) -> tuple[int, str]:

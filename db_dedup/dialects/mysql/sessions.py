@@ -22,6 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
 from db_dedup.dialects.jdbc import JdbcAccess, require_host
+from db_dedup.dialects.leadership import SessionLock
 from db_dedup.dialects.sessions import (
     ROW_LOCK_SECONDS,
     SCHEMA_LOCK_SECONDS,
@@ -170,6 +171,12 @@ def schema_lock(connection: Connection, namespace: Namespace) -> Iterator[None]:
         connection.exec_driver_sql("COMMIT")
     finally:
         connection.execute(select(func.release_lock(name)))
+
+
+def leader_lock(engine: Engine, namespace: Namespace) -> SessionLock:
+    """Return a named lock of a session."""
+    name = f"db_dedup.{lock_digest('leader', engine.url.database, namespace.prefix).hex()}"
+    return SessionLock(engine, select(func.get_lock(name, 0) == 1))
 
 
 @contextmanager

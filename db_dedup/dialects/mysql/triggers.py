@@ -21,6 +21,7 @@ from db_dedup.dialects.triggers import (
 )
 from db_dedup.records import Family, SourceColumn
 from db_dedup.records.names import Namespace
+from db_dedup.translation import Phrase
 
 EVENTS: Final = ("insert", "update", "delete")
 _LIMIT: Final = 64
@@ -90,7 +91,9 @@ def missing_right_to_drop(connection: Connection, target: TriggerTarget) -> str 
 
 
 def _hidden(target: TriggerTarget) -> str:
-    return f"no right to see the triggers of {target.table!r} (needed: GRANT TRIGGER ON {target.table})"
+    return Phrase(
+        "no right to see the triggers of {table!r} (needed: GRANT TRIGGER ON {table})", table=target.table
+    )
 
 
 def _is_denied(connection: Connection, target: TriggerTarget, name: str) -> bool:

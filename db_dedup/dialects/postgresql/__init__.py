@@ -64,6 +64,7 @@ class PostgreSQLDialect(Dialect):
     settled = staticmethod(sessions.settled)
     lock_row = staticmethod(sessions.lock_row)
     schema_lock = staticmethod(sessions.schema_lock)
+    leader_lock = staticmethod(sessions.leader_lock)
 
     create_schema = staticmethod(schema.create_schema)
     drop_schema = staticmethod(schema.drop_schema)
@@ -84,6 +85,7 @@ class PostgreSQLDialect(Dialect):
     bulk_insert = staticmethod(bulk.bulk_insert)
     bulk_update = staticmethod(bulk.bulk_update)
     bulk_delete = staticmethod(bulk.bulk_delete)
+    bulk_delete_keys = staticmethod(bulk.bulk_delete_keys)
     refresh_statistics = staticmethod(bulk.refresh_statistics)
     take_changes = staticmethod(bulk.take_changes)
 

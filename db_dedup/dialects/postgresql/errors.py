@@ -16,41 +16,42 @@ from db_dedup.errors import (
     DiskFullError,
     TooMuchAtOnceError,
 )
+from db_dedup.translation import Phrase
 
 _TERMINAL: Final[Mapping[str, str]] = {
-    "25006": "the database is read-only",
-    "28P01": "the server does not take this user and password",
-    "28000": "the server does not let this user in",
-    "3D000": "there is no such database on the server",
-    "42501": "no right: {message}{needed}",
-    "42P01": "a table is missing: {message}",
-    "42703": "a column is missing: {message}",
-    "3F000": "a schema is missing: {message}",
+    "25006": Phrase("the database is read-only"),
+    "28P01": Phrase("the server does not take this user and password"),
+    "28000": Phrase("the server does not let this user in"),
+    "3D000": Phrase("there is no such database on the server"),
+    "42501": Phrase("no right: {message}{needed}"),
+    "42P01": Phrase("a table is missing: {message}"),
+    "42703": Phrase("a column is missing: {message}"),
+    "3F000": Phrase("a schema is missing: {message}"),
 }
 
 _TRANSIENT: Final[Mapping[str, str]] = {
-    "40001": "the transaction met another one",
-    "40P01": "two transactions waited for each other",
-    "55P03": "a lock was not free in time",
-    "57P03": "the server is starting",
-    "53300": "the server has no free connection",
+    "40001": Phrase("the transaction met another one"),
+    "40P01": Phrase("two transactions waited for each other"),
+    "55P03": Phrase("a lock was not free in time"),
+    "57P03": Phrase("the server is starting"),
+    "53300": Phrase("the server has no free connection"),
 }
 
 _ENDED: Final[Mapping[str, str]] = {
-    "25P03": "the server ended the connection: idle_in_transaction_session_timeout",
-    "25P04": "the server ended the connection: transaction_timeout",
-    "57014": "the server cancelled the statement",
-    "57P01": "the server ended the connection",
-    "57P02": "the server is shutting down",
+    "25P03": Phrase("the server ended the connection: idle_in_transaction_session_timeout"),
+    "25P04": Phrase("the server ended the connection: transaction_timeout"),
+    "57014": Phrase("the server cancelled the statement"),
+    "57P01": Phrase("the server ended the connection"),
+    "57P02": Phrase("the server is shutting down"),
 }
 
 _TOO_MUCH: Final[Mapping[str, str]] = {
-    "53200": "the server has too little memory: {message}",
-    "54000": "too much for one statement: {message}",
+    "53200": Phrase("the server has too little memory: {message}"),
+    "54000": Phrase("too much for one statement: {message}"),
 }
 
 _DISK_FULL: Final[Mapping[str, str]] = {
-    "53100": "the disk of the server's data folder (SHOW data_directory) is full: {message}",
+    "53100": Phrase("the disk of the server's data folder (SHOW data_directory) is full: {message}"),
 }
 
 _FAMILIES: Final = (

@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from db_dedup.translation import Phrase
+
 _DENIED: Final = re.compile(r"permission denied for (?:materialized )?(\w+) (.+)")
 _NAMES_A_TABLE: Final = re.compile(r"\b(?:INTO|COPY|UPDATE|FROM)\s+", re.IGNORECASE)
 _LOCKS: Final = re.compile(r"\bFOR (?:(?:NO KEY )?UPDATE|SHARE)\b", re.IGNORECASE)
@@ -33,7 +35,7 @@ def needed_grant(message: str, statement: str) -> str:
             needed = f"CREATE ON DATABASE {name}"
         case _:
             return ""
-    return f" (needed: GRANT {needed})"
+    return Phrase(" (needed: GRANT {needed})", needed=needed)
 
 
 def _rights_on(name: str, verb: str, statement: str) -> str:

@@ -9,6 +9,7 @@ from sqlalchemy import URL, Connection, Engine, Executable, Table, event, func, 
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
 from db_dedup.dialects.jdbc import JdbcAccess, require_host
+from db_dedup.dialects.leadership import SessionLock
 from db_dedup.dialects.sessions import ROW_LOCK_SECONDS, lock_digest, no_transaction, refuse_options
 from db_dedup.errors import ConfigError
 from db_dedup.records.names import Namespace
@@ -110,6 +111,12 @@ def schema_lock(connection: Connection, namespace: Namespace) -> Iterator[None]:
     number = int.from_bytes(lock_digest(namespace.schema, namespace.prefix), signed=True)
     connection.execute(select(func.pg_advisory_xact_lock(number)))
     yield
+
+
+def leader_lock(engine: Engine, namespace: Namespace) -> SessionLock:
+    """Return an advisory lock of a session."""
+    number = int.from_bytes(lock_digest("leader", namespace.schema, namespace.prefix), signed=True)
+    return SessionLock(engine, select(func.pg_try_advisory_lock(number)))
 
 
 def setting(connection: Connection, name: str, value: str) -> AbstractContextManager[None]:

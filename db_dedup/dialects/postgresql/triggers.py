@@ -22,6 +22,7 @@ from db_dedup.dialects.triggers import (
 )
 from db_dedup.records import Family
 from db_dedup.records.names import Namespace, fit_name
+from db_dedup.translation import Phrase
 
 EVENTS: Final = ("insert", "update", "delete", "truncate")
 _LIMIT: Final = 63
@@ -32,9 +33,9 @@ _DESCRIBE_FUNCTION: Final = text((_SQL / "describe_function.sql").read_text(enco
 _DESCRIBE_TRIGGERS: Final = text((_SQL / "describe_triggers.sql").read_text(encoding="utf-8"))
 _WRITES_TO: Final = text((_SQL / "list_queue_triggers.sql").read_text(encoding="utf-8"))
 _FAULTS: Final = {
-    "D": "is disabled",
-    "O": "does not fire in sessions that replicate",
-    "R": "fires only in sessions that replicate",
+    "D": Phrase("is disabled"),
+    "O": Phrase("does not fire in sessions that replicate"),
+    "R": Phrase("fires only in sessions that replicate"),
 }
 # Of a range or an array, say, the text depends on the session that writes. For all other keys the function
 # does without settings and names each schema: a search path of its own costs about half as much as the entry.

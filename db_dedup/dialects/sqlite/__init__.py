@@ -50,6 +50,7 @@ class SQLiteDialect(Dialect):
     settled = staticmethod(sessions.settled)
     lock_row = staticmethod(sessions.lock_row)
     schema_lock = staticmethod(sessions.schema_lock)
+    leader_lock = staticmethod(sessions.leader_lock)
     full_folder = staticmethod(sessions.full_folder)
 
     key_value_text = staticmethod(keys.key_value_text)
@@ -65,6 +66,7 @@ class SQLiteDialect(Dialect):
     bulk_insert = staticmethod(bulk.bulk_insert)
     bulk_update = staticmethod(bulk.bulk_update)
     bulk_delete = staticmethod(bulk.bulk_delete)
+    bulk_delete_keys = staticmethod(bulk.bulk_delete_keys)
     refresh_statistics = staticmethod(bulk.refresh_statistics)
     take_changes = staticmethod(bulk.take_changes)
 

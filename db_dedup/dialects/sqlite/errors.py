@@ -14,20 +14,21 @@ from db_dedup.errors import (
     DiskFullError,
     TooMuchAtOnceError,
 )
+from db_dedup.translation import Phrase
 
 _TERMINAL: Final[Mapping[int, str]] = {
-    sqlite3.SQLITE_READONLY: "the SQLite file, or the folder it lies in, is read-only",
-    sqlite3.SQLITE_NOTADB: "the file is no SQLite database",
-    sqlite3.SQLITE_CORRUPT: "the SQLite file is damaged: `PRAGMA integrity_check` tells where",
-    sqlite3.SQLITE_PERM: "no right to open the SQLite file",
-    sqlite3.SQLITE_AUTH: "no right to do this in the SQLite file",
-    sqlite3.SQLITE_CANTOPEN: "the SQLite file cannot be opened: is its folder there, and writable?",
+    sqlite3.SQLITE_READONLY: Phrase("the SQLite file, or the folder it lies in, is read-only"),
+    sqlite3.SQLITE_NOTADB: Phrase("the file is no SQLite database"),
+    sqlite3.SQLITE_CORRUPT: Phrase("the SQLite file is damaged: `PRAGMA integrity_check` tells where"),
+    sqlite3.SQLITE_PERM: Phrase("no right to open the SQLite file"),
+    sqlite3.SQLITE_AUTH: Phrase("no right to do this in the SQLite file"),
+    sqlite3.SQLITE_CANTOPEN: Phrase("the SQLite file cannot be opened: is its folder there, and writable?"),
 }
 
 _TRANSIENT: Final[Mapping[int, str]] = {
-    sqlite3.SQLITE_BUSY: "the SQLite file is locked by another program",
-    sqlite3.SQLITE_LOCKED: "a table of the SQLite file is locked",
-    sqlite3.SQLITE_IOERR: "the SQLite file cannot be read or written right now",
+    sqlite3.SQLITE_BUSY: Phrase("the SQLite file is locked by another program"),
+    sqlite3.SQLITE_LOCKED: Phrase("a table of the SQLite file is locked"),
+    sqlite3.SQLITE_IOERR: Phrase("the SQLite file cannot be read or written right now"),
 }
 
 _BROKEN_TEXT: Final = "Could not decode to UTF-8"

@@ -12,9 +12,11 @@ from typing import Any, Final, NoReturn
 from sqlalchemy import URL, Connection, Engine, Executable, Table, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
+from db_dedup.dialects.leadership import FileLock
 from db_dedup.dialects.sessions import no_transaction
 from db_dedup.errors import ConfigError, DatabaseUnavailableError
 from db_dedup.records.names import Namespace
+from db_dedup.translation import Phrase
 
 OPTIONS: Final[Mapping[str, Any]] = {"connect_args": {"timeout": 10.0}}
 
@@ -71,8 +73,8 @@ def full_folder(engine: Engine) -> str | None:
     file = Path((engine.url.database or "").removeprefix("file:")).resolve()
     temporary = os.environ.get("SQLITE_TMPDIR") or tempfile.gettempdir()
     folders = {
-        str(file.parent): "of the SQLite file",
-        temporary: "of SQLite's temporary files (SQLITE_TMPDIR)",
+        str(file.parent): Phrase("of the SQLite file"),
+        temporary: Phrase("of SQLite's temporary files (SQLITE_TMPDIR)"),
     }
     by_disk: dict[int, str] = {}
     for folder in folders:
@@ -82,7 +84,7 @@ def full_folder(engine: Engine) -> str | None:
     fuller = min(
         by_disk.values(), key=lambda folder: shutil.disk_usage(folder).free, default=str(file.parent)
     )
-    return f"{fuller}, the folder {folders[fuller]}"
+    return Phrase("{fuller}, the folder {folders}", fuller=fuller, folders=folders[fuller])
 
 
 @contextmanager
@@ -149,6 +151,12 @@ def schema_lock(connection: Connection, namespace: Namespace) -> Iterator[None]:
     else:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
     yield
+
+
+def leader_lock(engine: Engine, namespace: Namespace) -> FileLock:
+    """Return a lock on a file beside the database: a lock in it would keep all others from writing."""
+    name = (engine.url.database or "").removeprefix("file:")
+    return FileLock(f"{Path(name).resolve()}-{namespace.name('leader')}")
 
 
 def _set_up(connection: DBAPIConnection, _record: object) -> None:

@@ -10,6 +10,7 @@ GRANT CREATE, DROP, INDEX, SELECT ON {ours[verdict]} TO {owner};
 GRANT CREATE, DROP, INDEX, SELECT ON {ours[scan]} TO {owner};
 GRANT CREATE, DROP, SELECT ON {ours[frame_list]} TO {owner};
 GRANT CREATE, DROP, SELECT ON {ours[reservation]} TO {owner};
+GRANT CREATE, DROP, INDEX, SELECT ON {ours[group_change]} TO {owner};
 GRANT CREATE, ALTER, DROP, INDEX, SELECT, INSERT, UPDATE, DELETE ON {ours[change]} TO {owner};
 GRANT CREATE, DROP, INDEX, SELECT, DELETE ON {ours[dead_change]} TO {owner};
 GRANT CREATE, CREATE VIEW, DROP, SELECT ON {ours[duplicate_pairs]} TO {owner};
@@ -33,6 +34,7 @@ GRANT SELECT, INSERT, DELETE ON {ours[sketch_segment]} TO {scanner};
 GRANT SELECT ON {ours[verdict]} TO {scanner};
 GRANT SELECT, INSERT, DELETE ON {ours[frame_list]} TO {scanner};
 GRANT SELECT ON {ours[reservation]} TO {scanner};
+GRANT SELECT, INSERT, DELETE ON {ours[group_change]} TO {scanner};
 GRANT SELECT, INSERT, DELETE ON {ours[change]} TO {scanner};
 GRANT SELECT, INSERT, DELETE ON {ours[dead_change]} TO {scanner};
 GRANT SELECT ON {ours[duplicate_pairs]} TO {scanner};
@@ -49,8 +51,8 @@ GRANT SELECT, UPDATE ON {ours[watched_table]} TO {attacher};
 GRANT SELECT, INSERT, DELETE ON {ours[change]} TO {attacher};
 GRANT SELECT, DELETE ON {ours[dead_change]} TO {attacher};
 
--- The clerk: pairs, groups, explain, label, calibrate, check, status, sql, serve. Writing is for label and
--- for the reservations of serve.
+-- The clerk: pairs, groups, history, explain, label, calibrate, check, status, sql, serve. Writing is for
+-- label and for the reservations of serve.
 GRANT SELECT ON {table} TO {clerk};
 GRANT SELECT ON {ours[alembic_version]} TO {clerk};
 GRANT SELECT ON {ours[watched_table]} TO {clerk};
@@ -64,6 +66,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON {ours[verdict]} TO {clerk};
 GRANT SELECT ON {ours[frame_list]} TO {clerk};
 GRANT SELECT ON {ours[scan]} TO {clerk};
 GRANT SELECT, INSERT, DELETE ON {ours[reservation]} TO {clerk};
+GRANT SELECT ON {ours[group_change]} TO {clerk};
 GRANT SELECT, INSERT ON {ours[change]} TO {clerk};
 GRANT SELECT ON {ours[dead_change]} TO {clerk};
 GRANT SELECT ON {ours[duplicate_groups]} TO {clerk};

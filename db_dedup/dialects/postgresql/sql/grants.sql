@@ -16,6 +16,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON {ours[sketch_index]} TO {scanner};
 GRANT SELECT, INSERT, DELETE ON {ours[sketch_segment]} TO {scanner};
 GRANT SELECT ON {ours[verdict]} TO {scanner};
 GRANT SELECT, INSERT, DELETE ON {ours[frame_list]} TO {scanner};
+GRANT SELECT, INSERT, DELETE ON {ours[group_change]} TO {scanner};
 GRANT SELECT, INSERT, UPDATE, DELETE ON {ours[change]} TO {scanner};
 GRANT SELECT, INSERT, DELETE ON {ours[dead_change]} TO {scanner};
 GRANT SELECT ON {ours[duplicate_pairs]} TO {scanner};
@@ -36,8 +37,8 @@ GRANT SELECT, UPDATE ON {ours[watched_table]} TO {attacher};
 GRANT SELECT, INSERT, DELETE ON {ours[change]} TO {attacher};
 GRANT SELECT, DELETE ON {ours[dead_change]} TO {attacher};
 
--- The clerk: pairs, groups, explain, label, calibrate, check, status, sql, serve. Writing is for label and
--- for the reservations of serve.
+-- The clerk: pairs, groups, history, explain, label, calibrate, check, status, sql, serve. Writing is for
+-- label and for the reservations of serve.
 GRANT USAGE ON SCHEMA {table_schema} TO {clerk};
 GRANT SELECT ON {table} TO {clerk};
 GRANT USAGE ON SCHEMA {schema} TO {clerk};
@@ -53,6 +54,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON {ours[verdict]} TO {clerk};
 GRANT SELECT ON {ours[frame_list]} TO {clerk};
 GRANT SELECT ON {ours[scan]} TO {clerk};
 GRANT SELECT, INSERT, DELETE ON {ours[reservation]} TO {clerk};
+GRANT SELECT ON {ours[group_change]} TO {clerk};
 GRANT SELECT, INSERT ON {ours[change]} TO {clerk};
 GRANT SELECT ON {ours[dead_change]} TO {clerk};
 GRANT SELECT ON {ours[duplicate_groups]} TO {clerk};

@@ -1,0 +1,49 @@
+"""The lock of the instance that leads."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import text
+
+from db_dedup.app import Database as Opened
+from tests.servers import Database
+
+
+def test_one_of_two_has_it(database: Database) -> None:
+    opened = Opened(database.engine)
+    first, second = (opened.dialect.leader_lock(opened.engine, opened.namespace) for _ in range(2))
+    assert first.acquire()
+    assert not second.acquire()
+    assert (first.is_held(), second.is_held()) == (True, False)
+    first.release()
+    assert not first.is_held()
+    assert second.acquire()
+    second.release()
+
+
+def test_other_tables_of_ours_have_another(database: Database) -> None:
+    for schema, prefix in (("elsewhere", "dedup_"), ("dedup", "elsewhere_")):
+        opened = [Opened(database.engine), Opened(database.engine, schema, prefix)]
+        locks = [one.dialect.leader_lock(one.engine, one.namespace) for one in opened]
+        is_other = opened[0].namespace != opened[1].namespace
+        assert [lock.acquire() for lock in locks] == [True, is_other]
+        for lock in locks:
+            lock.release()
+
+
+@pytest.mark.parametrize("database", ["postgresql", "mariadb"], indirect=True)
+def test_it_is_lost_with_its_session(database: Database) -> None:
+    opened = Opened(database.engine)
+    lock = opened.dialect.leader_lock(opened.engine, opened.namespace)
+    assert lock.acquire()
+    with database.engine.connect() as connection:
+        if database.name == "postgresql":
+            ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+            connection.execute(text(f"{ended} AND datname = current_database()"))
+        else:
+            own = "db = database() AND id <> connection_id()"
+            query = f"SELECT id FROM information_schema.processlist WHERE {own}"
+            for number in connection.execute(text(query)).scalars().all():
+                connection.execute(text(f"KILL {number}"))
+    assert not lock.is_held()
+    lock.release()
