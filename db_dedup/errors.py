@@ -10,15 +10,17 @@ from datetime import date, time
 from difflib import get_close_matches
 from typing import Any
 
+from db_dedup.translation import Phrase, Translatable, filled, joined, lookup
+
 _ALIKE = 0.6
 """The share of its characters that a name has in common with one that is suggested, by `difflib`."""
 _LISTED = 10
-_PLAIN = (str, int, float, bytes, date, time, type(None))
+_PLAIN = (str, int, float, bytes, date, time, Translatable, type(None))
 """Types of fields that every process can unpickle."""
 _PASSWORD = re.compile(r"(://[^:/@\s]*:)[^\s'\"]*(?=@)|(\b(?:password|passwd)=)[^&\s'\"]*")
 
 
-class DedupError(Exception):
+class DedupError(Translatable, Exception):
     """Something went wrong that the message explains.
 
     Attributes:
@@ -48,8 +50,20 @@ class DedupError(Exception):
 
     def __str__(self) -> str:
         """One line: what cannot be printed stands as its escape, and a URL's password as asterisks."""
-        line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in super().__str__())
-        return _PASSWORD.sub(r"\1\2***", line)
+        return _one_safe_line(super().__str__())
+
+    def in_language(self, language: str) -> str:
+        """Return the message in a language, "en" or "zh"; `str` of the error is English."""
+        if not self.template:
+            return str(self)
+        if not self.fields and isinstance(self.template, Phrase):
+            return _one_safe_line(self.template.in_language(language))
+        return _one_safe_line(filled(lookup(self.template, language), self.fields, language))
+
+
+def _one_safe_line(message: str) -> str:
+    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in message)
+    return _PASSWORD.sub(r"\1\2***", line)
 
 
 def _restored(kind: type[DedupError], args: tuple[object, ...]) -> DedupError:
@@ -93,7 +107,7 @@ class UnknownNameError(ConfigError):
             near = ", ".join(self.near)
             super().__init__("unknown {kind} {name!r}: did you mean {near}?", kind=kind, name=name, near=near)
         elif lists_others:
-            known = ", ".join(self.known[:most]) or "none"
+            known = ", ".join(self.known[:most]) or Phrase("none")
             super().__init__("unknown {kind} {name!r}: there is {known}", kind=kind, name=name, known=known)
         else:
             super().__init__("unknown {kind} {name!r}", kind=kind, name=name)
@@ -150,8 +164,8 @@ class FaultyTablesError(DedupError):
 
     def __init__(self, faults: Mapping[str, DedupError]) -> None:
         self.faults = dict(faults)
-        listed = "; ".join(f"{name}: {fault}" for name, fault in faults.items())
-        super().__init__("{faults}", faults=listed)
+        listed = [Phrase("{name}: {fault}", name=name, fault=fault) for name, fault in faults.items()]
+        super().__init__("{faults}", faults=joined("; ", listed))
 
 
 class TemporaryFolderError(DedupError):
@@ -170,13 +184,15 @@ class TriggerError(DedupError):
     """The triggers of a table are missing, disabled, changed, or made for other settings."""
 
 
-_TO_DO = (
+_GONE = (
+    "the table {table!r} was scanned and is no longer in the database: "
     'with another name now, set table = "..." under [tables.{name}] and scan; dropped for good, '
     "`db-dedup detach {name}` ends its queue, `db-dedup uninstall` drops the answers of all tables"
 )
-_GONE = "the table {table!r} was scanned and is no longer in the database: " + _TO_DO
 _GONE_OR_RENAMED = (
-    "the table {table!r} was scanned and is no longer in the database (renamed? there is {near}): " + _TO_DO
+    "the table {table!r} was scanned and is no longer in the database (renamed? there is {near}): "
+    'with another name now, set table = "..." under [tables.{name}] and scan; dropped for good, '
+    "`db-dedup detach {name}` ends its queue, `db-dedup uninstall` drops the answers of all tables"
 )
 
 
@@ -235,10 +251,11 @@ class FrameListError(DedupError):
             state: "damaged" or "missing".
         """
         self.table, self.state = table, state
+        said = {"damaged": Phrase("damaged"), "missing": Phrase("missing")}
         super().__init__(
             "the stored list of frames of {table!r} is {state}: run `db-dedup scan {table} --rebuild`",
             table=table,
-            state=state,
+            state=said.get(state, state),
         )
 
 

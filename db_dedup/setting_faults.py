@@ -8,6 +8,8 @@ from typing import Any, Final, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from db_dedup.translation import Phrase, Translatable, joined, said_by
+
 _LONGEST_VALUE: Final = 60
 """Characters of a value that are shown."""
 
@@ -23,22 +25,29 @@ def first_fault(error: ValidationError, model: type[BaseModel]) -> str:
     place, taken = _described(found["loc"], model)
     match found["type"]:
         case "value_error":
-            fault = str(found["ctx"]["error"])
+            return _of_validator(found["ctx"]["error"])
         case "missing":
-            fault = "{place} is missing; it takes {taken}".format(place=place, taken=taken)
+            fault = Phrase("{place} is missing; it takes {taken}", place=place, taken=taken)
         case "extra_forbidden":
-            fault = "there is no setting {place}".format(place=place)
+            fault = Phrase("there is no setting {place}", place=place)
         case _:
-            fault = "{place} = {value}: it takes {taken}".format(
-                place=place, value=_shown(found["input"]), taken=taken
+            fault = Phrase(
+                "{place} = {value}: it takes {taken}", place=place, value=_shown(found["input"]), taken=taken
             )
-    return " ".join(fault.split())  # the names in it are the user's
+    return fault
+
+
+def _of_validator(error: object) -> str:
+    """Return what one of our validators says, on one line: the names in it are the user's."""
+    said = said_by(error)
+    return Phrase("{fault}", fault=said) if isinstance(said, Translatable) else " ".join(str(said).split())
 
 
 def _described(loc: Sequence[str | int], model: type[BaseModel]) -> tuple[str, str]:
     """Return the place of a setting as the user knows it, and what it takes."""
     place: list[str] = []
-    models, descriptions, is_item = [model], ["other settings"], False
+    descriptions: list[str] = [Phrase("other settings")]
+    models, is_item = [model], False
     for number, step in enumerate(loc, 1):
         field = None if is_item else _field(models, step)
         if field is not None:
@@ -51,7 +60,7 @@ def _described(loc: Sequence[str | int], model: type[BaseModel]) -> tuple[str, s
         elif number < len(loc):
             continue  # the kind for which a column was taken
         place.append(str(step))
-    return ".".join(place), descriptions[0]
+    return " ".join(".".join(place).split()), descriptions[0]
 
 
 def _field(models: Sequence[type[BaseModel]], name: str | int) -> FieldInfo | None:
@@ -68,9 +77,9 @@ def _parts(annotation: Any) -> Iterator[Any]:
 
 def _description(part: Any) -> str | None:
     if isinstance(part, FieldInfo):
-        return part.description
+        return None if part.description is None else Phrase(part.description)
     values = [value for value in get_args(part) if isinstance(value, str)]
-    return " or ".join(map(_shown, values)) or None
+    return joined(" or ", map(_shown, values)) if values else None
 
 
 def _shown(value: Any) -> str:

@@ -13,6 +13,7 @@ from db_dedup.config import WatchedTable, watched_table
 from db_dedup.errors import ConfigError, InvalidArgumentError
 from db_dedup.records import PairLabel, Record
 from db_dedup.records.kinds import KINDS, Kind
+from db_dedup.translation import Phrase
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
@@ -55,7 +56,7 @@ def require(value: object, kind: Any, name: str, expected: str) -> None:
 
 def require_text(value: object, name: str) -> None:
     """Raise InvalidArgumentError unless the value is a str that is not empty."""
-    require(value, str, name, "a name")
+    require(value, str, name, Phrase("a name"))
     if not value:
         raise InvalidArgumentError("{name} should be a name, and is empty", name=name)
 
@@ -83,9 +84,9 @@ def records_of(given: Iterable[Record], name: str = "records") -> Sequence[Recor
     Raises:
         InvalidArgumentError: it is no iterable, or an item is no mapping of column names.
     """
-    records = list(iterable_of(given, name, "dicts of column name to value"))
+    records = list(iterable_of(given, name, Phrase("dicts of column name to value")))
     for record in records:
-        require(record, Mapping, "a record", "a dict of column name to value")
+        require(record, Mapping, Phrase("a record"), Phrase("a dict of column name to value"))
     return records
 
 
@@ -110,7 +111,7 @@ def labels_of(given: Iterable[PairLabel]) -> list[PairLabel]:
     """
     labels = list(iterable_of(given, "labels", "PairLabel"))
     for label in labels:
-        require(label, PairLabel, "a label", "a PairLabel")
+        require(label, PairLabel, Phrase("a label"), Phrase("a PairLabel"))
     return labels
 
 
@@ -145,7 +146,8 @@ def sync_bind(given: object) -> SyncBind | None:
 
 def _shown(value: object) -> str:
     """Return a number as it is; of any other value its type, since the value may be the text of a row."""
-    return repr(value) if isinstance(value, bool | int | float | None) else f"a {type(value).__name__}"
+    is_number = isinstance(value, bool | int | float | None)
+    return repr(value) if is_number else Phrase("a {type}", type=type(value).__name__)
 
 
 def kinds_of(given: Iterable[Kind] | None) -> tuple[Kind, ...] | None:
@@ -156,7 +158,7 @@ def kinds_of(given: Iterable[Kind] | None) -> tuple[Kind, ...] | None:
     """
     if given is None:
         return None
-    kinds = tuple(iterable_of(given, "kinds", "kinds of pairs"))
+    kinds = tuple(iterable_of(given, "kinds", Phrase("kinds of pairs")))
     for kind in kinds:
         if kind not in KINDS:
             raise InvalidArgumentError(
@@ -180,5 +182,7 @@ def given_settings(
                 "{settings}: settings of a table come with its columns", settings=", ".join(options)
             )
         return None
-    require(columns, Mapping, "columns", 'a dict of column name to its settings, as {"title": Text()}')
+    require(
+        columns, Mapping, "columns", Phrase('a dict of column name to its settings, as {"title": Text()}')
+    )
     return watched_table(table, {"columns": dict(columns), **options})

@@ -11,6 +11,7 @@ from db_dedup.app.arguments import require, require_text
 from db_dedup.app.table_checks import TableChecks
 from db_dedup.errors import InvalidArgumentError
 from db_dedup.records import CheckedColumns, CheckResult, Match, Record, Reservation, RowKey
+from db_dedup.translation import Phrase
 
 if TYPE_CHECKING:
     from db_dedup.app.arguments import SyncBind
@@ -200,7 +201,7 @@ class Checks:
             TableBusyError: as of `check`.
             InvalidArgumentError: an argument is not what it should be.
         """
-        require(seconds, int | float, "seconds", "a number from 1 to 600")
+        require(seconds, int | float, "seconds", Phrase("a number from 1 to 600"))
         if not 1 <= seconds <= MOST_SECONDS:
             raise InvalidArgumentError("seconds should be a number from 1 to 600, not {given}", given=seconds)
         return self._checks.reserve(record, row_key, seconds)

@@ -20,6 +20,7 @@ from db_dedup.schema import migrate
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.views import DropView
 from db_dedup.store import watched_tables
+from db_dedup.translation import Phrase
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
@@ -57,8 +58,8 @@ class Database:
             ConfigError: the URL cannot be read, or its driver is missing.
             InvalidArgumentError: an argument is not what it should be.
         """
-        require(schema, str, "schema", "a name")
-        require(prefix, str, "prefix", "the beginning of a name")
+        require(schema, str, "schema", Phrase("a name"))
+        require(prefix, str, "prefix", Phrase("the beginning of a name"))
         self._own_engines: list[Engine] = []
         self.source_engine = self._opened(engine, create)
         self.source_dialect = dialect_for(self.source_engine)
@@ -98,7 +99,7 @@ class Database:
         except SQLAlchemyError as error:
             raise self._translated(error) from error
         except MemoryError as error:
-            raise TooMuchAtOnceError("not enough memory") from error
+            raise TooMuchAtOnceError(Phrase("not enough memory")) from error
         except UnicodeEncodeError:  # a lone surrogate, as of an argument in another encoding
             raise ConfigError("a name or a row key has characters that no database can take") from None
 
@@ -169,7 +170,7 @@ class Database:
 
     def is_installed(self, connection: Connection) -> bool:
         """Return whether the database has our tables, of any revision."""
-        require(connection, Connection, "connection", "a Connection of SQLAlchemy")
+        require(connection, Connection, "connection", Phrase("a Connection of SQLAlchemy"))
         with self.translate_driver_errors():
             return self._revision(connection) is not None
 
@@ -183,7 +184,7 @@ class Database:
 
     def require_schema_on(self, connection: Connection) -> None:
         """Do the same as `require_schema` through this connection."""
-        require(connection, Connection, "connection", "a Connection of SQLAlchemy")
+        require(connection, Connection, "connection", Phrase("a Connection of SQLAlchemy"))
         with self.translate_driver_errors():
             revision = self._revision(connection)
         if revision is None:
@@ -217,7 +218,7 @@ class Database:
             given = given.url.set(drivername=given.url.get_backend_name())
         if isinstance(given, URL):
             given = given.render_as_string(hide_password=False)
-        require(given, str, "engine", "an Engine of SQLAlchemy or a URL")
+        require(given, str, "engine", Phrase("an Engine of SQLAlchemy or a URL"))
         self._own_engines.append(open_engine(str(given), create=create))
         return self._own_engines[-1]
 
@@ -239,7 +240,7 @@ class Database:
         return self.source_dialect if is_of_source else self.dialect
 
     def _short_wait(self, connection: Connection) -> AbstractContextManager[None]:
-        return short_wait(connection, self.dialect, "one of our tables or views")
+        return short_wait(connection, self.dialect, Phrase("one of our tables or views"))
 
     def _table_views(self) -> list[str]:
         with self.engine.connect() as connection:

@@ -49,11 +49,13 @@ from db_dedup.records import (
     SourceTable,
     Verification,
 )
+from db_dedup.records.group_history import GroupChange, GroupHistory
 from db_dedup.records.kinds import Kind, PairFilter
 from db_dedup.records.pair_columns import PairColumns
 from db_dedup.schema.views import printable
 from db_dedup.store import changes, watched_tables
 from db_dedup.store.watched_tables import StoredTable
+from db_dedup.translation import Phrase
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
@@ -93,7 +95,8 @@ class Deduplicator(Checks):
         if isinstance(engine, Database) and store is not None:
             raise ConfigError("a Database has its store already: write Database(engine, store=...)")
         for member in ("start", "advance", "finish") if progress is not None else ():
-            require(getattr(progress, member, None), Callable, "progress", f"an object with {member}()")
+            wanted = Phrase("an object with {member}()", member=member)
+            require(getattr(progress, member, None), Callable, "progress", wanted)
         self.database = engine if isinstance(engine, Database) else Database(engine, store=store)
         self._progress = progress or NullProgress()
         given = given_settings(table, columns, options)
@@ -262,7 +265,16 @@ class Deduplicator(Checks):
             each: the most row keys of a group; None for all.
         """
         require_limit(each, "each")
-        return self._answers.members_of(iterable_of(group_ids, "group_ids", "group ids"), each)
+        return self._answers.members_of(iterable_of(group_ids, "group_ids", Phrase("group ids")), each)
+
+    def group_history(self, group_id: RowKey) -> GroupHistory:
+        """Return what has become of a group that has or had this id: it changes with its representative."""
+        return self._answers.group_history(group_id)
+
+    def group_changes(self, limit: int = 100) -> list[GroupChange]:
+        """Return the latest changes of the ids of groups, the latest first."""
+        require_count(limit, "limit", 1)
+        return self._answers.group_changes(limit)
 
     def texts(self) -> RowTexts:
         """Return a reader of the watched columns, for rows that are known by their keys."""

@@ -8,6 +8,7 @@ from db_dedup.dialects.grants import PARTS, TABLE_OWNER, Grants
 from db_dedup.errors import ConfigError, UnknownNameError
 from db_dedup.records.names import view_name
 from db_dedup.store.inspection import inspect_table
+from db_dedup.translation import Phrase
 
 
 def grant_statements(
@@ -32,7 +33,7 @@ def grant_statements(
     accounts, parts = dict(accounts or {}), list(parts)
     for part in (*parts, *(name for name in accounts if name != TABLE_OWNER)):
         if part not in PARTS:
-            raise UnknownNameError("part of the grants", part, PARTS)
+            raise UnknownNameError(Phrase("part of the grants"), part, PARTS)
     if database.is_apart:
         raise ConfigError(
             "our tables are in another database, where the account of db-dedup owns all that it makes; "

@@ -8,6 +8,7 @@ from db_dedup.errors import DedupError
 from db_dedup.proposal import TableProposal
 from db_dedup.store.inspection import inspect_table, list_relations
 from db_dedup.store.suggestion import propose
+from db_dedup.translation import Phrase
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def propose_settings(database: Database, names: Sequence[str] = ()) -> Proposals
         relations = list_relations(connection, database.source_dialect, database.namespace)
     tables, left_out = (
         [],
-        [(name, "a view: name its key, key = [...], to watch it") for name in relations.views],
+        [(name, Phrase("a view: name its key, key = [...], to watch it")) for name in relations.views],
     )
     for name in relations.tables:
         try:
@@ -49,7 +50,7 @@ def propose_settings(database: Database, names: Sequence[str] = ()) -> Proposals
         except DedupError as error:
             if error.is_transient:
                 raise
-            left_out.append((name, str(error)))
+            left_out.append((name, Phrase("{error}", error=error)))
     return Proposals(tuple(tables), tuple(sorted(left_out)))
 
 

@@ -19,12 +19,15 @@ from db_dedup.records.reviews import EVERY_GROUP, GroupFilter, GroupOrder
 from db_dedup.store import review_pages
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.given_keys import read_given
+from db_dedup.store.review_candidates import find_candidates
 from db_dedup.store.review_pages import GroupContents, GroupTotals, ReviewedGroup, SizePlace
 from db_dedup.store.source import Source
 
 _GROUPS_A_CHUNK: Final = 100
 """Groups that are read at a time while a filter looks for some of them."""
 _ROWS_A_CHUNK: Final = 1_000
+_SHARE_OF_CANDIDATES: Final = 0.6
+"""Of the time for a page: to find the few groups that can fit."""
 
 Place = tuple[int, int, str]
 """Part of the order, size or id of a row, group id: where a page of groups ended."""
@@ -99,12 +102,13 @@ class ReviewPages:
         wanted: GroupFilter,
         after: Place | None,
         limit: int,
-        seconds: float = 0.15,
+        seconds: float = 0.2,
     ) -> GroupPage:
         """Return some of the groups that are wanted.
 
-        The groups are read in their order and the wanted ones are kept, until the page is full or the time
-        is over: a page that looks for something rare can be short, or empty, and have a next one.
+        If few groups can fit the filter, these are read. Otherwise all groups are read in their order and the
+        wanted ones are kept, until the page is full or the time is over: such a page can be short, or empty,
+        and have a next one.
 
         Args:
             order: of the groups.
@@ -113,7 +117,8 @@ class ReviewPages:
             limit: the most groups.
             seconds: after which no more groups are read.
         """
-        end = time.monotonic() + seconds
+        begun = time.monotonic()
+        end = begun + seconds
         kept: list[tuple[ReviewedGroup, GroupContents]] = []
         with self._database.translate_driver_errors(), self._database.engine.connect() as connection:
             stored = self._access.require_stored(connection)
@@ -121,7 +126,12 @@ class ReviewPages:
             source = self._source(connection) if wanted.column else None
             place = after
             chunk = limit + 1 if wanted == EVERY_GROUP else _GROUPS_A_CHUNK
-            for part in _parts(connection, store, order, wanted, after, chunk):
+            few = find_candidates(connection, store, wanted, begun + seconds * _SHARE_OF_CANDIDATES)
+            if few is None:
+                parts = _parts(connection, store, order, wanted, after, chunk)
+            else:
+                parts = _parts_of(review_pages.read_chosen(connection, store, few), order, after)
+            for part in parts:
                 found = list(self._wanted(connection, store, source, part.groups, wanted))
                 room = limit - len(kept)
                 kept += found[:room]
@@ -171,11 +181,17 @@ class ReviewPages:
         if left and (wanted.since or wanted.until):
             among = review_pages.groups_received(connection, store, left, wanted.since, wanted.until)
             left = [group for group in left if group.id in among]
-        contents = review_pages.read_contents(connection, store, left) if left else {}
-        left = [group for group in left if _has(contents[group.id], wanted)]
+        # The values are in the user's table, which is the slowest to read.
+        is_by_contents = wanted.kind is not None or wanted.other_place is not None
+        contents: dict[int, GroupContents] = {}
+        if left and is_by_contents:
+            contents = review_pages.read_contents(connection, store, left)
+            left = [group for group in left if _has(contents[group.id], wanted)]
         if left and source is not None:
             among = self._with_value(connection, store, source, left, wanted)
             left = [group for group in left if group.id in among]
+        if left and not is_by_contents:
+            contents = review_pages.read_contents(connection, store, left)
         for group in left:
             yield group, contents[group.id]
 
@@ -238,6 +254,23 @@ def _parts(
         # A place before every group of the next part.
         following = None if part == len(looseness) else (part, _BEFORE_ALL, "")
         yield _Part(groups, following)
+
+
+def _parts_of(groups: Sequence[ReviewedGroup], order: GroupOrder, after: Place | None) -> Iterator[_Part]:
+    """Yield groups after a place in an order, some at a time."""
+    ordered = sorted(groups, key=lambda group: _rank(_place_of(order, group)), reverse=True)
+    if after is not None:
+        ordered = [group for group in ordered if _rank(_place_of(order, group)) < _rank(after)]
+    for begin in range(0, len(ordered), _GROUPS_A_CHUNK):
+        some = ordered[begin : begin + _GROUPS_A_CHUNK]
+        is_last = begin + _GROUPS_A_CHUNK >= len(ordered)
+        yield _Part(some, None if is_last else _place_of(order, some[-1]))
+
+
+def _rank(place: Place) -> tuple[int, int, str]:
+    """Return what a place is ordered by, the highest first."""
+    part, number, group_id = place
+    return -part, number, group_id
 
 
 _BEFORE_ALL: Final = (1 << 31) - 1

@@ -10,6 +10,7 @@ from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.given_keys import read_given
 from db_dedup.store.row_answers import find_nearest
 from db_dedup.store.source import Source
+from db_dedup.translation import Phrase
 
 _Item = TypeVar("_Item")
 
@@ -53,4 +54,4 @@ class RowTexts:
             return find_nearest(connection, self._store, keys)
 
     def _keys(self, given: Iterable[RowKey]) -> list[str]:
-        return [self._source.row_key_of(key) for key in iterable_of(given, "row_keys", "row keys")]
+        return [self._source.row_key_of(key) for key in iterable_of(given, "row_keys", Phrase("row keys"))]

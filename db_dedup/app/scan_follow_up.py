@@ -8,12 +8,13 @@ from db_dedup.errors import DatabaseError, DatabaseUnavailableError, DedupError
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.objects.table_view import TableView
 from db_dedup.store import watched_tables
+from db_dedup.translation import Phrase
 
-_TRIGGERS_FAILED: Final = (
+_TRIGGERS_FAILED: Final = Phrase(
     "the scan of {name!r} has finished and its answer is shown, but the table's triggers could not be made "
     "again ({error}): run `db-dedup attach {name}`"
 )
-_VIEW_FAILED: Final = (
+_VIEW_FAILED: Final = Phrase(
     "the scan of {name!r} has finished and its answer is shown, but the table's view could not be made "
     "again ({error}): run `db-dedup scan {name}` again"
 )

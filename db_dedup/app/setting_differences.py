@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from db_dedup.config import WatchedTable
+from db_dedup.translation import Phrase
 
 _LONGEST: Final = 60
 """The most characters of a value that are shown."""
@@ -30,7 +31,12 @@ def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[
     for name in sorted(before.keys() | now.keys()):
         old, new = before.get(name, _MISSING), now.get(name, _MISSING)
         if old != new:
-            yield f"{_NAME_IN_FILE.get(name, name)} (stored: {_shown(name, old)}, given: {_shown(name, new)})"
+            yield Phrase(
+                "{name} (stored: {old}, given: {new})",
+                name=_NAME_IN_FILE.get(name, name),
+                old=_shown(name, old),
+                new=_shown(name, new),
+            )
 
 
 def _settings(watched: WatchedTable) -> dict[str, Any]:
@@ -44,9 +50,9 @@ def _settings(watched: WatchedTable) -> dict[str, Any]:
 
 def _shown(name: str, value: Any) -> str:
     if value is _MISSING or value is None:
-        return "none"
+        return Phrase("none")
     if name in _NAME_IN_FILE:
-        return f"{len(value):,} words, not the same ones" if value else "none"
+        return Phrase("{count:,} words, not the same ones", count=len(value)) if value else Phrase("none")
     text = _plain(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
@@ -57,7 +63,7 @@ def _plain(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case list() | tuple():
-            return ", ".join(map(_plain, value)) or "none"
+            return ", ".join(map(_plain, value)) or Phrase("none")
         case dict():
             return " by ".join(str(part) for part in value.values() if part != "value")
     return str(value)

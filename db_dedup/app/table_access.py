@@ -20,6 +20,7 @@ from db_dedup.store.frames import serving_frames
 from db_dedup.store.inspection import check_columns, inspect_table, resolve_key
 from db_dedup.store.source import Source
 from db_dedup.store.watched_tables import StoredTable
+from db_dedup.translation import Phrase
 
 
 class TableAccess:
@@ -129,7 +130,7 @@ class TableAccess:
         stored = watched_tables.find_table(connection, self._database.tables, self._name)
         if stored is None:
             known = [s.watched.name for s in watched_tables.list_tables(connection, self._database.tables)]
-            raise UnknownNameError("watched table", self._name, known)
+            raise UnknownNameError(Phrase("watched table"), self._name, known)
         return stored
 
     def find_same(self, connection: Connection) -> StoredTable:

@@ -11,9 +11,10 @@ from db_dedup.jobs.explain.explanation import Explainer
 from db_dedup.jobs.scan.frame_examples import frame_examples
 from db_dedup.jobs.scan.frames import take_sample
 from db_dedup.records import Explanation, FrameExample, GroupSummary, RowKey
+from db_dedup.records.group_history import GroupChange, GroupHistory
 from db_dedup.records.kinds import PairFilter
 from db_dedup.records.pair_columns import PairColumns, limited
-from db_dedup.store import answers
+from db_dedup.store import answers, group_history
 from db_dedup.store.watched_tables import StoredTable
 
 
@@ -87,6 +88,23 @@ class TableAnswers:
             self._access.require_stored(connection)
             groups = self._access.row_keys(connection, group_ids)
             return answers.read_members_of(connection, self._database.tables, self._name, groups, each)
+
+    def group_history(self, group_id: RowKey) -> GroupHistory:
+        """Return what has become of the group of an id."""
+        database = self._database
+        with database.translate_driver_errors():
+            with database.engine.connect() as connection:
+                (key,) = self._access.row_keys(connection, [group_id])
+            # Several queries that must see the same answer.
+            with database.dialect.read_snapshot(database.engine) as connection:
+                stored = self._access.require_stored(connection)
+                return group_history.read_history(connection, self._access.store(stored), key)
+
+    def group_changes(self, limit: int) -> list[GroupChange]:
+        """Return the latest changes of ids, the latest first."""
+        with self._database.translate_driver_errors(), self._database.engine.connect() as connection:
+            stored = self._access.require_stored(connection)
+            return group_history.read_latest(connection, self._database.tables, stored.id, limit)
 
     def _explainer(self, connection: Connection) -> Explainer:
         """Return the explainer; it is kept until a scan switches to another recipe."""

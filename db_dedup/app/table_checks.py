@@ -27,6 +27,7 @@ from db_dedup.errors import InvalidArgumentError
 from db_dedup.records import CheckedColumns, CheckResult, Record, Reservation, RowKey
 from db_dedup.store import reservations
 from db_dedup.store.watched_tables import StoredTable
+from db_dedup.translation import Phrase
 
 if TYPE_CHECKING:
     from db_dedup.app.arguments import SyncBind
@@ -89,7 +90,7 @@ class TableChecks:
         Only before the first check are they read: a transaction that has read something may not be able to
         wait for the lock of a check that blocks.
         """
-        require(connection, Connection, "connection", "a Connection of SQLAlchemy")
+        require(connection, Connection, "connection", Phrase("a Connection of SQLAlchemy"))
         if self._prepared is None:
             with self._database.translate_driver_errors(), self.connected(connection) as (ours, theirs):
                 self._prepare(ours, theirs)
@@ -116,10 +117,10 @@ class TableChecks:
             deleted: the keys of rows that are deleted with them.
             block: lock the table until the transaction ends.
         """
-        require(connection, Connection, "connection", "a Connection of SQLAlchemy")
+        require(connection, Connection, "connection", Phrase("a Connection of SQLAlchemy"))
         records = records_of(given)
         keys = _keys_of(row_keys, len(records)) or []
-        gone = list(iterable_of(deleted, "deleted", "row keys"))
+        gone = list(iterable_of(deleted, "deleted", Phrase("row keys")))
         with self._database.translate_driver_errors():
             if block:
                 return self._check_blocking(connection, records, keys, gone)
@@ -226,7 +227,7 @@ class TableChecks:
 def _keys_of(given: Iterable[RowKey | None] | None, count: int) -> list[RowKey | None] | None:
     if given is None:
         return None
-    keys = list(iterable_of(given, "row_keys", "row keys"))
+    keys = list(iterable_of(given, "row_keys", Phrase("row keys")))
     if len(keys) != count:
         raise InvalidArgumentError(
             "there are {records} records and {keys} row keys: give one for each",

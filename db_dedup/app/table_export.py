@@ -12,6 +12,7 @@ from db_dedup.flow.rows.order import Receipt, receipt
 from db_dedup.records import Family, SourceColumn, SourceRow
 from db_dedup.store.memberships import Membership, find_memberships
 from db_dedup.store.typed_rows import TypedSource
+from db_dedup.translation import Phrase
 
 ExportOrder = Literal["group", "key"]
 EXPORT_ORDERS: Final[tuple[ExportOrder, ...]] = get_args(ExportOrder)
@@ -66,7 +67,11 @@ def export_table(
         raise InvalidArgumentError(
             "there is no order {order!r}: choose from {orders}", order=order, orders=", ".join(EXPORT_ORDERS)
         )
-    chosen = None if columns is None else list(dict.fromkeys(iterable_of(columns, "columns", "column names")))
+    chosen = (
+        None
+        if columns is None
+        else list(dict.fromkeys(iterable_of(columns, "columns", Phrase("column names"))))
+    )
     reader = _Reader(dedup, chosen)
     rows = reader.by_group(only_duplicates) if order == "group" else reader.by_key(only_duplicates)
     return TableExport(tuple(_columns(reader.columns)), rows)

@@ -14,6 +14,7 @@ from db_dedup.progress import NullProgress, Progress
 from db_dedup.records import Calibration, Comparison, PairLabel, TextPair
 from db_dedup.store import watched_tables
 from db_dedup.store.labels import StoredLabel
+from db_dedup.translation import Phrase
 
 
 class _ToJudge(NamedTuple):
@@ -75,12 +76,12 @@ def compare_methods(
 
     given = list(iterable_of(pairs, "pairs", "TextPair"))
     for pair in given:
-        require(pair, TextPair, "a pair", "a TextPair")
+        require(pair, TextPair, Phrase("a pair"), Phrase("a TextPair"))
     return compare_pairs(labelled_texts(given), _plan_of(plan), progress or NullProgress())
 
 
 def _plan_of(plan: ComparisonPlan | None) -> ComparisonPlan:
     if plan is None:
         return ComparisonPlan()
-    require(plan, ComparisonPlan, "plan", "a ComparisonPlan")
+    require(plan, ComparisonPlan, "plan", Phrase("a ComparisonPlan"))
     return plan

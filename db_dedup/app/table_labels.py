@@ -37,6 +37,7 @@ from db_dedup.store.labels import (
     sorted_label,
 )
 from db_dedup.store.watched_tables import StoredTable
+from db_dedup.translation import Phrase
 
 _LABELS_A_TRANSACTION = 500
 
@@ -110,13 +111,13 @@ class TableLabels:
 
         def write(connection: Connection, stored: StoredTable, digests: Digests) -> LabelOutcome:
             if not {key_a, key_b} <= digests.keys():
-                fault = "{rows}: a row is not there".format(rows=_both(key_a, key_b))
+                fault = Phrase("{rows}: a row is not there", rows=_both(key_a, key_b))
                 return LabelOutcome(0, (fault,), False, False)
             pair = digest_pair(digests[key_a], digests[key_b])
             was_rejected = rejected_among(connection, tables, stored.id, pair)
             dropped = drop_labels(connection, tables, stored.id, [pair])
             is_queued = self._queue(connection, stored, was_rejected)
-            fault = "{rows}: they have no label".format(rows=_both(key_a, key_b))
+            fault = Phrase("{rows}: they have no label", rows=_both(key_a, key_b))
             faults = () if dropped else (fault,)
             withdrawn = not was_rejected if dropped else None
             return LabelOutcome(0, faults, bool(was_rejected), is_queued, withdrawn)
@@ -132,10 +133,16 @@ class TableLabels:
         given = self._write(shown, write)
         if given is not None:
             return given
-        again = "the settings have changed since they were shown: run `db-dedup label {name}` again".format(
-            name=self._name
+        again = Phrase(
+            "the settings have changed since they were shown: run `db-dedup label {name}` again",
+            name=self._name,
         )
-        return LabelOutcome(0, tuple(f"{_both(*_keys(label))}: {again}" for label in labels), False, False)
+        return LabelOutcome(
+            0,
+            tuple(Phrase("{rows}: {fault}", rows=_both(*_keys(label)), fault=again) for label in labels),
+            False,
+            False,
+        )
 
     def _put(
         self, connection: Connection, stored: StoredTable, labels: Sequence[PairLabel], digests: Digests
@@ -145,7 +152,7 @@ class TableLabels:
         faults = []
         for label in labels:
             if fault := _fault(label, digests):
-                faults.append(f"{_both(*_keys(label))}: {fault}")
+                faults.append(Phrase("{rows}: {fault}", rows=_both(*_keys(label)), fault=fault))
                 continue
             one, other = ((digests[key], key) for key in _keys(label))
             by_text = sorted_label(one, other, label.is_duplicate, utc_now())
@@ -220,14 +227,14 @@ def _fault(label: PairLabel, digests: Digests) -> str | None:
     """Return why a label cannot be stored; None if it can."""
     for key in _keys(label):
         if key not in digests:
-            return "row {key!r} is not there".format(key=key[:40])
+            return Phrase("row {key!r} is not there", key=key[:40])
         if digests[key] == NO_FEATURES_DIGEST:
-            return "row {key!r} has no text".format(key=key[:40])
+            return Phrase("row {key!r} has no text", key=key[:40])
     one, other = _keys(label)
     if digests[one] == digests[other]:
-        return "they agree in every weighted column, and are exact duplicates whatever their label is"
+        return Phrase("they agree in every weighted column, and are exact duplicates whatever their label is")
     return None
 
 
 def _both(key_a: str, key_b: str) -> str:
-    return "rows {key_a!r} and {key_b!r}".format(key_a=key_a[:40], key_b=key_b[:40])
+    return Phrase("rows {key_a!r} and {key_b!r}", key_a=key_a[:40], key_b=key_b[:40])

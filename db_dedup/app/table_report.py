@@ -13,11 +13,15 @@ from db_dedup.config import PRESETS, WatchedTable
 from db_dedup.flow.compare.measures import NO_SIMILARITY
 from db_dedup.records import Family
 from db_dedup.records.reports import RepeatCount, TableReport
+from db_dedup.store import group_history
 from db_dedup.store import report_counts as counts
 from db_dedup.store.clock import utc_now
 from db_dedup.store.inspection import check_names
+from db_dedup.translation import Phrase
 
 _GROUPS_LISTED: Final = 10
+_SCANS_LISTED: Final = 10
+_CHANGES_LISTED: Final = 20
 _VALUES_LISTED: Final = 15
 _LONGEST_LABEL: Final = 40
 
@@ -38,7 +42,9 @@ def report_table(dedup: Deduplicator, by: Sequence[str] | None = None) -> TableR
     with database.translate_driver_errors(), database.engine.connect() as connection:
         stored = access.require_stored(connection)
         watched, source = access.source(connection, stored.watched)
-        chosen = _value_columns(watched) if by is None else list(iterable_of(by, "by", "column names"))
+        chosen = (
+            _value_columns(watched) if by is None else list(iterable_of(by, "by", Phrase("column names")))
+        )
         check_names(chosen, source.table)
         store = access.store(stored)
         (status,) = (
@@ -61,6 +67,12 @@ def report_table(dedup: Deduplicator, by: Sequence[str] | None = None) -> TableR
             values={},
             loose=tuple(counts.loose_groups(connection, store, _GROUPS_LISTED)),
             other_places=tuple(counts.other_place_groups(connection, store, _GROUPS_LISTED)),
+            changed_ids=tuple(
+                group_history.count_changes(connection, database.tables, stored.id, _SCANS_LISTED)
+            ),
+            latest_changes=tuple(
+                group_history.read_latest(connection, database.tables, stored.id, _CHANGES_LISTED)
+            ),
         )
     return replace(found, values=_count_values(dedup, chosen))
 

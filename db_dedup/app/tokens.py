@@ -15,6 +15,7 @@ from typing import Final
 
 from db_dedup.encodings import read_utf8
 from db_dedup.errors import ConfigError, UnknownNameError
+from db_dedup.translation import Phrase
 
 READ: Final = "read"
 CHECK: Final = "check"
@@ -89,7 +90,7 @@ class Tokens:
                 reason=error.strerror,
             ) from None
         if self._read_at != (now.st_mtime_ns, now.st_size):
-            lines = read_utf8(self._file, "file of tokens").splitlines()
+            lines = read_utf8(self._file, Phrase("file of tokens")).splitlines()
             self._entries = _entries(lines, str(self._file))
             self._read_at = now.st_mtime_ns, now.st_size
 
@@ -146,7 +147,7 @@ def _entries(lines: Iterable[str], source: str) -> Sequence[tuple[bytes, Client]
 
 def _require_scope(scope: str) -> None:
     if scope not in SCOPES:
-        raise UnknownNameError("scope of a token", scope, SCOPES)
+        raise UnknownNameError(Phrase("scope of a token"), scope, SCOPES)
 
 
 def _digest(token: str) -> str:

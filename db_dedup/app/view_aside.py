@@ -22,6 +22,7 @@ from db_dedup.store import watched_tables
 from db_dedup.store.inspection import check_columns, inspect_table
 from db_dedup.store.source import Source
 from db_dedup.store.watched_tables import StoredTable
+from db_dedup.translation import Phrase
 
 _OTHER_COLUMNS: Final = (
     "{name!r} is watched with an {error}: change its settings, then run `db-dedup scan {name}`, "
@@ -60,10 +61,10 @@ def view_aside(
         DedupError: the view or the triggers cannot be dropped or made. Errors of the block are not changed.
     """
     require_text(table, "table")
-    require(bind, Connection | Engine | None, "bind", "a Connection or Engine of SQLAlchemy")
+    require(bind, Connection | Engine | None, "bind", Phrase("a Connection or Engine of SQLAlchemy"))
     if bind is None:
         warnings.warn(
-            "without a connection the view of {table!r} stays as it is".format(table=table), stacklevel=3
+            Phrase("without a connection the view of {table!r} stays as it is", table=table), stacklevel=3
         )
         yield
         return
@@ -108,7 +109,7 @@ def _drop_objects(database: Database, connection: Connection, table: str) -> lis
     watched = [stored for stored in found if table in (stored.watched.table_name, stored.watched.name)]
     for stored in watched:
         if stored.view_name:
-            view = "the view {name}".format(name=stored.view_name)
+            view = Phrase("the view {name}", name=stored.view_name)
             with short_wait(connection, database.dialect, view):
                 connection.execute(DropView(stored.view_name, database.namespace.schema))
         if stored.attached_at is not None:
@@ -137,7 +138,7 @@ def _make_triggers(database: Database, connection: Connection, stored: StoredTab
     except (UnknownNameError, ConfigError) as error:
         target = trigger_target(database.namespace, stored.id, watched)
         detach(connection, database.dialect, database.tables, target)
-        return "{name!r} is no longer attached, {error}".format(name=watched.name, error=error)
+        return Phrase("{name!r} is no longer attached, {error}", name=watched.name, error=error)
     return None
 
 
@@ -148,11 +149,11 @@ def _make_view(database: Database, connection: Connection, stored: StoredTable) 
         try:
             check_columns(watched, table)
         except UnknownNameError as error:
-            fault = _OTHER_COLUMNS.format(name=watched.name, error=error)
+            fault = Phrase(_OTHER_COLUMNS, name=watched.name, error=error)
         source = Source(database.dialect, table, _remaining(watched, table))
     except UnknownNameError as error:
         watched_tables.set_view(connection, database.tables, stored.id, None, None)
-        return _NO_VIEW.format(name=watched.name, error=error)
+        return Phrase(_NO_VIEW, name=watched.name, error=error)
     TableView(database.dialect, database.tables, source).refresh(connection, stored)
     return fault
 

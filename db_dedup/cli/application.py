@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from enum import StrEnum
 from itertools import pairwise
 from typing import Annotated
 
@@ -13,12 +14,14 @@ import typer
 from db_dedup import __version__
 from db_dedup.cli.commands import LazyGroup
 from db_dedup.cli.shared.terminal import replace_what_cannot_be_shown, say
+from db_dedup.cli.shared.usage import LANGUAGE_OPTION, language_first, let_parser_speak
 from db_dedup.errors import DedupError
 from db_dedup.light_imports import leave_out_blas
 from db_dedup.progress import when_compiling
+from db_dedup.translation import LANGUAGES, VARIABLE, Phrase, language_of_environment, tr, use_language
 
 _URL_OPTIONS = ("--url", "--store-url")
-_COMPILING = "first use of this version: compiling, once; this can take up to a minute"
+_COMPILING = Phrase("first use of this version: compiling, once; this can take up to a minute")
 _URL_WITH_PASSWORD = re.compile(r"[\w+]+://[^/@]*:[^/]*@")
 
 app = typer.Typer(
@@ -29,6 +32,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+class Language(StrEnum):
+    """What messages can be written in."""
+
+    ENGLISH = "en"
+    CHINESE = "zh"
 
 
 def _print_version(is_asked_for: bool) -> None:
@@ -44,22 +54,45 @@ def options_of_all_commands(
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit."),
     ] = False,
+    lang: Annotated[
+        Language | None,
+        typer.Option(
+            LANGUAGE_OPTION,
+            envvar=VARIABLE,
+            help="The language of messages, before or after the command. Left out, that of the locale.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Take the options that come before a command."""
+    del version  # its callback has ended the program
+    if lang is not None:
+        use_language(lang.value)
 
 
 def _refuse_stray_passwords(arguments: Sequence[str]) -> None:
     """Refuse a URL that is not the value of a URL option: other errors would print its password."""
     for before, argument in pairwise(["", *arguments]):
         if _URL_WITH_PASSWORD.match(argument) and before not in _URL_OPTIONS:
-            say("error: a database URL goes after {options}", options=" or ".join(_URL_OPTIONS))
+            say("error: a database URL goes after {options}", options=tr(" or ").join(_URL_OPTIONS))
             sys.exit(2)
+
+
+def choose_language() -> None:
+    """Choose the language before anything is parsed, so that also help and faults of usage are in it."""
+    sys.argv[1:] = language_first(sys.argv[1:])
+    given = sys.argv[2] if sys.argv[1:2] == [LANGUAGE_OPTION] and len(sys.argv) > 2 else None
+    use_language(given if given in LANGUAGES else language_of_environment())
+    if sys.argv[1:] == [LANGUAGE_OPTION, given]:
+        del sys.argv[1:]  # without a command there is the help
+    let_parser_speak()
 
 
 def run() -> None:
     """Run the command line; every error of ours is one line on stderr."""
     # SQLAlchemy logs a lost connection and raises, too: the exception becomes our line, the log is dropped.
     replace_what_cannot_be_shown()
+    choose_language()
     leave_out_blas()
     when_compiling(lambda: say(_COMPILING))
     logging.getLogger("sqlalchemy").addHandler(logging.NullHandler())
@@ -75,7 +108,9 @@ def run() -> None:
     except OSError as error:
         if not isinstance(error, BrokenPipeError):  # the reader of our output closed it, as `| head` does
             fault = DedupError(
-                "cannot use {file}: {reason}", file=error.filename or "the output", reason=error.strerror
+                "cannot use {file}: {reason}",
+                file=error.filename or Phrase("the output"),
+                reason=error.strerror,
             )
             say("error: {fault}", fault=fault)
         # Python would complain once more at exit.

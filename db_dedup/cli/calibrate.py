@@ -31,8 +31,18 @@ from db_dedup.present.setting_words import (
     toml_lines,
 )
 from db_dedup.records import Calibration, LengthScore, SettingScore
+from db_dedup.translation import Phrase, tr
 
-_COLUMNS: Final = ("", "right", "wrong", "missed", "not labelled", "precision", "recall", "F1")
+_COLUMNS: Final = (
+    "",
+    Phrase("right"),
+    Phrase("wrong"),
+    Phrase("missed"),
+    Phrase("not labelled"),
+    Phrase("precision"),
+    Phrase("recall"),
+    "F1",
+)
 
 
 def calibrate(
@@ -94,14 +104,14 @@ def _tell(found: Calibration) -> None:
     print_table(
         _COLUMNS,
         [
-            ("now", *_cells(found.now)),
-            *([("proposed", *_cells(found.proposed))] if found.proposed != found.now else []),
+            (tr("now"), *_cells(found.now)),
+            *([(tr("proposed"), *_cells(found.proposed))] if found.proposed != found.now else []),
         ],
     )
     say("now: {setting}", setting=setting_words(found.now.setting))
     if found.proposed != found.now:
         say("proposed: {setting}", setting=setting_words(found.proposed.setting))
-    print_table(("characters", *_COLUMNS[1:]), _length_rows(found.by_length[0]))
+    print_table((Phrase("characters"), *_COLUMNS[1:]), _length_rows(found.by_length[0]))
     for line in proposal_lines(found):
         say(line)
 

@@ -17,6 +17,7 @@ from db_dedup.cli.shared.output import print_json
 from db_dedup.cli.shared.terminal import say
 from db_dedup.encodings import decode_utf8
 from db_dedup.errors import ConfigError
+from db_dedup.translation import Phrase
 
 _COLUMNS: Final = ("row_key", "distance", "similarity", "group_id")
 _OF_KIND: Final = ("kind", "contained_key", "other_place", "form")
@@ -43,7 +44,9 @@ def check(
 
 
 def _read_record() -> dict[str, object]:
-    text = decode_utf8(sys.stdin.buffer.read(), "stdin", "write it in UTF-8 (on Windows, after `chcp 65001`)")
+    text = decode_utf8(
+        sys.stdin.buffer.read(), "stdin", Phrase("write it in UTF-8 (on Windows, after `chcp 65001`)")
+    )
     try:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:  # also of a number, or a nesting, beyond all limits

@@ -9,6 +9,8 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from db_dedup.cli.shared import interrupts
+from db_dedup.cli.shared.usage import translate_help, usage_faults, with_translated_help
+from db_dedup.translation import tr
 
 # ruff: noqa: E501 - the list is easier to read with a command a line
 COMMANDS: Final[Mapping[str, str]] = {
@@ -19,6 +21,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "scan": "Find every duplicate of TABLE and switch the views to the new answer.",
     "pairs": "Print the duplicate pairs of TABLE, the earlier-received row first.",
     "groups": "Print the duplicate groups of TABLE, the largest first.",
+    "history": "Print what has become of the group of TABLE that had the id ID, or the latest changes of all ids.",
     "export": "Write the rows of TABLE with their groups to a CSV, Excel or Parquet file, or to stdout.",
     "explain": "Explain why rows A and B of TABLE are a duplicate pair, or why not, by the rule of the last scan.",
     "label": "Offer pairs of TABLE that tell most about the rule, and remember whether they are duplicates.",
@@ -31,6 +34,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "retry": "Queue the dead changes of TABLE once more, after their cause was mended.",
     "schedule": "Scan the tables from time to time, until stopped, and say what each scan changed.",
     "serve": "Serve checks, pairs, groups and labels over HTTP, until stopped.",
+    "run": "Run worker, schedule and HTTP service in one process, as the settings file says, until stopped.",
     "status": "Show the state of each watched table: answer, queue, triggers, last scans.",
     "verify": "Compare the answer with a fresh full scan, and view and triggers with what was made.",
     "report": "Write the duplicates of TABLE in figures and plots as a page of HTML that needs no other file.",
@@ -41,6 +45,14 @@ COMMANDS: Final[Mapping[str, str]] = {
 `db_dedup.cli.<name>`."""
 
 
+class Command(TyperCommand):
+    """A command whose option --help speaks the language of the reader."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """Return the option --help."""
+        return with_translated_help(super().get_help_option(ctx))
+
+
 class LazyGroup(TyperGroup):
     """Lists the commands by the table above; imports the one that runs."""
 
@@ -48,7 +60,22 @@ class LazyGroup(TyperGroup):
         """Fill the list."""
         super().__init__(**settings)
         for name, line in COMMANDS.items():
-            self.add_command(TyperCommand(name, help=line))
+            self.add_command(TyperCommand(name, help=tr(line)))
+        translate_help(self)
+
+    def make_context(self, *args: Any, **settings: Any) -> Any:
+        """Parse what comes before the command."""
+        with usage_faults():
+            return super().make_context(*args, **settings)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Parse the options of the command, and run it."""
+        with usage_faults():
+            return super().invoke(ctx)
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """Return the option --help."""
+        return with_translated_help(super().get_help_option(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return name, command and remaining arguments; also shell completion asks this for options."""
@@ -61,8 +88,10 @@ def load_command(name: str) -> Any:
     with interrupts.leaving_at_once():
         module = import_module(f"db_dedup.cli.{name}")
     alone = typer.Typer(add_completion=False)
-    alone.command(name)(getattr(module, name))
-    return get_command(alone)
+    alone.command(name, cls=Command)(getattr(module, name))
+    command = get_command(alone)
+    translate_help(command)
+    return command
 
 
 def load_commands() -> dict[str, Any]:

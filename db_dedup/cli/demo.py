@@ -19,6 +19,7 @@ from db_dedup.frames.csv_file import write_csv
 from db_dedup.present.scan_words import report_lines
 from db_dedup.present.side_by_side import side_by_side
 from db_dedup.sample import Sample, generate_petitions
+from db_dedup.translation import tr
 
 DATABASE_NAME: Final = "petitions.db"
 CSV_NAME: Final = "petitions.csv"
@@ -142,8 +143,16 @@ def _show_groups(engine: Engine, dedup: Deduplicator) -> None:
             rows = [
                 (name, _one_line(a[name]), _one_line(b[name])) for name in ("title", "content", "created_at")
             ]
-            console.print(side_by_side(f"petition {pair.key_a}", f"petition {pair.key_b}", rows))
-            console.print(f"{pair.distance} of 64 bits differ, similarity {pair.similarity:.2f}\n")
+            console.print(
+                side_by_side(tr("petition {key}", key=pair.key_a), tr("petition {key}", key=pair.key_b), rows)
+            )
+            console.print(
+                tr(
+                    "{distance} of 64 bits differ, similarity {similarity:.2f}\n",
+                    distance=pair.distance,
+                    similarity=pair.similarity,
+                )
+            )
 
 
 def _petition(connection: Connection, key: str) -> dict[str, object]:
@@ -179,6 +188,6 @@ def _show_score(dedup: Deduplicator, sample: Sample) -> None:
 
 def _say_next(folder: Path) -> None:
     """Name the next commands, a line each, so that they can be pasted into a shell."""
-    lines = _NEXT.format(folder=folder, csv=CSV_NAME, database=DATABASE_NAME)
+    lines = tr(_NEXT, folder=folder, csv=CSV_NAME, database=DATABASE_NAME)
     for line in lines.splitlines():
         say(line)

@@ -25,6 +25,7 @@ from db_dedup.present.marked_tokens import marked_tokens
 from db_dedup.present.side_by_side import append_left, append_right, beside
 from db_dedup.present.visible import visible
 from db_dedup.records import ExplainedColumn
+from db_dedup.translation import tr
 
 
 def explain(
@@ -51,7 +52,7 @@ def explain(
     a, b = explanation.row_a, explanation.row_b
     colour, distance = has_colour(console), explanation.distance
     rows = [_table_row(column, distance, colour, full) for column in explanation.columns]
-    console.print(beside(f"row {a.row_key}", f"row {b.row_key}", rows))
+    console.print(beside(tr("row {key}", key=a.row_key), tr("row {key}", key=b.row_key), rows))
     for line in explanation_lines(explanation):
         console.print(Text(line), soft_wrap=True)
 
@@ -59,9 +60,10 @@ def explain(
 def _table_row(
     column: ExplainedColumn, distance: int | None, colour: bool, full: bool
 ) -> tuple[str, Text, Text]:
-    name = f"{visible(column.name)}\nweight {column.weight}"
+    name = f"{visible(column.name)}\n{tr('weight {weight}', weight=column.weight)}"
     if distance and column.differing_bits is not None:
-        name += f"\n{column.differing_bits:.1f} of\n{counted(distance, 'bit')}"
+        differing, bits = column.differing_bits, counted(distance, "bit")
+        name += "\n" + tr("{differing:.1f} of\n{bits}", differing=differing, bits=bits)
     left = marked_tokens(column.tokens_a, column.text_a, column.text_b, append_left, colour, full)
     right = marked_tokens(column.tokens_b, column.text_b, column.text_a, append_right, colour, full)
     return name, left, right

@@ -44,7 +44,7 @@ def export(
         str,
         typer.Option(
             envvar="DB_DEDUP_ORDER",
-            help=f"{' or '.join(EXPORT_ORDERS)}: the largest groups first, the rows of each as they were "
+            help="group or key: the largest groups first, the rows of each as they were "
             "received; or by the key of TABLE.",
         ),
     ] = EXPORT_ORDERS[0],

@@ -13,7 +13,7 @@ from db_dedup.cli.shared.options import Full
 from db_dedup.cli.shared.output import print_json
 from db_dedup.cli.shared.review import Review
 from db_dedup.cli.shared.terminal import TerminalProgress, say
-from db_dedup.config import DEFAULT_PRESET, PRESETS
+from db_dedup.config import DEFAULT_PRESET
 from db_dedup.errors import ConfigError
 from db_dedup.frames.embedded import SheetDuplicates, find_in_sheet, propose_columns
 from db_dedup.frames.files import check_output, read_file, write_file
@@ -53,7 +53,7 @@ def file(
         ),
     ] = None,
     preset: Annotated[
-        str, typer.Option(envvar="DB_DEDUP_PRESET", help=f"The rule: {' or '.join(PRESETS)}.")
+        str, typer.Option(envvar="DB_DEDUP_PRESET", help="The rule: balanced or strict.")
     ] = DEFAULT_PRESET,
     encoding: Annotated[
         str | None,

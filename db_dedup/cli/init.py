@@ -18,6 +18,7 @@ from db_dedup.cli.shared.terminal import say
 from db_dedup.config import DEFAULT_PRESET, database_url
 from db_dedup.errors import ConfigError
 from db_dedup.proposal import TableProposal
+from db_dedup.translation import tr
 
 
 def init(
@@ -73,11 +74,11 @@ def settings_document(url: str, proposals: Proposals) -> TOMLDocument:
     if without_password == parsed:
         database.add("url", url)  # as it was given: SQLAlchemy would write the path of a file with escapes
     else:
-        database.add(comment("The password is not kept here: set DB_DEDUP_URL to the whole URL."))
+        database.add(comment(tr("The password is not kept here: set DB_DEDUP_URL to the whole URL.")))
         database.add("url", without_password.render_as_string(hide_password=False))
     doc.add("database", database)
     for name, reason in proposals.left_out:
-        doc.add(comment(_on_one_line(f"left out {name}: {reason}")))
+        doc.add(comment(_on_one_line(tr("left out {name}: {reason}", name=name, reason=reason))))
     watched = table(is_super_table=True)
     for proposal in proposals.tables:
         watched.add(proposal.table, _table_section(proposal))
@@ -105,15 +106,15 @@ def _table_section(proposal: TableProposal) -> Table:
             spec = inline_table()
             spec.append("kind", "text")
             spec.append("weight", 1)
-            spec.comment(_on_one_line(column.reason))
+            spec.comment(_on_one_line(tr(column.reason)))
             columns.add(column.name, spec)
     left_out = [column for column in proposal.columns if not column.is_chosen]
     if left_out:
-        columns.add(comment("Left out; add what tells whether two rows are the same matter:"))
+        columns.add(comment(tr("Left out; add what tells whether two rows are the same matter:")))
     for column in left_out:
-        columns.add(comment(_on_one_line(f"  {column.name}: {column.reason}")))
+        columns.add(comment(_on_one_line(f"  {column.name}: {tr(column.reason)}")))
     for risk in proposal.risks:
-        columns.add(comment(_on_one_line(f"Warning: {risk}.")))
+        columns.add(comment(_on_one_line(tr("Warning: {risk}.", risk=risk))))
     section.add("columns", columns)
     return section
 

@@ -29,6 +29,7 @@ from db_dedup.present.label_words import repeated_lines
 from db_dedup.present.side_by_side import beside, mark_differences
 from db_dedup.present.visible import one_line, visible
 from db_dedup.records import LabelOutcome, PairLabel, Question
+from db_dedup.translation import tr
 
 LABEL_COLUMNS: Final = ("key_a", "key_b", "label", "decided_at")
 _FOUND: Final = (
@@ -113,7 +114,10 @@ class _Session:
         """Ask until all are answered or the user quits; each answer is stored at once."""
         given: list[LabelOutcome | None] = []
         while len(given) < len(questions):
-            self._show(questions[len(given)], f"{len(given) + 1} of {len(questions)}")
+            self._show(
+                questions[len(given)],
+                tr("{number} of {count}", number=len(given) + 1, count=len(questions)),
+            )
             match _answer():
                 case "y" | "n" as said:
                     given.append(self._give(questions[len(given)], is_duplicate=said == "y"))
@@ -137,8 +141,11 @@ class _Session:
         rows = [
             (name, *mark_differences(one_line(a), one_line(b), colour, self._full)) for name, a, b in texts
         ]
-        self._console.print(beside(f"row {question.key_a}", f"row {question.key_b}", rows))
-        line = (_FOUND if question.is_found else _NOT_FOUND).format(
+        self._console.print(
+            beside(tr("row {key}", key=question.key_a), tr("row {key}", key=question.key_b), rows)
+        )
+        line = tr(
+            _FOUND if question.is_found else _NOT_FOUND,
             place=place,
             distance=question.distance,
             similarity=question.similarity,

@@ -25,8 +25,9 @@ from db_dedup.errors import ConfigError
 from db_dedup.present.frame_words import example_lines
 from db_dedup.present.scan_words import cost_lines, report_lines
 from db_dedup.records import ScanPreview, ScanReport
+from db_dedup.translation import Phrase
 
-_STOPPED: Final = "the last complete answer is kept; scan again for a new one"
+_STOPPED: Final = Phrase("the last complete answer is kept; scan again for a new one")
 
 
 def scan(
@@ -146,7 +147,10 @@ def _tell_costs(found: ScanPreview) -> None:
         say(line)
     for risk in found.risks:
         say("warning: {risk}", risk=risk)
-    print_table(("block", "value", "rows"), ((h.block, h.value, h.rows) for h in found.hottest_blocks))
+    print_table(
+        (Phrase("block"), Phrase("value"), Phrase("rows")),
+        ((h.block, h.value, h.rows) for h in found.hottest_blocks),
+    )
 
 
 def _tell_changes(found: ScanPreview) -> None:

@@ -1,12 +1,10 @@
 """`db-dedup schedule`: a full scan from time to time."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Annotated
 
 import typer
 
-from db_dedup.amounts import counted
 from db_dedup.cli.shared.interrupts import stop_event
 from db_dedup.cli.shared.options import (
     DEFAULT_CONFIG,
@@ -17,19 +15,16 @@ from db_dedup.cli.shared.options import (
     open_database,
     table_opener,
 )
-from db_dedup.cli.shared.terminal import say
-from db_dedup.errors import ConfigError, DatabaseUnavailableError, DedupError
+from db_dedup.cli.shared.working import scans_of, tell_scan, tell_scan_fault
+from db_dedup.errors import ConfigError, DedupError
 from db_dedup.jobs.worker.change_worker import common_fault
 from db_dedup.jobs.worker.scheduled_scans import (
     ScheduledScans,
     StoppableProgress,
-    StoppedError,
     cron_trigger,
     interval_trigger,
 )
-from db_dedup.present.scan_words import changes_of
 from db_dedup.progress import NullProgress
-from db_dedup.records import ScanReport
 
 
 def schedule(
@@ -66,8 +61,8 @@ def schedule(
         opener = table_opener(config, url, StoppableProgress(NullProgress(), stop), store_url)
         with open_database(config, url, store_url):
             _check(opener, names)
-        scans = {name: partial(_scan, opener, name) for name in names}
-        ScheduledScans(scans, trigger, _tell, _tell_error).run(stop, once_now=once_now)
+        scans = ScheduledScans(scans_of(opener, names), trigger, tell_scan, tell_scan_fault)
+        scans.run(stop, at_once=names if once_now else ())
 
 
 def _check(opener: OpenTable, names: Sequence[str]) -> None:
@@ -87,28 +82,4 @@ def _check(opener: OpenTable, names: Sequence[str]) -> None:
     if len(faults) == len(names):
         raise common_fault(faults, of=len(names))
     for name, fault in faults.items():
-        _tell_error(name, fault)
-
-
-def _scan(opener: OpenTable, name: str) -> ScanReport:
-    with opener(name) as dedup:
-        return dedup.scan()
-
-
-def _tell(report: ScanReport) -> None:
-    say(
-        "{table}: {rows} in {seconds:.1f} s; against what was stored: {changes}",
-        table=report.table,
-        rows=counted(report.rows, "row"),
-        seconds=report.seconds,
-        changes=changes_of(report),
-    )
-
-
-def _tell_error(name: str, error: DedupError) -> None:
-    if isinstance(error, StoppedError):
-        say("{name}: {error}", name=name, error=error)
-    elif isinstance(error, DatabaseUnavailableError):
-        say("{name}: {error}; trying again", name=name, error=error)
-    else:
-        say("{name}: error: {error}", name=name, error=error)
+        tell_scan_fault(name, fault)

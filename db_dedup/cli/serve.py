@@ -2,20 +2,17 @@
 
 import logging
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
-from db_dedup.app.tokens import SCOPES, TOKENS_VARIABLE, add_token, new_token
+from db_dedup.app.tokens import TOKENS_VARIABLE, add_token, new_token
 from db_dedup.cli.shared.interrupts import stop_event
 from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, StoreUrl, Url, load_settings, open_database
+from db_dedup.cli.shared.serving import SERVER, require_web
 from db_dedup.cli.shared.terminal import say
 from db_dedup.config import ServerSettings, Settings
-from db_dedup.extras import load, require
-
-_SERVER: Final = "db_dedup.web.server"
-"""Found by its name: the service and the command line do not know each other."""
-_NEEDED: Final = ("fastapi", "jinja2", "uvicorn")
+from db_dedup.extras import load
 
 
 def serve(
@@ -59,7 +56,7 @@ def serve(
             "--new-token",
             envvar="DB_DEDUP_NEW_TOKEN",
             metavar="SCOPES",
-            help=f"Print a new token once, store its digest, and end. Scopes: {', '.join(SCOPES)}.",
+            help="Print a new token once, store its digest, and end. Scopes: read, check, label.",
             show_default=False,
         ),
     ] = None,
@@ -83,12 +80,11 @@ def serve(
     if create is not None:
         _create_token(server, create, client)
         return
-    for module in _NEEDED:
-        require(module, "web")
+    require_web()
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
     logging.getLogger("db_dedup").setLevel(logging.INFO)
     with stop_event() as stop, open_database(config, url, store_url) as database:
-        load(_SERVER, "web").serve(database, settings, server, stop, _tell)
+        load(SERVER, "web").serve(database, settings, server, stop, _tell)
     say("stopped")
 
 

@@ -14,6 +14,7 @@ from db_dedup.errors import UnknownNameError
 from db_dedup.present.frame_words import marked_text
 from db_dedup.present.status_words import status_lines
 from db_dedup.records import FrameExample, TableStatus
+from db_dedup.translation import Phrase
 
 _DEAD_COLUMNS: Final = ("row_key", "operation", "attempts", "failed_at", "error")
 
@@ -75,5 +76,5 @@ def _chosen(found: list[TableStatus], names: Sequence[str]) -> list[TableStatus]
     by_name = {entry.table: entry for entry in found}
     for name in names:
         if name not in by_name:
-            raise UnknownNameError("watched table", name, by_name)
+            raise UnknownNameError(Phrase("watched table"), name, by_name)
     return [by_name[name] for name in dict.fromkeys(names)] or found

@@ -9,6 +9,7 @@ from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, StoreUrl, Url, o
 from db_dedup.cli.shared.terminal import say
 from db_dedup.present.visible import visible
 from db_dedup.schema.home import version_table
+from db_dedup.translation import tr
 
 _DROP_ONE: Final = "Drop this table? The answer is lost, no row of yours is."
 _DROP_ALL: Final = "Drop these {names:,} tables, views and triggers? The answer is lost, no row of yours is."
@@ -35,7 +36,7 @@ def uninstall(
         if dry_run:
             return
         if not yes:
-            question = (_DROP_ONE if len(names) == 1 else _DROP_ALL).format(names=len(names))
+            question = tr(_DROP_ONE if len(names) == 1 else _DROP_ALL, names=len(names))
             typer.confirm(question, abort=True, err=True)
         database.uninstall()
         say("db_dedup is no longer in this database")

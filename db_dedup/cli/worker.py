@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,17 +10,16 @@ import typer
 from db_dedup.amounts import counted
 from db_dedup.app import Database
 from db_dedup.cli.shared.interrupts import stop_event
-from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, OpenTable, Url, open_database, table_opener
+from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, Url, open_database, table_opener
 from db_dedup.cli.shared.terminal import say
+from db_dedup.cli.shared.working import late_tables
 from db_dedup.errors import ConfigError, DedupError
 from db_dedup.jobs.worker.change_worker import (
     BATCH_CHANGES,
     CACHE_MB,
     Batch,
     ChangeWorker,
-    LateTable,
     OnFault,
-    TableWorker,
 )
 
 if TYPE_CHECKING:
@@ -104,7 +102,7 @@ def worker(
         database = stack.enter_context(open_database(config, url, store_url))
         _refuse_store(database)
         opener = table_opener(config, url)
-        workers = [LateTable(name, partial(_opened_worker, opener, name, batch, cache)) for name in names]
+        workers = late_tables(opener, names, batch, cache)
         for worker in workers:
             stack.callback(worker.forget)
         if metrics_port is not None:
@@ -127,12 +125,6 @@ def _refuse_store(database: Database) -> None:
             "into a queue there: leave store_url (--store-url, DB_DEDUP_STORE_URL) out and run upgrade, scan "
             "and attach; or keep the store, and let `db-dedup schedule` scan again and again"
         )
-
-
-@contextmanager
-def _opened_worker(opener: OpenTable, name: str, batch: int, cache: int) -> Iterator[TableWorker]:
-    with opener(name) as dedup:
-        yield dedup.worker(batch, cache)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from typing import Final
 
 from db_dedup.config import DEFAULT_PRESET, PRESETS
 from db_dedup.flow.compare.measures import NO_SIMILARITY
-from db_dedup.present.html_page import page, table
+from db_dedup.present.html_page import heading, page, paragraph, table
 from db_dedup.present.plots import Axis, Line, Point, figure, share_axis, tenth_below
 from db_dedup.present.setting_words import (
     length_words,
@@ -17,28 +17,38 @@ from db_dedup.present.setting_words import (
     toml_lines,
 )
 from db_dedup.records import Calibration, SettingScore, Share
+from db_dedup.translation import Phrase, tr
 
-_HEADER: Final = ("", "right", "wrong", "missed", "not labelled", "precision", "recall", "F1")
+_HEADER: Final = (
+    "",
+    Phrase("right"),
+    Phrase("wrong"),
+    Phrase("missed"),
+    Phrase("not labelled"),
+    Phrase("precision"),
+    Phrase("recall"),
+    "F1",
+)
 
 
 def calibration_page(found: Calibration) -> str:
     """The page; it holds counts and settings, no key and no text of a row."""
-    title = f"Calibration of {found.table}"
+    title = tr("Calibration of {table}", table=found.table)
     parts = [
         *(f"<p>{escape(line)}</p>" for line in summary_lines(found)),
-        "<h2>Current and proposed settings</h2>",
-        f"<p>Now: {escape(setting_words(found.now.setting))}.</p>",
-        f"<p>Proposed: {escape(setting_words(found.proposed.setting))}.</p>",
-        table(_HEADER, [("now", *_cells(found.now)), ("proposed", *_cells(found.proposed))]),
+        heading("Current and proposed settings"),
+        paragraph("Now: {setting}.", setting=setting_words(found.now.setting)),
+        paragraph("Proposed: {setting}.", setting=setting_words(found.proposed.setting)),
+        table(_HEADER, [(tr("now"), *_cells(found.now)), (tr("proposed"), *_cells(found.proposed))]),
         *(f"<p>{escape(line)}</p>" for line in proposal_lines(found) if line not in toml_lines(found)),
         f"<pre>{escape(chr(10).join(toml_lines(found)))}</pre>",
-        "<h2>By radius</h2>",
+        heading("By radius"),
         _radius_plot(found),
-        "<h2>By threshold</h2>",
+        heading("By threshold"),
         _threshold_plot(found),
-        "<h2>Precision against recall</h2>",
+        heading("Precision against recall"),
         _tradeoff_plot(found),
-        "<h2>By length of the shorter text</h2>",
+        heading("By length of the shorter text"),
         _length_plot(found),
         *_length_tables(found),
     ]
@@ -49,12 +59,12 @@ def _radius_plot(found: Calibration) -> str:
     lines = []
     for with_sketches in (False, True):
         scores = [each for each in found.by_radius if each.setting.sketches is with_sketches]
-        which = "sketches" if with_sketches else "no sketches"
-        lines.append(Line(f"precision, {which}", _points(scores, "radius", "precision")))
-        lines.append(Line(f"recall, {which}", _points(scores, "radius", "recall")))
-    axis = Axis("radius (bits)", 0, 11, [(i, str(i)) for i in range(12)])
-    title = "Precision and recall by radius"
-    return figure(title, axis, share_axis("share"), lines, found.now.setting.radius)
+        which = tr("sketches" if with_sketches else "no sketches")
+        lines.append(Line(tr("precision, {which}", which=which), _points(scores, "radius", "precision")))
+        lines.append(Line(tr("recall, {which}", which=which), _points(scores, "radius", "recall")))
+    axis = Axis(tr("radius (bits)"), 0, 11, [(i, str(i)) for i in range(12)])
+    title = tr("Precision and recall by radius")
+    return figure(title, axis, share_axis(tr("share")), lines, found.now.setting.radius)
 
 
 def _threshold_plot(found: Calibration) -> str:
@@ -62,10 +72,12 @@ def _threshold_plot(found: Calibration) -> str:
     if measure == NO_SIMILARITY:
         measure = PRESETS[DEFAULT_PRESET].similarity
     scores = [each for each in found.by_threshold if each.setting.similarity == measure]
-    lines = [Line(kind, _points(scores, "threshold", kind)) for kind in ("precision", "recall")]
+    lines = [Line(tr(kind), _points(scores, "threshold", kind)) for kind in ("precision", "recall")]
     mark = found.now.setting.threshold if found.now.setting.similarity == measure else None
-    title = f"Precision and recall by threshold of {measure}"
-    return figure(title, share_axis(f"threshold of {measure}"), share_axis("share"), lines, mark)
+    title = tr("Precision and recall by threshold of {measure}", measure=measure)
+    return figure(
+        title, share_axis(tr("threshold of {measure}", measure=measure)), share_axis(tr("share")), lines, mark
+    )
 
 
 def _tradeoff_plot(found: Calibration) -> str:
@@ -81,15 +93,15 @@ def _tradeoff_plot(found: Calibration) -> str:
     lines += _marked(found)
     seen = [point for line in lines for point in line.points]
     start_x, start_y = (tenth_below(values) for values in ([p.x for p in seen], [p.y for p in seen]))
-    axes = share_axis("recall", start_x), share_axis("precision", start_y)
-    return figure("Precision against recall", *axes, lines)
+    axes = share_axis(tr("recall"), start_x), share_axis(tr("precision"), start_y)
+    return figure(tr("Precision against recall"), *axes, lines)
 
 
 def _marked(found: Calibration) -> Iterable[Line]:
     """Current and proposed settings, once where they are one."""
-    marked = {"now": found.now, "proposed": found.proposed}
+    marked = {tr("now"): found.now, tr("proposed"): found.proposed}
     if found.now.setting == found.proposed.setting:
-        marked = {"now and proposed": found.now}
+        marked = {tr("now and proposed"): found.now}
     for name, each in marked.items():
         if each.recall.value is not None and each.precision.value is not None:
             yield Line(name, [Point(each.recall.value, each.precision.value)], is_joined=False)
@@ -100,15 +112,15 @@ def _length_plot(found: Calibration) -> str:
     lines = []
     for kind, shift in (("precision", -0.08), ("recall", 0.08)):
         points = [_point(i + shift, getattr(each.score, kind)) for i, each in enumerate(found.by_length[0])]
-        lines.append(Line(kind, [point for point in points if point], is_joined=False))
-    axis = Axis("characters", -0.5, max(len(names), 1) - 0.5, list(enumerate(names)))
-    return figure("Precision and recall by length", axis, share_axis("share"), lines)
+        lines.append(Line(tr(kind), [point for point in points if point], is_joined=False))
+    axis = Axis(tr("characters"), -0.5, max(len(names), 1) - 0.5, list(enumerate(names)))
+    return figure(tr("Precision and recall by length"), axis, share_axis(tr("share")), lines)
 
 
 def _length_tables(found: Calibration) -> Iterable[str]:
-    for name, scores in zip(("Now", "Proposed"), found.by_length, strict=True):
+    for name, scores in zip((Phrase("Now"), Phrase("Proposed")), found.by_length, strict=True):
         rows = [(length_words(each), *_cells(each.score)) for each in scores]
-        yield f"<h3>{name}</h3>{table(('characters', *_HEADER[1:]), rows)}"
+        yield heading(name, 3) + table((Phrase("characters"), *_HEADER[1:]), rows)
 
 
 def _points(scores: Iterable[SettingScore], field: str, kind: str) -> list[Point]:

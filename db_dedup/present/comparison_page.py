@@ -21,10 +21,11 @@ from db_dedup.present.comparison_words import (
     trial_row,
     trial_tables,
 )
-from db_dedup.present.html_page import page, table
+from db_dedup.present.html_page import heading, page, paragraph, table
 from db_dedup.present.plots import Axis, Line, Point, figure, share_axis, tenth_below
 from db_dedup.records import Comparison, ThresholdScore, Trial
 from db_dedup.records.comparison import Part
+from db_dedup.translation import tr
 
 _KINDS: Final = ("precision", "recall", "f1")
 _SHOWN: Final = 25
@@ -33,51 +34,58 @@ _SHOWN: Final = 25
 
 def comparison_page(found: Comparison) -> str:
     """Return the page; it holds counts and names, no key and no text of a row."""
-    title = f"Comparison of methods on {found.table}" if found.table else "Comparison of methods"
+    title = (
+        tr("Comparison of methods on {table}", table=found.table)
+        if found.table
+        else tr("Comparison of methods")
+    )
     return page(title, _parts(found))
 
 
 def _parts(found: Comparison) -> Iterator[str]:
     yield from _paragraphs(summary_lines(found))
     if found.skipped:
-        skipped = counted(len(found.skipped), "combination")
-        yield f'<p>{skipped} could not run: <a href="#skipped">reasons</a></p>'
-    yield "<h2>Result</h2>"
+        skipped = tr("{combinations} could not run", combinations=counted(len(found.skipped), "combination"))
+        yield f'<p>{escape(skipped)}: <a href="#skipped">{escape(tr("reasons"))}</a></p>'
+    yield heading("Result")
     toml = toml_lines(found)
     yield from _paragraphs(line for line in closing_lines(found) if line not in toml)
     if found.nearest is not None and found.nearest.changes:
         yield f"<pre>{escape(chr(10).join(toml))}</pre>"
-    yield f"<h2>{escape(RULES_TITLE)}</h2>"
+    yield heading(RULES_TITLE)
     yield _table(PARTS, map(rule_row, found.rules))
     yield from _plots(found)
     for title, parts, trials in trial_tables(found):
         yield f"<h2>{escape(title)}</h2>"
         yield _table(parts, map(trial_row, trials[:_SHOWN]))
         if len(trials) > _SHOWN:
-            yield f"<details><summary>{len(trials) - _SHOWN:,} more</summary>"
+            more = tr("{count:,} more", count=len(trials) - _SHOWN)
+            yield f"<details><summary>{escape(more)}</summary>"
             yield _table(parts, map(trial_row, trials[_SHOWN:]))
             yield "</details>"
     if found.skipped:
-        yield '<h2 id="skipped">Skipped</h2>'
+        yield heading("Skipped", name="skipped")
         yield from _paragraphs(skipped_lines(found))
 
 
 def _plots(found: Comparison) -> Iterator[str]:
-    yield "<h2>Thresholds of the best combination</h2>"
+    yield heading("Thresholds of the best combination")
     yield from _paragraphs([combination_words(found.best.combination)])
-    lines = [Line("F1" if kind == "f1" else kind, _points(found.best, kind)) for kind in _KINDS]
-    title = "Precision, recall and F1 by threshold"
-    yield figure(title, _axis([found.best]), share_axis("share"), lines, found.best.best.threshold)
+    lines = [Line("F1" if kind == "f1" else tr(kind), _points(found.best, kind)) for kind in _KINDS]
+    title = tr("Precision, recall and F1 by threshold")
+    yield figure(title, _axis([found.best]), share_axis(tr("share")), lines, found.best.best.threshold)
     best_of: dict[str, Trial] = {}
     for trial in sorted(found.trials, key=lambda each: -each.best.f1):
         best_of.setdefault(trial.combination.method, trial)
-    for is_distance, heading in ((False, "similarities"), (True, "distances")):
+    for is_distance, values in ((False, tr("similarities")), (True, tr("distances"))):
         trials = [trial for trial in best_of.values() if trial.is_distance is is_distance]
         if trials:
-            yield f"<h2>F1 by threshold: {heading}</h2>"
-            yield "<p>Each method with the segmenter and the features that suit it best.</p>"
+            yield heading("F1 by threshold: {values}", values=values)
+            yield paragraph("Each method with the segmenter and the features that suit it best.")
             lines = [Line(combination_words(trial.combination), _points(trial, "f1")) for trial in trials]
-            yield figure(f"F1 by threshold of {heading}", _axis(trials), share_axis("F1"), lines)
+            yield figure(
+                tr("F1 by threshold of {values}", values=values), _axis(trials), share_axis("F1"), lines
+            )
     yield from _tradeoffs(found, best_of)
 
 
@@ -87,10 +95,14 @@ def _tradeoffs(found: Comparison, best_of: Mapping[str, Trial]) -> Iterator[str]
     marked = [score for score in scores if score.f1]
     least_recall = tenth_below(score.recall for score in marked)
     least_precision = tenth_below(score.precision or 0.0 for score in marked)
-    yield "<h2>Precision against recall</h2>"
-    yield "<p>Each method at all its thresholds, with the segmenter and the features that suit it best. "
-    yield "The shapes that no line joins are the rules of db_dedup. Thresholds with a recall below "
-    yield f"{least_recall:.1f} or a precision below {least_precision:.1f} are not shown.</p>"
+    yield heading("Precision against recall")
+    yield paragraph(
+        "Each method at all its thresholds, with the segmenter and the features that suit it best. "
+        "The shapes that no line joins are the rules of db_dedup. Thresholds with a recall below "
+        "{recall:.1f} or a precision below {precision:.1f} are not shown.",
+        recall=least_recall,
+        precision=least_precision,
+    )
 
     def shown(scores: Iterable[ThresholdScore]) -> list[Point]:
         return [
@@ -105,9 +117,9 @@ def _tradeoffs(found: Comparison, best_of: Mapping[str, Trial]) -> Iterator[str]
     names: dict[tuple[Point, ...], list[str]] = {}
     for rule in found.rules:
         names.setdefault(tuple(shown([rule.score])), []).append(rule_name(rule))
-    lines += [Line(", ".join(alike), point, is_joined=False) for point, alike in names.items() if point]
-    axes = share_axis("recall", least_recall), share_axis("precision", least_precision)
-    yield figure("Precision against recall", *axes, lines)
+    lines += [Line(tr(", ").join(alike), point, is_joined=False) for point, alike in names.items() if point]
+    axes = share_axis(tr("recall"), least_recall), share_axis(tr("precision"), least_precision)
+    yield figure(tr("Precision against recall"), *axes, lines)
 
 
 def _table(parts: Sequence[Part], rows: Iterable[tuple[Any, ...]]) -> str:
@@ -127,12 +139,12 @@ def _points(trial: Trial, kind: str) -> list[Point]:
 def _axis(trials: Sequence[Trial]) -> Axis:
     """Return an axis that has room for all thresholds."""
     if not trials[0].is_distance:
-        return share_axis("threshold: at least this similarity")
+        return share_axis(tr("threshold: at least this similarity"))
     most = max(score.threshold for trial in trials for score in trial.curve)
     end = max(1, ceil(most))
     step = max(1, end // 10)
     ticks = [(bits, str(bits)) for bits in range(0, end + 1, step)]
-    return Axis("threshold: at most so many bits", 0, end, ticks)
+    return Axis(tr("threshold: at most so many bits"), 0, end, ticks)
 
 
 def _paragraphs(lines: Iterable[str]) -> Iterator[str]:

@@ -12,38 +12,55 @@ from db_dedup.present.setting_words import setting_words, table_header
 from db_dedup.present.visible import one_line
 from db_dedup.records import Combination, Comparison, NearestSetting, RuleTrial, ThresholdScore, Trial
 from db_dedup.records.comparison import Part
+from db_dedup.translation import Phrase, tr
 
 PARTS: Final[tuple[Part, ...]] = get_args(Part)
 COLUMNS: Final = (
-    "step",
+    Phrase("step"),
     *PARTS,
-    "threshold",
-    "precision",
-    "recall",
+    Phrase("threshold"),
+    Phrase("precision"),
+    Phrase("recall"),
     "F1",
-    "right",
-    "wrong",
-    "missed",
-    "feature CPU s",
-    "comparison CPU s",
+    Phrase("right"),
+    Phrase("wrong"),
+    Phrase("missed"),
+    Phrase("feature CPU s"),
+    Phrase("comparison CPU s"),
 )
 _COUNTS: Final = slice(8, 11)
-SHORT_COLUMNS: Final = ("at", "prec.", "recall", "F1", "feat. s", "comp. s")
+SHORT_COLUMNS: Final = (
+    Phrase("at"),
+    Phrase("prec."),
+    Phrase("recall"),
+    "F1",
+    Phrase("feat. s"),
+    Phrase("comp. s"),
+)
 """Beside the names, for a terminal, which is narrow: without the counts of pairs."""
 TIMES: Final = 2
 """The last columns, which may be left out."""
-SHORT_COLUMNS_EXPLAINED: Final = (
+SHORT_COLUMNS_EXPLAINED: Final = Phrase(
     "at: threshold; prec.: precision; feat. s, comp. s: CPU seconds to make features, to compare the pairs"
 )
 SCORE_COLUMNS: Final = tuple(name.replace(" ", "_").lower() for name in COLUMNS)
 """The names of the columns for programs."""
 STEP_TITLES: Final = {
-    "alone": "Each step alone",
-    "cross": "Two steps crosswise",
-    "together": "All steps together",
+    "alone": Phrase("Each step alone"),
+    "cross": Phrase("Two steps crosswise"),
+    "together": Phrase("All steps together"),
 }
-_PLURALS: Final = {"segmenter": "segmenters", "features": "features", "method": "methods"}
-RULES_TITLE: Final = "Rules of db_dedup; their features are the setting term_frequency"
+_PLURALS: Final = {
+    "segmenter": Phrase("segmenters"),
+    "features": Phrase("features"),
+    "method": Phrase("methods"),
+}
+PART_NAMES: Final[dict[Part, Phrase]] = {
+    "segmenter": Phrase("segmenter"),
+    "features": Phrase("features"),
+    "method": Phrase("method"),
+}
+RULES_TITLE: Final = Phrase("Rules of db_dedup; their features are the setting term_frequency")
 RULES: Final = "product"
 """In place of a step: a rule of the product."""
 
@@ -112,7 +129,7 @@ def trial_tables(found: Comparison) -> Iterator[TrialTable]:
         if step == "alone":
             yield from _tables_alone(title, trials, found.first)
         elif trials:
-            yield TrialTable(title, PARTS, trials)
+            yield TrialTable(tr(title), PARTS, trials)
 
 
 def _tables_alone(title: str, trials: list[Trial], first: Combination) -> Iterator[TrialTable]:
@@ -120,12 +137,18 @@ def _tables_alone(title: str, trials: list[Trial], first: Combination) -> Iterat
     by_part = {part: [each for each in trials if _varies(part, each.combination, first)] for part in PARTS}
     chosen = [part for part in PARTS if len(by_part[part]) > 1]
     if not chosen and trials:
-        yield TrialTable(title, PARTS, trials)
+        yield TrialTable(tr(title), PARTS, trials)
     for part in chosen:
-        fixed = " and ".join(
-            f"{other} {name}" for other in PARTS if other != part and (name := getattr(first, other))
+        fixed = tr(" and ").join(
+            f"{tr(PART_NAMES[other])} {name}"
+            for other in PARTS
+            if other != part and (name := getattr(first, other))
         )
-        yield TrialTable(f"{title}: {_PLURALS[part]}, with {fixed}", (part,), by_part[part])
+        yield TrialTable(
+            tr("{title}: {several}, with {fixed}", title=title, several=_PLURALS[part], fixed=fixed),
+            (part,),
+            by_part[part],
+        )
 
 
 def _varies(part: Part, each: Combination, first: Combination) -> bool:
@@ -136,30 +159,36 @@ def _varies(part: Part, each: Combination, first: Combination) -> bool:
 
 def rule_name(rule: RuleTrial) -> str:
     """Return what a rule of the product is called."""
-    return "settings of the table" if rule.name is None else f"preset {rule.name}"
+    return tr("settings of the table") if rule.name is None else tr("preset {name}", name=rule.name)
 
 
 def combination_words(each: Combination) -> str:
     """Return the names of a combination on one line."""
-    words = f"{each.method} of {each.features}"
-    return f"{words}, segmenter {each.segmenter}" if each.segmenter else words
+    words = tr("{method} of {features}", method=each.method, features=each.features)
+    return (
+        tr("{words}, segmenter {segmenter}", words=words, segmenter=each.segmenter)
+        if each.segmenter
+        else words
+    )
 
 
 def summary_lines(found: Comparison) -> Iterator[str]:
     """Describe the labels and the combinations."""
-    labelled = "{pairs} of {texts}, {duplicates:,} of them duplicates".format(
+    labelled = tr(
+        "{pairs} of {texts}, {duplicates:,} of them duplicates",
         pairs=counted(found.pairs, "labelled pair"),
         texts=counted(found.texts, "text"),
         duplicates=found.duplicates,
     )
     yield labelled if found.table is None else f"{one_line(found.table)}: {labelled}"
     if found.not_there:
-        yield "{labels} out: rows that are not there, have no text, or have changed since".format(
-            labels=counted(found.not_there, "label was left", "labels were left")
+        yield tr(
+            "{labels} out: rows that are not there, have no text, or have changed since",
+            labels=counted(found.not_there, "label was left", "labels were left"),
         )
     yield from repeated_lines(found.repeated)
-    yield "{tried}; each at the threshold with the best F1".format(
-        tried=counted(len(found.trials), "combination")
+    yield tr(
+        "{tried}; each at the threshold with the best F1", tried=counted(len(found.trials), "combination")
     )
 
 
@@ -167,9 +196,10 @@ def skipped_lines(found: Comparison) -> Iterator[str]:
     """Say which segmenters, features or methods could not run, those with the same reason together."""
     for (part, reason), count in Counter((each.part, each.reason) for each in found.skipped).items():
         alike = [each.combination for each in found.skipped if (each.part, each.reason) == (part, reason)]
-        yield "skipped {part} {names} ({combinations}): {reason}".format(
-            part=part,
-            names=", ".join(dict.fromkeys(getattr(each, part) for each in alike)),
+        yield tr(
+            "skipped {part} {names} ({combinations}): {reason}",
+            part=PART_NAMES[part],
+            names=tr(", ").join(dict.fromkeys(getattr(each, part) for each in alike)),
             combinations=counted(count, "combination"),
             reason=reason,
         )
@@ -178,42 +208,55 @@ def skipped_lines(found: Comparison) -> Iterator[str]:
 def closing_lines(found: Comparison) -> Iterator[str]:
     """Name the best method, how far the product is from it, and the setting that is nearest to it."""
     best = found.best
-    yield "Best on these labels: {combination}, {direction}: {score}.".format(
+    yield tr(
+        "Best on these labels: {combination}, {direction}: {score}.",
         combination=combination_words(best.combination),
         direction=_at_threshold(best),
         score=_score_words(best.best),
     )
     if len(found.trials) > 1:
         yield (
-            "It was chosen by the labels that judge it, out of {trials}: on other pairs expect less.".format(
-                trials=counted(len(found.trials), "combination")
+            tr(
+                "It was chosen by the labels that judge it, out of {trials}: on other pairs expect less.",
+                trials=counted(len(found.trials), "combination"),
             )
         )
     rule = _our_rule(found)
-    ours = "The {name}: {score}".format(name=rule_name(rule), score=_score_words(rule.score))
+    ours = tr("The {name}: {score}", name=rule_name(rule), score=_score_words(rule.score))
     difference = best.best.f1 - rule.score.f1
     if difference > 0:
-        yield f"{ours}; its F1 is {difference:.3f} below the best method."
+        yield tr(
+            "{ours}; its F1 is {difference:.3f} below the best method.", ours=ours, difference=difference
+        )
     else:
-        yield f"{ours}; no method here has a better F1."
+        yield tr("{ours}; no method here has a better F1.", ours=ours)
     if found.nearest is not None:
         yield from _nearest_lines(found, found.nearest, rule)
 
 
 def _nearest_lines(found: Comparison, nearest: NearestSetting, rule: RuleTrial) -> Iterator[str]:
-    words = "decides {agreeing:,} of {pairs:,} pairs as it does: {score}".format(
-        agreeing=nearest.agreeing, pairs=found.pairs, score=_score_words(nearest.score)
+    words = tr(
+        "decides {agreeing:,} of {pairs:,} pairs as it does: {score}",
+        agreeing=nearest.agreeing,
+        pairs=found.pairs,
+        score=_score_words(nearest.score),
     )
     if not nearest.changes:
-        now = "that of the table" if found.table else f"the preset {DEFAULT_PRESET}"
-        yield f"Nearest setting of db_dedup: {now}, which {words}."
+        now = tr("that of the table") if found.table else tr("the preset {preset}", preset=DEFAULT_PRESET)
+        yield tr("Nearest setting of db_dedup: {now}, which {words}.", now=now, words=words)
         return
     described = setting_words(nearest.setting)
-    yield f"Nearest setting of db_dedup: {described}, which {words}. For dedup.toml:"
+    yield tr(
+        "Nearest setting of db_dedup: {described}, which {words}. For dedup.toml:",
+        described=described,
+        words=words,
+    )
     yield from toml_lines(found)
     if nearest.score.f1 <= rule.score.f1:
         name = rule_name(rule)
-        yield f"On these labels it does no better than the {name}: there is no reason to change."
+        yield tr(
+            "On these labels it does no better than the {name}: there is no reason to change.", name=name
+        )
 
 
 def toml_lines(found: Comparison) -> list[str]:
@@ -233,13 +276,18 @@ def _our_rule(found: Comparison) -> RuleTrial:
 
 def _at_threshold(trial: Trial) -> str:
     if trial.is_distance:
-        return f"at most {trial.best.threshold:g} bits"
-    return f"at least {trial.best.threshold:g}"
+        return tr("at most {threshold:g} bits", threshold=trial.best.threshold)
+    return tr("at least {threshold:g}", threshold=trial.best.threshold)
 
 
 def _score_words(score: ThresholdScore) -> str:
     precision = "-" if score.precision is None else f"{score.precision:.3f}"
-    return f"F1 {score.f1:.3f} (precision {precision}, recall {score.recall:.3f})"
+    return tr(
+        "F1 {f1:.3f} (precision {precision}, recall {recall:.3f})",
+        f1=score.f1,
+        precision=precision,
+        recall=score.recall,
+    )
 
 
 def _values(score: ThresholdScore, feature_seconds: float, comparison_seconds: float) -> tuple[Any, ...]:

@@ -9,12 +9,13 @@ from db_dedup.present.kind_words import kind_words
 from db_dedup.present.named_differences import NamedDifference, difference_lines, named_differences
 from db_dedup.present.visible import visible
 from db_dedup.records import Decision, ExplainedColumn, ExplainedRow, Explanation, RuleTest
+from db_dedup.translation import RULE, Phrase, language, named, tr
 
 _DECISIONS: Final = {
-    Decision.COPIES: "exact duplicates: they agree in every weighted column",
-    Decision.DUPLICATE_PAIR: "a duplicate pair",
-    Decision.NO_PAIR: "not a pair",
-    Decision.TOO_LITTLE_TEXT: "too little text to judge",
+    Decision.COPIES: Phrase("exact duplicates: they agree in every weighted column"),
+    Decision.DUPLICATE_PAIR: Phrase("a duplicate pair"),
+    Decision.NO_PAIR: Phrase("not a pair"),
+    Decision.TOO_LITTLE_TEXT: Phrase("too little text to judge"),
 }
 
 _STATES: Final = {
@@ -40,22 +41,25 @@ _LONG_COLUMN: Final = (
 
 def explanation_lines(explanation: Explanation) -> list[str]:
     """Explain the decision, a sentence a line."""
-    shown = ", ".join(f"{name} {value:.3f}" for name, value in explanation.similarities.items())
+    shown = tr(", ").join(f"{_name(name)} {value:.3f}" for name, value in explanation.similarities.items())
     row_a, row_b = explanation.row_a, explanation.row_b
     return [
-        "Rows {key_a} and {key_b}: {decision}.".format(
-            key_a=_key(row_a), key_b=_key(row_b), decision=_decision(explanation)
+        tr(
+            "Rows {key_a} and {key_b}: {decision}.",
+            key_a=_key(row_a),
+            key_b=_key(row_b),
+            decision=_decision(explanation),
         ),
         *(f"  {_generator(generator)}" for generator in explanation.generators),
         *(f"  {_test(test, explanation)}" for test in explanation.tests),
-        "Similarities: {similarities}.".format(similarities=shown),
+        tr("Similarities: {similarities}.", similarities=shown),
         *_kind(explanation),
         *difference_lines(explained_differences(explanation), row_a.row_key, row_b.row_key),
         _groups(explanation),
         _stored(explanation),
         *(_left_out(column) for column in explanation.columns if column.left_out_a or column.left_out_b),
         *_frames(explanation),
-        *(_STATES[row.state].format(key=_key(row)) for row in (row_a, row_b) if row.state != "unchanged"),
+        *(tr(_STATES[row.state], key=_key(row)) for row in (row_a, row_b) if row.state != "unchanged"),
     ]
 
 
@@ -64,8 +68,8 @@ def _frames(explanation: Explanation) -> Iterator[str]:
         sides = (explanation.row_a, column.frames_a), (explanation.row_b, column.frames_b)
         for row, parts in sides:
             if parts:
-                shown = " ".join("[{part}]".format(part=visible(part)) for part in parts)
-                yield _FRAMES.format(column=visible(column.name), key=_key(row), parts=shown)
+                shown = " ".join(tr("[{part}]", part=visible(part)) for part in parts)
+                yield tr(_FRAMES, column=visible(column.name), key=_key(row), parts=shown)
 
 
 def explained_differences(explanation: Explanation) -> dict[str, NamedDifference]:
@@ -81,19 +85,19 @@ def _kind(explanation: Explanation) -> Iterator[str]:
 
 
 def _decision(explanation: Explanation) -> str:
-    said = _DECISIONS[explanation.decision]
+    said = tr(_DECISIONS[explanation.decision])
     if explanation.decision is Decision.NO_PAIR:
-        failed = [test.name for test in explanation.tests if not test.passed]
+        failed = [_name(test.name) for test in explanation.tests if not test.passed]
         if not any(generator.passed for generator in explanation.generators):
-            failed = [generator.name for generator in explanation.generators] + failed
-        return "{decision}, because of {failed}".format(decision=said, failed=" and ".join(failed))
+            failed = [_name(generator.name) for generator in explanation.generators] + failed
+        return tr("{decision}, because of {failed}", decision=said, failed=tr(" and ").join(failed))
     if explanation.decision is Decision.TOO_LITTLE_TEXT:
-        short = ", ".join(
-            "row {key} has {features} features".format(key=_key(row), features=row.features)
+        short = tr(", ").join(
+            tr("row {key} has {features} features", key=_key(row), features=row.features)
             for row in (explanation.row_a, explanation.row_b)
             if row.fingerprint is None
         )
-        return "{decision}: {rows}".format(decision=said, rows=short)
+        return tr("{decision}: {rows}", decision=said, rows=short)
     return said
 
 
@@ -115,10 +119,10 @@ def _test(test: RuleTest, explanation: Explanation) -> str:
     if test.value is not None:
         return _filled("{passed}  {name}: {value:.3f}, at least {limit:g} needed", test)
     if test.name == EXCLUDED:
-        said = "pairs of this kind are left out" if not test.passed else "pairs of this kind are kept"
+        said = tr("pairs of this kind are kept" if test.passed else "pairs of this kind are left out")
         return _filled("{passed}  {name}: {said}", test, said=said)
     if test.name == NUMBERS:
-        said = "no different numbers" if test.passed else "different numbers"
+        said = tr("no different numbers" if test.passed else "different numbers")
         return _filled("{passed}  {name}: the two short texts have {said} at the same place", test, said=said)
     if test.name == REJECTED:
         return _filled("{passed}  {name}: somebody has labelled them as no duplicates", test)
@@ -134,49 +138,58 @@ def _within_test(test: RuleTest, explanation: Explanation) -> str:
 
 def _filled(template: str, test: RuleTest, **fields: str) -> str:
     passed = _passed(test)
-    return template.format(passed=passed, name=test.name, value=test.value, limit=test.limit, **fields)
+    return tr(template, passed=passed, name=_name(test.name), value=test.value, limit=test.limit, **fields)
 
 
 def _passed(test: RuleTest) -> str:
-    return "passed" if test.passed else "failed"
+    return tr("passed" if test.passed else "failed")
+
+
+def _name(name: str) -> str:
+    """Return what a generator, a measure or another test is called."""
+    return named(RULE, name, language())
 
 
 def _groups(explanation: Explanation) -> str:
     a, b = explanation.row_a, explanation.row_b
     if explanation.in_same_group:
         is_pair = explanation.decision in (Decision.COPIES, Decision.DUPLICATE_PAIR)
-        return (_SAME_GROUP if is_pair else _SAME_GROUP_NO_PAIR).format(group=visible(str(a.group_id)))
-    return "Groups: {group_a}, {group_b}.".format(group_a=_group_of(a), group_b=_group_of(b))
+        return tr(_SAME_GROUP if is_pair else _SAME_GROUP_NO_PAIR, group=visible(str(a.group_id)))
+    return tr("Groups: {group_a}, {group_b}.", group_a=_group_of(a), group_b=_group_of(b))
 
 
 def _group_of(row: ExplainedRow) -> str:
     if row.group_id:
-        return "row {key} is in group {group}".format(key=_key(row), group=visible(row.group_id))
-    return "row {key} is in no group".format(key=_key(row))
+        return tr("row {key} is in group {group}", key=_key(row), group=visible(row.group_id))
+    return tr("row {key} is in no group", key=_key(row))
 
 
 def _stored(explanation: Explanation) -> str:
     template = _STORED_AGREES if explanation.agrees else _STORED_DIFFERS
-    return template.format(answer=_stored_answer(explanation))
+    return tr(template, answer=_stored_answer(explanation))
 
 
 def _stored_answer(explanation: Explanation) -> str:
     link = explanation.stored
     if link is None:
-        return _ABRIDGED if explanation.is_abridged else "no link between them"
+        return tr(_ABRIDGED if explanation.is_abridged else "no link between them")
     if link.kind == "copies":
-        said = "exact duplicates"
+        said = tr("exact duplicates")
     elif link.similarity is None:
-        said = "a pair, distance {distance}".format(distance=link.distance)
+        said = tr("a pair, distance {distance}", distance=link.distance)
     else:
-        said = "a pair, distance {distance}, similarity {similarity:.3f}".format(
-            distance=link.distance, similarity=link.similarity
+        said = tr(
+            "a pair, distance {distance}, similarity {similarity:.3f}",
+            distance=link.distance,
+            similarity=link.similarity,
         )
     if link.found_at:
-        said = "{answer}, found {found_at:%Y-%m-%d %H:%M} UTC".format(answer=said, found_at=link.found_at)
+        said = tr("{answer}, found {found_at:%Y-%m-%d %H:%M} UTC", answer=said, found_at=link.found_at)
     copies = (
-        "; row {key} as an exact duplicate of row {canonical}".format(
-            key=_key(row), canonical=visible(row.copy_of)
+        tr(
+            "; row {key} as an exact duplicate of row {canonical}",
+            key=_key(row),
+            canonical=visible(row.copy_of),
         )
         for row in (explanation.row_a, explanation.row_b)
         if row.copy_of
@@ -186,8 +199,8 @@ def _stored_answer(explanation: Explanation) -> str:
 
 def _left_out(column: ExplainedColumn) -> str:
     """Say how many tokens of a very long text are not shown; --full does not show them either."""
-    return _LONG_COLUMN.format(
-        column=visible(column.name), tokens_a=column.left_out_a, tokens_b=column.left_out_b
+    return tr(
+        _LONG_COLUMN, column=visible(column.name), tokens_a=column.left_out_a, tokens_b=column.left_out_b
     )
 
 

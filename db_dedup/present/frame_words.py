@@ -7,6 +7,7 @@ from db_dedup.amounts import counted
 from db_dedup.present.visible import one_line, visible
 from db_dedup.records import FrameReport
 from db_dedup.records.frames import FrameExample, FrameStatus
+from db_dedup.translation import STATUS, language, named, tr
 
 _NOT_MEASURED: Final = "frames: not measured, the table has too few different texts"
 _NONE: Final = "frames: none found"
@@ -26,11 +27,12 @@ _LONGEST: Final = 200
 def frame_lines(frames: FrameReport) -> Iterator[str]:
     """Describe what was left out of texts."""
     if not frames.is_measured:
-        yield _NOT_MEASURED
+        yield tr(_NOT_MEASURED)
     elif not frames.grams:
-        yield _NONE
+        yield tr(_NONE)
     else:
-        yield _FOUND.format(
+        yield tr(
+            _FOUND,
             rows=counted(frames.rows, "row"),
             grams=counted(frames.grams, "gram"),
             columns=counted(frames.columns, "column"),
@@ -47,20 +49,20 @@ def drift_lines(table: str, frames: FrameReport, *, is_written: bool) -> Iterato
     """
     if not frames.has_drifted or frames.drift is None:
         return
-    share = _SHARE.format(share=frames.drift)
+    share = tr(_SHARE, share=frames.drift)
     if frames.waits:
-        yield _WAITS.format(share=share, table=table)
+        yield tr(_WAITS, share=share, table=table)
     elif is_written:
-        yield _BUILT.format(share=frames.drift)
+        yield tr(_BUILT, share=frames.drift)
     else:
-        yield _TO_BUILD.format(share=share)
+        yield tr(_TO_BUILD, share=share)
 
 
 def example_lines(examples: Iterable[FrameExample]) -> Iterator[str]:
     """Show rows with their frames in brackets."""
     for example in examples:
-        yield _EXAMPLE.format(
-            key=visible(example.row_key), column=visible(example.column), text=marked_text(example)
+        yield tr(
+            _EXAMPLE, key=visible(example.row_key), column=visible(example.column), text=marked_text(example)
         )
 
 
@@ -73,29 +75,32 @@ def state_lines(table: str, frames: FrameStatus | None) -> Iterator[tuple[str, s
     """Describe the stored list of a table, under its name in JSON."""
     if frames is None:
         return
-    yield "frames", _state(frames)
+    yield named(STATUS, "frames", language()), _state(frames)
     if frames.state in ("damaged", "missing"):
-        yield "", _MENDS.format(table=table)
+        yield "", tr(_MENDS, table=table)
     if frames.has_drifted and frames.drift is not None:
-        share = _SHARE.format(share=frames.drift)
-        yield "", _WAITS.format(share=share, table=table)
+        share = tr(_SHARE, share=frames.drift)
+        yield "", tr(_WAITS, share=share, table=table)
 
 
 def _state(frames: FrameStatus) -> str:
     if frames.state != "measured":
-        return frames.state
+        return named(STATUS, frames.state, language())
     if not frames.grams:
-        return "none found"
-    rows = "" if frames.rows is None else ", left out of {rows}".format(rows=counted(frames.rows, "row"))
-    return "{grams} of {columns}{rows}".format(
-        grams=counted(frames.grams, "gram"), columns=counted(frames.columns, "column"), rows=rows
+        return tr("none found")
+    rows = "" if frames.rows is None else tr(", left out of {rows}", rows=counted(frames.rows, "row"))
+    return tr(
+        "{grams} of {columns}{rows}",
+        grams=counted(frames.grams, "gram"),
+        columns=counted(frames.columns, "column"),
+        rows=rows,
     )
 
 
 def _part(text: str, *, is_frame: bool) -> str:
     if is_frame:
-        return "[{text}]".format(text=one_line(text))
+        return f"[{one_line(text)}]"
     if len(text) > _LONGEST:
         half = _LONGEST // 2
-        text = "{start} … {end}".format(start=text[:half], end=text[-half:])
+        text = f"{text[:half]} … {text[-half:]}"
     return one_line(text)

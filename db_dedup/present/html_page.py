@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final
 
+from db_dedup.translation import tag, tr
+
 _LIGHT: Final = "--paper:#fff;--ink:#222;--soft:#f4f4f4;--rule:#ccc;--grid:#ddd;--mark:#888"
 _DARK: Final = "--paper:#1b1b1b;--ink:#e4e4e4;--soft:#292929;--rule:#555;--grid:#3a3a3a;--mark:#999"
 
@@ -36,7 +38,9 @@ _STYLE: Final = (
     ".legend li{display:flex;align-items:center;gap:.4em}"
     ".line,.dashes{flex:none;width:1.6em;border-top:3px solid}.dashes{border-top-style:dashed}"
     "blockquote{margin:1em 0;padding:0 1em;border-left:3px solid var(--rule)}"
-    "@media(max-width:34em){h1{font-size:1.6em}h2{font-size:1.3em}figure>svg{font-size:17px}}"
+    "@media(max-width:34em){h1{font-size:1.6em}h2{font-size:1.3em}figure>svg{font-size:17px}"
+    # The numbers beside long names are seen without scrolling.
+    "td,th{padding:.3em .35em}td.name{white-space:normal;min-width:7em}}"
     "@media print{body{max-width:none;margin:0}h2,h3{break-after:avoid}"
     "svg,tr,blockquote{break-inside:avoid}.wide{overflow:visible}}"
 )
@@ -46,7 +50,7 @@ def page(title: str, parts: Iterable[str]) -> str:
     """Return a whole page; the parts are HTML already."""
     lines = [
         "<!DOCTYPE html>",
-        '<html lang="en"><head><meta charset="utf-8">',
+        f'<html lang="{tag()}"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width,initial-scale=1">',
         f"<title>{escape(title)}</title>",
         f"<style>{_colours()}{_STYLE}</style></head><body>",
@@ -57,15 +61,26 @@ def page(title: str, parts: Iterable[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def heading(template: str, /, level: int = 2, name: str = "", **fields: object) -> str:
+    """Return a heading in the reader's language; other pages can name it in an address."""
+    known = f' id="{name}"' if name else ""
+    return f"<h{level}{known}>{escape(tr(template, **fields))}</h{level}>"
+
+
+def paragraph(template: str, /, **fields: object) -> str:
+    """Return a paragraph in the reader's language."""
+    return f"<p>{escape(tr(template, **fields))}</p>"
+
+
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], names: int = 1) -> str:
     """Return a table of texts, which are escaped here; without a header if it is empty.
 
     Args:
-        header: the names of the columns.
+        header: the names of the columns in English.
         rows: their cells.
         names: so many of the first columns are names, not numbers.
     """
-    head = _row("th", header, names) if header else ""
+    head = _row("th", [tr(name) for name in header], names) if header else ""
     body = "".join(_row("td", row, names) for row in rows)
     return f'<div class="wide" tabindex="0"><table>{head}{body}</table></div>'
 

@@ -4,6 +4,7 @@ from typing import Final
 
 from db_dedup.present.visible import visible
 from db_dedup.records.kinds import Kind
+from db_dedup.translation import tr
 
 _KINDS: Final[dict[Kind, str]] = {
     "copy": "Kind: copy, the same text again",
@@ -17,9 +18,9 @@ _OTHER_PLACE: Final = "{kind}; each names a place or organisation that the other
 
 def kind_words(kind: Kind, contained_key: str | None, other_place: bool | None) -> str:
     """Return a sentence about the kind of a pair and its flag."""
-    said = _KINDS[kind]
+    said = tr(_KINDS[kind])
     if contained_key is not None:
-        said = _CONTAINED.format(key=visible(contained_key))
+        said = tr(_CONTAINED, key=visible(contained_key))
     if other_place:
-        said = _OTHER_PLACE.format(kind=said)
-    return f"{said}."
+        said = tr(_OTHER_PLACE, kind=said)
+    return tr("{sentence}.", sentence=said)

@@ -12,6 +12,7 @@ from db_dedup.present.alignment import units
 from db_dedup.present.side_by_side import MOST_DIFFERENCES, shortened_difference
 from db_dedup.present.visible import one_line
 from db_dedup.records import MarkedToken
+from db_dedup.translation import tr
 
 AppendDiffering = Callable[[Text, str, bool], None]
 
@@ -121,4 +122,4 @@ def _shortened(alike: list[MarkedToken]) -> list[MarkedToken]:
 
 
 def _left_out(tokens: int) -> str:
-    return f"… {counted(tokens, 'token')} …"
+    return f"… {tr(counted(tokens, 'token'))} …"

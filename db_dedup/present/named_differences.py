@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from db_dedup.flow.features.places import find_places
 from db_dedup.flow.text.normalise import normalise_batch
 from db_dedup.present.visible import visible
+from db_dedup.translation import SORT, language, named, tr
 
 _MOST_SHOWN: Final = 10
 _SURNAMES: Final = (
@@ -65,13 +66,13 @@ def difference_lines(differences: Mapping[str, NamedDifference], key_a: str, key
     for sort, found in differences.items():
         for key, names in ((key_a, found.only_a), (key_b, found.only_b)):
             if names:
-                yield _LINE.format(key=visible(key), sort=sort, names=_shown(names))
+                yield tr(_LINE, key=visible(key), sort=named(SORT, sort, language()), names=_shown(names))
 
 
 def _shown(names: Sequence[str]) -> str:
-    shown = ", ".join(map(visible, names[:_MOST_SHOWN]))
+    shown = tr(", ").join(map(visible, names[:_MOST_SHOWN]))
     more = len(names) - _MOST_SHOWN
-    return _AND_MORE.format(names=shown, count=more) if more > 0 else shown
+    return tr(_AND_MORE, names=shown, count=more) if more > 0 else shown
 
 
 def _only(names: Mapping[object, str], others: Mapping[object, str]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from typing import Final
 from db_dedup.amounts import counted
 from db_dedup.present.frame_words import drift_lines, frame_lines
 from db_dedup.records import PastScan, ScanPreview, ScanReport
+from db_dedup.translation import tr
 
 _SUSPICIOUS_ROWS: Final = 20
 """A smaller group that holds most rows may be right: the table is small."""
@@ -36,42 +37,48 @@ _WRITES_BESIDE: Final = (
 
 def report_lines(report: ScanReport) -> Iterator[str]:
     """Describe what a scan found, a sentence a line."""
-    yield "{table}: {rows} in {seconds:.1f} s, {too_little_text:,} with too little text to judge".format(
+    yield tr(
+        "{table}: {rows} in {seconds:.1f} s, {too_little_text:,} with too little text to judge",
         table=report.table,
         rows=counted(report.rows, "row"),
         seconds=report.seconds,
         too_little_text=report.too_little_text,
     )
     if report.parts is not None:
-        yield _PARTS.format(**report.parts)
+        yield tr(_PARTS, **report.parts)
     if report.segmented < report.rows:
-        yield "{texts} segmented; the others had not changed".format(
-            texts=counted(report.segmented, "text was", "texts were")
+        yield tr(
+            "{texts} segmented; the others had not changed",
+            texts=counted(report.segmented, "text was", "texts were"),
         )
-    yield "{groups} with {rows}: {pairs} and {copies}".format(
+    yield tr(
+        "{groups} with {rows}: {pairs} and {copies}",
         groups=counted(report.groups, "duplicate group"),
         rows=counted(report.grouped_rows, "row"),
         pairs=counted(report.pairs, "pair"),
         copies=counted(report.copies, "exact duplicate"),
     )
     if report.rows_without_key:
-        yield "{rows} no key (NULL), left out".format(
-            rows=counted(report.rows_without_key, "row has", "rows have")
+        yield tr(
+            "{rows} no key (NULL), left out", rows=counted(report.rows_without_key, "row has", "rows have")
         )
     if report.frames is not None:
         yield from frame_lines(report.frames)
         yield from drift_lines(report.table, report.frames, is_written=report.pairs_gained is not None)
     if report.largest_group >= _SUSPICIOUS_ROWS and 2 * report.largest_group > report.rows:
-        yield _LARGE_GROUP.format(largest=report.largest_group, rows=report.rows)
+        yield tr(_LARGE_GROUP, largest=report.largest_group, rows=report.rows)
 
 
 def changes_of(scan: ScanReport | PastScan) -> str:
     """Describe how a scan changed the stored answer."""
     gained, lost, groups = scan.pairs_gained or 0, scan.pairs_lost or 0, scan.groups_changed or 0
     if not (gained or lost or groups):
-        return "nothing has changed"
-    return "{pairs} gained, {lost:,} lost, {groups} changed".format(
-        pairs=counted(gained, "pair"), lost=lost, groups=counted(groups, "group")
+        return tr("nothing has changed")
+    return tr(
+        "{pairs} gained, {lost:,} lost, {groups} changed",
+        pairs=counted(gained, "pair"),
+        lost=lost,
+        groups=counted(groups, "group"),
     )
 
 
@@ -80,14 +87,19 @@ def cost_lines(found: ScanPreview) -> Iterator[str]:
     costs, matching = found.costs, found.matching_seconds
     reading = found.report.seconds - matching
     is_beside = found.is_new_recipe and found.differences is not None
-    yield (_TAKES if found.is_new_recipe else _TAKES_LESS).format(
-        seconds=costs.seconds, reading=reading, matching=matching, writing=costs.writing_seconds
+    yield tr(
+        _TAKES if found.is_new_recipe else _TAKES_LESS,
+        seconds=costs.seconds,
+        reading=reading,
+        matching=matching,
+        writing=costs.writing_seconds,
     )
-    yield (_WRITES_BESIDE if is_beside else _WRITES).format(
+    yield tr(
+        _WRITES_BESIDE if is_beside else _WRITES,
         fingerprints=counted(costs.fingerprints, "fingerprint"),
         entries=counted(costs.entries, "band entry", "band entries"),
         pairs=counted(costs.pairs, "pair"),
         megabytes=costs.bytes / 1e6,
     )
     for sentence in costs.locks:
-        yield "locks: {sentence}".format(sentence=sentence)
+        yield tr("locks: {sentence}", sentence=sentence)

@@ -9,6 +9,7 @@ from db_dedup.amounts import counted
 from db_dedup.present.label_words import repeated_lines
 from db_dedup.present.visible import one_line
 from db_dedup.records import Calibration, LengthScore, PairSetting, Share
+from db_dedup.translation import tr
 
 _SETTINGS: Final = {
     (True, True): "radius {radius} with sketches, {measure} of at least {threshold:g}",
@@ -22,62 +23,69 @@ _SETTINGS: Final = {
 def setting_words(setting: PairSetting) -> str:
     """A setting on one line."""
     template = _SETTINGS[setting.sketches, setting.similarity != "none"]
-    return template.format(radius=setting.radius, measure=setting.similarity, threshold=setting.threshold)
+    return tr(template, radius=setting.radius, measure=setting.similarity, threshold=setting.threshold)
 
 
 def share_words(share: Share) -> str:
     """A share with its interval."""
     if share.value is None:
         return "-"
-    return "{share:.3f} ({low:.3f} to {high:.3f})".format(share=share.value, low=share.low, high=share.high)
+    return tr("{share:.3f} ({low:.3f} to {high:.3f})", share=share.value, low=share.low, high=share.high)
 
 
 def length_words(each: LengthScore) -> str:
     """A range of lengths, in characters."""
     if each.to is None:
-        return "{start} and more".format(start=each.start)
-    return "{start} to {end}".format(start=each.start, end=each.to - 1)
+        return tr("{start} and more", start=each.start)
+    return tr("{start} to {end}", start=each.start, end=each.to - 1)
 
 
 def summary_lines(found: Calibration) -> Iterator[str]:
     """Describe the labels."""
-    yield "{table}: {labelled_pairs}, {duplicates:,} of them duplicates, in {groups}".format(
+    yield tr(
+        "{table}: {labelled_pairs}, {duplicates:,} of them duplicates, in {groups}",
         table=one_line(found.table),
         labelled_pairs=counted(found.labelled, "labelled pair"),
         duplicates=found.duplicates,
         groups=counted(found.groups, "group"),
     )
     if found.not_there:
-        yield "{labels} rows or texts that are not there".format(
-            labels=counted(found.not_there, "label names", "labels name")
+        yield tr(
+            "{labels} rows or texts that are not there",
+            labels=counted(found.not_there, "label names", "labels name"),
         )
     yield from repeated_lines(found.repeated)
     if found.unlabelled_are_wrong:
-        yield "a pair without a label counts as wrong"
-    yield "intervals are of 95 %: Wilson's for shares, a bootstrap over groups for F1"
+        yield tr("a pair without a label counts as wrong")
+    yield tr("intervals are of 95 %: Wilson's for shares, a bootstrap over groups for F1")
 
 
 def proposal_lines(found: Calibration) -> Iterator[str]:
     """Describe the steps, the gain and the proposal."""
-    yield "One change at a time:"
-    yield from (f"  {step.words}" for step in found.steps)
+    yield tr("One change at a time:")
+    yield from (f"  {tr(step.words)}" for step in found.steps)
     if found.gain.value is None:
         groups = counted(found.groups, "group of labelled pairs is", "groups of labelled pairs are")
-        yield "{groups} too few to estimate how a choice does on other pairs.".format(groups=groups)
-        yield from ["The best on these labels:", *toml_lines(found)] if found.proposed != found.now else []
+        yield tr("{groups} too few to estimate how a choice does on other pairs.", groups=groups)
+        yield from (
+            [tr("The best on these labels:"), *toml_lines(found)] if found.proposed != found.now else []
+        )
         return
-    yield "F1 now {now}; of a setting chosen in five folds over groups {chosen}, a gain of {gain}".format(
+    yield tr(
+        "F1 now {now}; of a setting chosen in five folds over groups {chosen}, a gain of {gain}",
         now=share_words(found.now_f1),
         chosen=share_words(found.cross_validated_f1),
         gain=share_words(found.gain),
     )
     if found.is_better:
-        yield "The labels support the proposed setting:"
+        yield tr("The labels support the proposed setting:")
         yield from toml_lines(found)
     elif found.proposed == found.now:
-        yield "No other setting does better on these labels: keep what there is."
+        yield tr("No other setting does better on these labels: keep what there is.")
     else:
-        yield "The labels do not show that another setting does better: keep what there is. To try it anyway:"
+        yield tr(
+            "The labels do not show that another setting does better: keep what there is. To try it anyway:"
+        )
         yield from toml_lines(found)
 
 

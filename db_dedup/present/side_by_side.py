@@ -9,6 +9,7 @@ from rich.text import Text
 from db_dedup.amounts import counted
 from db_dedup.present.alignment import align
 from db_dedup.present.visible import visible
+from db_dedup.translation import tr
 
 _ONLY_LEFT, _ONLY_RIGHT = "bold red", "bold green"
 _LEFT_BRACKETS, _RIGHT_BRACKETS = ("[-", "-]"), ("{+", "+}")
@@ -100,4 +101,4 @@ def _shortened(text: str, longest: int, kept: int) -> str:
 
 
 def _left_out(characters: int) -> str:
-    return f" … {counted(characters, 'character')} … "
+    return f" … {tr(counted(characters, 'character'))} … "

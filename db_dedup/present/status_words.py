@@ -9,6 +9,7 @@ from db_dedup.amounts import counted
 from db_dedup.present.frame_words import state_lines
 from db_dedup.present.scan_words import changes_of
 from db_dedup.records import PastScan, TableStatus
+from db_dedup.translation import STATUS, language, named, tr
 
 _APART: Final = (
     *("group_sizes", "hot_blocks", "latest_dead", "trigger_faults"),
@@ -16,6 +17,8 @@ _APART: Final = (
 )
 """Fields that come out otherwise than one value in one line."""
 
+_STATES: Final = ("triggers", "last_scan_state")
+"""Fields with a name of the program."""
 _OUTDATED: Final = "run `db-dedup scan {table}`: worker, check, explain and label wait for it"
 _HOT_BLOCK: Final = "block {block}, value {value}: {rows}"
 _SIZE: Final = "{count:,} of {label}"
@@ -25,49 +28,57 @@ def status_lines(entry: TableStatus) -> Iterator[tuple[str, str]]:
     """Each field under its name in JSON; lists are drawn out, a line an entry."""
     for name, value in asdict(entry).items():
         if name not in ("table", *_APART):
-            yield name, _readable(name, value)
+            yield _name(name), _readable(name, value)
         if name == "groups":
-            yield "group_sizes", _sizes(entry.group_sizes)
+            yield _name("group_sizes"), _sizes(entry.group_sizes)
         if name == "is_outdated" and entry.is_outdated:
-            yield "", _OUTDATED.format(table=entry.table)
+            yield "", tr(_OUTDATED, table=entry.table)
         if name == "abridged_groups":
             for hot in entry.hot_blocks:
                 rows = counted(hot.rows, "row")
-                yield "hot_block", _HOT_BLOCK.format(block=hot.block, value=hot.value, rows=rows)
+                yield _name("hot_block"), tr(_HOT_BLOCK, block=hot.block, value=hot.value, rows=rows)
         if name == "triggers":
             for fault in entry.trigger_faults:
-                yield "", fault
+                yield "", tr(fault)
     yield from state_lines(entry.table, entry.frames)
     for scan in entry.scans:
-        yield "scan", _scan(scan)
+        yield _name("scan"), _scan(scan)
+
+
+def _name(name: str) -> str:
+    """Return what a field is called."""
+    return named(STATUS, name, language())
 
 
 def _readable(name: str, value: Any) -> str:
     match value:
         case None:
-            return "none" if name == "queue_age_seconds" else ""
+            return tr("none") if name == "queue_age_seconds" else ""
         case bool():
-            return "yes" if value else "no"
+            return tr("yes" if value else "no")
         case float() if name == "too_little_share":
             return f"{value:.2%}"
         case float() | int():
             return f"{value:,}"
         case datetime():
             return f"{value:%Y-%m-%d %H:%M:%S} UTC"
-    return str(value)
+    return named(STATUS, str(value), language()) if name in _STATES else str(value)
 
 
 def _sizes(sizes: dict[str, int]) -> str:
-    shown = (_SIZE.format(count=count, label=label) for label, count in sizes.items() if count)
-    return ", ".join(shown) or "none"
+    shown = (tr(_SIZE, count=count, label=label) for label, count in sizes.items() if count)
+    return tr(", ").join(shown) or tr("none")
 
 
 def _scan(scan: PastScan) -> str:
-    line = "{started_at:%Y-%m-%d %H:%M} UTC, {state}, {seconds:,.1f} s".format(
-        started_at=scan.started_at, state=scan.state, seconds=scan.seconds
+    line = tr(
+        "{started_at:%Y-%m-%d %H:%M} UTC, {state}, {seconds:,.1f} s",
+        started_at=scan.started_at,
+        state=named(STATUS, scan.state, language()),
+        seconds=scan.seconds,
     )
     if scan.rows is not None:
-        line = "{scan}, {rows}; {changes}".format(
-            scan=line, rows=counted(scan.rows, "row"), changes=changes_of(scan)
+        line = tr(
+            "{scan}, {rows}; {changes}", scan=line, rows=counted(scan.rows, "row"), changes=changes_of(scan)
         )
-    return f"{line}: {scan.error}" if scan.error else line
+    return tr("{scan}: {error}", scan=line, error=scan.error) if scan.error else line

@@ -8,6 +8,7 @@ from db_dedup.amounts import counted
 from db_dedup.proposal.profile import ColumnProfile
 from db_dedup.proposal.risks import sounds_like_answers
 from db_dedup.records import Family, SourceColumn
+from db_dedup.translation import Phrase
 
 _WORDS_OF_A_TEXT: Final = 6
 """A column whose values have this many words on average holds texts, not names or categories."""
@@ -26,6 +27,15 @@ _IDENTIFYING: Final = (
 )  # fmt: skip
 _LENGTH: Final = "{length:,.0f} characters on average"
 _LENGTH_AND_SHARE: Final = "{length:,.0f} characters on average, filled in {share:.0%} of the rows"
+_FORMS: Final = {
+    "date": Phrase("a date"),
+    "number": Phrase("a number"),
+    "JSON": Phrase("a JSON"),
+    "link or file name": Phrase("a link or file name"),
+    "code": Phrase("a code"),
+    "flag": Phrase("a flag"),
+    "binary": Phrase("a binary"),
+}
 _SHORT: Final = "too short for a text: {description}"
 _IDENTIFIES: Final = "identifies a row: {description}"
 _NOT_IDENTIFYING: Final = "does not identify: {description}"
@@ -88,9 +98,9 @@ def choose_columns(profiles: Sequence[ColumnProfile]) -> tuple[ColumnChoice, ...
 def choose_by_type(columns: Iterable[SourceColumn]) -> tuple[ColumnChoice, ...]:
     """Choose the columns of a table without rows."""
     return tuple(
-        ColumnChoice(c.name, True, "its type holds long texts")
+        ColumnChoice(c.name, True, Phrase("its type holds long texts"))
         if _holds_long_texts(c)
-        else ColumnChoice(c.name, False, "its type holds short values")
+        else ColumnChoice(c.name, False, Phrase("its type holds short values"))
         for c in columns
     )
 
@@ -105,32 +115,36 @@ def _choose_by_text(profile: ColumnProfile, main: ColumnProfile | None) -> Colum
     if (fault := _fault(profile)) is not None:
         return ColumnChoice(profile.name, False, fault)
     if main is not None and sounds_like_answers(profile.name):
-        return ColumnChoice(profile.name, False, "by its name an answer: answers share set sentences")
+        return ColumnChoice(profile.name, False, Phrase("by its name an answer: answers share set sentences"))
     if profile.mean_words < _WORDS_OF_A_TITLE:
-        return ColumnChoice(profile.name, False, _SHORT.format(description=_description(profile)))
+        return ColumnChoice(profile.name, False, Phrase(_SHORT, description=_description(profile)))
     return ColumnChoice(profile.name, True, _description(profile))
 
 
 def _choose_in_register(profile: ColumnProfile) -> ColumnChoice:
     if _is_identifying(profile):
-        return ColumnChoice(profile.name, True, _IDENTIFIES.format(description=_description(profile)))
-    fault = _fault(profile) or _NOT_IDENTIFYING.format(description=_description(profile))
+        return ColumnChoice(profile.name, True, Phrase(_IDENTIFIES, description=_description(profile)))
+    fault = _fault(profile) or Phrase(_NOT_IDENTIFYING, description=_description(profile))
     return ColumnChoice(profile.name, False, fault)
 
 
 def _fault(profile: ColumnProfile) -> str | None:
     """Return why a column should not be compared in any table; None if there is no such reason."""
     if not profile.values:
-        return "empty"
+        return Phrase("empty")
     if profile.distinct <= 2 and _is_repeated(profile):
-        return "a flag: 2 different values" if profile.distinct == 2 else "the same value in every row"
+        return (
+            Phrase("a flag: 2 different values")
+            if profile.distinct == 2
+            else Phrase("the same value in every row")
+        )
     if profile.form != "text":
         is_identifier = profile.form == "code" and profile.distinct_share > _REPEATED_BELOW
-        return "an identifier" if is_identifier else "a {form}".format(form=profile.form)
+        return Phrase("an identifier") if is_identifier else _FORMS[profile.form]
     if _is_repeated(profile):
-        return "a category: {values}".format(values=counted(profile.distinct, "different value"))
+        return Phrase("a category: {values}", values=counted(profile.distinct, "different value"))
     if profile.filled_share < _RARE_BELOW:
-        return "filled in only {share:.0%} of the rows".format(share=profile.filled_share)
+        return Phrase("filled in only {share:.0%} of the rows", share=profile.filled_share)
     return None
 
 
@@ -169,4 +183,4 @@ def _amount_of_text(profile: ColumnProfile) -> float:
 
 def _description(profile: ColumnProfile) -> str:
     template = _LENGTH if profile.filled_share > 0.995 else _LENGTH_AND_SHARE
-    return template.format(length=profile.mean_length, share=profile.filled_share)
+    return Phrase(template, length=profile.mean_length, share=profile.filled_share)

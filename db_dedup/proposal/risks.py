@@ -9,6 +9,7 @@ from db_dedup.flow.text.frames import frame_spans, measure_frames
 from db_dedup.flow.text.normalise import normalise_batch
 from db_dedup.proposal.profile import count_words
 from db_dedup.records.recipe import RecipeColumn
+from db_dedup.translation import Phrase
 
 ENOUGH_ROWS: Final = 20
 """With fewer texts in the sample nothing is said about them: what they share may be chance."""
@@ -36,8 +37,8 @@ _FRAME: Final = (
     "column {column}: in {share:.0%} of the sampled texts about {characters:,.0f} characters are the same as "
     "in many other rows, as in a form, or in the opening and closing of an official answer; {consequence}"
 )
-_LEFT_OUT: Final = "a scan of 200 rows or more leaves such a frame out"
-_COMPARED: Final = "these settings compare it, too: `frames = true` leaves it out"
+_LEFT_OUT: Final = Phrase("a scan of 200 rows or more leaves such a frame out")
+_COMPARED: Final = Phrase("these settings compare it, too: `frames = true` leaves it out")
 _SHORT: Final = (
     "short texts: half of the sampled rows have {median:,.0f} characters or fewer in the compared columns; "
     "between such texts a name or a number is often the only difference, so look at pairs before you trust "
@@ -65,10 +66,11 @@ def risks_of_texts(columns: Mapping[str, Sequence[str]], *, leaves_frames_out: b
     """
     for name, texts in columns.items():
         if sounds_like_answers(name):
-            yield _ANSWERS.format(column=name)
+            yield Phrase(_ANSWERS, column=name)
         share, characters = shared_frame(texts)
         if share >= _FRAMED_SHARE:
-            yield _FRAME.format(
+            yield Phrase(
+                _FRAME,
                 column=name,
                 share=share,
                 characters=characters,
@@ -76,21 +78,23 @@ def risks_of_texts(columns: Mapping[str, Sequence[str]], *, leaves_frames_out: b
             )
     lengths = [length for length in map(_length, zip(*columns.values(), strict=True)) if length]
     if len(lengths) >= ENOUGH_ROWS and median(lengths) < SHORT_TEXT:
-        yield _SHORT.format(median=median(lengths))
+        yield Phrase(_SHORT, median=median(lengths))
 
 
-def risk_of_too_little_text(too_little: int, rows: int, noun: str) -> Iterator[str]:
+def risk_of_too_little_text(too_little: int, rows: int, *, is_sample: bool = False) -> Iterator[str]:
     """Yield a sentence if many of these rows have too little text to judge.
 
     Args:
         too_little: how many of them.
         rows: all rows that were looked at.
-        noun: what one of them is called.
+        is_sample: whether they are a sample of the table.
     """
     if rows >= ENOUGH_ROWS and too_little >= _TOO_LITTLE_SHARE * rows:
-        yield _TOO_LITTLE.format(
-            rows=counted(too_little, f"{noun} has", f"{noun}s have"), share=too_little / rows
-        )
+        if is_sample:
+            having = counted(too_little, "sampled row has", "sampled rows have")
+        else:
+            having = counted(too_little, "row has", "rows have")
+        yield Phrase(_TOO_LITTLE, rows=having, share=too_little / rows)
 
 
 def has_too_little_text(texts: Sequence[str]) -> bool:

@@ -9,9 +9,18 @@ from fastapi import APIRouter, Query
 from db_dedup.errors import UnknownNameError
 from db_dedup.present.explanation_words import explained_differences, explanation_lines
 from db_dedup.records.kinds import Kind
+from db_dedup.translation import Phrase
 from db_dedup.web import cursors
 from db_dedup.web.context import NEEDS_READ, Ctx, Cursor, Limit, RowKeyQuery, TableName
-from db_dedup.web.models import GroupAnswer, GroupPage, MemberPage, PairAnswer, PairPage, TableNames
+from db_dedup.web.models import (
+    GroupAnswer,
+    GroupHistoryAnswer,
+    GroupPage,
+    MemberPage,
+    PairAnswer,
+    PairPage,
+    TableNames,
+)
 from db_dedup.web.problems import RefusedError
 
 router = APIRouter(prefix="/v1", dependencies=[NEEDS_READ])
@@ -81,13 +90,20 @@ async def groups(context: Ctx, table: TableName, cursor: Cursor = None, limit: L
 async def group_of_row(
     context: Ctx, table: TableName, row_key: RowKeyQuery, cursor: Cursor = None, limit: Limit = 100
 ) -> MemberPage:
-    """Show the group that a row is in. The id of a group is the row key of its representative."""
+    """Show the group that a row is in. The id of a group is the row key of its representative.
+
+    If the row is in no group and its key was the id of a group, the error names in `leads_to` the ids of the
+    groups that have rows of it now.
+    """
     after = cursors.member_place(cursor)
 
     def read() -> MemberPage:
-        found = context.tables.find(table).pages.group_of(row_key, after, limit + 1)
+        served = context.tables.find(table)
+        found = served.pages.group_of(row_key, after, limit + 1)
         if found is None:
-            raise RefusedError("unknown-row", "The row is in no group.")
+            groups = served.dedup.group_history(row_key).groups
+            leads_to = [group.group_id for group in groups]
+            raise RefusedError("unknown-row", "The row is in no group.", leads_to=leads_to)
         group, keys = found
         shown, is_last = _page(keys, limit)
         return MemberPage(
@@ -95,6 +111,23 @@ async def group_of_row(
             row_keys=list(shown),
             next_cursor=None if is_last else cursors.cursor_of((shown[-1],)),
         )
+
+    return await context.work.run(read)
+
+
+@router.get("/tables/{table}/group/history")
+async def group_history(
+    context: Ctx,
+    table: TableName,
+    group_id: Annotated[str, Query(description="An id that a group has or had.", max_length=700)],
+) -> GroupHistoryAnswer:
+    """Show what has become of a group: where its rows are now, and what happened in between."""
+
+    def read() -> GroupHistoryAnswer:
+        found = context.tables.find(table).dedup.group_history(group_id)
+        if not found.is_known and found.row_group_id is None:
+            raise RefusedError("unknown-row", "No group has this id, and none had it as long as is kept.")
+        return GroupHistoryAnswer.model_validate(found)
 
     return await context.work.run(read)
 
@@ -124,7 +157,7 @@ def _status(context: Ctx, names: Sequence[str]) -> list[dict[str, Any]]:
     entries = {entry.table: entry for entry in context.tables.database.status() if entry.table in served}
     for name in names:
         if name not in served:
-            raise UnknownNameError("watched table", name, served)
+            raise UnknownNameError(Phrase("watched table"), name, served)
     if len(names) == 1 and names[0] not in entries:
         raise RefusedError("not-ready", "The table has not been scanned yet.")
     return [asdict(entries[name]) for name in names if name in entries]

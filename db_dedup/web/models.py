@@ -5,9 +5,10 @@ from datetime import datetime
 from math import isfinite
 from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from db_dedup.records.forms import Form
+from db_dedup.records.group_history import ChangeKind
 from db_dedup.records.kinds import Kind
 
 Key = Annotated[str, Field(description="A row key: of several columns, a JSON array as text.")]
@@ -22,26 +23,26 @@ class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+def _check_values(record: object) -> object:
+    """Refuse what no column can take; the message is shorter than one for each type."""
+    for name, value in record.items() if isinstance(record, dict) else ():
+        if not isinstance(value, Scalar) or (isinstance(value, float) and not isfinite(value)):
+            raise ValueError("each value is a text, a number, true, false or null")
+        if _SURROGATE.search(name) or (isinstance(value, str) and _SURROGATE.search(value)):
+            raise ValueError("a text has half of a surrogate pair, which is no character")
+    return record
+
+
+RecordGiven = Annotated[dict[str, Scalar], BeforeValidator(_check_values), Field(max_length=1000)]
+
+
 class CheckRequest(_Request):
     """A record to check."""
 
-    record: dict[str, Scalar] = Field(
-        description="Column name to value. A column that is left out is NULL.", max_length=1000
-    )
+    record: RecordGiven = Field(description="Column name to value. A column that is left out is NULL.")
     differences: bool = Field(
         False, description="Also answer what differs, with the texts of stored rows: needs the scope read."
     )
-
-    @field_validator("record", mode="before")
-    @classmethod
-    def _check_values(cls, record: object) -> object:
-        """Refuse what no column can take; the message is shorter than one for each type."""
-        for name, value in record.items() if isinstance(record, dict) else ():
-            if not isinstance(value, Scalar) or (isinstance(value, float) and not isfinite(value)):
-                raise ValueError("each value is a text, a number, true, false or null")
-            if _SURROGATE.search(name) or (isinstance(value, str) and _SURROGATE.search(value)):
-                raise ValueError("a text has half of a surrogate pair, which is no character")
-        return record
 
 
 class ReserveRequest(CheckRequest):
@@ -68,6 +69,11 @@ class ConfirmRequest(_Request):
 
     row_key: str | None = Field(
         None, max_length=700, description="The key of the row, unless it was given with the reservation."
+    )
+    record: RecordGiven | None = Field(
+        None,
+        description="The record that was stored: if the reservation has expired, it is checked again, and "
+        "the problem has matches.",
     )
 
 
@@ -169,6 +175,37 @@ class MemberPage(BaseModel):
     group: GroupAnswer
     row_keys: list[Key] = Field(description="The first page begins with the representative.")
     next_cursor: str | None = Field(description="Send it as cursor for the next page; null on the last one.")
+
+
+class GroupChangeAnswer(BaseModel):
+    """A change by which the id of a group does not lead to all its rows any more."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    group_id: Key
+    new_group_id: str | None = Field(description="The group that has rows of it since then.")
+    kind: ChangeKind
+    size: int = Field(description="Rows before.")
+    moved: int = Field(description="How many of these are in the new group.")
+    new_size: int | None = Field(description="Rows of the new group.")
+    changed_at: datetime = Field(description="UTC.")
+    scan: int | None = Field(description="The number of the scan that found it; null if it was the worker.")
+
+
+class GroupHistoryAnswer(BaseModel):
+    """What has become of an id that was or is that of a group."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    group_id: Key
+    groups: list[GroupAnswer] = Field(description="The groups that it leads to now, the largest first.")
+    changes: list[GroupChangeAnswer] = Field(
+        description="Of the group, and of the groups that it has become, the earliest first."
+    )
+    origins: list[GroupChangeAnswer] = Field(
+        description="The latest by which rows of other groups came to it, the latest first."
+    )
+    row_group_id: str | None = Field(description="The group that the row of this key is in now.")
 
 
 class LabelGiven(_Request):

@@ -25,6 +25,7 @@ from db_dedup.errors import (
     TriggerError,
     UnknownNameError,
 )
+from db_dedup.translation import Phrase
 
 MEDIA_TYPE: Final = "application/problem+json"
 RETRY_SECONDS: Final = 5
@@ -101,11 +102,12 @@ class RefusedError(HTTPException):
     Args:
         name: of the problem.
         detail: what is wrong with this request, and what would be right.
+        more: other members of the JSON object.
     """
 
-    def __init__(self, name: str, detail: str) -> None:
+    def __init__(self, name: str, detail: str, **more: object) -> None:
         super().__init__(_BY_NAME[name].status, detail)
-        self.name = name
+        self.name, self.more = name, more
 
 
 def problem(name: str, detail: str, **more: Any) -> Response:
@@ -145,12 +147,12 @@ def problem_of_error(error: DedupError) -> Response:
     if isinstance(error, UnknownNameError) and error.kind == _WATCHED:
         return problem("unknown-table", str(error))
     if error.is_transient:
-        return problem("busy", "The database or the table is busy. Try again in some seconds.")
+        return problem("busy", Phrase("The database or the table is busy. Try again in some seconds."))
     for kind, name in _OF_ERROR.items():
         if isinstance(error, kind):
             return problem(name, str(error))
     if isinstance(error, DatabaseError):
-        return problem("failed", "The database refused. `db-dedup status` shows its state.")
+        return problem("failed", Phrase("The database refused. `db-dedup status` shows its state."))
     return problem("failed", str(error))
 
 

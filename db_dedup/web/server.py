@@ -16,6 +16,8 @@ from db_dedup.app import Database
 from db_dedup.app.tokens import Tokens
 from db_dedup.config import ServerSettings, Settings
 from db_dedup.errors import ConfigError
+from db_dedup.translation import Phrase
+from db_dedup.web.certificates import require_certificate
 from db_dedup.web.context import Context
 from db_dedup.web.service import make_service
 
@@ -45,10 +47,12 @@ def serve(
         tell: is called with the address of the service when it accepts requests.
 
     Raises:
-        ConfigError: the service would not be safe, or the port cannot be opened.
+        ConfigError: the service would not be safe, its certificate cannot be used, or the port cannot be
+            opened.
     """
     tokens = Tokens(Path(server.tokens) if server.tokens else None)
     server.require_safe(has_tokens=tokens.are_used)
+    require_certificate(server)
     opened = _listen(server)
     app, context = make_service(database, settings, server, tokens)
     preparing = threading.Thread(target=_prepare, args=[context], name="db-dedup-prepare", daemon=True)
@@ -76,7 +80,7 @@ def _prepare(context: Context) -> None:
     """Load and compile what requests need. A table with a fault is reported; it may be repaired later."""
     try:
         for name, fault in context.tables.make_ready().items():
-            logger.warning("%s cannot be checked: %s", name or "the database", fault)
+            logger.warning("%s cannot be checked: %s", name or Phrase("the database"), fault)
     except Exception as error:  # its text may be a row's
         logger.error("not prepared: %s", type(error).__name__)
     context.readiness.is_prepared = True
@@ -127,14 +131,7 @@ def _configured(app: Any, server: ServerSettings) -> uvicorn.Config:
         ssl_certfile=server.certificate,
         ssl_keyfile=server.certificate_key,
     )
-    try:
-        config.load()
-    except OSError as error:
-        raise ConfigError(
-            "cannot use certificate {certificate}: {reason}",
-            certificate=server.certificate,
-            reason=error.strerror or error,
-        ) from None
+    config.load()
     return config
 
 

@@ -99,7 +99,7 @@ def _add_handlers(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def of_status(_: Request, error: HTTPException) -> Response:
         if isinstance(error, RefusedError):
-            return problem(error.name, error.detail)
+            return problem(error.name, error.detail, **error.more)
         return problem_of_status(error.status_code, error.detail)
 
     @app.exception_handler(RequestValidationError)

@@ -8,6 +8,7 @@ from db_dedup.app.review_pages import ReviewPages
 from db_dedup.app.review_samples import ReviewSamples
 from db_dedup.config import Settings
 from db_dedup.errors import DedupError, UnknownNameError
+from db_dedup.translation import Phrase
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Tables:
         if found is None:
             known = self.names()
             if name not in known:
-                raise UnknownNameError("watched table", name, known)
+                raise UnknownNameError(Phrase("watched table"), name, known)
             given = self._watched or {}
             # By settings from a file, a check refuses to work if the last scan had others.
             dedup = Deduplicator(self.database, given.get(name, name))

@@ -93,9 +93,12 @@ def leave(run: Callable[[], None]) -> NoReturn:
 
 def report_stop(consequence: str = "") -> None:
     """Write one line: the command was stopped, and what that means."""
+    from db_dedup.translation import tr  # noqa: PLC0415 - signals are answered before anything is loaded
+
     _State.is_reported = True
+    line = tr("stopped: {consequence}", consequence=tr(consequence)) if consequence else tr("stopped")
     with suppress(OSError):  # the terminal may be gone
-        sys.stderr.write(f"stopped: {consequence}\n" if consequence else "stopped\n")
+        sys.stderr.write(line + "\n")
         sys.stderr.flush()
 
 

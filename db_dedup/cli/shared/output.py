@@ -26,6 +26,7 @@ from db_dedup.cli.shared.terminal import say
 from db_dedup.errors import ConfigError
 from db_dedup.present.formulas import without_formula
 from db_dedup.present.visible import visible
+from db_dedup.translation import Phrase, tr
 
 _WIDE_ENOUGH: Final = 100_000
 """Characters; row keys have at most 700."""
@@ -131,7 +132,7 @@ def print_table(
     if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         console.width = _WIDE_ENOUGH
     if title is not None:
-        console.print(Text(visible(title)), soft_wrap=True)
+        console.print(Text(visible(tr(title))), soft_wrap=True)
     rows = list(rows)
     whole = _table(columns, rows)
     unfolded = console.options.update(max_width=_WIDE_ENOUGH)
@@ -146,7 +147,9 @@ def print_table(
 def _table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
     table = Table()
     for column in columns:
-        table.add_column(Text(visible(column)), overflow="fold")
+        # Names of views and files stay as they are.
+        title = tr(column) if isinstance(column, Phrase) else column
+        table.add_column(Text(visible(title)), overflow="fold")
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
     return table
@@ -206,5 +209,9 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
-        return "yes" if value else ""
-    return f"{value:.3f}" if isinstance(value, float) else visible(str(value))
+        return tr("yes") if value else ""
+    return (
+        f"{value:.3f}"
+        if isinstance(value, float)
+        else visible(tr(value) if isinstance(value, Phrase) else str(value))
+    )

@@ -15,8 +15,9 @@ from db_dedup.present.side_by_side import beside, mark_differences, shortened_di
 from db_dedup.present.texts import Member, RowText
 from db_dedup.present.visible import one_line, visible
 from db_dedup.records import DuplicatePair, GroupSummary
+from db_dedup.translation import tr
 
-_LEADS: Final = " (representative)"
+_FIRST: Final = "row {key} (representative)"
 _GONE: Final = "(gone since the last scan)"
 
 _PAIR: Final = "{distance} of 64 bits differ\n"
@@ -50,7 +51,7 @@ class Review:
     def print_pairs(self, pairs: Iterable[tuple[DuplicatePair, RowText, RowText]]) -> None:
         """Each pair as two rows beside each other, with its distance and similarity below."""
         for pair, text_a, text_b in pairs:
-            self._print_rows(f"row {pair.key_a}", text_a, f"row {pair.key_b}", text_b)
+            self._print_rows(tr("row {key}", key=pair.key_a), text_a, tr("row {key}", key=pair.key_b), text_b)
             self._print_differences(pair.key_a, text_a, pair.key_b, text_b)
             if pair.kind is not None:
                 self._say(kind_words(pair.kind, pair.contained_key, pair.other_place))
@@ -83,11 +84,14 @@ class Review:
         """Each member beside the representative."""
         equal = [row for row in others if row.text is not None and _look_alike(row.text, first.text)]
         for row in [row for row in others if row not in equal] or equal[:1]:
-            left, right = f"row {first.row_key}{_LEADS}", f"row {row.row_key}"
+            left, right = (
+                tr(_FIRST, key=first.row_key),
+                tr("row {key}", key=row.row_key),
+            )
             self._print_rows(left, first.text, right, row.text)
             self._print_differences(first.row_key, first.text, row.row_key, row.text)
         if equal:
-            keys = ", ".join(visible(row.row_key) for row in equal)
+            keys = tr(", ").join(visible(row.row_key) for row in equal)
             self._say("The same text as the representative: {keys}.", keys=keys)
 
     def _print_neighbours(self, first: Member, others: Sequence[Member]) -> None:
@@ -106,7 +110,9 @@ class Review:
         is_equal = row.text is not None and _look_alike(row.text, text)
         if not is_equal and keys not in shown:
             shown.add(keys)
-            left, right = (f"row {k}{_LEADS * (k == first.row_key)}" for k in (key, row.row_key))
+            left, right = (
+                tr(_FIRST if k == first.row_key else "row {key}", key=k) for k in (key, row.row_key)
+            )
             self._print_rows(left, text, right, row.text)
             self._print_differences(key, text, row.row_key, row.text)
         named = {"row_key": visible(row.row_key), "other_key": visible(key)}
@@ -137,12 +143,12 @@ class Review:
 
     def _plain(self, text: RowText, i: int) -> Text:
         if text is None:
-            return Text(_GONE, "italic")
+            return Text(tr(_GONE), "italic")
         shown = one_line(text[i])
         return Text(shown if self._full else shortened_difference(shown))
 
     def _say(self, template: str, /, **fields: object) -> None:
-        self._console.print(Text(template.format(**fields) if fields else template), soft_wrap=True)
+        self._console.print(Text(tr(template, **fields) if template else ""), soft_wrap=True)
 
 
 def _look_alike(text: tuple[str, ...], other: RowText) -> bool:

@@ -20,6 +20,7 @@ from rich.progress import Progress as RichProgress
 from rich.text import Text
 
 from db_dedup.present.visible import visible
+from db_dedup.translation import tr
 
 stderr = Console(stderr=True, highlight=False)
 
@@ -40,14 +41,13 @@ def has_colour(console: Console) -> bool:
 
 
 def say(template: str, /, **fields: object) -> None:
-    """Print one line on stderr: no markup, no wrapping, and no command to the terminal.
+    """Print one line on stderr in the reader's language: no markup, no wrapping, no command to the terminal.
 
     Args:
-        template: the line, for `str.format`. Without fields it is printed as it is, braces included.
+        template: the line in English, for `str.format`. Without fields it is taken as it is, braces included.
         fields: the values by their names in the template.
     """
-    line = template.format(**fields) if fields else template
-    stderr.print(visible(line), markup=False, emoji=False, soft_wrap=True)
+    stderr.print(visible(tr(template, **fields)), markup=False, emoji=False, soft_wrap=True)
 
 
 class _RateColumn(TextColumn):
@@ -89,7 +89,7 @@ class TerminalProgress:
 
     def start(self, step: str, total: int | None) -> None:
         """Begin a bar."""
-        self._task = self._bars.add_task(step, total=total)
+        self._task = self._bars.add_task(tr(step), total=total)
 
     def advance(self, amount: int) -> None:
         """Move the bar."""

@@ -7,9 +7,9 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query
 from starlette.responses import RedirectResponse, Response
 
+from db_dedup.translation import LANGUAGES
 from db_dedup.web.console.door import LANGUAGE_COOKIE, PREFIX, TOKEN_COOKIE
 from db_dedup.web.console.site import Anybody, PageRoute, Visitor, is_local_page, link
-from db_dedup.web.console.words import LANGUAGES
 from db_dedup.web.problems import RefusedError
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -76,7 +76,9 @@ async def choose(
 
 
 def _set_cookie(visitor: Visitor, answer: Response, name: str, value: str, seconds: int | None) -> None:
-    secure = visitor.console.is_encrypted
+    # Behind a TLS proxy on this machine, only the browser's Origin says that its connection is encrypted.
+    is_https = visitor.request.headers.get("origin", "").startswith("https://")
+    secure = visitor.console.is_encrypted or is_https
     answer.set_cookie(name, value, seconds, path="/", secure=secure, httponly=True, samesite="strict")
 
 

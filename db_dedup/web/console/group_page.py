@@ -8,6 +8,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
 from db_dedup.records import JudgedTexts, LabelOutcome, PairLabel
+from db_dedup.records.group_history import GroupHistory
 from db_dedup.web import cursors
 from db_dedup.web.console.door import PREFIX
 from db_dedup.web.console.explaining import Shown, explained
@@ -65,6 +66,13 @@ class GroupShown(NamedTuple):
     next_cursor: str | None
 
 
+class Page(NamedTuple):
+    """A group with its history; no group, if the id is no longer that of one."""
+
+    found: GroupShown | None
+    history: GroupHistory | None
+
+
 @router.get(f"{PREFIX}/tables/{{table}}/group")
 async def group(
     visitor: Reader,
@@ -77,18 +85,22 @@ async def group(
     """Show a group."""
     after = cursors.member_place(cursor)
 
-    def read() -> GroupShown | None:
+    def read() -> Page:
         served = visitor.context.tables.find(table)
-        return _read_group(served, row_key, after, bool(full), visitor.words)
+        found = _read_group(served, row_key, after, bool(full), visitor.words)
+        return Page(found, _read_history(served, row_key, found) if cursor is None else None)
 
-    found = await visitor.context.work.run(read)
+    found, history = await visitor.context.work.run(read)
     if found is None:
-        raise RefusedError("unknown-row", visitor.words("error.no_group", key=row_key))
+        if history is None or not history.is_known:
+            raise RefusedError("unknown-row", visitor.words("error.no_group", key=row_key))
+        return visitor.page("group_gone.html", 404, table=table, history=history)
     return visitor.page(
         "group.html",
         table=table,
         row_key=row_key,
         found=found,
+        history=history,
         cursor=cursor,
         full=full,
         said=visitor.words.name("said", said) if said else "",
@@ -177,6 +189,14 @@ def _read_group(
     ]
     gone = [key for key in shown if key not in digests]
     return GroupShown(summary, made, copies, gone, None if is_last else cursors.cursor_of((shown[-1],)))
+
+
+def _read_history(served: ServedTable, row_key: str, found: GroupShown | None) -> GroupHistory:
+    """Return the history of an id, or of the group that is shown, if the key was never an id."""
+    history = served.dedup.group_history(row_key)
+    if history.changes or found is None or found.group.group_id == row_key:
+        return history
+    return served.dedup.group_history(found.group.group_id)
 
 
 def _read_card(served: ServedTable, key_a: str, key_b: str, full: bool, words: Words) -> Card:

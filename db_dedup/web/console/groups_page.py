@@ -13,6 +13,7 @@ from db_dedup.web import cursors
 from db_dedup.web.console.door import PREFIX
 from db_dedup.web.console.marking import beginning
 from db_dedup.web.console.site import PageRoute, Reader, Visitor, link
+from db_dedup.web.console.words import Words
 from db_dedup.web.problems import RefusedError
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -109,13 +110,25 @@ async def groups(
         "groups.html",
         table=table,
         given=given,
-        is_filtered=any(given[name] for name in given if name != "order"),
+        is_filtered=any(given[name] for name in given if name not in ("order", "column")),
         is_first=cursor is None,
         next_link=following and link("tables", table, **given, cursor=cursors.cursor_of(tuple(following))),
+        lists=_lists(visitor.words),
+        shown={name: value for name, value in given.items() if value and name not in ("order", "column")},
         orders=GROUP_ORDERS,
         kinds=KINDS,
         **found,
     )
+
+
+def _lists(words: Words) -> list[tuple[str, dict[str, str]]]:
+    """Return (name, filter) of the lists that have a link of their own."""
+    found: list[tuple[str, dict[str, str]]] = [
+        (words("groups.all"), {}),
+        (words("groups.is_loose"), {"loose": "yes"}),
+        (words("groups.is_other_place"), {"other_place": "yes"}),
+    ]
+    return found + [(words(f"kind.{kind}"), {"kind": kind}) for kind in KINDS]
 
 
 def day_of(order_value: str | None) -> str:

@@ -18,6 +18,7 @@ from db_dedup import __version__
 from db_dedup.app.tokens import LABEL, READ, Tokens
 from db_dedup.errors import DedupError
 from db_dedup.present.visible import visible
+from db_dedup.translation import Phrase, lookup
 from db_dedup.web.console.door import LANGUAGE_COOKIE, PREFIX, cookies_of, form_value
 from db_dedup.web.console.words import Words, choose_language
 from db_dedup.web.context import Context, context_of
@@ -145,18 +146,26 @@ class PageRoute(APIRoute):
             except LoginNeededError:
                 return RedirectResponse(link("login"), 303)
             except RefusedError as error:
-                return _error_page(request, problem(error.name, error.detail))
+                return _error_page(request, problem(error.name, error.detail), Phrase(error.detail))
             except DedupError as error:
-                return _error_page(request, problem_of_error(error))
+                return _error_page(request, problem_of_error(error), error)
             except HTTPException as error:
                 return _error_page(request, problem_of_status(error.status_code, error.detail))
             except RequestValidationError:
-                return _error_page(request, problem("invalid", "A value of the address cannot be used."))
+                detail = Phrase("A value of the address cannot be used.")
+                return _error_page(request, problem("invalid", detail), detail)
 
         return answer_page
 
 
-def _error_page(request: Request, found: Response) -> Response:
+def _error_page(request: Request, found: Response, error: DedupError | Phrase | None = None) -> Response:
+    """Return a problem as a page.
+
+    Args:
+        request: of the reader.
+        found: the problem.
+        error: what its detail says, if that can be translated.
+    """
     visitor = Visitor(request)
     said = json.loads(bytes(found.body))
     name = str(said["type"]).rpartition("#")[2]
@@ -165,11 +174,18 @@ def _error_page(request: Request, found: Response) -> Response:
         "error.html",
         found.status_code,
         title=title if title != name else said["title"],
-        detail=said["detail"],
+        detail=_detail(str(said["detail"]), error, visitor.words.language),
     )
     if "retry-after" in found.headers:
         page.headers["Retry-After"] = found.headers["retry-after"]
     return page
+
+
+def _detail(detail: str, error: DedupError | Phrase | None, language: str) -> str:
+    """Return the detail of a problem in a language; one that is not the error's own is a fixed sentence."""
+    if error is not None and str(error) == detail:
+        return error.in_language(language)
+    return lookup(detail, language)
 
 
 @lru_cache

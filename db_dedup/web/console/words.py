@@ -7,18 +7,21 @@ from importlib.resources import files
 from typing import Final
 
 from db_dedup.present.visible import visible
+from db_dedup.translation import CONSOLE, LANGUAGES, named
 
-LANGUAGES: Final = ("en", "zh")
-"""The names of the catalogues; the first is used if a reader wants none of them."""
 _TAGS: Final = {"en": "en", "zh": "zh-CN"}
 
 
 @lru_cache
 def catalogue(language: str) -> Mapping[str, str]:
     """Return key -> words of a language."""
-    text = files("db_dedup.web.console").joinpath("words", f"{language}.toml").read_text(encoding="utf-8")
+    text = files("db_dedup.web.console").joinpath("words.toml").read_text(encoding="utf-8")
     sections: dict[str, dict[str, str]] = tomllib.loads(text)
-    return {f"{section}.{key}": words for section, keys in sections.items() for key, words in keys.items()}
+    return {
+        key: named(f"{CONSOLE} {key}", words, language)
+        for section, keys in sections.items()
+        for key, words in ((f"{section}.{name}", words) for name, words in keys.items())
+    }
 
 
 class Words:
