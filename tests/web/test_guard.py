@@ -5,11 +5,9 @@ from __future__ import annotations
 import hmac
 import http.client
 import logging
-import socket
 import stat
 import time
-from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
@@ -204,61 +202,6 @@ def test_with_a_declared_proxy_nobody_else_is_answered(scanned_url: str) -> None
         with closing(Database(scanned_url)) as database, running(database, None, server) as client:
             answer = client.send("GET", "/tables", headers={"X-Forwarded-For": "192.0.2.7"})
             assert answer.status == status
-
-
-def test_a_body_that_says_that_it_is_too_large(client: Client) -> None:
-    with closing(http.client.HTTPConnection("127.0.0.1", client.port, timeout=60)) as connection:
-        connection.putrequest("POST", f"/v1{CHECK}")
-        connection.putheader("Content-Type", "application/json")
-        connection.putheader("Content-Length", "1000001")
-        connection.endheaders()
-        assert connection.getresponse().status == 413
-
-
-def test_a_body_that_turns_out_to_be_too_large(client: Client) -> None:
-    with closing(http.client.HTTPConnection("127.0.0.1", client.port, timeout=60)) as connection:
-        pieces = iter([*[b" " * 100_000] * 10, b" "])
-        headers = {"Content-Type": "application/json"}
-        connection.request("POST", f"/v1{CHECK}", pieces, headers, encode_chunked=True)
-        assert connection.getresponse().status == 413
-
-
-@pytest.fixture(scope="module")
-def hurried(scanned_url: str) -> Iterator[Client]:
-    """A service that waits for slow clients for a second alone."""
-    server = ServerSettings(read_seconds=1)
-    with closing(Database(scanned_url)) as database, running(database, None, server) as client:
-        yield client
-
-
-HEAD = b"POST /v1/tables/petitions/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-
-
-@pytest.mark.parametrize(
-    ("sent", "answered"),
-    [
-        (b"", b""),
-        (HEAD, b""),
-        (HEAD + b"Content-Length: 100\r\n\r\n{", b"HTTP/1.1 408 "),
-    ],
-)
-def test_a_slow_client_is_given_up(hurried: Client, sent: bytes, answered: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", hurried.port), timeout=30) as connection:
-        connection.sendall(sent)
-        received = connection.recv(10_000)
-        assert received.startswith(answered)
-        while received:
-            received = connection.recv(10_000)
-
-
-def test_a_client_that_sends_byte_by_byte_is_given_up(hurried: Client) -> None:
-    sent = 0
-    with socket.create_connection(("127.0.0.1", hurried.port), timeout=30) as connection, suppress(OSError):
-        while sent < 300:
-            connection.sendall(b"G")
-            time.sleep(0.1)
-            sent += 1
-    assert sent < 300
 
 
 def test_a_call_that_takes_too_long_and_too_many_calls(

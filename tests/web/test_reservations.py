@@ -145,13 +145,29 @@ def test_the_whole_way_of_a_client(own_database: Database) -> None:
 
 
 def test_a_confirmation_after_the_end_is_refused_and_the_record_checked_again(own_database: Database) -> None:
+    edited = {**RECORD, "content": TEXT.replace(*EDITS[0])}
     with running(own_database) as client:
         name = client.post(PATH, {"record": RECORD, "seconds": 1}).json()["reservation"]
         expire(own_database)
-        assert client.post(PATH, {"record": RECORD}).status == 201
+        confirmation = f"{PATH}/{name}/confirmation"
+        stored = {"row_key": "9001", "record": RECORD}
+        # Not even its own row is there: nothing is kept from other clients by this.
+        assert client.post(confirmation, stored).json()["matches"] == []
+        second = client.post(PATH, {"record": edited})
+        assert second.status == 201
         store(own_database, 9001, RECORD)
-        late = client.post(f"{PATH}/{name}/confirmation", {"row_key": "9001"})
+        late = client.post(confirmation, stored)
         assert (late.status, late.problem) == (409, "expired")
+        (match,) = late.json()["matches"]
+        assert (match["is_reserved"], match["kind"]) == (True, "edited")
+        store(own_database, 9002, edited)
+        other = client.post(f"{PATH}/{second.json()['reservation']}/confirmation", {"row_key": "9002"})
+        assert other.status == 204
+        (match,) = client.post(confirmation, stored).json()["matches"]
+        assert (match["row_key"], match["is_reserved"]) == ("9002", False)
+        without = client.post(confirmation, {"row_key": "9001"})
+        assert (without.problem, "matches" in without.json()) == ("expired", False)
+        assert client.post(confirmation, {"record": {"title": [1]}}).problem == "invalid"
 
 
 @pytest.mark.parametrize(

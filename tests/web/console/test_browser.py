@@ -178,11 +178,11 @@ def test_pages_on_a_phone_and_for_a_screen_reader(own: tuple[str, Deduplicator],
             if control.is_displayed():
                 width, height = control.size["width"], control.size["height"]
                 assert min(width, height) >= TARGET_PIXELS, control.get_attribute("outerHTML")
-        assert not _faint(page)
+        assert not faint(page)
         assert not console_of(page)
 
 
-def _faint(page: Chrome) -> list[str]:
+def faint(page: Chrome) -> list[str]:
     """Return the texts whose contrast with what is behind them is less than 4.5 to 1."""
     found: list[str] = page.execute_script(
         """

@@ -159,6 +159,18 @@ def test_log_in_and_out(with_scopes: StartWith) -> None:
     assert visitor.get("/console").status == 303
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_behind_a_tls_proxy_on_this_machine_the_cookie_is_for_encrypted_connections(
+    with_scopes: StartWith, scheme: str
+) -> None:
+    client = with_scopes("read")
+    visitor = Visitor(client.port)
+    fields = {"form_value": visitor.get("/console/login").form_value, "token": str(client.token)}
+    headers = {"Content-Type": FORM, "Origin": f"{scheme}://127.0.0.1:{client.port}"}
+    cookie = visitor.post("/console/login", fields, headers).headers["set-cookie"].lower()
+    assert ("; secure" in cookie) is (scheme == "https")
+
+
 def test_a_cookie_is_no_token_for_programs(with_scopes: StartWith) -> None:
     """Else a page of another site could use it."""
     client = with_scopes("read,check,label")

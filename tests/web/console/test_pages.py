@@ -8,11 +8,12 @@ from html import unescape
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
-from sqlalchemy import Column, MetaData, String, Table, Text, insert
+from sqlalchemy import Column, MetaData, String, Table, Text, insert, select, update
 from sqlalchemy import text as sql
 
 from db_dedup import Database, Deduplicator
 from db_dedup.records.kinds import KINDS
+from db_dedup.store import review_candidates, review_pages
 from tests.servers import Database as Served
 from tests.web.conftest import Client, running
 from tests.web.console.conftest import Page, Visitor
@@ -91,6 +92,44 @@ def test_groups_with_a_kind_of_pair_or_two_places(visitor: Visitor, dedup: Dedup
     others = sorted({group.group_id for group in dedup.groups()} - set(flagged))
     assert sorted(listed(visitor, f"order={order}&other_place=yes")) == flagged
     assert sorted(listed(visitor, f"order={order}&other_place=no")) == others
+
+
+QUERIES = ("kind=copy", "kind=edited", "kind=partial", "other_place=yes", "since=2024-01-01&loose=no")
+
+
+@pytest.mark.parametrize("order", ["size", "newest", "loose"])
+def test_few_groups_are_listed_as_if_all_were_looked_at(
+    copied: Database, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    pair = copied.tables.pair
+    with copied.engine.begin() as connection:
+        ids = connection.execute(select(pair.c.id_a).order_by(pair.c.id_a)).scalars().all()
+        flags = {"other_place": True, "kind": KINDS.index("partial")}
+        connection.execute(update(pair).where(pair.c.id_a.in_(ids[:: len(ids) // 3])).values(flags))
+    with running(copied) as client:
+        visitor = Visitor(client.port)
+        for query in QUERIES:
+            path = f"order={order}&{query}"
+            with monkeypatch.context() as patched:
+                # Nothing can be read but the groups of the pairs or rows that fit.
+                patched.setattr(review_pages, "read_largest", None)
+                patched.setattr(review_pages, "read_newest", None)
+                few = listed(visitor, path)
+            with monkeypatch.context() as patched:
+                patched.setattr(review_candidates, "_MOST", 0)
+                assert few == listed(visitor, path), query
+            assert few, query
+
+
+def test_each_list_has_a_link(visitor: Visitor) -> None:
+    page = visitor.get(f"{GROUPS}?order=newest&kind=edited&column=title")
+    (lists,) = re.findall(r'<nav class="lists".*?</nav>', page.text, re.DOTALL)
+    links = re.findall(r'<a href="([^"]*)"( aria-current="page")?>([^<]*)</a>', lists)
+    assert [words for _, _, words in links] == ["all", "loose", "two places", *KINDS]
+    assert [words for _, is_current, words in links if is_current] == ["edited"]
+    for link, _, _ in links:
+        assert "order=newest" in link
+        assert visitor.get(unescape(link)).status == 200
 
 
 def test_groups_by_date_value_and_key(visitor: Visitor, dedup: Deduplicator) -> None:

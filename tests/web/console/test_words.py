@@ -8,8 +8,9 @@ from string import Formatter
 
 import pytest
 
+from db_dedup.translation import LANGUAGES
 from db_dedup.web import console
-from db_dedup.web.console.words import LANGUAGES, catalogue, choose_language
+from db_dedup.web.console.words import catalogue, choose_language
 from tests.web.console.conftest import Visitor
 
 FOLDER = Path(str(console.__file__)).parent
