@@ -19,7 +19,9 @@ from benchmarks import (
     first_hour,
     growth,
     indexes,
+    large,
     latency,
+    long_keys,
     lookups,
     scan_costs,
     scan_times,
@@ -221,3 +223,15 @@ def test_growth_is_kept_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert all(figure > 0 for figure in figures["made-up petitions", "SQLite", 300])
     for name in ("wall-seconds", "megabytes", "store-megabytes"):
         assert "SQLite, made-up petitions" in (tmp_path / f"growth-{name}.svg").read_text(encoding="utf-8")
+
+
+def test_a_large_table_from_scan_to_views(capsys: pytest.CaptureFixture[str]) -> None:
+    large.run(None, large.Sizes(rows=300, changes=30), SQLITE)
+    printed = capsys.readouterr().out
+    for step in ("first scan", "scan, 1 % changed", "worker, 30 changes", "check, of 20", "view: members"):
+        assert step in printed
+
+
+def test_long_keys_find_what_blocks_find(capsys: pytest.CaptureFixture[str]) -> None:
+    long_keys.run(None, long_keys.SMALL)
+    assert [line.split()[-1] for line in capsys.readouterr().out.splitlines()[2:]] == ["1,000"] * 3

@@ -72,6 +72,7 @@ def test_every_kind_of_key(database: Database) -> None:
         assert dedup.explain(keys[0], keys[1]).row_b.row_key in texts, kind
         assert dedup.explain(keys[0], texts[2]).agrees, kind
         assert any(len(dedup.members(key)) == 3 for key in keys), kind
+        assert any(dedup.group_history(key).is_group for key in keys), kind
         members = dedup.members_of(keys)
         assert sorted(members) == sorted(texts), kind
         assert len(members[group.group_id]) == 3, kind

@@ -5,10 +5,14 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import socket
 import subprocess
 import sys
 import venv
+from contextlib import closing, suppress
+from importlib.metadata import version
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -30,12 +34,12 @@ from db_dedup.dialects import named_dialect
 from db_dedup.engines.spark import session
 from db_dedup.engines.spark.reading import find_driver
 from db_dedup.errors import DedupError
-fault = sys.argv[1]
+fault, *master = sys.argv[1:]
 if fault == "release":
     own = session.versions()
     session.versions = lambda: {**own, "db_dedup": "9.9"}
 try:
-    with session.open_session(EngineSettings(name="spark", master="local[1]", partitions=1)) as opened:
+    with session.open_session(EngineSettings(name="spark", master=(*master, "local[1]")[0])) as opened:
         url = make_url("postgresql://host/office")
         find_driver(opened, named_dialect("postgresql").jdbc(url))
 except DedupError as error:
@@ -123,6 +127,30 @@ def test_what_only_spark_can_tell(fault: str, kind: str, words: str, tmp_path: P
     assert done.stdout, done.stderr[-2000:]
     name, message = json.loads(done.stdout.splitlines()[-1])
     assert (name, words in message) == (kind, True), message
+
+
+def refuse_everyone(server: socket.socket) -> None:
+    """Close each connection, until the server is closed."""
+    with suppress(OSError):
+        while True:
+            server.accept()[0].close()
+
+
+@pytest.mark.usefixtures("pyspark")
+def test_a_master_that_does_not_take_the_program() -> None:
+    """As one of another release, it takes the connection and answers nothing that Spark understands."""
+    with closing(socket.create_server((LOOPBACK, 0))) as other:
+        Thread(target=refuse_everyone, args=[other], daemon=True).start()
+        master = f"spark://{LOOPBACK}:{other.getsockname()[1]}"
+        done = subprocess.run(
+            [sys.executable, "-c", OPEN, "master", master], capture_output=True, text=True, check=False,
+            env=os.environ | {"SPARK_LOCAL_IP": LOOPBACK},
+        )  # fmt: skip
+    assert done.stdout, done.stderr[-2000:]
+    name, message = json.loads(done.stdout.splitlines()[-1])
+    assert name == "ClusterUnavailableError"
+    assert f"{master} answers, but does not take this program" in message
+    assert version("pyspark") in message
 
 
 def test_urls_that_executors_cannot_use(postgresql_database: Database) -> None:

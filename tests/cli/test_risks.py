@@ -125,10 +125,10 @@ def test_short_texts() -> None:
 
 
 def test_rows_with_too_little_text() -> None:
-    [risk] = risk_of_too_little_text(300, 1_000, "row")
+    [risk] = risk_of_too_little_text(300, 1_000)
     assert risk.startswith("300 rows have too little text to judge, 30% of all")
-    assert list(risk_of_too_little_text(49, 1_000, "row")) == []
-    assert list(risk_of_too_little_text(5, 10, "row")) == []
+    assert list(risk_of_too_little_text(49, 1_000)) == []
+    assert list(risk_of_too_little_text(5, 10)) == []
     assert has_too_little_text(["", "停水"])
     assert not has_too_little_text(["停水三天", "无人维修"])
 

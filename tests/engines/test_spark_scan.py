@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import date, datetime
 from typing import Any, Final
 
@@ -36,10 +35,9 @@ from db_dedup.progress import NullProgress
 from db_dedup.records import PairLabel
 from db_dedup.sample import generate_petitions
 from tests import forms
-from tests.conftest import private_server
 from tests.scan.conftest import answer
-from tests.servers import Database, Server, fresh_database, start_mariadb, start_postgresql_on
-from tests.servers.spark import OPTIONS, Cluster, free_port, jar, start_spark
+from tests.servers import Database, Server, fresh_database
+from tests.servers.spark import OPTIONS, Cluster, jar
 
 COLUMNS: Final = {
     "title": db_dedup.Text(weight=2),
@@ -75,19 +73,6 @@ letters = Table(
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    started: list[Cluster] = []
-
-    def start() -> Server:
-        started.append(start_spark())
-        return Server.elsewhere("postgresql", "postgresql://none")
-
-    for _ in private_server("Spark", start):
-        yield started[0]
-    started[0].stop()
-
-
-@pytest.fixture(scope="module")
 def spark(cluster: Cluster) -> Iterator[EngineSettings]:
     """The settings of the engine, while a session is open that all scans of this module share."""
     from db_dedup.engines.spark.session import open_session  # noqa: PLC0415 - it needs the extra
@@ -96,28 +81,6 @@ def spark(cluster: Cluster) -> Iterator[EngineSettings]:
     settings = EngineSettings(name="spark", master=cluster.master, jars=jars, options=OPTIONS)
     with open_session(settings):
         yield settings
-
-
-@pytest.fixture(scope="module")
-def servers() -> Iterator[dict[str, Server]]:
-    """Servers that the executors reach, on ports of this machine."""
-    port, other = free_port(), free_port()
-    settings = {"skip-networking": "0", "bind-address": "127.0.0.1", "port": str(other)}
-
-    def start_other() -> Server:
-        server = start_mariadb(settings)
-        url = server.url.set(host="127.0.0.1", port=other, query={"charset": "utf8mb4"})
-        return replace(server, url=url)
-
-    for one in private_server("postgresql", lambda: start_postgresql_on(port)):
-        for two in private_server("mariadb", start_other):
-            yield {"postgresql": one, "mariadb": two}
-
-
-@pytest.fixture(params=["postgresql", "mariadb"])
-def reached(request: pytest.FixtureRequest, servers: dict[str, Server]) -> Iterator[Database]:
-    with fresh_database(servers[request.param]) as database:
-        yield database
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from db_dedup.jobs import pace
 from db_dedup.jobs.scan import answer, frozen_frames, full_scan, reading
 from db_dedup.jobs.scan.full_scan import FullScan
 from db_dedup.jobs.scan.pieces import Pieces
-from db_dedup.jobs.scan.writing_ahead import AheadWriter
+from db_dedup.jobs.scan.writing_ahead import AheadWriter, WritingAhead
 from db_dedup.store import index_building, pairs, segments, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.source import Source
@@ -53,6 +53,36 @@ def after(owner: Any, name: str, nth: int = 1) -> None:
     setattr(owner, name, stopping)
 
 
+def while_matching() -> None:
+    """Stop before the search for pairs, when what is written beside it has been written: a process that is
+    suspended in the middle of a transaction holds its locks, and others wait for them."""
+    begin, begun = WritingAhead.__init__, []
+
+    def beginning(ahead: WritingAhead, *arguments: Any) -> None:
+        begin(ahead, *arguments)
+        begun.append(ahead)
+
+    scan_module: Any = table_scan
+    match = scan_module.match_table
+
+    def matching(*arguments: Any, **named: Any) -> Any:
+        for ahead in begun:
+            ahead.written()
+        stop()
+        return match(*arguments, **named)
+
+    changed: Any = WritingAhead
+    changed.__init__ = beginning
+    scan_module.match_table = matching
+
+
+def before_a_step_of_spark(name: str) -> None:
+    """Stop the driver of Spark before a step of its scan."""
+    from db_dedup.engines.spark.table_scan import SparkScan  # noqa: PLC0415 - it needs the extra
+
+    before(SparkScan, name)
+
+
 def stop() -> None:
     sys.stdout.write("here\n")
     sys.stdout.flush()
@@ -60,12 +90,14 @@ def stop() -> None:
 
 
 POINTS: dict[str, Callable[[], None]] = {
+    "Spark has read": lambda: before_a_step_of_spark("_taken"),
+    "Spark confirms": lambda: before_a_step_of_spark("_confirmed"),
     "measuring the frames": lambda: before(frozen_frames, "measure", nth=1),
     "reading": lambda: before(Source, "_page", nth=3),
     "writing a page": lambda: after(FingerprintStore, "put_rows", nth=2),
     "between pages": lambda: before(reading, "_done", nth=3),
     "linking copies": lambda: after(AheadWriter, "_write_links"),
-    "matching": lambda: before(table_scan, "match_table"),
+    "matching": while_matching,
     "writing the pairs": lambda: after(answer, "insert_pairs", nth=2),
     "writing the entries": lambda: after(segments, "put_parts"),
     "between pieces": lambda: before(Pieces, "_begin", nth=8),

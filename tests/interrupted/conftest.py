@@ -22,11 +22,12 @@ from db_dedup.config import DEFAULT_PRESET, PRESETS, Settings, WatchedTable
 from db_dedup.sample import Sample, generate_petitions
 from db_dedup.store import clock, watched_tables
 from tests.cli.conftest import folder, petitions, sqlite_petitions, write_settings
+from tests.engines.conftest import cluster, reached, servers
 from tests.interrupted.child import WITH_A_PROCESS
 from tests.scan.conftest import answer
 from tests.servers import Database
 
-__all__ = ["folder", "petitions", "sqlite_petitions"]
+__all__ = ["cluster", "folder", "petitions", "reached", "servers", "sqlite_petitions"]
 
 Answer = tuple[Sequence[Any], Sequence[Any], Sequence[Any]]
 
