@@ -12,6 +12,7 @@ from benchmarks.servers import DATABASES
 
 WITHOUT_DATA = (
     "candidates",
+    "long_keys",
     "generators",
     "equal_rows",
     "lookups",
@@ -32,6 +33,7 @@ WITHOUT_DATA = (
     "frame_drift",
     "side_by_side",
     "growth",
+    "large",
     "papers.p1_hashes",
     "papers.p1_quality",
     "papers.p1_clusters",

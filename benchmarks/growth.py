@@ -35,13 +35,13 @@ PLOTS = {
 }
 """Column -> title of its plot, and of its y axis."""
 
-_TEXTS = Table(
+TEXTS = Table(
     "texts",
     MetaData(),
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("text", Text),
 )
-_SETTINGS = '[database]\nurl = {url}\n[tables.texts.columns]\ntext = {{ kind = "text" }}\n'
+SETTINGS = '[database]\nurl = {url}\n[tables.texts.columns]\ntext = {{ kind = "text" }}\n'
 _PETITIONS_A_PART = 100_000
 _MOST_EDITS = 12
 _WARM_UP_ROWS = 500
@@ -76,7 +76,7 @@ def run(
     for name in names:
         for rows in chosen:
             for database, url in each_database(databases):
-                texts = _articles(data, rows) if data and name != names[0] else _petitions(rows)
+                texts = _articles(data, rows) if data and name != names[0] else made_petitions(rows)
                 found = scan_once(url, texts)
                 figures[name, database, rows] = found
                 print(
@@ -104,13 +104,13 @@ def warm_up() -> None:
     with tempfile.TemporaryDirectory() as name:
         url = f"sqlite:///{Path(name) / 'texts.db'}"
         with closing(Database(url, create=True)) as database:
-            fill(database, _petitions(_WARM_UP_ROWS))
+            fill(database, made_petitions(_WARM_UP_ROWS))
         scan(url, Path(name))
 
 
 def scan(url: str, folder: Path) -> Measured:
     """Make our tables, then scan; the scan is measured."""
-    settings = _SETTINGS.format(url=json.dumps(url))
+    settings = SETTINGS.format(url=json.dumps(url))
     (folder / "dedup.toml").write_text(settings, encoding="utf-8")
     measure("db_dedup.cli", "upgrade", folder=folder)
     return measure("db_dedup.cli", "scan", "texts", folder=folder)
@@ -119,8 +119,8 @@ def scan(url: str, folder: Path) -> Measured:
 def fill(database: Database, texts: Iterator[str]) -> None:
     """Make the table of texts."""
     with database.dialect.write_transaction(database.engine) as connection:
-        _TEXTS.create(connection)
-        database.dialect.bulk_insert(connection, _TEXTS, ("id", "text"), enumerate(texts, 1))
+        TEXTS.create(connection)
+        database.dialect.bulk_insert(connection, TEXTS, ("id", "text"), enumerate(texts, 1))
 
 
 def store_bytes(database: Database, others: int) -> int:
@@ -135,7 +135,7 @@ def file_bytes(database: Database) -> int:
     """Return what a SQLite file takes; 0 for a database of a server, whose tables are measured one by one."""
     if database.engine.dialect.name != "sqlite":
         return 0
-    return total_bytes(database, _TEXTS)
+    return total_bytes(database, TEXTS)
 
 
 def read_figures(file: Path) -> dict[Key, tuple[float, ...]]:
@@ -173,7 +173,7 @@ def draw(folder: Path, figures: Mapping[Key, Sequence[float]]) -> None:
         print(f"drawn in {plot}")
 
 
-def _petitions(rows: int) -> Iterator[str]:
+def made_petitions(rows: int) -> Iterator[str]:
     """Yield made-up petitions; each part is of another seed, and the parts know nothing of each other."""
     for part in range(-(-rows // _PETITIONS_A_PART)):
         for petition in make_part(part, min(_PETITIONS_A_PART, rows - part * _PETITIONS_A_PART)):

@@ -37,6 +37,10 @@ _QUERIES = {
         "SELECT * FROM {duplicate_pairs} WHERE table_name = 'articles' "
         "AND (key_a = '{key}' OR key_b = '{key}')"
     ),
+    "view: pairs of a row, each side by itself": (
+        "SELECT * FROM {duplicate_pairs} WHERE table_name = 'articles' AND key_a = '{key}' "
+        "UNION ALL SELECT * FROM {duplicate_pairs} WHERE table_name = 'articles' AND key_b = '{key}'"
+    ),
     "view: how many wait": "SELECT * FROM {queue_lag}",
 }
 
