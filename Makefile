@@ -9,13 +9,16 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_USE_PEP517 := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak lint types floors bench docs wheel
+.PHONY: help demo example test soak lint types floors bench docs messages wheel
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 8
 
 demo: $(VENV)/plain  ## Find the duplicates among made-up petitions
 	$(BIN)/db-dedup demo
+
+example: $(VENV)/with-web,postgresql  ## Start the example application with sample data (URL=postgresql://... PORT=8100)
+	$(BIN)/python examples/petition_office/start.py $(if $(URL),--url "$(URL)") $(if $(PORT),--port $(PORT)) $(ARGS)
 
 test: $(VENV)/with-test  ## Run the tests, on servers of their own (CI=true for the thorough ones, too; ARGS="-k sqlite" for some)
 	$(BIN)/python -m pytest -n 3 $(if $(filter true,$(CI)),,-m "not thorough") $(ARGS)
@@ -38,6 +41,9 @@ bench: $(VENV)/with-test $(VENV)/with-peers  ## Measure speed and quality: the h
 
 docs: $(VENV)/plain  ## Write the reference of the command line anew
 	$(BIN)/python docs/generate.py
+
+messages: $(VENV)/with-test  ## Bring the catalogues of translated messages up to date, and compile them
+	$(BIN)/python -m translations
 
 wheel: $(VENV)/with-build  ## Build the wheel and the sdist of this version into dist/
 	$(BIN)/python -m hatchling build --clean --directory dist

@@ -11,6 +11,7 @@ from db_dedup.app.view_aside import view_aside as view_aside
 from db_dedup.config import ColumnWeight as ColumnWeight
 from db_dedup.config import EngineSettings as EngineSettings
 from db_dedup.config import Rule as Rule
+from db_dedup.config import ScheduleSettings as ScheduleSettings
 from db_dedup.config import ServerSettings as ServerSettings
 from db_dedup.config import Settings as Settings
 from db_dedup.config import Text as Text
@@ -57,6 +58,8 @@ from db_dedup.orm.guard import DuplicateGuard as DuplicateGuard
 from db_dedup.orm.guard import guard_duplicates as guard_duplicates
 from db_dedup.orm.targets import AnySession as AnySession
 from db_dedup.orm.targets import Sessions as Sessions
+from db_dedup.present.alignment import Stretch as Stretch
+from db_dedup.present.alignment import align as align
 from db_dedup.progress import Progress as Progress
 from db_dedup.records import AnswerDifferences as AnswerDifferences
 from db_dedup.records import Calibration as Calibration
@@ -109,6 +112,8 @@ from db_dedup.records import ThresholdScore as ThresholdScore
 from db_dedup.records import Trial as Trial
 from db_dedup.records import Verification as Verification
 from db_dedup.records.frames import FrameList as FrameList
+from db_dedup.records.group_history import GroupChange as GroupChange
+from db_dedup.records.group_history import GroupHistory as GroupHistory
 from db_dedup.records.names import Namespace as Namespace
 from db_dedup.records.recipe import Recipe as Recipe
 from db_dedup.records.recipe import RecipeColumn as RecipeColumn

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from db_dedup.errors import ConfigError
+from db_dedup.translation import Phrase
 
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -76,7 +77,7 @@ def read_utf8(path: Path, what: str) -> str:
         raise ConfigError(
             "cannot read {what} {path!r}: {error}", what=what, path=str(path), error=error
         ) from None
-    return decode_utf8(content, f"{what} {path}", "save it as UTF-8")
+    return decode_utf8(content, Phrase("{what} {path}", what=what, path=path), Phrase("save it as UTF-8"))
 
 
 def decode_utf8(content: bytes, name: str, remedy: str) -> str:

@@ -33,6 +33,7 @@ from db_dedup.records.pair_columns import PairColumns
 from db_dedup.records.recipe import Recipe
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.source import Source
+from db_dedup.translation import Phrase
 
 ReadRows = Callable[[Sequence[str]], Iterable[SourceRow]]
 """Reads the rows of these keys as they are now."""
@@ -375,15 +376,15 @@ class ScansOnly:
 
     def increment(self, *_: object, **__: object) -> NoReturn:
         """Refuse incremental processing."""
-        raise _unsupported("incremental processing")
+        raise _unsupported(Phrase("incremental processing"))
 
     def lookup(self, *_: object, **__: object) -> NoReturn:
         """Refuse checks of records."""
-        raise _unsupported("checks of records")
+        raise _unsupported(Phrase("checks of records"))
 
     def expanded_pairs(self, *_: object, **__: object) -> NoReturn:
         """Refuse to list the pairs that exact duplicates and abridged groups imply."""
-        raise _unsupported("expanded pairs")
+        raise _unsupported(Phrase("expanded pairs"))
 
 
 def _unsupported(what: str) -> ConfigError:

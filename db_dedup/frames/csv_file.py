@@ -11,8 +11,14 @@ from db_dedup.encodings import detect_encoding
 from db_dedup.errors import ConfigError
 from db_dedup.frames.sheet import Sheet, sheet_of
 from db_dedup.present.formulas import without_formula
+from db_dedup.translation import Phrase
 
-_SEPARATORS: Final = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
+_SEPARATORS: Final = {
+    ",": Phrase("commas"),
+    "\t": Phrase("tabs"),
+    ";": Phrase("semicolons"),
+    "|": Phrase("bars"),
+}
 
 
 def read_csv(path: Path, encoding: str | None = None) -> Sheet:
@@ -39,7 +45,12 @@ def read_csv(path: Path, encoding: str | None = None) -> Sheet:
             reason=_reason(error),
         ) from None
     separator = _separator(text)
-    description = f"{path.name}: CSV, {used}, separated by {_SEPARATORS[separator]}"
+    description = Phrase(
+        "{name}: CSV, {used}, separated by {separator}",
+        name=path.name,
+        used=used,
+        separator=_SEPARATORS[separator],
+    )
     # One text holds at most the whole file.
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
@@ -73,5 +84,5 @@ def _header(text: str, separator: str) -> list[str]:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
-        return f"byte {error.start:,} does not fit"
-    return "Python knows no such encoding"
+        return Phrase("byte {start:,} does not fit", start=error.start)
+    return Phrase("Python knows no such encoding")

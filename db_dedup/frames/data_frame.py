@@ -9,6 +9,7 @@ from db_dedup.extras import load
 from db_dedup.frames.embedded import find_in_sheet, propose_columns
 from db_dedup.frames.sheet import Sheet, unique_names
 from db_dedup.progress import Progress
+from db_dedup.translation import Phrase
 
 if TYPE_CHECKING:
     from db_dedup.config import Text, Value
@@ -50,9 +51,9 @@ def find_duplicates(
         ) from None
     names = unique_names([str(name) for name in data.columns])
     if columns is not None and not isinstance(columns, Mapping):
-        columns = list(iterable_of(columns, "columns", "column names"))
+        columns = list(iterable_of(columns, "columns", Phrase("column names")))
     rows = [tuple(map(_value, row)) for row in data.iter_rows()]
-    sheet = Sheet(names, rows, 0, "data frame")
+    sheet = Sheet(names, rows, 0, Phrase("data frame"))
     chosen = columns or [column.name for column in propose_columns(sheet) if column.is_chosen]
     if not chosen:
         raise ConfigError("no column holds texts to compare: name the columns")

@@ -10,6 +10,7 @@ from typing import Any, Final
 from db_dedup.errors import ConfigError
 from db_dedup.extras import load
 from db_dedup.frames.sheet import Sheet, sheet_of
+from db_dedup.translation import Phrase
 
 _EXTRA: Final = "excel"
 _MOST_ROWS: Final = 1_048_575
@@ -44,7 +45,7 @@ def read_excel(path: Path, sheet: str | None = None) -> Sheet:
             first_row = (found.start or (0, 0))[0] + 2
     except calamine.CalamineError as error:
         raise ConfigError("{path} cannot be read as a workbook: {error}", path=path, error=error) from None
-    return sheet_of(records, first_row, f"{path.name}: workbook, sheet {name}")
+    return sheet_of(records, first_row, Phrase("{name}: workbook, sheet {sheet}", name=path.name, sheet=name))
 
 
 def write_excel(path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -9,6 +9,7 @@ from db_dedup.errors import ConfigError
 from db_dedup.extras import load
 from db_dedup.frames.sheet import Sheet, unique_names
 from db_dedup.records import Family
+from db_dedup.translation import Phrase
 
 _EXTRA: Final = "parquet"
 _ROWS_A_PART: Final = 10_000
@@ -23,7 +24,7 @@ def read_parquet(path: Path) -> Sheet:
     table = _read(path)
     columns = [column.to_pylist() for column in table.columns]
     rows = list(zip(*columns, strict=True))
-    return Sheet(unique_names(table.column_names), rows, 1, f"{path.name}: Parquet")
+    return Sheet(unique_names(table.column_names), rows, 1, Phrase("{name}: Parquet", name=path.name))
 
 
 def write_parquet(

@@ -21,6 +21,7 @@ from db_dedup.errors import DedupError, MissingJarError
 from db_dedup.extras import load, require
 from db_dedup.methods.corpus import CutTexts
 from db_dedup.methods.hashes import EXTRA
+from db_dedup.translation import Phrase
 
 JARS_VARIABLE: Final = "DB_DEDUP_JARS"
 _DEFAULT_FOLDERS: Final = ("~/.db-dedup/jars", "/usr/share/java")
@@ -155,12 +156,12 @@ def _smart_chinese() -> _Cut:
 
 
 def _of_ik(is_smart: bool) -> JavaSegmenter:
-    source = "download IKAnalyzer's jar, 2012 or later"
+    source = Phrase("download IKAnalyzer's jar, 2012 or later")
     return JavaSegmenter("IKAnalyzer", ("*ik*analyzer*.jar",), source, _ik(is_smart))
 
 
 def _of_hanlp(start: Callable[[], _Cut]) -> JavaSegmenter:
-    source = "download a jar of HanLP 1.x, and for other models than those in it also its data folder"
+    source = Phrase("download a jar of HanLP 1.x, and for other models than those in it also its data folder")
     return JavaSegmenter("HanLP", ("hanlp*.jar",), source, start)
 
 
@@ -177,7 +178,7 @@ JAVA_SEGMENTERS: Final = {
     "lucene-smartcn": JavaSegmenter(
         "Lucene's SmartChineseAnalyzer",
         ("lucene-core-*.jar", "lucene-analyzers-common-*.jar", "lucene-analyzers-smartcn-*.jar"),
-        "install Debian's liblucene8-java, or download the jars of Lucene 8",
+        Phrase("install Debian's liblucene8-java, or download the jars of Lucene 8"),
         _smart_chinese,
     ),
 }

@@ -10,6 +10,7 @@ from db_dedup.errors import InvalidArgumentError, UnknownNameError
 from db_dedup.methods.registry import FEATURES, METHODS
 from db_dedup.methods.segmenters import SEGMENTERS
 from db_dedup.records.comparison import Combination, Step
+from db_dedup.translation import Phrase
 
 STEPS: Final[tuple[Step, ...]] = get_args(Step)
 
@@ -115,7 +116,7 @@ def _check(kind: str, names: Sequence[str], known: Iterable[str]) -> None:
 
 def _check_thresholds(name: str, thresholds: Any, methods: Sequence[str]) -> None:
     if name not in methods:
-        raise UnknownNameError("method with a threshold", name, methods, most=len(methods))
+        raise UnknownNameError(Phrase("method with a threshold"), name, methods, most=len(methods))
     if not thresholds:
         raise InvalidArgumentError("{name}: at least one threshold is needed", name=name)
     is_share = METHODS[name].higher_is_alike
@@ -125,5 +126,7 @@ def _check_thresholds(name: str, thresholds: Any, methods: Sequence[str]) -> Non
                 "{value} is no threshold of {name}: it is {form}",
                 value=repr(value)[:40],
                 name=name,
-                form="a similarity, from 0 to 1" if is_share else "a distance in bits, 0 or more",
+                form=Phrase("a similarity, from 0 to 1")
+                if is_share
+                else Phrase("a distance in bits, 0 or more"),
             )

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session, SessionTransaction
 from db_dedup.app.arguments import iterable_of, require
 from db_dedup.errors import InvalidArgumentError
 from db_dedup.records import Match
+from db_dedup.translation import Phrase
 
 if TYPE_CHECKING:
     from db_dedup.orm.targets import AnySession
@@ -71,7 +72,7 @@ def allow_duplicate(instance: object, reason: str, matches: Iterable[Match] | No
         raise InvalidArgumentError("reason should say why the duplicate is stored, and is empty")
     seen = None if matches is None else list(iterable_of(matches, "matches", "Match"))
     for match in seen or ():
-        require(match, Match, "a match", "a Match")
+        require(match, Match, Phrase("a match"), Phrase("a Match"))
     row_keys = None if seen is None else frozenset(match.row_key for match in seen)
     state.info[_ALLOWED] = Permission(reason, row_keys)
 

@@ -17,6 +17,7 @@ from db_dedup.errors import ConfigError, DedupError, DuplicateError, InvalidArgu
 from db_dedup.orm.found import FoundDuplicate, forget, keep, permission_of, use_permission
 from db_dedup.orm.model import CheckedObject, MappedModel
 from db_dedup.orm.targets import event_target
+from db_dedup.translation import Phrase
 
 if TYPE_CHECKING:
     from db_dedup.orm.targets import Sessions
@@ -58,13 +59,13 @@ def guard_duplicates(
     Raises:
         InvalidArgumentError: an argument is not what it should be.
     """
-    require(dedup, Deduplicator, "dedup", "a Deduplicator")
+    require(dedup, Deduplicator, "dedup", Phrase("a Deduplicator"))
     if mode not in _MODES:
         raise InvalidArgumentError(
             "there is no mode {mode!r}: choose from {modes}", mode=mode, modes=", ".join(_MODES)
         )
     if on_found is not None:
-        require(on_found, Callable, "on_found", "a function")
+        require(on_found, Callable, "on_found", Phrase("a function"))
     return DuplicateGuard(event_target(sessions), MappedModel(model), dedup, mode == "block", on_found)
 
 
@@ -174,4 +175,4 @@ def _described(found: FoundDuplicate) -> str:
     """Return which rows an object duplicates, without their texts."""
     keys = [match.row_key for match in found.matches]
     named = ["row " + ", ".join(keys[:_NAMED_ROWS]) + ", ..." * (len(keys) > _NAMED_ROWS)] if keys else []
-    return " and ".join([*named, *["an object of the same flush"] * bool(found.others)])
+    return " and ".join([*named, *[Phrase("an object of the same flush")] * bool(found.others)])

@@ -213,6 +213,7 @@ class ScanReport:
         parts: the seconds of reading (fingerprints included, which are made meanwhile), of matching, of
             writing, and other ones; None if they were not measured.
         hot_blocks: the block values that most rows share, the most frequent first.
+        handled_changes: changes that waited in the queue and are part of what the scan has read.
     """
 
     table: str
@@ -233,6 +234,7 @@ class ScanReport:
     frames: FrameReport | None = None
     parts: Mapping[str, float] | None = None
     hot_blocks: tuple[HotBlock, ...] = ()
+    handled_changes: int = 0
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from db_dedup.records.group_history import ChangeCount, GroupChange
 from db_dedup.records.health import TableStatus
 from db_dedup.records.kinds import Kind
 
@@ -49,6 +50,8 @@ class TableReport:
         values: column -> rows by its values, the most frequent first.
         loose: ids and sizes of groups that are loose, the largest first.
         other_places: groups with pairs that name different places, most such pairs first.
+        changed_ids: how many ids of groups the worker and the last scans changed, the latest first.
+        latest_changes: of these ids, the latest first.
     """
 
     table: str
@@ -64,6 +67,8 @@ class TableReport:
     values: Mapping[str, tuple[RepeatCount, ...]]
     loose: tuple[tuple[str, int], ...]
     other_places: tuple[PlaceGroup, ...]
+    changed_ids: tuple[ChangeCount, ...]
+    latest_changes: tuple[GroupChange, ...]
 
     @property
     def repeats(self) -> int:

@@ -210,7 +210,7 @@ def open_session(settings: EngineSettings) -> Iterator[Session]:
     with quiet(), translate_spark_errors():
         sql = import_module("pyspark.sql")
         active = sql.SparkSession.getActiveSession()
-        spark = active or _builder(sql, settings).getOrCreate()
+        spark = active or _started(sql, settings)
         try:
             session = Session(spark)
             session.check_versions()
@@ -218,6 +218,31 @@ def open_session(settings: EngineSettings) -> Iterator[Session]:
         finally:
             if active is None:
                 spark.stop()
+
+
+def _started(sql: Any, settings: EngineSettings) -> Any:
+    """Return a new session of Spark.
+
+    Raises:
+        ClusterUnavailableError: the master does not take the program. A master of another release answers
+            nothing that this release understands, and Spark gives up after a minute or two.
+    """
+    try:
+        return _builder(sql, settings).getOrCreate()
+    except Exception as error:
+        if not _is_of_spark(error) or _MASTER.fullmatch(settings.master or "") is None:
+            raise
+        raise ClusterUnavailableError(
+            "the master of Spark at {master} answers, but does not take this program: is it a master, and of "
+            "the release of PySpark here, {version}? (its log names the fault)",
+            master=settings.master,
+            version=versions()["spark"],
+        ) from error
+
+
+def _is_of_spark(error: Exception) -> bool:
+    """Return whether an error comes from Spark or from its driver in Java."""
+    return type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
 
 
 def _builder(sql: Any, settings: EngineSettings) -> Any:
@@ -249,7 +274,7 @@ def translate_spark_errors() -> Iterator[None]:
     except DedupError:
         raise
     except Exception as error:
-        if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
+        if not _is_of_spark(error):
             raise
         raise _translated(str(error)) from error
 

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 from db_dedup.errors import ConfigError
 from db_dedup.flow.rows.values import canonical_text, far_date, moment_of
 from db_dedup.records import Family, SourceColumn
+from db_dedup.translation import Phrase
 
 WithinBy = Literal["value", "day", "month", "year"]
 """The whole value of a column, or a part of a date."""
@@ -44,11 +45,13 @@ def check_dates(by: WithinBy, column: SourceColumn, read_sample: Callable[[], It
     if by == "value" or column.family is Family.DATE:
         return
     if column.family not in _MAY_BE_DATES:
-        raise _no_dates(by, column, f"a column of the type {column.type_name or column.family}")
+        raise _no_dates(
+            by, column, Phrase("a column of the type {type}", type=column.type_name or column.family)
+        )
     texts = [text for value in read_sample() if (text := _date_text(value, column.family))]
     if texts and not any(map(_is_date, texts)):
         raise _no_dates(
-            by, column, "a column of texts in which no date was found; one begins as 2024-01-31 does"
+            by, column, Phrase("a column of texts in which no date was found; one begins as 2024-01-31 does")
         )
 
 

@@ -25,6 +25,7 @@ from db_dedup.store.attachments import (
 )
 from db_dedup.store.clock import database_now
 from db_dedup.store.inspection import check_columns, resolve_key
+from db_dedup.translation import Phrase
 
 logger = logging.getLogger(__name__)
 
@@ -107,7 +108,7 @@ class Attachment:
         target, digest = self._plan.target, stored.trigger_digest
         differences = catalogue_differences(connection, self._dialect, target, digest)
         if digest is not None and _parts(digest)[0] != self._plan.digest:
-            differences.append((AttachmentState.STALE, "the triggers were made for other settings"))
+            differences.append((AttachmentState.STALE, Phrase("the triggers were made for other settings")))
         if not differences:
             return AttachmentReport(AttachmentState.INTACT)
         return AttachmentReport(differences[0][0], tuple(sentence for _, sentence in differences))
@@ -192,9 +193,11 @@ def catalogue_differences(
     found = dialect.describe_triggers(connection, target)
     there = {trigger.name for trigger in found}
     missing = [name for name in dialect.trigger_names(target) if name not in there]
-    differences = [(AttachmentState.MISSING, "{name} is missing".format(name=name)) for name in missing]
+    differences: list[tuple[AttachmentState, str]] = [
+        (AttachmentState.MISSING, Phrase("{name} is missing", name=name)) for name in missing
+    ]
     differences += [
-        (AttachmentState.DISABLED, "trigger {name} {fault}".format(name=t.name, fault=t.fault))
+        (AttachmentState.DISABLED, Phrase("trigger {name} {fault}", name=t.name, fault=t.fault))
         for t in found
         if t.fault
     ]
@@ -202,9 +205,9 @@ def catalogue_differences(
     if hidden is not None:
         differences.append((AttachmentState.UNKNOWN, hidden))
     elif trigger_digest is None:
-        differences.append((AttachmentState.STALE, "the triggers were made for other settings"))
+        differences.append((AttachmentState.STALE, Phrase("the triggers were made for other settings")))
     elif not missing and _parts(trigger_digest)[1] != _digest_of(dialect, target, found):
-        differences.append((AttachmentState.ALTERED, "the triggers are not as they were made"))
+        differences.append((AttachmentState.ALTERED, Phrase("the triggers are not as they were made")))
     return differences
 
 

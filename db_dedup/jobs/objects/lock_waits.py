@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.base import Dialect
 from db_dedup.errors import DatabaseUnavailableError
+from db_dedup.translation import Phrase
 
 
 @contextmanager
@@ -45,7 +46,7 @@ def run_ddl(connection: Connection, dialect: Dialect, table: str, statements: It
     Raises:
         DatabaseUnavailableError: the table is busy.
     """
-    with short_wait(connection, dialect, f"table {table!r}"):
+    with short_wait(connection, dialect, Phrase("table {table!r}", table=table)):
         for statement in statements:
             # Otherwise a percent sign in a name would be read as a parameter.
             connection.exec_driver_sql(statement, execution_options={"no_parameters": True})

@@ -13,6 +13,7 @@ from db_dedup.schema.views import CreateView, DropView
 from db_dedup.store import watched_tables
 from db_dedup.store.source import Source
 from db_dedup.store.watched_tables import StoredTable
+from db_dedup.translation import Phrase
 
 _OUR_COLUMNS = ("group_id", "group_size", "is_representative")
 _CLASH_PREFIX = "own_"
@@ -51,7 +52,7 @@ class TableView:
             return
         drop, create = self.statements(stored)
         name = self.name_for(stored)
-        with short_wait(connection, self._dialect, "the view {name}".format(name=name)):
+        with short_wait(connection, self._dialect, Phrase("the view {name}", name=name)):
             connection.execute(drop)
             connection.execute(create)
         digest = self._digest(connection, create, name)
@@ -61,9 +62,9 @@ class TableView:
         """Return what is wrong with the view; None where it is as it would be created now."""
         name = self.name_for(stored)
         if name not in inspect(connection).get_view_names(self._tables.namespace.schema):
-            return "the view {name} is missing".format(name=name)
+            return Phrase("the view {name} is missing", name=name)
         if stored.view_digest != self._digest(connection, self.statements(stored)[1], name):
-            return "the view {name} is not as it was made, or the table has changed since".format(name=name)
+            return Phrase("the view {name} is not as it was made, or the table has changed since", name=name)
         return None
 
     def _digest(self, connection: Connection, create: CreateView, name: str) -> str:

@@ -11,6 +11,7 @@ from db_dedup.amounts import counted
 from db_dedup.encodings import read_utf8
 from db_dedup.errors import ConfigError
 from db_dedup.records import PairLabel, TextPair
+from db_dedup.translation import Phrase
 
 YES: Final = ("yes", "y", "true", "t", "1", "duplicate", "v")
 NO: Final = ("no", "n", "false", "f", "0", "distinct")
@@ -63,7 +64,7 @@ def read_text_pairs(path: Path, duplicate_labels: Collection[str] = ()) -> list[
 
 def _read(path: Path, columns: Sequence[tuple[str, str]], duplicate_labels: Collection[str]) -> list[_Line]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # texts may be longer than the default of 131,072
-    lines = csv.reader(io.StringIO(read_utf8(path, "label file"), newline=""))
+    lines = csv.reader(io.StringIO(read_utf8(path, Phrase("label file")), newline=""))
     try:
         return list(_labels(lines, path, columns, {label.casefold() for label in duplicate_labels}))
     except csv.Error as error:
@@ -105,7 +106,7 @@ def _labels(
         elif name in (*YES, *NO):
             yield _Line(lines.line_num, one, other, name in YES)
         else:
-            known = f"{', '.join(YES)} or {', '.join(NO)}"
+            known = Phrase("{yes} or {no}", yes=", ".join(YES), no=", ".join(NO))
             raise ConfigError(
                 "{path}, line {line}: label {label!r} is none of {known}; "
                 "--duplicate-label names what a duplicate is called there",
@@ -119,7 +120,7 @@ def _labels(
 def _hint(names: Collection[str], columns: Sequence[tuple[str, str]]) -> str:
     """Return what else the file may be for."""
     if columns == _TEXTS and any(set(pair) <= set(names) for pair in _KEYS):
-        return ": it has keys of rows, so name their TABLE as well"
+        return Phrase(": it has keys of rows, so name their TABLE as well")
     if columns == _KEYS and any(set(pair) <= set(names) for pair in _TEXTS):
-        return ": it has texts, which `db-dedup compare --pairs` reads without a table"
+        return Phrase(": it has texts, which `db-dedup compare --pairs` reads without a table")
     return ""

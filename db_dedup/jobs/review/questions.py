@@ -25,6 +25,7 @@ from db_dedup.records import JudgedTexts, Question
 from db_dedup.records.calibration import PairSetting
 from db_dedup.records.fingerprints import DigestPair, digest_pair
 from db_dedup.store.given_keys import read_given
+from db_dedup.translation import Phrase
 
 _AT_MOST_PAIRS: Final = 3_000_000
 _WIDER_BITS: Final = 4
@@ -86,10 +87,10 @@ def _reasons(found: _Candidates, setting: PairSetting) -> _Reasons:
     beyond = np.abs(pairs.distances - setting.radius - 0.5)
     near_radius = np.clip(1 - beyond / (_NEAR_RADIUS + 1), 0, 1)
     return {
-        "near the threshold": np.clip(1 - from_threshold / _NEAR_THRESHOLD, 0, 1),
-        "near the radius": np.where(is_alike & ~shares_hashes, near_radius, 0.0),
-        "alike, and not proposed": np.where(is_alike & ~is_near & ~shares_hashes, 0.9, 0.0),
-        "proposed in one way only": np.where(is_alike & (is_near ^ shares_hashes), 0.3, 0.0),
+        Phrase("near the threshold"): np.clip(1 - from_threshold / _NEAR_THRESHOLD, 0, 1),
+        Phrase("near the radius"): np.where(is_alike & ~shares_hashes, near_radius, 0.0),
+        Phrase("alike, and not proposed"): np.where(is_alike & ~is_near & ~shares_hashes, 0.9, 0.0),
+        Phrase("proposed in one way only"): np.where(is_alike & (is_near ^ shares_hashes), 0.3, 0.0),
     }
 
 

@@ -28,6 +28,7 @@ from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.frames import require_frames
 from db_dedup.store.sketch_contents import IndexContents
 from db_dedup.store.watched_tables import StoredTable
+from db_dedup.translation import Phrase
 
 _HOTTEST = 5
 _WRONG_ENTRIES: Final = (
@@ -165,11 +166,12 @@ def _drift(
     """Yield a sentence for each thing that is not as we made it, with the command that repairs it."""
     yield from _fixed_view_faults(context, connection)
     for missing in missing_indexes(connection, context.tables):
-        yield f"the index {missing.name} is missing: `db-dedup upgrade` makes it again"
+        yield Phrase("the index {name} is missing: `db-dedup upgrade` makes it again", name=missing.name)
     if isinstance(index, DedupError):
-        yield _DAMAGED_INDEX.format(name=context.watched.name)
+        yield Phrase(_DAMAGED_INDEX, name=context.watched.name)
     elif index.entry_count != index.wanted_count:
-        yield _WRONG_ENTRIES.format(
+        yield Phrase(
+            _WRONG_ENTRIES,
             entries=counted(index.entry_count, "entry", "entries"),
             wanted=index.wanted_count,
             name=context.watched.name,
@@ -178,12 +180,14 @@ def _drift(
         return
     fault = TableView(context.dialect, context.tables, context.source).fault(connection, stored)
     if fault:
-        yield "{fault}: `db-dedup scan {name}` makes it again".format(fault=fault, name=context.watched.name)
+        yield Phrase("{fault}: `db-dedup scan {name}` makes it again", fault=fault, name=context.watched.name)
     if stored.attached_at is not None:
         plan = plan_triggers(context.tables.namespace, stored.id, context.watched, context.source.table)
         for difference in Attachment(context.dialect, context.tables, plan).state(connection).differences:
-            yield "{difference}: `db-dedup attach {name}` makes them again".format(
-                difference=difference, name=context.watched.name
+            yield Phrase(
+                "{difference}: `db-dedup attach {name}` makes them again",
+                difference=difference,
+                name=context.watched.name,
             )
 
 
@@ -193,7 +197,7 @@ def _fixed_view_faults(context: JobContext, connection: Connection) -> Iterator[
     for base, query in FIXED_VIEWS.items():
         name = namespace.name(base)
         if name in missing:
-            yield "the view {name} is missing: `db-dedup upgrade` makes it again".format(name=name)
+            yield Phrase("the view {name} is missing: `db-dedup upgrade` makes it again", name=name)
             continue
         shown, wanted = (
             connection.scalar(
@@ -202,4 +206,4 @@ def _fixed_view_faults(context: JobContext, connection: Connection) -> Iterator[
             for rows in (fixed_view(namespace, base), query(context.tables).subquery())
         )
         if shown != wanted:
-            yield _WRONG_VIEW.format(name=name)
+            yield Phrase(_WRONG_VIEW, name=name)

@@ -12,6 +12,7 @@ from db_dedup.flow.candidates.blocks import MAX_RADIUS
 from db_dedup.jobs.review.calibration.counting import is_found, wilson
 from db_dedup.jobs.review.calibration.evidence import Evidence
 from db_dedup.records import PairSetting, SettingStep, Share
+from db_dedup.translation import Phrase, joined
 
 _ADDS: Final = "adds {pairs}, {wrong}"
 _DROPS: Final = "drops {pairs}, {right}"
@@ -27,10 +28,11 @@ def step(evidence: Evidence, before: PairSetting, after: PairSetting) -> Setting
     dropped, right = _about(evidence, old & ~new, 1)
     parts = []
     if added:
-        parts.append(_ADDS.format(pairs=counted(added, "pair"), wrong=_words(wrong, "wrong")))
+        parts.append(Phrase(_ADDS, pairs=counted(added, "pair"), wrong=_words(wrong, Phrase("wrong"))))
     if dropped:
-        parts.append(_DROPS.format(pairs=counted(dropped, "pair"), right=_words(right, "right")))
-    words = f"{change(before, after)} {' and '.join(parts) or 'changes nothing'}"
+        parts.append(Phrase(_DROPS, pairs=counted(dropped, "pair"), right=_words(right, Phrase("right"))))
+    effect = joined(" and ", parts) if parts else Phrase("changes nothing")
+    words = Phrase("{change} {effect}", change=change(before, after), effect=effect)
     return SettingStep(after, words, added, wrong, dropped, right)
 
 
@@ -52,19 +54,19 @@ def change(before: PairSetting, after: PairSetting) -> str:
     """Return what differs, in words."""
     parts = []
     if before.radius != after.radius:
-        parts.append("radius {before} to {after}".format(before=before.radius, after=after.radius))
+        parts.append(Phrase("radius {before} to {after}", before=before.radius, after=after.radius))
     if before.sketches != after.sketches:
-        parts.append("sketches on" if after.sketches else "sketches off")
+        parts.append(Phrase("sketches on") if after.sketches else Phrase("sketches off"))
     if before.similarity != after.similarity:
-        parts.append("{before} to {after}".format(before=_test(before), after=_test(after)))
+        parts.append(Phrase("{before} to {after}", before=_test(before), after=_test(after)))
     elif before.threshold != after.threshold:
-        parts.append(_THRESHOLDS.format(before=before.threshold, after=after.threshold))
-    return ", ".join(parts) or "no change"
+        parts.append(Phrase(_THRESHOLDS, before=before.threshold, after=after.threshold))
+    return joined(", ", parts) if parts else Phrase("no change")
 
 
 def _test(setting: PairSetting) -> str:
     if setting.similarity == "none":
-        return "no similarity check"
+        return Phrase("no similarity check")
     return f"{setting.similarity} {setting.threshold:g}"
 
 
@@ -83,7 +85,7 @@ def _about(evidence: Evidence, chosen: NDArray[np.bool_], label: int) -> tuple[i
 
 def _words(about: Share, what: str) -> str:
     if about.value is None:
-        return "none of them labelled"
+        return Phrase("none of them labelled")
     number, low, high = (f"{value:,.0f}" for value in (about.value, about.low, about.high))
     template = _SO_MANY if low == high else _ABOUT_SO_MANY
-    return template.format(number=number, what=what, low=low, high=high)
+    return Phrase(template, number=number, what=what, low=low, high=high)

@@ -17,6 +17,7 @@ from db_dedup.records.frames import NO_FRAMES, FrameList
 from db_dedup.records.labels import RepeatedLabels, TextPair
 from db_dedup.store.given_keys import read_given
 from db_dedup.store.labels import StoredLabel
+from db_dedup.translation import Phrase
 
 _COLUMN: Final = "text"
 _LEFT_OUT: Final = ", and {labels} on rows that are not there, have no text or have changed"
@@ -83,7 +84,9 @@ def labelled_rows(
             a, b = sorted((number_of[key_a], number_of[key_b]))
             valid.append(((a, b), is_duplicate))
     pairs, not_there = dict(valid), len(wanted) - len(valid)
-    _require_both(pairs, not_there, f"`db-dedup label {context.watched.name}` asks for some")
+    _require_both(
+        pairs, not_there, Phrase("`db-dedup label {name}` asks for some", name=context.watched.name)
+    )
     rows = list(with_text.values())
     repeated = RepeatedLabels.among(valid)
     return LabelledRows(rows, pairs, not_there, repeated, context.watched, context.frames, is_table=True)
@@ -109,7 +112,9 @@ def labelled_texts(given: Iterable[TextPair]) -> LabelledRows:
         a, b = (number_of.setdefault(text, len(number_of)) for text in (pair.text_a, pair.text_b))
         labels.append(((min(a, b), max(a, b)), pair.is_duplicate))
     pairs, repeated = dict(labels), RepeatedLabels.among(labels)
-    _require_both(pairs, 0, "add some to the file; --duplicate-label names what a duplicate is called there")
+    _require_both(
+        pairs, 0, Phrase("add some to the file; --duplicate-label names what a duplicate is called there")
+    )
     rows = [SourceRow(str(number), None, (text,), None) for number, text in enumerate(number_of)]
     watched = watched_table("pairs", {"columns": {_COLUMN: 1}, "preset": DEFAULT_PRESET})
     return LabelledRows(rows, pairs, 0, repeated, watched, NO_FRAMES, is_table=False)
@@ -124,6 +129,6 @@ def _require_both(pairs: dict[tuple[int, int], bool], not_there: int, remedy: st
         "and {others:,}{left_out}; {remedy}",
         duplicates=duplicates,
         others=len(pairs) - duplicates,
-        left_out=_LEFT_OUT.format(labels=counted(not_there, "label")) if not_there else "",
+        left_out=Phrase(_LEFT_OUT, labels=counted(not_there, "label")) if not_there else "",
         remedy=remedy,
     )
