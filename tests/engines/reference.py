@@ -109,8 +109,8 @@ class MatchRule:
         other_place = names_other_place(a.places, b.places)
         return kind(one, other, are_short=self.are_short(a, b), names_other_place=other_place)
 
-    def match(self, table: ComparedRows, progress: Progress | None = None) -> Matches:
-        return match_table(table, self.rule, self.abridge_above, progress or NullProgress())
+    def match(self, table: ComparedRows, progress: Progress | None = None, threads: int = 1) -> Matches:
+        return match_table(table, self.rule, self.abridge_above, progress or NullProgress(), threads=threads)
 
 
 def table_of(rows: Sequence[Row]) -> ComparedRows:

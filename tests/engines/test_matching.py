@@ -1,7 +1,7 @@
 """The answer for a whole table: copies, pairs, groups, and what is left out of large ones."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from random import Random
@@ -15,8 +15,9 @@ from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.features.counting import Features
 from db_dedup.flow.features.details import empty_details
 from db_dedup.flow.fingerprints.simhash import fingerprint_rows
+from db_dedup.flow.matching import _join_sharing
 from db_dedup.flow.matching import match as matching
-from db_dedup.flow.matching._ahead import one_ahead
+from db_dedup.flow.matching._threads import in_threads
 from db_dedup.flow.matching.match import NO_ROW, Matches
 from db_dedup.records.kinds import COPY, PARTIAL, UNKNOWN, ExcludedKind
 from tests.engines.reference import MatchRule, Row, brute_force, components, pairs_of, random_rows, table_of
@@ -24,6 +25,7 @@ from tests.flow.reference import features_of
 
 MEASURES = ["word_jaccard", "overlap", "cosine", "char_overlap", None]
 NEVER = 10**9
+RANDOM = [Random(i).getrandbits(50) for i in range(20)]
 
 
 def match(rows: Sequence[Row] | ComparedRows, rule: MatchRule) -> Matches:
@@ -59,9 +61,9 @@ def test_the_whole_answer(seed: int, with_sketches: bool, radius: int, measure: 
 def test_rows_of_long_runs_are_looked_for_by_their_rarest_features(
     seed: int, budget: tuple[int, int], measure: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(matching, "_LONGEST_COMPARED", budget[0])
-    monkeypatch.setattr(matching, "_COMPARISONS_A_ROW", budget[1])
-    monkeypatch.setattr(matching, "_ROWS_A_SEARCH", 7)
+    monkeypatch.setattr(_join_sharing, "_LONGEST_COMPARED", budget[0])
+    monkeypatch.setattr(_join_sharing, "_COMPARISONS_A_ROW", budget[1])
+    monkeypatch.setattr(_join_sharing, "_ROWS_A_SEARCH", 7)
     rows = random_rows(Random(seed), 90, with_sketches=True, with_symbols=True)
     excluded: tuple[ExcludedKind, ...] = ("contained", "other_place") if measure and seed % 2 else ()
     rule = MatchRule(0, measure, 0.5, NEVER, 0.75, True, excluded)
@@ -261,37 +263,54 @@ def test_many_small_groups() -> None:
     assert found.group_of.tolist() == [i - i % 2 for i in range(count)]
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_hashes_in_many_parts_are_sorted_ahead(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next part is sorted in a thread while runs are joined."""
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_hashes_in_many_parts_are_joined_in_threads(
+    seed: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each thread joins groups of its own; at the end they are those of all pairs."""
+    monkeypatch.setattr(matching, "_ROWS_WORTH_THREADS", 0)
+    monkeypatch.setattr(sketches, "ENTRIES_A_PART", 20)
+    if seed > 1:  # some rows are left to the search by rare features
+        monkeypatch.setattr(_join_sharing, "_LONGEST_COMPARED", 3)
+        monkeypatch.setattr(_join_sharing, "_COMPARISONS_A_ROW", 1)
+        monkeypatch.setattr(_join_sharing, "_ROWS_A_SEARCH", 4)
     rows = random_rows(Random(seed), 90, with_sketches=True)
     rule = MatchRule(3, "word_jaccard", 0.5, 1000)
-    for module in (matching, sketches):
-        monkeypatch.setattr(module, "ENTRIES_A_PART", 20)
     running = threading.active_count()
-    found, expected = match(rows, rule), brute_force(rows, rule)
+    found, expected = rule.match(table_of(rows), threads=threads), brute_force(rows, rule)
     assert pairs_of(found) == expected.pairs
     assert found.group_of.tolist() == expected.group_of
     assert threading.active_count() == running
 
 
-def test_one_item_is_computed_ahead() -> None:
-    computed, running = [], threading.active_count()
+@pytest.mark.parametrize("threads", [2, 3])
+def test_the_pairs_that_connect_a_large_group_do_not_depend_on_the_faster_thread(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matching, "_ROWS_WORTH_THREADS", 0)
+    monkeypatch.setattr(sketches, "ENTRIES_A_PART", 20)
+    rows = [
+        Row(random_bits << 8, i + 1, 0, {1: 1, 2: 1}, frozenset({8, 16, 32}))
+        for i, random_bits in enumerate(RANDOM)
+    ]
+    rule = MatchRule(0, "word_jaccard", 0.5, 5)
+    found = [pairs_of(rule.match(table_of(rows), threads=threads)) for _ in range(5)]
+    assert len(found[0]) == len(rows) - 1
+    assert all(pairs == found[0] for pairs in found)
 
-    def items() -> Iterator[int]:
-        for number in range(3):
-            computed.append(number)
-            yield number
 
-    ahead = one_ahead(items())
-    assert (next(ahead), next(ahead)) == (0, 1)
-    ahead.close()
-    assert computed[:2] == [0, 1]
-    assert threading.active_count() == running
-    assert list(one_ahead(items())) == [0, 1, 2]
-    assert list(one_ahead(iter(()))) == []
+@pytest.mark.parametrize("threads", [1, 2])
+def test_calls_in_threads_give_what_map_gives(threads: int) -> None:
+    running = threading.active_count()
+    assert list(in_threads(threads, divmod, [7, 8, 9], [2, 3, 4])) == [(3, 1), (2, 2), (2, 1)]
+    assert list(in_threads(threads, abs, [])) == []
     with pytest.raises(ZeroDivisionError):
-        list(one_ahead(1 // number for number in (1, 0)))
+        list(in_threads(threads, divmod, [1, 1], [1, 0]))
+    begun = in_threads(threads, abs, range(-9, 0))
+    assert next(begun) == 9
+    begun.close()
+    assert threading.active_count() == running
 
 
 def test_progress_reaches_what_it_promised() -> None:

@@ -18,6 +18,7 @@ from db_dedup.engines.base import ReadRows
 from db_dedup.engines.embedded.answer import EmbeddedAnswer
 from db_dedup.engines.embedded.compile_ahead import CompilingAhead
 from db_dedup.engines.embedded.fingerprint_process import FingerprintProcesses
+from db_dedup.engines.embedded.usable_cores import usable_cores
 from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.features.counting import NO_FEATURES
@@ -44,6 +45,8 @@ from db_dedup.records.read_size import ReadSize, length_of
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 _NO_PLACE = -1
+_MOST_THREADS = 4
+"""Of the matching: each sorts some millions of hashes of its own."""
 
 
 @dataclass
@@ -194,7 +197,8 @@ class EmbeddedScan:
         copy_of = find_exact_duplicates(table.digests)
 
         def find_matches() -> Matches:
-            return match_table(table, self._rule, self._watched.abridge_above, progress, copy_of)
+            threads = min(usable_cores(), _MOST_THREADS)
+            return match_table(table, self._rule, self._watched.abridge_above, progress, copy_of, threads)
 
         return EmbeddedAnswer(keys, order_values, table, rows.forms[order], copy_of, find_matches)
 

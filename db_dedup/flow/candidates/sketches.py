@@ -117,14 +117,25 @@ def entries(
     Yields:
         (uint64[k] ascending values, int32[k] positions of their rows among the n).
     """
+    parts = count_parts(sketches, places)
+    for part in range(parts):
+        yield entries_of_part(sketches, places, salts, part, parts)
+
+
+def count_parts(sketches: Sketches, places: NDArray[np.int64]) -> int:
+    """Return in how many parts `entries` gives these values: 0 where there are none."""
+    return -(-int(sketches.counts[places].sum()) // ENTRIES_A_PART)
+
+
+def entries_of_part(
+    sketches: Sketches, places: NDArray[np.int64], salts: NDArray[np.uint64] | None, part: int, parts: int
+) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    """Return one of so many parts of what `entries` yields; a thread does not keep others from working."""
     if salts is None:
         salts = np.zeros(places.size, np.uint64)
-    total = int(sketches.counts[places].sum())
-    parts = max(1, -(-total // ENTRIES_A_PART))
-    for part in range(parts if total else 0):
-        values, rows = _part(sketches.starts, sketches.values, places, salts, part, parts)
-        order = np.argsort(values, kind="stable")
-        yield values[order], rows[order]
+    values, rows = _part(sketches.starts, sketches.values, places, salts, part, parts)
+    order = np.argsort(values, kind="stable")
+    return values[order], rows[order]
 
 
 def runs_of_equal(

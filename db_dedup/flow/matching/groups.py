@@ -25,16 +25,20 @@ def group_sizes(roots: NDArray[np.int32]) -> NDArray[np.int64]:
 def connected(count: int, left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return int32[count]: the smallest row that each row is connected with by pairs, itself if by none."""
     parents = np.arange(count, dtype=np.int32)
-    _connect(left, right, parents)
+    join_pairs(left, right, parents)
     flatten(parents)
     return parents
 
 
 @kernel
-def _connect(left, right, parents):
+def join_pairs(left, right, parents):
+    """Join the groups of p pairs; return bool[p], True for those that joined two different groups."""
+    are_joining = np.zeros(left.size, np.bool_)
     for i in range(left.size):
         a, b = find_root(parents, left[i]), find_root(parents, right[i])
         parents[max(a, b)] = min(a, b)
+        are_joining[i] = a != b
+    return are_joining
 
 
 @kernel

@@ -12,17 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow.candidates.blocks import BLOCK_SHIFTS, candidate_pairs
-from db_dedup.flow.candidates.sketches import ENTRIES_A_PART, entries, runs_of_equal
 from db_dedup.flow.compare.kernels import confirm_pairs
 from db_dedup.flow.compare.measures import NO_SIMILARITY
 from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.matching import _pairs as kernels
-from db_dedup.flow.matching._ahead import one_ahead
-from db_dedup.flow.matching._join_features import index_rarest, join_indexed
-from db_dedup.flow.matching._join_runs import join_long_runs, join_runs
+from db_dedup.flow.matching._join_sharing import join_sharing
 from db_dedup.flow.matching._list_pairs import HashIndex, index_hashes, pairs_of_some
-from db_dedup.flow.matching._outlines import outline_rows
+from db_dedup.flow.matching._threads import in_threads
 from db_dedup.flow.matching.groups import flatten, group_sizes
 from db_dedup.flow.matching.rejections import pack, unpack
 from db_dedup.progress import Progress
@@ -30,10 +27,7 @@ from db_dedup.records.calibration import PairSetting
 
 NO_ROW = -1
 _ROWS_A_BLOCK = 64
-# In longer runs each row gets this many comparisons; the rest of the run is searched by the rarest features.
-_LONGEST_COMPARED = 5_000
-_COMPARISONS_A_ROW = 200
-_ROWS_A_SEARCH = 10_000
+_ROWS_WORTH_THREADS = 5_000
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # odd, so that small numbers become distinct large ones
 
 
@@ -101,6 +95,7 @@ def match_table(
     abridge_above: int,
     progress: Progress,
     copy_of: NDArray[np.int32] | None = None,
+    threads: int = 1,
 ) -> Matches:
     """Find every duplicate pair and group of a table.
 
@@ -110,11 +105,13 @@ def match_table(
         abridge_above: a group of more canonical rows keeps only the pairs that connect it.
         progress: gets the state of the work.
         copy_of: the exact duplicates, by `find_exact_duplicates`; found here if left out.
+        threads: how many compare rows at a time. Only the pairs that connect an abridged group depend on
+            their number.
     """
     if copy_of is None:
         copy_of = find_exact_duplicates(table.digests)
     canonical = _canonical_rows(table, copy_of)
-    search = _Search(table, rule, canonical)
+    search = _Search(table, rule, canonical, threads)
     connecting = search.connect(progress)
     roots = search.parents
     sizes = group_sizes(roots)
@@ -223,7 +220,10 @@ def _canonical_rows(table: ComparedRows, copy_of: NDArray[np.int32]) -> NDArray[
 class _Search:
     """The search among canonical rows; row numbers in this class are positions among these."""
 
-    def __init__(self, table: ComparedRows, rule: Rule, canonical: NDArray[np.int32]) -> None:
+    def __init__(
+        self, table: ComparedRows, rule: Rule, canonical: NDArray[np.int32], threads: int = 1
+    ) -> None:
+        self._threads = threads if canonical.size >= _ROWS_WORTH_THREADS else 1
         self._rejected = _among(table.rejected, canonical)
         self._rows = table.arrays(canonical, self._rejected)
         self._rule = rule.numbers
@@ -241,7 +241,10 @@ class _Search:
         for left, right in candidate_pairs(self._values, self._rule.radius, self.parents):
             found.append(self._join(left, right))
             progress.advance(left.size)
-        found += self._join_sharing(progress)
+        if self._sketches.values.size:
+            of_all = self.parents, self._rows, self._rule
+            found += join_sharing(self._sketches, self._within_values, *of_all, progress, self._threads)
+            flatten(self.parents)
         progress.finish()
         return np.concatenate([left for left, _ in found]), np.concatenate([right for _, right in found])
 
@@ -264,39 +267,6 @@ class _Search:
         flatten(self.parents)
         return left[joined], right[joined]
 
-    def _join_sharing(self, progress: Progress) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-        """Join the rows that share enough hashes and agree in `within`."""
-        if not self._sketches.values.size:
-            return
-        unlike = np.zeros(self.parents.size, np.bool_)
-        of_all = self.parents, self._rows, self._rule
-        outlines = outline_rows(self._rows, self._rule)
-        parts = entries(self._sketches, self._rows.sketch_places, self._within_values)
-        all_runs = (runs_of_equal(*part) for part in parts)
-        for runs in one_ahead(all_runs) if self._sketches.values.size > ENTRIES_A_PART else all_runs:
-            left, right, is_long = join_runs(*runs, _LONGEST_COMPARED, outlines, *of_all)
-            progress.advance(left.size)
-            yield left, right
-            if is_long.any():  # else the kernel need not be compiled
-                left, right = join_long_runs(*runs, is_long, _COMPARISONS_A_ROW, unlike, *of_all)
-                progress.advance(left.size)
-                yield left, right
-        yield from self._join_unlike(np.flatnonzero(unlike).astype(np.int32), progress)
-        flatten(self.parents)
-
-    def _join_unlike(
-        self, rows: NDArray[np.int32], progress: Progress
-    ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-        """Join rows that share hashes with very many rows unlike them."""
-        if not rows.size:
-            return
-        index = index_rarest(rows, self.parents, self._rows, self._rule)
-        for first in range(0, index.rows.size, _ROWS_A_SEARCH):
-            last = min(first + _ROWS_A_SEARCH, index.rows.size)
-            left, right = join_indexed(first, last, index, self.parents, self._rows, self._rule)
-            progress.advance(left.size)
-            yield left, right
-
     def all_pairs(
         self,
         sizes: NDArray[np.int64],
@@ -310,11 +280,15 @@ class _Search:
         members = members[np.argsort(roots[members], kind="stable")]
         bounds = [*np.flatnonzero(np.diff(roots[members], prepend=-1)).tolist(), members.size]
         progress.start("pairs", int(members.size))
+
+        def pairs_of_slice(members: NDArray[np.int32]) -> tuple[Pairs, int]:
+            return Pairs(*kernels.pairs_within_groups(members, roots, self._rows, self._rule)), members.size
+
         parts = []
-        for first, last in _slices(bounds):
-            found = kernels.pairs_within_groups(members[first:last], roots, self._rows, self._rule)
-            parts.append(Pairs(*found))
-            progress.advance(last - first)
+        slices = [members[first:last] for first, last in _slices(bounds)]
+        for part, count in in_threads(self._threads, pairs_of_slice, slices):
+            parts.append(part)
+            progress.advance(count)
         progress.finish()
         parts.append(self._connecting_pairs(connecting, is_big))
         return concatenate_pairs(parts)
