@@ -42,8 +42,9 @@ class EmbeddedEngine:
         with ExitStack() as resources:
             uses_weights = Rule(watched.setting).uses_weights
             spool = resources.enter_context(FeatureSpool(keep_weights=uses_weights))
-            compiling = resources.enter_context(CompilingAhead())
+            # The processes start while this one looks for the compiled kernels.
             fingerprinter = _fingerprinter(recipe, row_count, uses_weights, resources)
+            compiling = resources.enter_context(CompilingAhead())
             yield EmbeddedScan(watched, key_families, spool, fingerprinter, compiling)
 
     def increment(
