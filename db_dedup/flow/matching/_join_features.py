@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import stable_order
-from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._compiled import inner, kernel, scalar
 from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_hashes
 from db_dedup.flow.matching._join_runs import by_group
+from db_dedup.flow.matching._outlines import misses_more
 from db_dedup.flow.matching.groups import find_root, joined
 
 _MOST_BUCKETS = 1 << 22
@@ -93,7 +94,7 @@ def _ends_and_sizes(some, bounds, rows):
 
 
 @kernel
-def join_indexed(first, last, index, parents, rows, rule):
+def join_indexed(first, last, index, outlines, parents, rows, rule):
     """Join the groups of confirmed pairs of rows that share enough hashes.
 
     One row of each pair is at a position from first to last in the index. The other row has at most as many
@@ -103,6 +104,7 @@ def join_indexed(first, last, index, parents, rows, rule):
         first: position in the index.
         last: position after the last one.
         index: the result of `index_rarest`.
+        outlines: of all rows, by `outline_rows`.
         parents: int32[n], the union-find parents of all rows.
         rows: `RowArrays`.
         rule: `RuleNumbers`.
@@ -116,8 +118,10 @@ def join_indexed(first, last, index, parents, rows, rule):
     mask = np.uint64(first_of.size - 2)
     pairs, found = (np.empty(1024, np.int32), np.empty(1024, np.int32)), np.int64(0)
     compared_with = np.full(some.size, -1, np.int32)
+    levels = np.empty(2 * _most_words(some[first:last], outlines), np.uint64)
     for i in range(first, last):
         a = some[i]
+        _write_levels(a, outlines, levels)
         for feature in hashes[starts[places[a]] : starts[places[a] + 1]]:
             bucket = feature & mask
             place, end = first_of[bucket], first_of[bucket + np.uint64(1)]
@@ -132,9 +136,51 @@ def join_indexed(first, last, index, parents, rows, rule):
                     continue
                 compared_with[j] = i
                 b = some[j]
+                if _is_unlike(b, sizes[i], sizes[j], levels, outlines, rule):
+                    continue
                 if find_root(parents, a) == find_root(parents, b):
                     continue
                 if confirmed(a, b, rows, rule)[0] and share_enough_hashes(a, b, rows):
                     pairs, found = joined(a, b, parents, pairs, found)
     left, right = pairs
     return left[:found].copy(), right[:found].copy()
+
+
+@inner
+def _most_words(some, outlines):
+    """Return how many words the largest bit set of some rows has."""
+    most = np.int64(1)
+    for row in some:
+        most = max(most, outlines.firsts[row + 1] - outlines.firsts[row])
+    return most
+
+
+@scalar
+def _write_levels(row, outlines, levels):
+    """Write the bit set of a row to `levels`, also joined to fewer words: the one of w words begins at w."""
+    first, words = outlines.firsts[row], outlines.firsts[row + 1] - outlines.firsts[row]
+    for k in range(words):
+        levels[words + k] = outlines.sets[first + k]
+    while words > 1:
+        words >>= 1
+        for k in range(words):
+            levels[words + k] = levels[2 * words + k] | levels[3 * words + k]
+
+
+@scalar
+def _is_unlike(b, size, other_size, levels, outlines, rule):
+    """Return whether a row b is certainly no pair with a row that has at least as many features.
+
+    Args:
+        b: the row with fewer features.
+        size: how many features the other row has.
+        other_size: how many features b has.
+        levels: of the other row, by `_write_levels`.
+        outlines: of all rows.
+        rule: `RuleNumbers`.
+    """
+    first, words = outlines.firsts[b], outlines.firsts[b + 1] - outlines.firsts[b]
+    least = least_shared(rule.measure, rule.threshold, size, other_size)
+    if misses_more(outlines.sets, first, levels, words, words, other_size - least):
+        return True
+    return misses_more(levels, words, outlines.sets, first, words, size - least)

@@ -74,7 +74,7 @@ def join_sharing(
 
     def join_left_over(first: int, own_parents: NDArray[np.int32]) -> Edges:
         last = min(first + _ROWS_A_SEARCH, left_over.size)
-        left, right = join_indexed(first, last, index, own_parents, rows, rule)
+        left, right = join_indexed(first, last, index, outlines, own_parents, rows, rule)
         return left, right
 
     firsts = range(0, left_over.size, _ROWS_A_SEARCH)
