@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import text
@@ -152,7 +153,9 @@ class Clock(threading.Event):
 
 def test_a_table_that_is_away_is_asked_less_and_less(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr("db_dedup.jobs.worker.change_worker.time.monotonic", lambda: clock.now)
+    # Only for this module: the clock of all others is that of a service which other tests leave running.
+    own_time = SimpleNamespace(monotonic=lambda: clock.now)
+    monkeypatch.setattr("db_dedup.jobs.worker.change_worker.time", own_time)
     table = Away(lambda: clock.now)
     ChangeWorker([table], on_fault=lambda *_: None).run(clock)
     pauses = [later - earlier for earlier, later in pairwise(table.asked)]
