@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,7 +29,7 @@ from tests.servers import (
     start_mysql,
     start_postgresql,
 )
-from tests.thorough import MYSQL, SPARING, THOROUGH, TWIN
+from tests.thorough import IN_TURN, MYSQL, SPARING, THOROUGH, TWIN
 
 # A job in the background ignores Ctrl-C, one under nohup SIGHUP, and so would all that they start; the tests
 # send both to some.
@@ -42,6 +42,7 @@ os.environ.pop("COLUMNS", None)
 NOT_TESTED = "NOT TESTED: "
 
 _ON_A_SERVER = 1
+_TURNS = ("mariadb", "postgresql")
 
 settings.register_profile("timeless", deadline=None)  # how long a test takes is no part of what it proves
 settings.load_profile("timeless")
@@ -136,8 +137,10 @@ def pytest_xdist_setupnodes() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what `make test` leaves to CI, and leave out what a twin's test proves."""
-    _leave_out_twins(config, items)
+    """Mark what `make test` leaves to CI, and leave out what a test on another server proves."""
+    if os.environ.get("DB_DEDUP_TEST_EVERY") != "true":
+        _leave_out(_of_twins(items), config, items)
+        _leave_out(_of_turns(items), config, items)
     kept: Counter[tuple[str, str]] = Counter()
     for item in items:
         name = item.nodeid.removeprefix("tests/")
@@ -152,18 +155,35 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 kept[place] += 1
 
 
-def _leave_out_twins(config: pytest.Config, items: list[pytest.Item]) -> None:
+def _of_twins(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
+    """Give the tests on MySQL for which one on MariaDB is enough."""
     seen: set[str] = set()
-    left_out = []
     for item in items:
         file, _, case = item.nodeid.removeprefix("tests/").partition("::")
         if file.startswith(TWIN) and "mysql" in case.partition("[")[2]:
             if file in seen:
-                left_out.append(item)
+                yield item
             seen.add(file)
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        gone = set(left_out)
+
+
+def _of_turns(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
+    """Give of each case that could run on two servers the one whose turn it is not."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.nodeid.removeprefix("tests/").startswith(IN_TURN):
+            test, _, case = item.nodeid.partition("[")
+            cases.setdefault(f"{test}[{re.sub('postgresql|mariadb', 'server', case)}", []).append(item)
+    turns: Counter[str] = Counter()
+    for name, same in cases.items():
+        if len(same) == len(_TURNS):
+            file = name.partition("::")[0]
+            yield next(item for item in same if _TURNS[turns[file] % len(_TURNS)] in item.nodeid)
+            turns[file] += 1
+
+
+def _leave_out(some: Iterable[pytest.Item], config: pytest.Config, items: list[pytest.Item]) -> None:
+    if gone := set(some):
+        config.hook.pytest_deselected(items=list(gone))
         items[:] = [item for item in items if item not in gone]
 
 

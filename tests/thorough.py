@@ -232,17 +232,39 @@ TWIN = (
     "bad_input/",
     "cli/",
     "engines/",
+    "group_history/",
     "guest/",
     "health/",
     "interrupted/",
     "labels/",
     "orm/",
     "scan/",
+    "test_app.py",
+    "test_first_hour.py",
     "verify/",
     "web/",
+    "worker/",
 )
 """Where one test of each file is enough on MySQL, MariaDB's twin. The two differ in their dialects,
-and the folders that test these (dialects, schema, store, triggers, worker, upgrades) run on both in full."""
+and the folders that test these (dialects, schema, store, triggers, upgrades) run on both in full."""
+
+IN_TURN = (
+    "api/",
+    "bad_input/",
+    "cli/",
+    "engines/",
+    "group_history/",
+    "guest/",
+    "health/",
+    "interrupted/",
+    "labels/",
+    "orm/",
+    "scan/",
+    "test_first_hour.py",
+    "verify/",
+)
+"""Where a case runs on SQLite and on one server: PostgreSQL and MariaDB take turns. On all of them it runs if
+DB_DEDUP_TEST_EVERY is true, as before a release; this takes half as long again."""
 
 
 def quick_first(cases: Iterable[Any]) -> list[Any]:
