@@ -10,7 +10,6 @@ import numpy as np
 
 from db_dedup.flow._arrays import stable_order
 from db_dedup.flow._compiled import inner, kernel, scalar
-from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_hashes
 from db_dedup.flow.matching._join_short import bounds_of_short, compare_short
 from db_dedup.flow.matching._outlines import misses_more
@@ -144,21 +143,17 @@ def _compare_all(some, outlines, parents, rows, rule, pairs, found):
     """
     some, sizes = _by_size(some, outlines)
     roots, shorts = np.empty(some.size, np.int32), np.empty(some.size, np.bool_)
-    most_missed = np.empty(some.size, np.int64)
     for i in range(some.size):
         roots[i] = find_root(parents, some[i])
         shorts[i] = outlines.lengths[some[i]] > 0
-        most_missed[i] = sizes[i] - least_shared(rule.measure, rule.threshold, sizes[i], sizes[i])
     firsts, sets = _copied_sets(some, outlines)
     own, near = np.empty(firsts[1], np.uint64), np.empty(some.size, np.int64)
     for i in range(some.size - 1):
-        for k in range(_find_near(i, roots, shorts, most_missed, firsts, sets, own, near)):
+        for k in range(_find_near(i, roots, shorts, sizes, firsts, sets, own, near, rule)):
             j = near[k]
             words = firsts[j + 1] - firsts[j]
-            least = least_shared(rule.measure, rule.threshold, sizes[i], sizes[j])
             _write_set(i, words, firsts, sets, own)
-            if misses_more(sets, firsts[j], own, 0, words, sizes[j] - least):
-                continue
+            least = least_shared(rule.measure, rule.threshold, sizes[i], sizes[j])
             if misses_more(own, 0, sets, firsts[j], words, sizes[i] - least):
                 continue
             pairs, found = _compare(some[i], some[j], parents, rows, rule, pairs, found)
@@ -179,27 +174,23 @@ def _write_set(i, words, firsts, sets, own):
 
 
 @scalar
-def _find_near(i, roots, shorts, most_missed, firsts, sets, own, near):
+def _find_near(i, roots, shorts, sizes, firsts, sets, own, near, rule):
     """Write to `near` the positions after i of the rows that may be pairs with row i; return their number.
 
-    With the same smaller row the bound of the measure does not fall as the larger row grows. So a smaller row
-    that misses more features than it may miss of a row of its own size is no pair.
+    These rows have at most as many features as row i. One that misses more of its features in row i than the
+    measure allows is no pair.
     """
-    count = 0
+    count, size, most = 0, np.int64(-1), np.int64(0)
     words = _write_set(i, firsts[i + 1] - firsts[i], firsts, sets, own)
     for j in range(i + 1, roots.size):
         if roots[i] == roots[j] or (shorts[i] and shorts[j]):
             continue  # joined before, or compared by `compare_short`
+        if size != sizes[j]:
+            size = sizes[j]
+            most = size - least_shared(rule.measure, rule.threshold, sizes[i], size)
         if words > firsts[j + 1] - firsts[j]:
             words = _write_set(i, firsts[j + 1] - firsts[j], firsts, sets, own)
-        # Unsigned, so that numba does not check for negative positions.
-        place, end, k = np.uint64(firsts[j]), np.uint64(firsts[j + 1]), np.uint64(0)
-        missed, most = np.int64(0), most_missed[j]
-        while place < end and missed <= most:
-            missed += np.int64(popcount(sets[place] & ~own[k]))
-            place += np.uint64(1)
-            k += np.uint64(1)
-        if missed <= most:
+        if not misses_more(sets, firsts[j], own, 0, words, most):
             near[count] = j
             count += 1
     return count

@@ -19,7 +19,7 @@ from db_dedup.flow.matching.groups import join_pairs
 from db_dedup.progress import Progress
 
 # In longer runs each row gets this many comparisons; the rest of the run is searched by the rarest features.
-_LONGEST_COMPARED = 5_000
+_LONGEST_COMPARED = 20_000
 _COMPARISONS_A_ROW = 200
 _ROWS_A_SEARCH = 10_000
 

@@ -10,6 +10,8 @@ from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.compare.edit_distance import is_short
 from db_dedup.flow.features.details import CHARACTERS, SECTIONS
 
+_STEP = 8
+
 
 class Outlines(NamedTuple):
     """Bit sets of n rows.
@@ -87,16 +89,17 @@ def misses_more(sets, first, others, other_first, words, most):
     place, other = np.uint64(first), np.uint64(other_first)
     end = place + np.uint64(words)
     missed = np.int64(0)
-    while place + np.uint64(4) <= end:  # four words without a branch
-        bits = popcount(sets[place] & ~others[other])
-        bits += popcount(sets[place + np.uint64(1)] & ~others[other + np.uint64(1)])
-        bits += popcount(sets[place + np.uint64(2)] & ~others[other + np.uint64(2)])
-        bits += popcount(sets[place + np.uint64(3)] & ~others[other + np.uint64(3)])
+    while (
+        place + np.uint64(_STEP) <= end
+    ):  # so many words without a branch, so that several are counted at a time
+        bits = np.uint64(0)
+        for k in range(np.uint64(_STEP)):
+            bits += popcount(sets[place + k] & ~others[other + k])
         missed += np.int64(bits)
         if missed > most:
             return True
-        place += np.uint64(4)
-        other += np.uint64(4)
+        place += np.uint64(_STEP)
+        other += np.uint64(_STEP)
     while place < end:
         missed += np.int64(popcount(sets[place] & ~others[other]))
         place += np.uint64(1)
