@@ -89,9 +89,8 @@ def misses_more(sets, first, others, other_first, words, most):
     place, other = np.uint64(first), np.uint64(other_first)
     end = place + np.uint64(words)
     missed = np.int64(0)
-    while (
-        place + np.uint64(_STEP) <= end
-    ):  # so many words without a branch, so that several are counted at a time
+    # So many words without a branch: several are counted at a time.
+    while place + np.uint64(_STEP) <= end:
         bits = np.uint64(0)
         for k in range(np.uint64(_STEP)):
             bits += popcount(sets[place + k] & ~others[other + k])
