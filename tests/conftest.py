@@ -29,7 +29,7 @@ from tests.servers import (
     start_mysql,
     start_postgresql,
 )
-from tests.thorough import IN_TURN, MYSQL, SPARING, THOROUGH, TWIN
+from tests.thorough import MYSQL, SPARING, THOROUGH, of_twins, out_of_turn
 
 # A job in the background ignores Ctrl-C, one under nohup SIGHUP, and so would all that they start; the tests
 # send both to some.
@@ -42,7 +42,6 @@ os.environ.pop("COLUMNS", None)
 NOT_TESTED = "NOT TESTED: "
 
 _ON_A_SERVER = 1
-_TURNS = ("mariadb", "postgresql")
 
 settings.register_profile("timeless", deadline=None)  # how long a test takes is no part of what it proves
 settings.load_profile("timeless")
@@ -138,12 +137,12 @@ def pytest_xdist_setupnodes() -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what `make test` leaves to CI, and leave out what a test on another server proves."""
-    if os.environ.get("DB_DEDUP_TEST_EVERY") != "true":
-        _leave_out(_of_twins(items), config, items)
-        _leave_out(_of_turns(items), config, items)
+    is_every = os.environ.get("DB_DEDUP_TEST_EVERY") == "true"
+    if not is_every:
+        _leave_out(of_twins(map(_name, items)), config, items)
     kept: Counter[tuple[str, str]] = Counter()
     for item in items:
-        name = item.nodeid.removeprefix("tests/")
+        name = _name(item)
         server = re.search(r"postgresql|mariadb", name.partition("[")[2])
         if name.startswith(THOROUGH):
             item.add_marker("thorough")
@@ -153,38 +152,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker("thorough")
             else:
                 kept[place] += 1
+    if not is_every:
+        thorough = [_name(item) for item in items if item.get_closest_marker("thorough")]
+        _leave_out(out_of_turn(thorough, int(os.environ.get("DB_DEDUP_TEST_TURN", "0"))), config, items)
 
 
-def _of_twins(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
-    """Give the tests on MySQL for which one on MariaDB is enough."""
-    seen: set[str] = set()
-    for item in items:
-        file, _, case = item.nodeid.removeprefix("tests/").partition("::")
-        if file.startswith(TWIN) and "mysql" in case.partition("[")[2]:
-            if file in seen:
-                yield item
-            seen.add(file)
+def _leave_out(names: Iterable[str], config: pytest.Config, items: list[pytest.Item]) -> None:
+    gone = set(names)
+    if left_out := [item for item in items if _name(item) in gone]:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if _name(item) not in gone]
 
 
-def _of_turns(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
-    """Give of each case that could run on two servers the one whose turn it is not."""
-    cases: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if item.nodeid.removeprefix("tests/").startswith(IN_TURN):
-            test, _, case = item.nodeid.partition("[")
-            cases.setdefault(f"{test}[{re.sub('postgresql|mariadb', 'server', case)}", []).append(item)
-    turns: Counter[str] = Counter()
-    for name, same in cases.items():
-        if len(same) == len(_TURNS):
-            file = name.partition("::")[0]
-            yield next(item for item in same if _TURNS[turns[file] % len(_TURNS)] in item.nodeid)
-            turns[file] += 1
-
-
-def _leave_out(some: Iterable[pytest.Item], config: pytest.Config, items: list[pytest.Item]) -> None:
-    if gone := set(some):
-        config.hook.pytest_deselected(items=list(gone))
-        items[:] = [item for item in items if item not in gone]
+def _name(item: pytest.Item) -> str:
+    return item.nodeid.removeprefix("tests/")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -146,11 +146,10 @@ def test_what_a_dry_run_expects_is_near_what_a_scan_takes(capsys: pytest.Capture
 
 
 def test_each_step_of_the_first_hour_is_timed(capsys: pytest.CaptureFixture[str]) -> None:
-    first_hour.run(None, 200, [])
+    first_hour.run(None, 200, SQLITE)
     _, *lines = capsys.readouterr().out.splitlines()
-    found = [re.fullmatch(r"a file +\w.+ \d+\.\d s +\d+\.\d min", line) for line in lines]
-    assert len(found) == 3
-    assert all(found)
+    found = [re.fullmatch(r"(a file|SQLite) +\w.+ \d+\.\d s +\d+\.\d min", line) for line in lines]
+    assert [match and match[1] for match in found] == ["a file"] * 3 + ["SQLite"] * 11
 
 
 def test_a_sample_of_several_parts_has_one_row_to_a_key() -> None:

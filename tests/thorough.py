@@ -1,6 +1,7 @@
 """What only a thorough run needs."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -227,27 +228,6 @@ SPARING = (
 )
 """Where `make test` runs one test of each file on each server, and all of them on SQLite."""
 
-TWIN = (
-    "api/",
-    "bad_input/",
-    "cli/",
-    "engines/",
-    "group_history/",
-    "guest/",
-    "health/",
-    "interrupted/",
-    "labels/",
-    "orm/",
-    "scan/",
-    "test_app.py",
-    "test_first_hour.py",
-    "verify/",
-    "web/",
-    "worker/",
-)
-"""Where one test of each file is enough on MySQL, MariaDB's twin. The two differ in their dialects,
-and the folders that test these (dialects, schema, store, triggers, upgrades) run on both in full."""
-
 IN_TURN = (
     "api/",
     "bad_input/",
@@ -263,8 +243,50 @@ IN_TURN = (
     "test_first_hour.py",
     "verify/",
 )
-"""Where a case runs on SQLite and on one server: PostgreSQL and MariaDB take turns. On all of them it runs if
-DB_DEDUP_TEST_EVERY is true, as before a release; this takes half as long again."""
+"""Where a thorough case runs on SQLite and on one server: PostgreSQL and MariaDB take turns, and what one run
+leaves out the next one of CI does. With DB_DEDUP_TEST_EVERY=true all run, which takes a third longer."""
+
+TWIN = (*IN_TURN, "test_app.py", "web/")
+"""Where one test of each file is enough on MySQL, MariaDB's twin. The two differ in their dialects,
+and the folders that test these (dialects, schema, store, triggers, worker, upgrades) run on both in full."""
+
+_TURNS = ("mariadb", "postgresql")
+
+
+def of_twins(names: Iterable[str]) -> Iterator[str]:
+    """Give the tests on MySQL for which another one of the same file is enough.
+
+    Args:
+        names: of tests, from the folder of the tests on.
+    """
+    seen: set[str] = set()
+    for name in names:
+        file, _, case = name.partition("::")
+        if file.startswith(TWIN) and "mysql" in case.partition("[")[2]:
+            if file in seen:
+                yield name
+            seen.add(file)
+
+
+def out_of_turn(names: Iterable[str], first: int) -> Iterator[str]:
+    """Give of each two tests that differ in the server alone the one whose turn it is not.
+
+    Args:
+        names: of thorough tests, from the folder of the tests on.
+        first: an even number leaves the first case of each file out on MariaDB, an odd one on PostgreSQL.
+    """
+    cases: dict[str, dict[str, str]] = {}
+    for name in names:
+        test, _, case = name.partition("[")
+        servers = [server for server in _TURNS if server in case]
+        if name.startswith(IN_TURN) and len(servers) == 1:
+            cases.setdefault(f"{test}[{case.replace(servers[0], '')}", {})[servers[0]] = name
+    turns: Counter[str] = Counter()
+    for test, on_servers in cases.items():
+        if len(on_servers) == len(_TURNS):
+            file = test.partition("::")[0]
+            yield on_servers[_TURNS[(first + turns[file]) % len(_TURNS)]]
+            turns[file] += 1
 
 
 def quick_first(cases: Iterable[Any]) -> list[Any]:

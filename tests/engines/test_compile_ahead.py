@@ -12,12 +12,16 @@ import pytest
 from db_dedup.engines.embedded.compile_ahead import CompilingAhead, match_two_rows, pack_two_rows
 
 MATCH = """
+import os
 from db_dedup.engines.embedded.compile_ahead import CompilingAhead, match_two_rows, pack_two_rows
 from db_dedup.progress import when_compiling
-with CompilingAhead() as compiling:
-    assert compiling._process is not None
-    compiling.wait()
-when_compiling(lambda: print("compiling"))
+if ahead:
+    with CompilingAhead() as compiling:
+        compiling.wait()
+def said():  # one is enough: to compile all takes a minute
+    print("compiling", flush=True)
+    os._exit(0)
+when_compiling(said)
 match_two_rows()
 pack_two_rows()
 """
@@ -32,6 +36,10 @@ def test_no_process_starts_where_all_is_compiled() -> None:
 
 
 @pytest.mark.thorough
-def test_the_process_leaves_all_kernels_of_the_matching_on_the_disk(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("ahead", "said"), [(True, ""), (False, "compiling\n")])
+def test_the_process_leaves_all_kernels_of_the_matching_on_the_disk(
+    tmp_path: Path, ahead: bool, said: str
+) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    assert subprocess.check_output([sys.executable, "-c", MATCH], env=environment, text=True) == ""
+    command = [sys.executable, "-c", f"ahead = {ahead}\n{MATCH}"]
+    assert subprocess.check_output(command, env=environment, text=True) == said

@@ -27,7 +27,7 @@ from tests.worker.history import BASES, CLOSING, OPENING, History, Place, Step, 
 from tests.worker.restarts import DURABLE_MYSQL, DURABLE_POSTGRESQL, restart_of
 from tests.worker.watched import Watched, wait_for_nobody
 
-HISTORIES = 40
+HISTORIES = 80
 BY_WORDS = 3
 """Number of a way of watching that compares sets of words."""
 SOAK_SECONDS = 60 * float(os.environ.get("DB_DEDUP_TEST_SOAK_MINUTES", "0"))

@@ -1,0 +1,37 @@
+"""Which tests a thorough run leaves out because another server proves the same."""
+
+from __future__ import annotations
+
+from tests.thorough import of_twins, out_of_turn
+
+SCANS = [
+    f"scan/test_x.py::test_{test}[{server}{case}]"
+    for test in "ab"
+    for case in ("", "-2")
+    for server in ("sqlite", "postgresql", "mariadb", "mysql")
+]
+
+
+def test_servers_take_turns_within_a_file() -> None:
+    assert list(out_of_turn(SCANS, 0)) == [
+        "scan/test_x.py::test_a[mariadb]",
+        "scan/test_x.py::test_a[postgresql-2]",
+        "scan/test_x.py::test_b[mariadb]",
+        "scan/test_x.py::test_b[postgresql-2]",
+    ]
+
+
+def test_two_runs_one_after_the_other_leave_nothing_out() -> None:
+    assert set(out_of_turn(SCANS, 7)).isdisjoint(out_of_turn(SCANS, 8))
+
+
+def test_only_what_differs_in_the_server_alone_takes_turns() -> None:
+    alone = ["scan/test_x.py::test_a[postgresql]", "scan/test_x.py::test_b[mariadb]"]
+    both = ["guest/test_x.py::test_a[postgresql-mariadb]", "guest/test_x.py::test_a[mariadb-postgresql]"]
+    elsewhere = ["triggers/test_x.py::test_a[postgresql]", "triggers/test_x.py::test_a[mariadb]"]
+    assert list(out_of_turn(alone + both + elsewhere, 0)) == []
+
+
+def test_one_test_of_a_file_is_enough_on_mysql_where_it_is_a_twin() -> None:
+    others = [name.replace("scan/", "triggers/") for name in SCANS]
+    assert list(of_twins(SCANS + others)) == [name for name in SCANS if "mysql" in name][1:]
