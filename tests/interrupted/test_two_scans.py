@@ -53,6 +53,37 @@ def test_the_second_scan_is_refused_and_names_the_first(petitions: Database, ste
     by_settings(petitions).scan()
 
 
+@pytest.mark.parametrize("comes_late", [False, True])
+def test_a_scan_waits_for_a_fold_of_the_index(
+    petitions: Database, monkeypatch: pytest.MonkeyPatch, comes_late: bool
+) -> None:
+    """Also for one that takes the lease after the scan has looked."""
+    dedup = by_settings(petitions)
+    dedup.upgrade()
+    dedup.scan()
+    tables, owner, ended = dedup.database.tables, lease.new_owner(folds=True), []
+    take = watched_tables.take_lease
+
+    def begin_fold(*_: object) -> str | None:
+        monkeypatch.setattr(watched_tables, "take_lease", take)
+        with dedup.database.dialect.write_transaction(petitions.engine) as connection:
+            stored = watched_tables.find_table(connection, tables, "petitions")
+            assert stored is not None
+            return take(connection, tables, stored.id, owner) or owner
+
+    def end_fold() -> None:
+        ended.append(owner)
+        with dedup.database.dialect.write_transaction(petitions.engine) as connection:
+            watched_tables.drop_lease(connection, tables, owner)
+
+    if comes_late and petitions.name != "sqlite":  # where the look and the lease are one after the other
+        monkeypatch.setattr(watched_tables, "take_lease", begin_fold)
+    else:
+        begin_fold()
+    assert watching(petitions, end_fold, "waiting for the index to be folded").scan().rows == 90
+    assert ended
+
+
 def test_it_is_refused_at_once_while_the_first_one_switches(
     petitions: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import Connection, Engine, create_engine, event, update
 from sqlalchemy.exc import OperationalError
 
+from db_dedup.errors import ScanRunningError
 from db_dedup.jobs.worker.change_worker import ChangeWorker
 from db_dedup.store import changes, watched_tables
 from tests.servers import Database
@@ -75,7 +76,7 @@ def test_writers_workers_and_a_scan_at_once(database: Database, watched: Watched
         ]
         for writer in writers:
             writer.start()
-        watched.dedup.scan()
+        _scan_when_free(watched)
         for writer in writers:
             writer.join()
         for worker in started:
@@ -83,6 +84,16 @@ def test_writers_workers_and_a_scan_at_once(database: Database, watched: Watched
         assert [worker.end() for worker in started] == [0] * workers
     drain(watched)
     assert is_right(watched)
+
+
+def _scan_when_free(watched: Watched) -> None:
+    """A worker scans too where that is cheaper than its batches, and another scan is refused meanwhile."""
+    while True:
+        try:
+            watched.dedup.scan()
+            break
+        except ScanRunningError:
+            time.sleep(0.05)
 
 
 def _write_at_random(database: Database, watched: Watched, number: int) -> None:

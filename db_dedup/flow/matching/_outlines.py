@@ -10,7 +10,7 @@ from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.compare.edit_distance import is_short
 from db_dedup.flow.features.details import CHARACTERS, SECTIONS
 
-_STEP = 8
+_WORDS_A_STEP = 8
 
 
 class Outlines(NamedTuple):
@@ -90,15 +90,15 @@ def misses_more(sets, first, others, other_first, words, most):
     end = place + np.uint64(words)
     missed = np.int64(0)
     # So many words without a branch: several are counted at a time.
-    while place + np.uint64(_STEP) <= end:
+    while place + np.uint64(_WORDS_A_STEP) <= end:
         bits = np.uint64(0)
-        for k in range(np.uint64(_STEP)):
+        for k in range(np.uint64(_WORDS_A_STEP)):
             bits += popcount(sets[place + k] & ~others[other + k])
         missed += np.int64(bits)
         if missed > most:
             return True
-        place += np.uint64(_STEP)
-        other += np.uint64(_STEP)
+        place += np.uint64(_WORDS_A_STEP)
+        other += np.uint64(_WORDS_A_STEP)
     while place < end:
         missed += np.int64(popcount(sets[place] & ~others[other]))
         place += np.uint64(1)

@@ -54,7 +54,7 @@ def entries_before_folding(connection: Connection, store: FingerprintStore) -> i
 def fold(engine: Engine, dialect: Dialect, tables: Tables, stored: StoredTable) -> bool:
     """Fold all single entries of a table; return False if a scan is running, or the answer has changed."""
     store = FingerprintStore(dialect, tables, stored.id, stored.recipe or 0)
-    owner = new_owner()
+    owner = new_owner(folds=True)
     with dialect.write_transaction(engine) as connection:
         if watched_tables.take_lease(connection, tables, stored.id, owner) is not None:
             return False

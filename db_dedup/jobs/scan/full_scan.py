@@ -24,7 +24,7 @@ from db_dedup.jobs.scan.afterwards import fold_index, reason_of, refresh_statist
 from db_dedup.jobs.scan.answer import AnswerDifference
 from db_dedup.jobs.scan.covered_changes import delete_covered, read_covered
 from db_dedup.jobs.scan.frozen_frames import NOTHING_FROZEN, FrozenFrames, freeze_frames
-from db_dedup.jobs.scan.lease import Lease, new_owner
+from db_dedup.jobs.scan.lease import Lease, is_fold, new_owner
 from db_dedup.jobs.scan.pieces import OneTransaction, Pieces
 from db_dedup.jobs.scan.reading import FindStored, Page, TableReading, is_stored, nothing_stored
 from db_dedup.jobs.scan.removal import remove_answer, remove_recipe
@@ -48,6 +48,7 @@ logger = logging.getLogger(__name__)
 
 _ROWS_WORTH_NEW_INDEXES = 20_000
 _MOST_PAGES_WAITING = 4
+_FOLD_PAUSE_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -93,9 +94,7 @@ class FullScan:
             ScanRunningError: another scan of the table is running.
         """
         self._started = time.monotonic()
-        with self._engine.connect() as connection:
-            # Without a lock: a running scan may hold it for as long as its last transaction takes.
-            self._refuse(watched_tables.lease_holder(connection, self._tables, self._watched.name))
+        self._wait_for_fold()
         owner = new_owner()
         try:
             run = self._begin(owner)
@@ -132,10 +131,35 @@ class FullScan:
         """Return the seconds since the scan began."""
         return round(time.monotonic() - self._started, 3)
 
+    def _wait_for_fold(self) -> None:
+        """Wait while the index is folded, which takes seconds; refuse where a scan is running."""
+        holder = self._lease_holder()
+        if holder is not None and is_fold(holder):
+            self._progress.start("waiting for the index to be folded", None)
+            while holder is not None and is_fold(holder):
+                time.sleep(_FOLD_PAUSE_SECONDS)
+                holder = self._lease_holder()
+            self._progress.finish()
+        self._refuse(holder)
+
+    def _lease_holder(self) -> str | None:
+        # Without a lock: a running scan may hold it for as long as its last transaction takes.
+        with self._engine.connect() as connection:
+            return watched_tables.lease_holder(connection, self._tables, self._watched.name)
+
     def _begin(self, owner: str) -> _Run:
+        while (run := self._try_to_begin(owner)) is None:
+            self._wait_for_fold()
+        return run
+
+    def _try_to_begin(self, owner: str) -> _Run | None:
+        """Begin; None where a fold of the index has just taken the lease."""
         with self._dialect.write_transaction(self._engine) as connection:
             table_id = watched_tables.add_table(connection, self._tables, self._watched).id
-            self._refuse(watched_tables.take_lease(connection, self._tables, table_id, owner))
+            holder = watched_tables.take_lease(connection, self._tables, table_id, owner)
+            if holder is not None and is_fold(holder):
+                return None
+            self._refuse(holder)
             # Read again: the lease may have waited for the end of another scan, which could have changed it.
             stored = watched_tables.add_table(connection, self._tables, self._watched).require_known()
             digest = self._watched.recipe_digest()

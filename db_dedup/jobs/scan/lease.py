@@ -21,9 +21,20 @@ logger = logging.getLogger(__name__)
 HEARTBEAT_SECONDS: Final = watched_tables.LEASE.total_seconds() / 4
 
 
-def new_owner() -> str:
-    """Return the owner to write into a lease: host, process id, and eight random digits for this one scan."""
-    return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
+_FOLD_MARK: Final = ":fold"
+
+
+def new_owner(*, folds: bool = False) -> str:
+    """Return the owner to write into a lease: host, process id, and eight random digits for this one scan.
+
+    Of a fold of the index of sketches it ends in a mark: scans wait for its end.
+    """
+    return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}" + (_FOLD_MARK if folds else "")
+
+
+def is_fold(owner: str) -> bool:
+    """Return whether the lease of this owner is for a fold of the index of sketches."""
+    return owner.endswith(_FOLD_MARK)
 
 
 class Lease:
