@@ -60,9 +60,10 @@ def _measure(database: Database, folder: Path, url: str, sizes: Sizes) -> None:
     _command(folder, "upgrade")
     _tell("first scan", _command(folder, "scan", "texts"))
     print(f"{'tables of db_dedup on disk':<32} {store_bytes(database, before) / 1e6:>10,.0f} MB")
+    # Attached before a scan: the worker would otherwise begin with one.
+    _command(folder, "attach", "texts")
     _change(database.engine, 100, 0)
     _tell("scan, 1 % changed", _command(folder, "scan", "texts"))
-    _command(folder, "attach", "texts")
     step = max(1, sizes.rows // sizes.changes)
     _change(database.engine, step, 1 % step)
     _tell(f"worker, {sizes.rows // step:,} changes", _command(folder, "worker", "texts", "--drain"))
