@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from benchmarks.servers import DATABASES
+from benchmarks import DATABASES
 
 WITHOUT_DATA = (
     "candidates",
@@ -78,6 +78,8 @@ def main() -> None:
     parser.add_argument("--database", action="append", choices=DATABASES, help="default: all three")
     chosen = parser.parse_args()
     part = QUICK if chosen.part == "quick" else (*WITHOUT_DATA, *WITH_DATA)
+    if chosen.data and not chosen.data.is_dir():
+        parser.error(f"--data: there is no folder {chosen.data}")
     names = chosen.names or [name for name in part if chosen.data or name not in WITH_DATA]
     for name in names:
         if name in WITH_DATA and not chosen.data:
@@ -88,7 +90,12 @@ def main() -> None:
         except (TypeError, ValueError) as error:
             parser.error(f"{name}: {error}")
         print(f"\n== {name} ==")
-        module.run(chosen.data, **options)
+        try:
+            module.run(chosen.data, **options)
+        except FileNotFoundError as error:
+            if chosen.data is None or not Path(error.filename or "").is_relative_to(chosen.data):
+                raise
+            parser.error(f"{name} needs {error.filename}")
     if not chosen.names and not chosen.data:
         print(f"\nnot run without --data: {', '.join(name for name in part if name in WITH_DATA)}")
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from sqlalchemy import TextClause, text
 
+from benchmarks import DATABASES
 from tests.servers import Server, ServerUnavailableError, fresh_database, start_mariadb, start_postgresql
 
-DATABASES = ("SQLite", "PostgreSQL", "MariaDB")
+__all__ = ["DATABASES", "durable_postgresql", "each_database"]
 
 # As an administrator would: a million fingerprints and their indexes do not fit into the servers' own 128 MB.
 _BUFFER_BYTES = 1 << 30

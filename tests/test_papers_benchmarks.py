@@ -5,12 +5,16 @@ from __future__ import annotations
 import csv
 import gzip
 import re
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 
+from benchmarks.__main__ import WITH_DATA, WITHOUT_DATA, main
 from benchmarks.papers import (
     p1_clusters,
     p1_hashes,
@@ -290,3 +294,28 @@ def test_the_table_of_codes(data: Path, capsys: pytest.CaptureFixture[str]) -> N
         ]
         assert minhash == sorted(minhash), "each is looser than the one before"
     assert recall["feature-codes", p5_codes.JACCARD] > 0.3
+
+
+def test_only_the_stores_need_more_than_the_extra_of_the_methods() -> None:
+    papers = [name for name in (*WITHOUT_DATA, *WITH_DATA) if name.startswith("papers.")]
+    assert len(papers) == 8
+    imports = ", ".join(f"benchmarks.{name}" for name in papers if name != "papers.p1_stores")
+    # None in sys.modules makes the import of a module fail.
+    absent = ("tests", "pymysql", "psycopg", "pymongo", "scipy", "pandas", "pytest", "hypothesis")
+    code = f"import sys; sys.modules.update(dict.fromkeys({absent})); import benchmarks.__main__, {imports}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_data_that_is_not_there_is_named(
+    data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder, message in (
+        (data / "no", f"--data: there is no folder {data / 'no'}"),
+        (data, f"papers.p2_tweets needs {data / 'tweets-en' / 'airline_tweets.csv.gz'}"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["benchmarks", "papers.p2_tweets", "--small", "--data", str(folder)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        assert stopped.value.code == 2
+        assert message in capsys.readouterr().err
