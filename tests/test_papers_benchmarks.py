@@ -201,6 +201,59 @@ def test_blocks_of_a_fingerprint_have_different_names() -> None:
     assert block_names(0x0001_0001_FFFF_0000) == ["1:0001", "2:0001", "3:ffff", "4:0000"]
 
 
+class StandInCollection:
+    """Keeps documents as a collection of pymongo does, for the calls that `BucketDocuments` makes."""
+
+    def __init__(self) -> None:
+        self.info: dict[str, list[dict[str, object]]] = {}
+
+    def insert_many(self, documents: list[dict[str, Any]], *, ordered: bool) -> None:
+        assert not ordered
+        for document in documents:
+            assert document["blockName"] not in self.info
+            self.info[document["blockName"]] = document["info"]
+
+    def bulk_write(self, updates: list[tuple[dict[str, Any], dict[str, Any]]], *, ordered: bool) -> None:
+        assert not ordered
+        for query, change in updates:
+            self.info.setdefault(query["blockName"], []).append(change["$push"]["info"])
+
+    def find_one(self, query: dict[str, Any], fields: dict[str, int]) -> dict[str, Any] | None:
+        assert fields == {"info": 1}
+        info = self.info.get(query["blockName"])
+        return None if info is None else {"info": info}
+
+    def find(self, query: dict[str, Any], fields: dict[str, int]) -> list[dict[str, Any]]:
+        asked = [{"blockName": name} for name in query["blockName"]["$in"]]
+        return [found for one in asked if (found := self.find_one(one, fields)) is not None]
+
+
+def update_one(
+    query: dict[str, Any], change: dict[str, Any], *, upsert: bool
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Stand for pymongo's `UpdateOne`."""
+    assert upsert
+    return query, change
+
+
+def test_documents_find_all_that_is_near() -> None:
+    rng = np.random.default_rng(17)
+    # Some with the top bit, which MongoDB stores as a sign, and some near to others by 0 to 5 bits.
+    values = rng.integers(0, 2**64, 60, dtype=np.uint64).tolist()
+    for changed in range(6):
+        bits = [rng.choice(64, changed, replace=False).tolist() for _ in range(20)]
+        values += [values[i] ^ sum(1 << bit for bit in bits[i]) for i in range(20)]
+    rows = [(f"text {i}", value) for i, value in enumerate(values)]
+    documents = BucketDocuments(StandInCollection(), update_one)
+    documents.fill(rows[:100])
+    for name, value in rows[100:]:
+        documents.insert(name, value)
+    for asked in [*values, *rng.integers(0, 2**64, 20, dtype=np.uint64).tolist()]:
+        near = {name for name, value in rows if (value ^ asked).bit_count() <= 3}
+        assert documents.find_similar(asked, 3) == near
+        assert documents.has_similar(asked, 3) == bool(near)
+
+
 def test_documents_hold_entries_as_the_paper_says() -> None:
     written: list[dict[str, object]] = []
 

@@ -38,18 +38,17 @@ def open_documents() -> Iterator["BucketDocuments"]:
         pymongo = import_module("pymongo")
     except ImportError:
         raise NoServerError('pip install -c constraints.txt -e ".[peers]" brings pymongo') from None
-    client = pymongo.MongoClient(url, serverSelectionTimeoutMS=1000 * _SECONDS_TO_CONNECT)
-    try:
-        client.drop_database(_DATABASE)
-    except pymongo.errors.PyMongoError as error:
-        raise NoServerError(f"{VARIABLE}: {str(error).partition(' (')[0]}") from None
-    try:
-        collection = client[_DATABASE]["blocks"]
-        collection.create_index("blockName", unique=True)
-        yield BucketDocuments(collection, pymongo.UpdateOne)
-    finally:
-        client.drop_database(_DATABASE)
-        client.close()
+    with pymongo.MongoClient(url, serverSelectionTimeoutMS=1000 * _SECONDS_TO_CONNECT) as client:
+        try:
+            client.drop_database(_DATABASE)
+        except pymongo.errors.PyMongoError as error:
+            raise NoServerError(f"{VARIABLE}: {str(error).partition(' (')[0]}") from None
+        try:
+            collection = client[_DATABASE]["blocks"]
+            collection.create_index("blockName", unique=True)
+            yield BucketDocuments(collection, pymongo.UpdateOne)
+        finally:
+            client.drop_database(_DATABASE)
 
 
 class BucketDocuments:
