@@ -1,8 +1,9 @@
-"""A small log-log line plot as SVG."""
+"""Small line plots as SVG, each axis even or by decades."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from math import ceil, floor, log10
+from typing import Final
 
 WIDTH, HEIGHT = 720, 440
 LEFT, RIGHT, TOP, BOTTOM = 70, 190, 20, 50
@@ -13,13 +14,34 @@ _OPENING = (
     'font-family="sans-serif" font-size="13" fill="#333333">'
 )
 
-Lines = Mapping[str, Mapping[int, float]]
-"""Name of a line -> x -> y, all above 0."""
+Lines = Mapping[str, Mapping[int, float]] | Mapping[str, Mapping[float, float]]
+"""Name of a line -> x -> y; above 0 on an axis by decades, 0 or more on an even one."""
+
+_EVEN_STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
+_MOST_STEPS: Final = 8
 
 
 def log_log_svg(lines: Lines, title: str, x_title: str, y_title: str) -> str:
-    """The plot: decades as grid, each line named at its right end, those of an odd place dashed."""
-    plot = _Plot(lines)
+    """The plot with both axes by decades."""
+    return line_svg(lines, title, x_title, y_title, is_x_log=True, is_y_log=True)
+
+
+def line_svg(
+    lines: Lines, title: str, x_title: str, y_title: str, *, is_x_log: bool = False, is_y_log: bool = False
+) -> str:
+    """The plot: a grid, each line named at its right end, those of an odd place dashed.
+
+    Args:
+        lines: at least one.
+        title: for readers that cannot see the plot.
+        x_title: of the axis from left to right.
+        y_title: of the other axis.
+        is_x_log: by decades; else the axis is even and begins at 0.
+        is_y_log: the same.
+    """
+    xs = [x for line in lines.values() for x in line]
+    ys = [y for line in lines.values() for y in line.values()]
+    plot = _Plot(lines, (_Decades if is_x_log else _Even)(xs), (_Decades if is_y_log else _Even)(ys))
     parts = [
         _OPENING,
         f"<title>{escape(title)}</title>",
@@ -33,31 +55,66 @@ def log_log_svg(lines: Lines, title: str, x_title: str, y_title: str) -> str:
     return "\n".join(parts)
 
 
+class _Decades:
+    """An axis from a power of ten to another one."""
+
+    def __init__(self, values: Sequence[float]) -> None:
+        first = floor(log10(min(values)))
+        self._powers = range(first, max(ceil(log10(max(values))), first + 1) + 1)
+
+    def place(self, value: float) -> float:
+        """From 0 at the first power to 1 at the last one."""
+        return (log10(value) - self._powers[0]) / (self._powers[-1] - self._powers[0])
+
+    def marks(self) -> Iterator[tuple[float, str]]:
+        for power in self._powers:
+            yield 10.0**power, f"{10.0**power:,.{max(0, -power)}f}"
+
+
+class _Even:
+    """An axis from 0 to the first multiple of a round step that no value exceeds."""
+
+    def __init__(self, values: Sequence[float]) -> None:
+        most = max(*values, 1e-9)
+        unit = 10.0 ** floor(log10(most / _MOST_STEPS))
+        # A little room, so that 0.3 is no more than three times 0.1.
+        self._step = next(n * unit for n in _EVEN_STEPS if most / (n * unit) <= _MOST_STEPS + 1e-9)
+        self._count = ceil(most / self._step - 1e-9)
+
+    def place(self, value: float) -> float:
+        """From 0 at 0 to 1 at the end."""
+        return value / (self._step * self._count)
+
+    def marks(self) -> Iterator[tuple[float, str]]:
+        for number in range(self._count + 1):
+            yield number * self._step, f"{number * self._step:g}"
+
+
 class _Plot:
     """Where values stand on the page."""
 
     width, height = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: Lines, x: _Decades | _Even, y: _Decades | _Even) -> None:
         self._lines = lines
-        self._x = _decades([x for line in lines.values() for x in line])
-        self._y = _decades([y for line in lines.values() for y in line.values()])
+        self._x = x
+        self._y = y
 
     def x(self, value: float) -> float:
-        return LEFT + self.width * (log10(value) - self._x[0]) / (self._x[-1] - self._x[0])
+        return LEFT + self.width * self._x.place(value)
 
     def y(self, value: float) -> float:
-        return TOP + self.height * (1 - (log10(value) - self._y[0]) / (self._y[-1] - self._y[0]))
+        return TOP + self.height * (1 - self._y.place(value))
 
     def grid(self) -> Iterator[str]:
-        for power in self._x:
-            x = self.x(10.0**power)
+        for value, text in self._x.marks():
+            x = self.x(value)
             yield _line(x, TOP, x, TOP + self.height)
-            yield _text(x, TOP + self.height + 18, f"{10**power:,}", "middle")
-        for power in self._y:
-            y = self.y(10.0**power)
+            yield _text(x, TOP + self.height + 18, text, "middle")
+        for value, text in self._y.marks():
+            y = self.y(value)
             yield _line(LEFT, y, LEFT + self.width, y)
-            yield _text(LEFT - 8, y + 4, f"{10.0**power:,.{max(0, -power)}f}", "end")
+            yield _text(LEFT - 8, y + 4, text, "end")
 
     def lines(self) -> Iterator[str]:
         below = self.names_at()
@@ -72,7 +129,7 @@ class _Plot:
 
     def names_at(self) -> dict[str, float]:
         """The height of each name: that of its line's end, but above the axis and apart from other names."""
-        ends = sorted((self.y(line[max(line)]), name) for name, line in self._lines.items())
+        ends = sorted((self.y(max(line.items())[1]), name) for name, line in self._lines.items())
         at: dict[str, float] = {}
         lowest = 0.0
         for y, name in ends:
@@ -82,12 +139,6 @@ class _Plot:
             at[name] = min(at[name], highest)
             highest = at[name] - 16
         return at
-
-
-def _decades(values: list[float] | list[int]) -> range:
-    """The powers of ten that take in all values, two at least."""
-    first = floor(log10(min(values)))
-    return range(first, max(ceil(log10(max(values))), first + 1) + 1)
 
 
 def _line(x1: float, y1: float, x2: float, y2: float) -> str:

@@ -31,7 +31,7 @@ from benchmarks import (
 )
 from benchmarks.__main__ import QUICK, WITH_DATA, WITHOUT_DATA
 from benchmarks.papers import p2_tweets
-from benchmarks.plot import log_log_svg
+from benchmarks.plot import line_svg, log_log_svg
 from db_dedup.app import Database
 from db_dedup.sample import generate_petitions
 
@@ -65,8 +65,7 @@ def test_posts_are_told_apart_from_official_retweets(
         (tmp_path / path).parent.mkdir(exist_ok=True)
         with gzip.open(tmp_path / path, "wt", encoding="utf-8") as file:
             file.write("\n".join([header, *posts * 10]))
-    plot = tmp_path / "plot.svg"
-    p2_tweets.run(tmp_path, p2_tweets.Sizes(users=3), plot)
+    p2_tweets.run(tmp_path, p2_tweets.Sizes(users=3), tmp_path)
     printed = capsys.readouterr().out
     assert "official_retweet 0.0%, unofficial_retweet 25.0%, reply 25.0%" in printed
     assert "generated: 4; told apart 4, equal to their original 4" in printed
@@ -76,7 +75,12 @@ def test_posts_are_told_apart_from_official_retweets(
     assert "ours:  92.5% of the posts" in printed
     assert "ours:  45.0% of the posts" in printed
     assert printed.count("paper: ") == 6
-    assert "English" in plot.read_text(encoding="utf-8")
+    for name, line in (
+        ("repeats", "English"),
+        ("users", "English, generated"),
+        ("lengths", "Chinese, after"),
+    ):
+        assert f">{line}<" in (tmp_path / f"papers-p2-{name}.svg").read_text(encoding="utf-8")
 
 
 def test_every_pair_within_a_radius_is_found() -> None:
@@ -163,6 +167,25 @@ def test_a_plot_puts_a_straight_line_where_it_belongs() -> None:
     line = next(element for element in svg.iter() if element.tag.endswith("polyline"))
     (x1, y1), (x2, y2) = (map(float, point.split(",")) for point in line.get("points", "").split())
     assert (x1, y1, x2, y2) == (70.0, 390.0, 530.0, 20.0)
+
+
+def test_an_even_axis_begins_at_zero_and_ends_at_a_round_number() -> None:
+    text = line_svg({"a": {100: 30.0, 10: 7.5}}, "t", "x", "y", is_x_log=True)
+    svg = ET.fromstring(text)  # noqa: S314 - our own
+    line = next(element for element in svg.iter() if element.tag.endswith("polyline"))
+    # The axis of y ends at 30, whose quarter is a quarter of the height of 370.
+    assert line.get("points") == "70.0,297.5 530.0,20.0"
+    marks = [element.text for element in svg.iter() if element.get("text-anchor") == "end"]
+    assert marks == ["0", "5", "10", "15", "20", "25", "30"]
+
+
+@pytest.mark.parametrize("most", [0.0, 0.05, 0.3, 1.0, 8.0, 97.0, 100.0, 1234.0])
+def test_an_even_axis_takes_in_all_values(most: float) -> None:
+    svg = ET.fromstring(line_svg({"a": {0: 0.0, 1: most}}, "t", "x", "y"))  # noqa: S314 - our own
+    line = next(element for element in svg.iter() if element.tag.endswith("polyline"))
+    (_, low), (_, high) = (map(float, point.split(",")) for point in line.get("points", "").split())
+    assert low == 390.0
+    assert 20.0 <= high <= (20.0 + 370.0 / 2 if most else 390.0)
 
 
 def test_of_two_tables_alike_one_alone_is_attached(tmp_path: Path) -> None:

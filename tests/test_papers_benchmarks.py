@@ -69,6 +69,11 @@ def findings(printed: str) -> list[str]:
     return verdicts
 
 
+def texts_of(plot: Path) -> set[str | None]:
+    """What is written in a plot."""
+    return {element.text for element in ET.parse(plot).iter()}  # noqa: S314 - our own
+
+
 def test_all_pairs_come_once_and_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.papers.report._PAIRS_A_PIECE", 7)
     for rows in (0, 1, 2, 9):
@@ -150,8 +155,7 @@ def test_clusters_are_counted_and_drawn(tmp_path: Path, capsys: pytest.CaptureFi
     counts = [[int(cell.replace(",", "")) for cell in line] for line in lines]
     assert [rows for rows, _, _ in counts] == [30, 100, 300, 300, 1_000, 3_000]
     assert all(index < single <= rows * (rows - 1) // 2 for rows, single, index in counts)
-    names = {element.text for element in ET.parse(plot).iter()}  # noqa: S314 - our own
-    assert {"single-pass", "index of blocks"} < names
+    assert {"single-pass", "index of blocks"} < texts_of(plot)
 
 
 def test_hashes_are_timed_alone_and_in_simhash(capsys: pytest.CaptureFixture[str]) -> None:
@@ -285,10 +289,13 @@ def test_short_texts_are_copies_of_earlier_ones() -> None:
 def test_filters_and_trie_are_held_against_the_truth(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plot = tmp_path / "plot.svg"
-    p3_short_texts.run(None, p3_short_texts.SMALL, plot)
-    names = {element.text for element in ET.parse(plot).iter()}  # noqa: S314 - our own
+    p3_short_texts.run(None, p3_short_texts.SMALL, tmp_path)
+    names = texts_of(tmp_path / "papers-p3-exact.svg")
     assert {"Bloom, either bit, 1%", "Bloom, both bits, 99%", "digit trie, 99%"} < names
+    names = texts_of(tmp_path / "papers-p3-shares.svg")
+    assert {"Bloom, either bit, all", "Bloom, both bits, new"} < names
+    names = texts_of(tmp_path / "papers-p3-bits.svg")
+    assert {"Bloom, either bit, 10%", "Bloom, both bits, 20%"} < names
     printed = capsys.readouterr().out
     assert len(findings(printed)) == 6
     assert "ours:  all answers right: True" in printed
@@ -311,8 +318,12 @@ def test_labelled_texts_are_the_labels_and_planted_copies(data: Path) -> None:
     assert articles.is_wanted.sum() == 29
 
 
-def test_three_rounds_on_labelled_texts(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    p4_news.run(data, p4_news.SMALL)
+def test_three_rounds_on_labelled_texts(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plot = tmp_path / "plot.svg"
+    p4_news.run(data, p4_news.SMALL, plot)
+    assert {"minhash, precision", "jaccard, recall", "simhash-cosine, recall"} < texts_of(plot)
     printed = capsys.readouterr().out
     assert len(findings(printed)) == 7
     for name in ("jieba", "jieba-search", "jieba-full"):

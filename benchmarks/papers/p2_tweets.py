@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.papers.report import print_finding
-from benchmarks.plot import log_log_svg
+from benchmarks.plot import line_svg, log_log_svg
 from db_dedup.config import watched_table
 from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
@@ -31,11 +31,13 @@ _SEED: Final = 2
 _BLOCK: Final = 512
 _OFFICIAL_SHARE: Final = 0.1
 _LABELS: Final = Path(__file__).with_name("p2_labels.csv")
-PLOT: Final = Path(__file__).parents[2] / "docs" / "explanation" / "papers-p2-repeats.svg"
+PLOTS: Final = Path(__file__).parents[2] / "docs" / "explanation"
 _SIMILAR_IN_P2: Final = {"English": 0.09, "Chinese": 0.07}
 _ABOUT: Final = 1.25
 """A share counts as that of the paper if it is at most so many times larger or smaller."""
 _POSTS: Final = "posts of a message, from each power of two on"
+_USERS: Final = "posts of a user, from each power of two on"
+_LENGTHS: Final = "characters, in classes of 20; the last class has no end"
 _LONGEST: Final = 140
 _SHORT: Final = 20
 # As P2 does: words as a set, 64 bits, three of them, no comparison of the texts.
@@ -79,25 +81,30 @@ class Found:
     Attributes:
         similar: share of the posts that repeat an earlier one, exactly or within the radius.
         all_right: the largest threshold up to which every judged pair is similar.
-        before: shares of short posts and of those that fill a tweet, before cleaning.
+        before: first length of a class -> share of the posts that have such a length, before cleaning.
         after: the same after cleaning.
         repeats: power of two -> messages that have so many posts, and less than twice of it.
         slope: of its two logarithms; None if no message is repeated.
+        users: power of two -> generated users that have so many posts, and less than twice of it.
     """
 
     similar: float
     all_right: int
-    before: tuple[float, float]
-    after: tuple[float, float]
+    before: dict[int, float]
+    after: dict[int, float]
     repeats: dict[int, float]
     slope: float | None
+    users: dict[int, float]
 
 
-def run(data: Path | None, sizes: Sizes = Sizes(), plot: Path | None = None) -> None:
-    """Print the figures of P2 for each language, and draw the repeats of the usual sizes."""
+def run(data: Path | None, sizes: Sizes = Sizes(), plots: Path | None = None) -> None:
+    """Print the figures of P2 for each language, and draw them into the folder `plots`.
+
+    Without a folder, the figures of the usual sizes are drawn for the docs.
+    """
     assert data is not None
     if sizes == Sizes():
-        plot = plot or PLOT
+        plots = plots or PLOTS
     found: dict[str, Found] = {}
     fingerprinter = Fingerprinter(watched_table("posts", _SETTINGS).recipe)
     labels = read_labels(_LABELS)
@@ -109,13 +116,31 @@ def run(data: Path | None, sizes: Sizes = Sizes(), plot: Path | None = None) -> 
         all_right = report_thresholds(posts, done, labels)
         before, after = report_lengths(posts)
         repeats, slope = report_repeats(done)
-        report_users(len(posts.texts), sizes.users)
-        found[posts.language] = Found(similar, all_right, before, after, repeats, slope)
-    if plot is not None:
-        lines = {language: each.repeats for language, each in found.items()}
-        plot.write_text(log_log_svg(lines, "Messages by repeats", _POSTS, "messages"), encoding="utf-8")
-        print(f"drawn in {plot}")
+        users = report_users(len(posts.texts), sizes.users)
+        found[posts.language] = Found(similar, all_right, before, after, repeats, slope, users)
+    if plots is not None:
+        draw(found, plots)
     print_findings(found)
+
+
+def draw(found: dict[str, Found], folder: Path) -> None:
+    """Draw the three figures of P2."""
+    repeats = {language: each.repeats for language, each in found.items()}
+    users = {f"{language}, generated": each.users for language, each in found.items()}
+    lengths = {
+        f"{language}, {when}": {first: 100 * share for first, share in shares.items()}
+        for language, each in found.items()
+        for when, shares in (("before", each.before), ("after", each.after))
+    }
+    title = "Posts by length, before and after cleaning"
+    for name, svg in (
+        ("lengths", line_svg(lengths, title, _LENGTHS, "% of the posts")),
+        ("repeats", log_log_svg(repeats, "Messages by repeats", _POSTS, "messages")),
+        ("users", log_log_svg(users, "Generated users by posts", _USERS, "users")),
+    ):
+        plot = folder / f"papers-p2-{name}.svg"
+        plot.write_text(svg, encoding="utf-8")
+        print(f"drawn in {plot}")
 
 
 def print_findings(found: dict[str, Found]) -> None:
@@ -140,10 +165,13 @@ def print_findings(found: dict[str, Found]) -> None:
         f"cleaning makes posts shorter: more short ones, fewer of {_LONGEST} characters",
         "; ".join(
             f"{language}: below {_SHORT} characters {each.before[0]:.1%}, then {each.after[0]:.1%}; "
-            f"{_LONGEST} or more {each.before[1]:.1%}, then {each.after[1]:.1%}"
+            f"{_LONGEST} or more {each.before[_LONGEST]:.1%}, then {each.after[_LONGEST]:.1%}"
             for language, each in found.items()
         ),
-        all(e.before[0] < e.after[0] and e.before[1] > e.after[1] for e in found.values()),
+        all(
+            each.before[0] < each.after[0] and each.before[_LONGEST] > each.after[_LONGEST]
+            for each in found.values()
+        ),
         "names, links and forms are left out",
     )
     slopes = {language: each.slope for language, each in found.items() if each.slope is not None}
@@ -305,10 +333,10 @@ def sample_pairs(posts: Posts, done: FingerprintedRows, each: int) -> list[tuple
     return chosen
 
 
-def report_lengths(posts: Posts) -> list[tuple[float, float]]:
+def report_lengths(posts: Posts) -> list[dict[int, float]]:
     """Print the lengths of posts before and after cleaning, in characters.
 
-    Return for both the shares of short posts and of those that fill a tweet.
+    Return for both: first length of a class -> share of the posts in it.
     """
     before = np.array([len(text) for text in posts.texts])
     after = np.array([len(text) for text in normalise_batch(posts.texts, "tweet")])
@@ -318,7 +346,7 @@ def report_lengths(posts: Posts) -> list[tuple[float, float]]:
     for i, first in enumerate(edges[:-1]):
         last = f"to {edges[i + 1] - 1}" if i + 2 < len(edges) else "on"
         print(f"{first:>3} {last:<8} {shares[0][i]:>6.1%} {shares[1][i]:>7.1%}")
-    return [(float(each[0]), float(each[-1])) for each in shares]
+    return [dict(zip(edges, each.tolist(), strict=False)) for each in shares]
 
 
 def report_repeats(done: FingerprintedRows) -> tuple[dict[int, float], float | None]:
@@ -328,15 +356,23 @@ def report_repeats(done: FingerprintedRows) -> tuple[dict[int, float], float | N
     """
     sizes = Counter(digest for digest in done.digests if digest != NO_FEATURES_DIGEST).values()
     slope = _report_log_log("a message is posted n times", "messages", list(sizes))
-    return {1 << step: float(count) for step, count in _by_powers(sizes).items()}, slope
+    return _by_powers_of_two(sizes), slope
 
 
-def report_users(post_count: int, user_count: int) -> None:
-    """Print how many posts the users have: the data names none, so each post gets a generated one."""
+def report_users(post_count: int, user_count: int) -> dict[int, float]:
+    """Print how many posts the users have: the data names none, so each post gets a generated one.
+
+    Return power of two -> how many users have so many posts and less than twice of it.
+    """
     chance = random.Random(_SEED)
     weights = [1 / rank for rank in range(1, user_count + 1)]
     users = Counter(chance.choices(range(user_count), weights, k=post_count))
     _report_log_log("a user has n posts (users generated by Zipf's law)", "users", list(users.values()))
+    return _by_powers_of_two(users.values())
+
+
+def _by_powers_of_two(sizes: Iterable[int]) -> dict[int, float]:
+    return {1 << step: float(count) for step, count in _by_powers(sizes).items()}
 
 
 def _by_powers(sizes: Iterable[int]) -> Counter[int]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.papers.report import pieces_of_all_pairs, print_finding
-from benchmarks.plot import log_log_svg
+from benchmarks.plot import line_svg, log_log_svg
 from db_dedup.flow.text.normalise import normalise_batch
 from db_dedup.methods import (
     METHODS,
@@ -38,7 +38,7 @@ _SIZES_OF = {
     BOTH: f"{BOTH}, {_SMALL_RATE:.1%} false",
     TRIE: TRIE,
 }
-PLOT = Path(__file__).parents[2] / "docs" / "explanation" / "papers-p3-exact.svg"
+PLOTS = Path(__file__).parents[2] / "docs" / "explanation"
 _BITS_A_TEXT = 2.885
 """Of a usual Bloom filter with two hashes: 1.44 * log2(1 / 0.25)."""
 _RADIUS = 4
@@ -70,16 +70,21 @@ SMALL = Sizes(texts=2_000, accuracy=2_000, by_bits=2_000, pairwise=100)
 def run(
     data: Path | None,  # noqa: ARG001 - it needs none
     sizes: Sizes = Sizes(),
-    plot: Path | None = None,
+    plots: Path | None = None,
 ) -> None:
-    """Print time and memory, accuracy, and the two stages; draw the time of P3's number of texts."""
-    if sizes.texts == P3_TEXTS:
-        plot = plot or PLOT
+    """Print time and memory, accuracy, and the two stages; draw the first two into the folder `plots`.
+
+    Without a folder, what has P3's number of texts is drawn for the docs.
+    """
+    usual = Sizes()
+    timed = plots or (PLOTS if sizes.texts == P3_TEXTS else None)
+    by_share = plots or (PLOTS if sizes.accuracy == usual.accuracy else None)
+    by_bits = plots or (PLOTS if sizes.by_bits == usual.by_bits else None)
     for stage in (EitherBitFilter(), BloomFilter(9), DigitTrie()):
         stage.add(["1", "1"])  # compiled, or read from the cache
-    report_time(sizes.texts, plot)
-    report_shares(sizes.accuracy)
-    report_bits(sizes.by_bits)
+    report_time(sizes.texts, timed)
+    report_shares(sizes.accuracy, by_share)
+    report_bits(sizes.by_bits, by_bits)
     report_two_stages(sizes.pairwise)
 
 
@@ -102,7 +107,7 @@ def digits(count: int, distinct_share: float, seed: int = 3) -> tuple[list[str],
     return [f"1{number:010d}" for number in numbers[places].tolist()], is_copy
 
 
-def report_time(count: int, plot: Path | None) -> None:
+def report_time(count: int, plots: Path | None) -> None:
     """Print and draw CPU seconds and memory of the exact stages, with 1 % of the texts distinct and 99 %."""
     print("texts of eleven digits: CPU seconds, megabytes, share of right answers")
     print(f"{'texts':>9} {'distinct':>8} {'':<30} {'seconds':>9} {'MB':>8} {'right':>7}")
@@ -127,10 +132,9 @@ def report_time(count: int, plot: Path | None) -> None:
                     f"{size:>9,} {share:>8.0%} {_SIZES_OF[name]:<30} {seconds:>9.4f} "
                     f"{stage.memory_bytes / 1e6:>8.2f} {right:>7.1%}"
                 )
-    if plot is not None:
+    if plots is not None:
         title = "Bloom filters and trie, by texts and share of distinct ones"
-        plot.write_text(log_log_svg(lines, title, "texts", "CPU seconds"), encoding="utf-8")
-        print(f"drawn in {plot}")
+        _draw(plots / "papers-p3-exact.svg", log_log_svg(lines, title, "texts", "CPU seconds"))
     ratios = [
         lines[f"{TRIE}, {share}"][count] / lines[f"{EITHER}, {share}"][count] for share in ("1%", "99%")
     ]
@@ -145,14 +149,26 @@ def report_time(count: int, plot: Path | None) -> None:
     print_finding("the trie is exact", f"all answers right: {trie_is_exact}", trie_is_exact, "counted above")
 
 
-def report_shares(count: int) -> None:
-    """Print the accuracy by share of distinct texts, at P3's size of the filter for P3's number of texts."""
+def report_shares(count: int, plots: Path | None) -> None:
+    """Print and draw the accuracy by share of distinct texts.
+
+    The size of the filter is P3's for P3's number of texts, and in proportion for others.
+    """
     bits = max(1, count * P3_BITS // 50_000)
     print(f"\n{count:,} texts, m = {bits:,} bits: share of right answers, and of new texts that count as new")
     _print_heading("distinct")
     rights: dict[float, tuple[float, float]] = {}
+    lines: dict[str, dict[float, float]] = {}
     for share in (0.01, 0.1, 0.5, 0.9, 1.0):
-        rights[share] = _print_accuracy(f"{share:.0%}", *digits(count, share), bits)[EITHER]
+        found = _print_accuracy(f"{share:.0%}", *digits(count, share), bits)
+        rights[share] = found[EITHER]
+        for name, (everything, new) in found.items():
+            lines.setdefault(f"{name}, all", {})[100 * share] = 100 * everything
+            lines.setdefault(f"{name}, new", {})[100 * share] = 100 * new
+    if plots is not None:
+        title = f"Right answers of Bloom filters among {count:,} texts, by share of distinct ones"
+        svg = line_svg(lines, title, "% of the texts are distinct", "% of the answers are right")
+        _draw(plots / "papers-p3-shares.svg", svg)
     print_finding(
         "accuracy falls to 56 % at 50,000 texts with 10 % distinct and m = 50,000",
         f"either bit: {rights[0.1][0]:.1%} of all answers are right with 10 % distinct texts, "
@@ -170,17 +186,25 @@ def report_shares(count: int) -> None:
     )
 
 
-def report_bits(count: int) -> None:
-    """Print the accuracy by the size of the filter, for two shares of distinct texts."""
+def report_bits(count: int, plots: Path | None) -> None:
+    """Print and draw the accuracy by the size of the filter, for two shares of distinct texts."""
     print(f"\n{count:,} texts: share of right answers, and of new texts that count as new")
     _print_heading("m, distinct")
     rights: dict[tuple[float, int], float] = {}
+    lines: dict[str, dict[int, float]] = {}
     for share in (0.1, 0.2):
         texts, is_copy = digits(count, share)
         for paper_bits in (50_000, 160_000, 500_000, 2_000_000, 20_000_000):
             bits = max(1, paper_bits * count // 500_000)
             label = f"{bits:,}, {share:.0%}"
-            rights[share, paper_bits] = _print_accuracy(label, texts, is_copy, bits)[EITHER][0]
+            found = _print_accuracy(label, texts, is_copy, bits)
+            rights[share, paper_bits] = found[EITHER][0]
+            for name, (everything, _) in found.items():
+                lines.setdefault(f"{name}, {share:.0%}", {})[bits] = 100 * everything
+    if plots is not None:
+        title = f"Right answers of Bloom filters among {count:,} texts, by size and share of distinct ones"
+        svg = line_svg(lines, title, "m, bits", "% of the answers are right", is_x_log=True)
+        _draw(plots / "papers-p3-bits.svg", svg)
     low, high = (rights[share, 160_000] for share in (0.1, 0.2))
     print_finding(
         "500,000 texts: accuracy 90 % at m = 160,000 and 100 % at m = 20,000,000",
@@ -189,6 +213,11 @@ def report_bits(count: int) -> None:
         high <= 0.9 <= low and rights[0.2, 20_000_000] > 0.995,
         "the paper does not name the share of distinct texts; one between these two gives its figures",
     )
+
+
+def _draw(plot: Path, svg: str) -> None:
+    plot.write_text(svg, encoding="utf-8")
+    print(f"drawn in {plot}")
 
 
 def _print_heading(first: str) -> None:

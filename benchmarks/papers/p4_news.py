@@ -12,6 +12,7 @@ from typing import Final
 
 from benchmarks.papers.articles import Articles, judge, read_labelled_texts
 from benchmarks.papers.report import print_finding, wanted_among_all
+from benchmarks.plot import line_svg
 from benchmarks.scores import HEADER, Score
 from db_dedup.flow.text.normalise import normalise_batch
 from db_dedup.flow.text.stop_words import STOP_WORDS
@@ -31,6 +32,7 @@ _BITS: Final = tuple(float(bits) for bits in range(29))
 """Thresholds of SimHash: more than the registry's, whose last one would be the best for some texts here."""
 _PRECISION, _RECALL = 0.96, 0.75
 """What P4's best pairs exceed."""
+PLOT: Final = Path(__file__).parents[2] / "docs" / "explanation" / "papers-p4-thresholds.svg"
 
 
 @dataclass(frozen=True)
@@ -106,9 +108,11 @@ class Combinations:
         return self._outcomes[key]
 
 
-def run(data: Path | None, sizes: Sizes = Sizes()) -> None:
-    """Print the three rounds."""
+def run(data: Path | None, sizes: Sizes = Sizes(), plot: Path | None = None) -> None:
+    """Print the three rounds, and draw the third one of the usual size."""
     assert data is not None
+    if sizes == Sizes():
+        plot = plot or PLOT
     articles = read_labelled_texts(data, sizes.texts)
     print(articles)
     segmenters = available_segmenters()
@@ -118,7 +122,7 @@ def run(data: Path | None, sizes: Sizes = Sizes()) -> None:
     runs = Combinations(articles)
     each_alone(runs, segmenters, base)
     crosswise(runs, segmenters)
-    over_thresholds(runs, segmenters, base)
+    over_thresholds(runs, segmenters, base, plot)
     print_verdicts(runs, segmenters, base)
 
 
@@ -158,7 +162,9 @@ def best_pairs(segmenters: Sequence[str], base: str) -> list[tuple[str, str]]:
     return [("minhash:100", full), ("jaccard", base), ("simhash-cosine", base)]
 
 
-def over_thresholds(runs: Combinations, segmenters: Sequence[str], base: str) -> None:
+def over_thresholds(
+    runs: Combinations, segmenters: Sequence[str], base: str, plot: Path | None = None
+) -> None:
     """Round three."""
     print("\n3. over thresholds: precision and recall")
     pairs = best_pairs(segmenters, base)
@@ -168,6 +174,18 @@ def over_thresholds(runs: Combinations, segmenters: Sequence[str], base: str) ->
         scores = (curve[threshold] for curve in curves)
         cells = "".join(f"{f'{one.precision:.3f} {one.recall:.3f}':>28}" for one in scores)
         print(f"{threshold:>5.2f}{cells}")
+    if plot is not None:
+        lines = {
+            f"{method.partition(':')[0]}, {what}": {
+                threshold: score.precision if what == "precision" else score.recall
+                for threshold, score in curve.items()
+            }
+            for (method, _), curve in zip(pairs, curves, strict=True)
+            for what in ("precision", "recall")
+        }
+        title = "Precision and recall of P4's best pairs, by threshold"
+        plot.write_text(line_svg(lines, title, "threshold", "precision, recall"), encoding="utf-8")
+        print(f"drawn in {plot}")
 
 
 def print_verdicts(runs: Combinations, segmenters: Sequence[str], base: str) -> None:
