@@ -18,7 +18,7 @@ from db_dedup.cli.shared.options import (
     Url,
     open_table,
 )
-from db_dedup.cli.shared.output import print_json, print_table, write_page
+from db_dedup.cli.shared.output import check_page, print_json, print_table, write_page
 from db_dedup.cli.shared.terminal import TerminalProgress, say
 from db_dedup.jobs.review.label_file import read_labels
 from db_dedup.present.calibration_page import calibration_page
@@ -83,6 +83,7 @@ def calibrate(
 
     Writes nothing into the database.
     """
+    check_page(html)
     given = None if labels is None else read_labels(labels, duplicate_label or ())
     with (
         TerminalProgress() as progress,

@@ -17,7 +17,15 @@ from db_dedup.cli.shared.options import (
     Url,
     open_table,
 )
-from db_dedup.cli.shared.output import Format, FormatOption, print_json, print_rows, print_table, write_page
+from db_dedup.cli.shared.output import (
+    Format,
+    FormatOption,
+    check_page,
+    print_json,
+    print_rows,
+    print_table,
+    write_page,
+)
 from db_dedup.cli.shared.terminal import TerminalProgress, say
 from db_dedup.errors import ConfigError
 from db_dedup.jobs.review.label_file import read_labels, read_text_pairs
@@ -130,6 +138,7 @@ def compare(
     Writes nothing into the database. docs/reference/methods.md lists the names.
     """
     plan = _plan(segmenters, features, methods, thresholds, steps)
+    check_page(output)
     with TerminalProgress() as progress, report_when_stopped(NOTHING_WRITTEN):
         if table is not None:
             labels = None if pairs is None else read_labels(pairs, duplicate_label or ())

@@ -248,9 +248,21 @@ def test_the_page_stands_alone_and_holds_no_row(labels: str, sample: Sample) -> 
     assert "F1 by threshold of similarities" in page.text
     assert page.seen.count("li") >= 3 + 1 + 1 + 2 + 1, "each line of the plots has its name below it"
     assert "settings of the table, preset balanced" in page.text, "their results are the same"
-    assert str(fail("compare", "petitions", "--pairs", labels, *FEW, "--output", "no/page.html")).startswith(
-        "cannot write no/page.html"
-    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("compare", "--pairs", "missing.csv", "--output", "no/page.html"),
+        ("calibrate", "petitions", "--labels", "missing.csv", "--html", "no/page.html"),
+        ("report", "missing", "--output", "no/page.html"),
+    ],
+)
+def test_a_page_that_cannot_be_written_is_refused_before_the_work(
+    folder: Path,  # noqa: F811, ARG001 - a fixture
+    arguments: tuple[str, ...],
+) -> None:
+    assert str(fail(*arguments)) == "cannot write no/page.html: No such file or directory"
 
 
 def test_names_are_escaped_on_the_page() -> None:

@@ -5,6 +5,7 @@ in a file or a pipe are UTF-8 everywhere.
 """
 
 import csv
+import errno
 import io
 import json
 import os
@@ -99,6 +100,16 @@ def print_columns(columns: Sequence[str], parts: Iterable[Columns], form: Format
 def print_json(data: object) -> None:
     """One JSON document, readable and in the characters it is made of."""
     data_output().write(json.dumps(data, ensure_ascii=False, indent=2, default=str) + "\n")
+
+
+def check_page(file: Path | None) -> None:
+    """Check that the folder of a page exists, before the work whose result the page shows.
+
+    Raises:
+        ConfigError: there is no such folder.
+    """
+    if file is not None and not file.parent.is_dir():
+        raise ConfigError("cannot write {file}: {reason}", file=file, reason=os.strerror(errno.ENOENT))
 
 
 def write_page(file: Path, page: str) -> None:
