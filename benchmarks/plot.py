@@ -39,9 +39,10 @@ def line_svg(
         is_x_log: by decades; else the axis is even and begins at 0.
         is_y_log: the same.
     """
-    xs = [x for line in lines.values() for x in line]
-    ys = [y for line in lines.values() for y in line.values()]
-    plot = _Plot(lines, (_Decades if is_x_log else _Even)(xs), (_Decades if is_y_log else _Even)(ys))
+    points = {name: sorted((float(x), y) for x, y in line.items()) for name, line in lines.items()}
+    xs = [x for line in points.values() for x, _ in line]
+    ys = [y for line in points.values() for _, y in line]
+    plot = _Plot(points, (_Decades if is_x_log else _Even)(xs), (_Decades if is_y_log else _Even)(ys))
     parts = [
         _OPENING,
         f"<title>{escape(title)}</title>",
@@ -95,7 +96,9 @@ class _Plot:
 
     width, height = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
 
-    def __init__(self, lines: Lines, x: _Decades | _Even, y: _Decades | _Even) -> None:
+    def __init__(
+        self, lines: dict[str, list[tuple[float, float]]], x: _Decades | _Even, y: _Decades | _Even
+    ) -> None:
         self._lines = lines
         self._x = x
         self._y = y
@@ -120,7 +123,7 @@ class _Plot:
         below = self.names_at()
         for i, (name, line) in enumerate(self._lines.items()):
             colour = COLOURS[i % len(COLOURS)]
-            points = [(self.x(x), self.y(y)) for x, y in sorted(line.items())]
+            points = [(self.x(x), self.y(y)) for x, y in line]
             path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
             dash = ' stroke-dasharray="6 4"' if i % 2 else ""
             yield f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>'
@@ -129,7 +132,7 @@ class _Plot:
 
     def names_at(self) -> dict[str, float]:
         """The height of each name: that of its line's end, but above the axis and apart from other names."""
-        ends = sorted((self.y(max(line.items())[1]), name) for name, line in self._lines.items())
+        ends = sorted((self.y(line[-1][1]), name) for name, line in self._lines.items())
         at: dict[str, float] = {}
         lowest = 0.0
         for y, name in ends:
