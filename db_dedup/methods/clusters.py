@@ -5,8 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.errors import InvalidArgumentError
 from db_dedup.flow._compiled import kernel
 from db_dedup.flow.candidates._bucket_join import popcount
+from db_dedup.flow.fingerprints.simhash import FINGERPRINT_BITS
 
 
 class Clusters(NamedTuple):
@@ -30,7 +32,12 @@ def single_pass(fingerprints: NDArray[np.uint64], radius: int) -> Clusters:
     Args:
         fingerprints: uint64[n], in the order of the rows.
         radius: bits, 0 to 64.
+
+    Raises:
+        InvalidArgumentError: another radius.
     """
+    if not 0 <= radius <= FINGERPRINT_BITS:
+        raise InvalidArgumentError("a radius is 0 to 64 bits, not {radius}", radius=radius)
     labels, comparisons = _single_pass(fingerprints, radius)
     return Clusters(labels, int(comparisons))
 

@@ -3,7 +3,8 @@
 Each takes the features of n rows and returns what compares pairs of them: (left int[p], right int[p]) ->
 float64[p]. A similarity is 0 to 1, a distance is 0 or more. Both are symmetric; a row is fully alike
 to itself. A row without features, or without what a comparison needs of them, is like no other, not even
-itself: similarity 0, distance infinity.
+itself: similarity 0, distance infinity. For a comparison of weights, the same is true of a row whose weights
+are all 0. The registry's features leave out what weighs 0, so they contain no such row.
 """
 
 from collections.abc import Callable
@@ -46,8 +47,8 @@ def hamming32(features: Features) -> Compare:
 def simhash_cosine(features: Features) -> Compare:
     """Compare SimHash vectors by their cosine, below zero as 0 (P4: the sums before the sign).
 
-    A vector of zeros, whose features cancel each other, has the similarity 0. Time: 64 products for each
-    pair.
+    A vector of zeros, whose features cancel each other or weigh 0, has the similarity 0. Time: 64 products
+    for each pair.
     """
     vectors = simhash_vectors(features).astype(np.float64)
     norms = np.linalg.norm(vectors, axis=1)
@@ -79,7 +80,7 @@ def jaccard_of_shorter(features: Features) -> Compare:
 
 def cosine(features: Features) -> Compare:
     """Compare the vectors of weights by their cosine (P4; P5: 0.95)."""
-    return _of_features("cosine", features)
+    return _where(_have_weight(features), _of_features("cosine", features), 0.0)
 
 
 def minhash(functions: int) -> Prepare:
@@ -185,7 +186,7 @@ def _distances(fingerprints: NDArray[np.uint64], features: Features) -> Compare:
         result: NDArray[np.float64] = bits.astype(np.float64)
         return result
 
-    return _with_features(features, compare, np.inf)
+    return _where(_have_weight(features), compare, np.inf)
 
 
 def _of_features(measure: str, features: Features) -> Compare:
@@ -201,10 +202,23 @@ def _with_features(
     features: Features, compare: Callable[[Rows, Rows], NDArray[np.float64]], nothing: float
 ) -> Compare:
     """Return a comparison whose result is `nothing` where either row has no features."""
-    is_empty = features.counts == 0
+    return _where(features.counts > 0, compare, nothing)
+
+
+def _have_weight(features: Features) -> NDArray[np.bool_]:
+    """Return bool[n]: which rows have a weight other than 0."""
+    kept_before = np.append(0, np.cumsum(features.weights != 0))
+    result: NDArray[np.bool_] = np.diff(kept_before[features.starts]) > 0
+    return result
+
+
+def _where(
+    is_there: NDArray[np.bool_], compare: Callable[[Rows, Rows], NDArray[np.float64]], nothing: float
+) -> Compare:
+    """Return a comparison whose result is `nothing` unless both rows are there, bool[n]."""
 
     def compare_all(left: Rows, right: Rows) -> NDArray[np.float64]:
-        return np.where(is_empty[left] | is_empty[right], nothing, compare(left, right))
+        return np.where(is_there[left] & is_there[right], compare(left, right), nothing)
 
     return compare_all
 

@@ -19,6 +19,10 @@ from db_dedup.methods.hashes import EXTRA, ap, bkdr, cityhash64
 P3_BITS: Final = 50_000
 """The size of the Bloom filter in P3."""
 
+# What rbloom saves before the bits: the number of hashes, at most that of the smallest rate above 0.
+_HEAD_BYTES: Final = 8
+_MOST_HASHES: Final = 1_100
+
 
 class SeenTexts(Protocol):
     """Remembers texts."""
@@ -77,7 +81,7 @@ class BloomFilter:
 
     The size and the number of hashes follow from the number of texts and the rate of false answers, 1.44 *
     log2(1 / rate) bits a text. A text that was seen is never missed. The 128-bit CityHash of a text gives its
-    bits, so that the filter can be saved.
+    bits, so that the filter can be saved. Time: one hash of each text, then log2(1 / rate) bits.
     """
 
     def __init__(self, expected_texts: int, false_positive_rate: float = 0.001) -> None:
@@ -122,7 +126,16 @@ class BloomFilter:
 
     @classmethod
     def restore(cls, saved: bytes) -> Self:
-        """Return a filter that was dumped."""
+        """Return a filter that was dumped.
+
+        Raises:
+            MissingExtraError: rbloom is not installed.
+            InvalidArgumentError: the bytes are not those of a filter.
+        """
+        # rbloom checks nothing: fewer bytes end in a panic, which is no Exception.
+        hashes = int.from_bytes(saved[:_HEAD_BYTES], "little")
+        if len(saved) <= _HEAD_BYTES or not 1 <= hashes <= _MOST_HASHES:
+            raise InvalidArgumentError("these bytes are no Bloom filter")
         restored = cls.__new__(cls)
         restored._filter = load("rbloom", EXTRA).Bloom.load_bytes(saved, _signed_hash)
         return restored

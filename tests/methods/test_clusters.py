@@ -1,9 +1,11 @@
 """Single-pass clustering."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from db_dedup.errors import ConfigError
 from db_dedup.methods import single_pass
 
 
@@ -30,3 +32,9 @@ def test_comparisons_of_rows_that_are_all_alike_and_all_unlike() -> None:
     assert single_pass(np.zeros(50, np.uint64), 3).comparisons == 49
     unlike = np.uint64(1) << np.arange(50, dtype=np.uint64)
     assert single_pass(unlike, 1).comparisons == 50 * 49 // 2
+
+
+@pytest.mark.parametrize("radius", [-1, 65])
+def test_a_radius_that_cannot_be_is_refused(radius: int) -> None:
+    with pytest.raises(ConfigError, match=f"a radius is 0 to 64 bits, not {radius}"):
+        single_pass(np.zeros(2, np.uint64), radius)

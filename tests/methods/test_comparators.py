@@ -194,6 +194,23 @@ def test_no_pairs_and_no_rows() -> None:
         assert entry.load()(frequency(corpus()))(nobody, nobody).shape == (0,)
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_a_row_whose_weights_are_all_zero(name: str) -> None:
+    # Rows 0 and 1 have the same features, row 2 another one; the weights of row 0 and row 2 are 0.
+    features = Features(
+        np.array([0, 2, 4, 5]), np.array([5, 9, 5, 9, 7], np.uint64), np.array([0, 0, 1, 2, 0], np.int64)
+    )
+    entry = METHODS[name]
+    zero, row = np.array([0, 0, 0]), np.array([0, 1, 2])
+    values = entry.load()(features)(zero, row)
+    if entry.uses_weights:
+        assert (values == (0 if entry.higher_is_alike else np.inf)).all()
+        itself = entry.load()(features)(row[1:2], row[1:2])
+        assert itself == pytest.approx(float(entry.higher_is_alike))
+    elif name != "i-match":  # its band depends on the corpus
+        assert values.tolist() == [1, 1, 0]
+
+
 def test_bad_parameters() -> None:
     with pytest.raises(ConfigError, match="at least 1 value, not 0"):
         minhash(0)

@@ -95,6 +95,12 @@ def test_the_trie_of_many_texts_fits(count: int, most_megabytes: int) -> None:
     assert trie.memory_bytes < most_megabytes * 1e6
 
 
+@pytest.mark.parametrize("saved", [b"", b"12345678", bytes(100), b"x" * 100], ids=lambda b: str(len(b)))
+def test_bytes_that_are_no_filter_are_refused(saved: bytes) -> None:
+    with pytest.raises(ConfigError, match="these bytes are no Bloom filter"):
+        BloomFilter.restore(saved)
+
+
 def test_bad_sizes() -> None:
     with pytest.raises(ConfigError, match="at least 1 bit, not 0"):
         EitherBitFilter(0)
