@@ -57,6 +57,7 @@ def _run(command: list[str], folder: Path, record: str) -> None:
     programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     root = str(Path(__file__).parent.parent)
     environment |= {"PATH": programs, "PYTHONPATH": root}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode on the disk
     subprocess.run(
         command, cwd=folder, env=environment, input=record.encode(), check=True, capture_output=True
     )

@@ -33,7 +33,8 @@ from db_dedup.errors import ConfigError
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.objects.attachment import AttachmentReport
 from db_dedup.jobs.objects.table_view import TableView
-from db_dedup.jobs.worker.change_worker import BATCH_CHANGES, CACHE_MB, TableWorker, WorkerTable
+from db_dedup.jobs.worker.batch_size import BATCH_CHANGES
+from db_dedup.jobs.worker.worker_table import CACHE_MB, WorkerTable
 from db_dedup.progress import NullProgress, Progress
 from db_dedup.records import (
     Calibration,
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from db_dedup.app.table_judging import TableJudging
+    from db_dedup.jobs.worker.table_worker import TableWorker
     from db_dedup.methods.plan import ComparisonPlan
 
 
@@ -188,6 +190,8 @@ class Deduplicator(Checks):
         Raises:
             RecipeDiffersError: the given settings are not the stored ones.
         """
+        from db_dedup.jobs.worker.table_worker import TableWorker  # noqa: PLC0415 - see `scan`
+
         require_count(batch_changes, "batch_changes", 1)
         require_count(cache_mb, "cache_mb", 0)
         database = self.database
@@ -362,12 +366,10 @@ class Deduplicator(Checks):
 
     def _to_attach(self, connection: Connection) -> tuple[StoredTable | None, WatchedTable, SourceTable]:
         """Return what the triggers are made from: the stored settings, before the first scan the given."""
-        stored = watched_tables.find_table(connection, self.database.tables, self.name)
-        if stored is not None and stored.recipe is not None:
-            watched = self._access.require_scanned(connection).watched
-        else:
-            watched = self._access.settings(connection)
-        watched, source = self._access.source(connection, watched)
+        access, stored = self._access, watched_tables.find_table(connection, self.database.tables, self.name)
+        is_scanned = stored is not None and stored.recipe is not None
+        watched = access.require_scanned(connection).watched if is_scanned else access.settings(connection)
+        watched, source = access.source(connection, watched)
         return stored, watched, source.table
 
 

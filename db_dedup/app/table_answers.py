@@ -1,21 +1,24 @@
 """Read the stored pairs and groups of one table, and explain its pairs."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
 from db_dedup.app.database import Database
 from db_dedup.app.engines import find_engine
 from db_dedup.app.table_access import TableAccess
-from db_dedup.jobs.explain.explanation import Explainer
-from db_dedup.jobs.scan.frame_examples import frame_examples
-from db_dedup.jobs.scan.frames import take_sample
 from db_dedup.records import Explanation, FrameExample, GroupSummary, RowKey
 from db_dedup.records.group_history import GroupChange, GroupHistory
 from db_dedup.records.kinds import PairFilter
 from db_dedup.records.pair_columns import PairColumns, limited
 from db_dedup.store import answers, group_history
 from db_dedup.store.watched_tables import StoredTable
+
+if TYPE_CHECKING:
+    from db_dedup.jobs.explain.explanation import Explainer
 
 
 class TableAnswers:
@@ -34,6 +37,9 @@ class TableAnswers:
 
     def frame_examples(self) -> tuple[FrameExample, ...]:
         """Return rows as they are now in which the stored frames are seen."""
+        from db_dedup.jobs.scan.frame_examples import frame_examples  # noqa: PLC0415 - see `Deduplicator.scan`
+        from db_dedup.jobs.scan.frames import take_sample  # noqa: PLC0415 - the same
+
         with self._database.translate_driver_errors():
             with self._database.engine.connect() as connection:
                 stored = self._access.require_stored(connection).require_current()
@@ -108,6 +114,8 @@ class TableAnswers:
 
     def _explainer(self, connection: Connection) -> Explainer:
         """Return the explainer; it is kept until a scan switches to another recipe."""
+        from db_dedup.jobs.explain.explanation import Explainer  # noqa: PLC0415 - see `Deduplicator.scan`
+
         stored = self._access.require_scanned(connection).require_current()
         if self._prepared is None or not stored.is_alike(self._prepared[0]):
             watched, source = self._access.source(connection, stored.watched)

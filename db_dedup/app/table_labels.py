@@ -12,7 +12,6 @@ from db_dedup.dialects.batches import batches
 from db_dedup.errors import ScanRunningError
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
 from db_dedup.jobs.review.labels import digests_of
-from db_dedup.jobs.review.questions import choose_questions
 from db_dedup.records import (
     GivenLabel,
     JudgedTexts,
@@ -63,6 +62,8 @@ class TableLabels:
 
     def questions(self, limit: int) -> list[Question]:
         """Return the unlabelled pairs that help most to find the best threshold and radius."""
+        from db_dedup.jobs.review.questions import choose_questions  # noqa: PLC0415 - see `Deduplicator.scan`
+
         require_count(limit, "limit")
         database = self._database
         with database.translate_driver_errors():

@@ -13,8 +13,9 @@ from typing import Any, Final
 
 import numba as nb
 from numba.core import event
-from numba.core.caching import IndexDataCacheFile
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.runtime.nrt import rtsys
 
 from db_dedup import progress
 
@@ -49,14 +50,29 @@ class _CacheFile(IndexDataCacheFile):
         return found
 
 
+class _Cache(FunctionCache):
+    """Loads compiled forms from the disk without what only a compilation needs.
+
+    numba's own cache first imports and registers all that numba can compile, which takes longer than the rest
+    of a `check`. The compiler does the same before it compiles something.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled form for these types of arguments, or None."""
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+
 def _decorator(**options: Any) -> Any:
     compile_when_called: Any = nb.njit  # its types leave out some of the options
 
     def decorate(function: Any) -> Any:
         compiled = compile_when_called(**_OPTIONS, **options)(function)
-        files = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-        if files is not None:
-            files.__class__ = _CacheFile
+        cache = getattr(compiled, "_cache", None)
+        if isinstance(cache, FunctionCache):
+            cache.__class__ = _Cache
+            cache._cache_file.__class__ = _CacheFile
         return compiled
 
     return decorate

@@ -31,7 +31,7 @@ _HOT_COMPARISONS = 1 << 22
 # (decision 0074).
 _SORTING = 100
 _CHUNK = 1 << 20
-_FEWEST_BITS = np.array([i.bit_count() for i in range(1 << BLOCK_BITS)], np.uint8)
+_FEWEST_BITS = np.bitwise_count(np.arange(1 << BLOCK_BITS, dtype=np.uint16))
 
 
 def block_radii(radius: int, block_count: int = BLOCK_COUNT) -> list[int]:
