@@ -76,7 +76,7 @@ def run(
     for name in names:
         for rows in chosen:
             for database, url in each_database(databases):
-                texts = _articles(data, rows) if data and name != names[0] else made_petitions(rows)
+                texts = multiplied_articles(data, rows) if data and name != names[0] else made_petitions(rows)
                 found = scan_once(url, texts)
                 figures[name, database, rows] = found
                 print(
@@ -180,7 +180,7 @@ def made_petitions(rows: int) -> Iterator[str]:
             yield petition.content
 
 
-def _articles(data: Path, rows: int) -> Iterator[str]:
+def multiplied_articles(data: Path, rows: int) -> Iterator[str]:
     """Yield articles of law; after the last one they come again with fresh edits."""
     rng = random.Random(1)
     articles = [str(row["text"]) for row in read_articles(data)]

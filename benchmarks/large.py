@@ -1,7 +1,8 @@
 """One large table from the first scan to the views: time, memory and disk of each step, on one machine.
 
-The rows are made-up petitions in parts of 100,000 that know nothing of each other. Each command runs by the
-command line in a process of its own; checks and views are timed in this one.
+The rows are made-up petitions in parts of 100,000 that know nothing of each other; with a folder of data,
+they are articles of law, multiplied with fresh edits. Each command runs by the command line in a process of
+its own; checks and views are timed in this one.
 
     python -m benchmarks large --size rows=10000000 --database PostgreSQL
 """
@@ -15,7 +16,16 @@ from pathlib import Path
 
 from sqlalchemy import Engine, TableClause, column, func, select, table, update
 
-from benchmarks.growth import SETTINGS, TEXTS, file_bytes, fill, made_petitions, store_bytes, warm_up
+from benchmarks.growth import (
+    SETTINGS,
+    TEXTS,
+    file_bytes,
+    fill,
+    made_petitions,
+    multiplied_articles,
+    store_bytes,
+    warm_up,
+)
 from benchmarks.processes import Measured, measure
 from benchmarks.servers import each_database
 from benchmarks.timing import median_seconds
@@ -40,17 +50,18 @@ SMALL = Sizes(rows=1_000, changes=50)
 
 
 def run(
-    data: Path | None,  # noqa: ARG001 - it needs none
+    data: Path | None,
     sizes: Sizes = Sizes(),
     databases: Sequence[str] = ("PostgreSQL",),
 ) -> None:
     """Print a line for each step in each database."""
     warm_up()
+    kind = "articles of law, multiplied with fresh edits" if data else "made-up petitions"
     for name, url in each_database(databases):
-        print(f"{name}: {sizes.rows:,} made-up petitions, default preset; memory of db_dedup's processes")
+        print(f"{name}: {sizes.rows:,} {kind}, default preset; memory of db_dedup's processes")
         print(f"{'step':<32} {'seconds':>10} {'CPU s':>9} {'PSS MB':>8} {'anon MB':>8}")
         with tempfile.TemporaryDirectory() as folder, closing(Database(url, create=True)) as database:
-            fill(database, made_petitions(sizes.rows))
+            fill(database, multiplied_articles(data, sizes.rows) if data else made_petitions(sizes.rows))
             _measure(database, Path(folder), url, sizes)
 
 
