@@ -255,6 +255,20 @@ def test_an_interrupted_change_of_lists_is_resumed(
     assert found_at(dedup) == before
 
 
+def test_each_form_has_one_example_the_most_frequent_first(sqlite_database: Database) -> None:
+    """Numbers in a form, and set phrases beside it, do not make it another form."""
+    own = [text + ("，位于幸福新城阳光花园" if i % 5 == 0 else "") for i, text in enumerate(texts(400))]
+    numbered = FORM.replace("【诉求内容】", "【工单编号】{number}【诉求内容】")
+    rows = [numbered.format(text=text, number=70_000 + 37 * i) for i, text in enumerate(own[:300])]
+    write(sqlite_database.engine, rows + in_form(own[300:], OTHER_FORM))
+    dedup = watch(sqlite_database.engine)
+    dedup.scan()
+    first, second = dedup.frame_examples()
+    assert first.parts[0][0].startswith("【工单来源】市民热线【工单编号】")
+    assert second.parts[0][0].startswith("尊敬的领导您好")
+    assert len("".join(part for part, _ in first.parts)) < len(FORM) + 45, "a short row shows the form best"
+
+
 def test_uninstall_leaves_nothing(database: Database) -> None:
     dedup = form_table(database)
     dedup.database.uninstall()

@@ -92,6 +92,13 @@ def frame_spans(text: str, column: int, frames: FrameList) -> list[tuple[int, in
     return _spans_to_cut(text, zip(covered.starts.tolist(), covered.ends.tolist(), strict=True))
 
 
+def frame_grams_of(text: str, column: int, frames: FrameList) -> NDArray[np.int64]:
+    """Return int64[m], ascending: the places in the list of a column of the frame grams that a text has."""
+    grams = frames.of_column(column)
+    (own,) = row_grams([text])
+    return np.flatnonzero(np.isin(grams, own, assume_unique=True))
+
+
 def _column_without(texts: Sequence[str], grams: NDArray[np.uint64]) -> list[str]:
     result = list(texts)
     if not grams.size or not result:

@@ -1,10 +1,12 @@
 """Rows that show the frames of a list, read live: no text of theirs is stored."""
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from db_dedup.flow.text.frames import frame_spans
+import numpy as np
+from numpy.typing import NDArray
+
+from db_dedup.flow.text.frames import frame_grams_of, frame_spans
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.scan.frames import FrameSample
 from db_dedup.records.frames import FrameExample, FrameList
@@ -12,6 +14,11 @@ from db_dedup.records.frames import FrameExample, FrameList
 MOST_EXAMPLES: Final = 3
 """Rows that are shown of a column."""
 _LOOKED_AT: Final = 500
+_NEW_SHARE: Final = 0.25
+"""A row is another example if so much of its frame was in no example before. With less, it is the same form
+with a set phrase or two, which would take the place of another form."""
+_ENOUGH_WEIGHT: Final = 0.9
+"""Of the rows with so much of the most frequent frame, the shortest one shows it best."""
 
 _Spans = list[tuple[int, int]]
 
@@ -29,16 +36,30 @@ def frame_examples(context: JobContext, sample: FrameSample, frames: FrameList) 
 def _of_column(name: str, column: int, sample: FrameSample, frames: FrameList) -> Iterator[FrameExample]:
     texts = sample.columns[column][:_LOOKED_AT]
     spans = [frame_spans(text, column, frames) for text in texts]
-    parts = [{text[a:b] for a, b in own} for text, own in zip(texts, spans, strict=True)]
-    counts = Counter(part for own in parts for part in own)
+    grams = {i: frame_grams_of(texts[i], column, frames) for i, own in enumerate(spans) if own}
+    counts = np.zeros(frames.of_column(column).size, np.int64)
+    for own in grams.values():
+        counts[own] += 1
+    is_new = np.ones(counts.size, np.bool_)
     for _ in range(MOST_EXAMPLES):
-        weights = [sum(counts[part] for part in own) for own in parts]
-        best = max(range(len(texts)), key=weights.__getitem__, default=0)
-        if not weights or not weights[best]:
+        weights = _weights(grams, counts, is_new)
+        if not weights:
             return
-        for part in parts[best]:
-            counts[part] = 0
+        enough = _ENOUGH_WEIGHT * max(weights.values())
+        best = min((i for i, weight in weights.items() if weight >= enough), key=lambda i: len(texts[i]))
+        is_new[grams[best]] = False
         yield FrameExample(sample.row_keys[best], name, _cut(texts[best], spans[best]))
+
+
+def _weights(
+    grams: dict[int, NDArray[np.int64]], counts: NDArray[np.int64], is_new: NDArray[np.bool_]
+) -> dict[int, int]:
+    """Return place of a row -> in how many rows the grams of its frame are that no example has shown, summed.
+
+    Rows whose frame was shown are left out.
+    """
+    new = {i: own[is_new[own]] for i, own in grams.items()}
+    return {i: int(counts[own].sum()) for i, own in new.items() if own.size > _NEW_SHARE * grams[i].size}
 
 
 def _cut(text: str, spans: _Spans) -> tuple[tuple[str, bool], ...]:
