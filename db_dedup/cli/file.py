@@ -15,7 +15,7 @@ from db_dedup.cli.shared.review import Review
 from db_dedup.cli.shared.terminal import TerminalProgress, say
 from db_dedup.config import DEFAULT_PRESET
 from db_dedup.errors import ConfigError
-from db_dedup.frames.embedded import SheetDuplicates, find_in_sheet, propose_columns
+from db_dedup.frames.embedded import SheetDuplicates, find_in_sheet, propose_columns, risks_of_sheet
 from db_dedup.frames.files import check_output, read_file, write_file
 from db_dedup.frames.sheet import Sheet
 from db_dedup.present.scan_words import report_lines
@@ -107,6 +107,8 @@ def file(
         seconds = round(time.monotonic() - started, 3)  # with the reading of the file
         for line in report_lines(replace(found.report, table=path.name, seconds=seconds)):
             say(line)
+        for risk in risks_of_sheet(rows, chosen, found.report):
+            say("warning: {risk}", risk=risk)
     if out is not None:
         say("wrote {path}", path=out)
 

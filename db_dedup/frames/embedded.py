@@ -17,7 +17,7 @@ from db_dedup.flow.rows.values import canonical_text
 from db_dedup.frames.groups import RowGroups
 from db_dedup.frames.sheet import Sheet
 from db_dedup.progress import Progress
-from db_dedup.proposal import ColumnChoice, choose_columns, profile_column
+from db_dedup.proposal import ColumnChoice, choose_columns, profile_column, risks_of_texts
 from db_dedup.records import Family, ScanReport
 
 TABLE_NAME: Final = "rows"
@@ -42,13 +42,29 @@ class SheetDuplicates:
 
 def propose_columns(sheet: Sheet) -> tuple[ColumnChoice, ...]:
     """Judge each column of a sheet by its first rows: should it be compared, and why."""
-    sample = sheet.rows[:_SAMPLE_ROWS]
     return choose_columns(
-        [
-            profile_column(name, Family.TEXT, [canonical_text(row[place], Family.TEXT) for row in sample])
-            for place, name in enumerate(sheet.names)
-        ]
+        [profile_column(name, Family.TEXT, _first_texts(sheet, name)) for name in sheet.names]
     )
+
+
+def risks_of_sheet(sheet: Sheet, columns: Sequence[str], report: ScanReport) -> Iterator[str]:
+    """Yield a sentence for each thing that makes wrong pairs likely in a sheet of too few rows for frames.
+
+    Nothing is yielded if the scan has measured frames, or if its rule compares texts with their frames.
+
+    Args:
+        sheet: the rows.
+        columns: the names of those that were compared.
+        report: of the scan.
+    """
+    if report.frames is not None and not report.frames.is_measured:
+        texts = {name: _first_texts(sheet, name) for name in columns}
+        yield from risks_of_texts(texts, leaves_frames_out=True)
+
+
+def _first_texts(sheet: Sheet, column: str) -> list[str]:
+    place = sheet.place(column)
+    return [canonical_text(row[place], Family.TEXT) for row in sheet.rows[:_SAMPLE_ROWS]]
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from db_dedup.frames.excel_file import write_excel
 from db_dedup.frames.parquet_file import write_parquet
 from db_dedup.sample import Sample
 from tests.cli.conftest import fail, run, succeed
+from tests.forms import in_form, texts
 
 NAMES = ["编号", "title", "content", "upvotes"]
 
@@ -129,6 +130,16 @@ def test_what_all_rows_share_is_warned_of(rows: list[list[Any]]) -> None:
     )
     write_parquet(Path("forms.parquet"), ["text"], [[form + row[1]] for row in rows])
     assert "warning: one group holds" in succeed("file", "forms.parquet").stderr
+
+
+def test_a_form_around_too_few_rows_for_frames_is_warned_of() -> None:
+    bodies = texts(250)
+    for name, count, warns in (("few", 100, True), ("enough", 250, False)):
+        write_parquet(Path(f"{name}.parquet"), ["text"], [[text] for text in in_form(bodies[:count])])
+        said = succeed("file", f"{name}.parquet").stderr
+        assert ("warning: column text: in 100% of the sampled texts" in said) is warns
+    strict = succeed("file", "few.parquet", "--preset", "strict").stderr
+    assert "sampled texts" not in strict
 
 
 def test_a_workbook_that_begins_lower_down_keeps_its_row_numbers() -> None:
