@@ -33,6 +33,8 @@ _WORDS_A_RUN: Final = 5
 _LENGTHS: Final = (40, 80, 150, 300, 1000, 5000)
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 _MOST_PAIRS: Final = 20_000_000
+_MOST_COUNTED: Final = 5_000
+"""Candidates are counted among so many texts: to measure the 16 million of the tweets takes many minutes."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def _report(name: str, setting: str, texts: Sequence[str], watched: WatchedTable
     )
     groups = Counter(matches.group_of[matches.group_of >= 0].tolist())
     print(
-        f"{name:<26} {setting:<16} {len(texts):>6,} {_count_candidates(texts, watched):>10,} {len(both):>6,} "
+        f"{name:<26} {setting:<16} {len(texts):>6,} {_count_candidates(texts, watched):>10} {len(both):>6,} "
         f"{is_wrong.sum():>6,} {is_long.sum():>6,} {(is_wrong & is_long).sum():>6,} "
         f"{max(groups.values(), default=0):>13,} {seconds:>6.2f}",
         flush=True,
@@ -91,11 +93,13 @@ def _find(texts: Sequence[str], watched: WatchedTable) -> Matches:
     return match_table(table, Rule(watched.rule.setting), watched.abridge_above, NullProgress())
 
 
-def _count_candidates(texts: Sequence[str], watched: WatchedTable) -> int:
+def _count_candidates(texts: Sequence[str], watched: WatchedTable) -> str:
+    if len(texts) > _MOST_COUNTED:
+        return "-"
     with MeasuredTable(watched.recipe) as wide:
         wide.add_page([SourceRow(str(number), None, (text,), None) for number, text in enumerate(texts)])
         pairs, _ = find_measured(wide.rows(), watched.rule.radius, _MOST_PAIRS)
-    return int(pairs.left.size)
+    return f"{pairs.left.size:,}"
 
 
 def _runs(text: str) -> set[tuple[str, ...]]:

@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import peers
+from benchmarks import languages, peers
 from benchmarks.exact_pairs import rows_of, similar_pairs
 from benchmarks.materials import edited, planted_edits
 from benchmarks.peer_packages import PEERS
 from benchmarks.recall import WATCHED, confirmed_pairs, distinct_texts, of_distinct, scan
 from benchmarks.scores import score
+from db_dedup.config import watched_table
 from db_dedup.flow.compare.kernels import similarities
 from db_dedup.flow.pipeline import Fingerprinter
 from db_dedup.sample import generate_petitions
@@ -82,6 +83,19 @@ def test_pairs_are_scored() -> None:
     result = score({(1, 2), (3, 4), (5, 6)}, {(1, 2), (3, 4), (7, 8), (9, 10)})
     assert (result.precision, result.recall) == (2 / 3, 0.5)
     assert result.f1 == pytest.approx(4 / 7)
+
+
+def test_candidates_of_large_sets_are_not_measured(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The prefixes of short texts propose millions of pairs: to measure them all takes many minutes."""
+    monkeypatch.setattr(languages, "_MOST_COUNTED", 100)
+    watched = watched_table("texts", {"columns": {"text": 1}})
+    for count in (100, 101):
+        languages._report(f"rows-{count}", "all", contents(count), watched)
+    few, many = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert int(few[3].replace(",", "")) > 0
+    assert many[2:4] == ["101", "-"]
 
 
 def test_presets_are_measured_and_missing_packages_named(
