@@ -59,7 +59,17 @@ WITH_DATA = (
     "papers.p4_news",
     "papers.p5_codes",
 )
-QUICK = ("candidates", "side_by_side", "first_hour", "petitions", "law")
+QUICK = (
+    "candidates",
+    "side_by_side",
+    "first_hour",
+    "planted_changes",
+    "petitions",
+    "frames",
+    "short_texts",
+    "kinds",
+    "law",
+)
 """The part with the headline figures."""
 
 

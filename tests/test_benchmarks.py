@@ -234,6 +234,7 @@ def test_each_inserted_row_is_seen_in_the_view(capsys: pytest.CaptureFixture[str
 
 def test_the_quick_part_is_of_benchmarks_that_exist() -> None:
     assert set(QUICK) < {*WITHOUT_DATA, *WITH_DATA}
+    assert {"petitions", "frames", "planted_changes", "short_texts", "kinds"} < set(QUICK)
 
 
 def test_growth_is_kept_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
