@@ -214,6 +214,7 @@ def test_the_demo_speaks_chinese_only(demo: Path) -> None:
         (["scna"], "您是指 'scan' 吗"),
         (["groups", "petitions", "--limit", "0"], "应不小于 1"),
         (["explain", "--help"], "显示本说明后退出"),
+        (["--help"], "为当前的 shell 安装"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

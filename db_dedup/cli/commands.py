@@ -63,6 +63,10 @@ class LazyGroup(TyperGroup):
             self.add_command(TyperCommand(name, help=tr(line)))
         translate_help(self)
 
+    def get_params(self, ctx: Any) -> Any:
+        """Return the options; the parser adds those of shell completion after the group is made."""
+        return [with_translated_help(option) for option in super().get_params(ctx)]
+
     def make_context(self, *args: Any, **settings: Any) -> Any:
         """Parse what comes before the command."""
         with usage_faults():
