@@ -60,7 +60,7 @@ def _values(cursor: str, *types: type) -> list[Any]:
         raise _wrong() from None
     if not isinstance(values, list) or [type(value) for value in values] != list(types):
         raise _wrong()
-    if any(isinstance(value, int) and not 0 <= value < 1 << 62 for value in values):
+    if any("\0" in value if isinstance(value, str) else not 0 <= value < 1 << 62 for value in values):
         raise _wrong()
     return values
 

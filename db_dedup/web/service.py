@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
+from http import HTTPStatus
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
@@ -14,8 +15,11 @@ from db_dedup.app import Database
 from db_dedup.app.tokens import Tokens as ClientTokens
 from db_dedup.config import ServerSettings, Settings
 from db_dedup.errors import DedupError
+from db_dedup.translation import Phrase
 from db_dedup.web import answers, checks, health, labels, reservations
+from db_dedup.web.console.door import is_page
 from db_dedup.web.console.mount import add_console
+from db_dedup.web.console.site import error_page
 from db_dedup.web.context import Context
 from db_dedup.web.docs_page import docs_page, finished_document
 from db_dedup.web.guard import Guard
@@ -97,10 +101,17 @@ def _add_handlers(app: FastAPI) -> None:
         return problem("failed", "The service failed.")
 
     @app.exception_handler(HTTPException)
-    async def of_status(_: Request, error: HTTPException) -> Response:
+    async def of_status(request: Request, error: HTTPException) -> Response:
         if isinstance(error, RefusedError):
             return problem(error.name, error.detail, **error.more)
-        return problem_of_status(error.status_code, error.detail)
+        if error.status_code == HTTPStatus.NOT_FOUND and is_page(request.url.path):
+            detail = Phrase("The address may be mistyped. Look for the page from the list of tables.")
+            return error_page(request, problem("not-found", detail), detail)
+        found = problem_of_status(error.status_code, error.detail)
+        # With the status 405 the framework names the methods that the address has.
+        if allowed := (error.headers or {}).get("Allow"):
+            found.headers["Allow"] = allowed
+        return found
 
     @app.exception_handler(RequestValidationError)
     async def of_form(_: Request, error: RequestValidationError) -> Response:

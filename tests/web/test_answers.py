@@ -119,6 +119,19 @@ def test_health_and_metrics(client: Client) -> None:
     assert 'route="/v1/health/live",status="200"' in text
 
 
+@pytest.mark.parametrize("path", ["/health/live", "/docs", "/tables"])
+def test_monitors_may_ask_without_a_body(client: Client, path: str) -> None:
+    asked, got = client.send("HEAD", path), client.get(path)
+    assert (asked.status, asked.body) == (200, b"")
+    assert asked.headers["content-length"] == str(len(got.body))
+
+
+def test_another_method_is_told_which_there_are(client: Client) -> None:
+    answer = client.send("PUT", "/tables/petitions/check", {})
+    assert answer.problem == "method-refused"
+    assert answer.headers["allow"] == "POST"
+
+
 def test_the_openapi_document_names_all_and_the_page_needs_no_other_file(client: Client) -> None:
     document = client.get("/openapi.json").json()
     assert {path for path in document["paths"] if not path.startswith("/v1/")} == set()
@@ -156,6 +169,26 @@ def test_a_label_is_stored_listed_and_withdrawn(own_database: Database) -> None:
         assert (unknown["kept"], len(unknown["faults"])) == (0, 1)
 
 
+def refuses_nul(client: Client) -> None:
+    """PostgreSQL fails with this character; the fault is the client's."""
+    for path in (
+        "group?row_key=%00",
+        "group?row_key=1&cursor=WyJcdTAwMDAiXQ",  # ["\u0000"]
+        "group/history?group_id=1%00",
+        "explanation?key_a=1&key_b=%00",
+    ):
+        assert client.get(f"{TABLE}/{path}").problem == "invalid"
+    assert client.get("/tables/%00/groups").problem == "invalid"
+    assert client.send("DELETE", f"{TABLE}/reservations/%00").problem == "invalid"
+    label = {"key_a": "\0", "key_b": "1", "is_duplicate": True}
+    assert client.post(f"{TABLE}/labels", {"labels": [label]}).json()["kept"] == 0
+    assert client.post(f"{TABLE}/check", {"record": {"title": "\0", "content": "a\0b"}}).status == 200
+    confirmation = f"{TABLE}/reservations/{'0' * 32}/confirmation"
+    assert client.post(confirmation, {"row_key": "\0"}).problem == "expired"
+    reserved = {"record": {"title": "a\0b", "content": "a\0b"}, "row_key": "\0"}
+    assert client.post(f"{TABLE}/reservations", reserved).problem == "invalid"
+
+
 def test_the_same_in_every_database(database: Served, sample: Sample) -> None:
     ours = scanned(database, sample)
     try:
@@ -170,5 +203,6 @@ def test_the_same_in_every_database(database: Served, sample: Sample) -> None:
             assert members == dedup.members(first)
             checked = client.post(f"{TABLE}/check", {"record": record_of(sample)}).json()
             assert checked["is_duplicate"]
+            refuses_nul(client)
     finally:
         ours.close()

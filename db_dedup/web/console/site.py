@@ -18,7 +18,7 @@ from db_dedup import __version__
 from db_dedup.app.tokens import LABEL, READ, Tokens
 from db_dedup.errors import DedupError
 from db_dedup.present.visible import visible
-from db_dedup.translation import Phrase, lookup
+from db_dedup.translation import ENGLISH, Phrase, lookup
 from db_dedup.web.console.door import LANGUAGE_COOKIE, PREFIX, cookies_of, form_value
 from db_dedup.web.console.words import Words, choose_language
 from db_dedup.web.context import Context, context_of
@@ -95,6 +95,8 @@ class Visitor:
             pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
         except ValueError:
             raise RefusedError("bad-request", "The form cannot be read.") from None
+        if any("\0" in text for pair in pairs for text in pair):
+            raise RefusedError("bad-request", "The form cannot be read.")
         fields = dict(pairs)
         if fields.get("form_value", "") != self.form_value:
             raise RefusedError("form-refused", self.words("error.form"))
@@ -146,19 +148,19 @@ class PageRoute(APIRoute):
             except LoginNeededError:
                 return RedirectResponse(link("login"), 303)
             except RefusedError as error:
-                return _error_page(request, problem(error.name, error.detail), Phrase(error.detail))
+                return error_page(request, problem(error.name, error.detail), Phrase(error.detail))
             except DedupError as error:
-                return _error_page(request, problem_of_error(error), error)
+                return error_page(request, problem_of_error(error), error)
             except HTTPException as error:
-                return _error_page(request, problem_of_status(error.status_code, error.detail))
+                return error_page(request, problem_of_status(error.status_code, error.detail))
             except RequestValidationError:
                 detail = Phrase("A value of the address cannot be used.")
-                return _error_page(request, problem("invalid", detail), detail)
+                return error_page(request, problem("invalid", detail), detail)
 
         return answer_page
 
 
-def _error_page(request: Request, found: Response, error: DedupError | Phrase | None = None) -> Response:
+def error_page(request: Request, found: Response, error: DedupError | Phrase | None = None) -> Response:
     """Return a problem as a page.
 
     Args:
@@ -170,11 +172,15 @@ def _error_page(request: Request, found: Response, error: DedupError | Phrase | 
     said = json.loads(bytes(found.body))
     name = str(said["type"]).rpartition("#")[2]
     title = visitor.words.name("problem", name)
+    english = str(said["detail"])
+    detail = _detail(english, error, visitor.words.language)
     page = visitor.page(
         "error.html",
         found.status_code,
         title=title if title != name else said["title"],
-        detail=_detail(str(said["detail"]), error, visitor.words.language),
+        detail=detail,
+        # Of a page in another language, what has no translation; our own words are in its language already.
+        is_english=detail == english and english.isascii() and visitor.words.language != ENGLISH,
     )
     if "retry-after" in found.headers:
         page.headers["Retry-After"] = found.headers["retry-after"]

@@ -107,6 +107,7 @@ def test_a_form_from_elsewhere_is_refused(visitor: Visitor, path: str, headers: 
     [
         ({"form_value": ""}, 403),
         ({"form_value": "0" * 64}, 403),
+        ({"key_a": "1\0"}, 400),
         ({"action": "drop"}, 422),
         ({"proof": "x"}, 422),
         ({"proof": "x.zz.00"}, 422),

@@ -229,9 +229,15 @@ def test_texts_names_and_keys_are_escaped(sqlite_database: Served) -> None:
 def test_errors(visitor: Visitor, path: str, status: int) -> None:
     page = visitor.get(path)
     assert page.status == status
-    if "static" not in path and "nothing" not in path:
+    if "static" not in path:
         assert page.headers["content-type"].startswith("text/html")
         assert "<h1>" in page.text
+    chinese = visitor.get(path, Accept_Language="zh")
+    if "static" not in path:
+        assert '<html lang="zh-CN">' in chinese.text
+        (said,) = re.findall(r'<p class="fault"([^>]*)>(.*?)</p>', chinese.text)
+        assert said[0] == ""  # no other language than the page's
+        assert re.search("[\u4e00-\u9fff]", said[1])
 
 
 def test_no_text_or_key_is_logged(visitor: Visitor, client: Client, caplog: pytest.LogCaptureFixture) -> None:
