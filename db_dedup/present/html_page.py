@@ -46,11 +46,11 @@ _STYLE: Final = (
 )
 
 
-def page(title: str, parts: Iterable[str]) -> str:
-    """Return a whole page; the parts are HTML already."""
+def page(title: str, parts: Iterable[str], language: str | None = None) -> str:
+    """Return a whole page; the parts are HTML already, in this language or that of the process."""
     lines = [
         "<!DOCTYPE html>",
-        f'<html lang="{tag()}"><head><meta charset="utf-8">',
+        f'<html lang="{language or tag()}"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width,initial-scale=1">',
         f"<title>{escape(title)}</title>",
         f"<style>{_colours()}{_STYLE}</style></head><body>",

@@ -264,10 +264,24 @@ class Health(BaseModel):
     status: str
 
 
+class FieldFault(BaseModel):
+    """What is wrong with one part of a request."""
+
+    where: str
+    fault: str
+
+
 class ProblemAnswer(BaseModel):
     """An error (RFC 9457)."""
 
     type: str = Field(description="The kind of error; the address leads to its explanation.")
     title: str
     status: int
-    detail: str
+    detail: str = Field(description="What is wrong with this request, and what would be right.")
+    matches: list[MatchAnswer] = Field(
+        [], description="Of duplicate, and of expired if the request had the record: the rows like it."
+    )
+    leads_to: list[Key] = Field(
+        [], description="Of unknown-row: the groups that have rows of the group that had this id."
+    )
+    errors: list[FieldFault] = Field([], description="Of invalid and bad-request: each fault of the request.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Any
@@ -145,6 +146,14 @@ def test_the_openapi_document_names_all_and_the_page_needs_no_other_file(client:
     assert "<script" not in text
     assert all(link.startswith("/v1/") for link in text.split('href="')[1:])
     assert all(path in text for path in document["paths"])
+    schemas = document["components"]["schemas"]
+    for name in re.findall('"#/components/schemas/([^"]*)"', json.dumps(document)):
+        assert name in schemas
+    # Whatever a client may send or get is explained, also what is inside a list, or the answer of a 201.
+    for field in {field for schema in schemas.values() for field in schema["properties"]}:
+        assert f'<td class="name">{field}</td>' in text, field
+    assert "expires_at" in text
+    assert {"matches", "leads_to", "errors"} <= schemas["Problem"]["properties"].keys()
     assert 'id="not-json"' in text
 
 
