@@ -1,11 +1,11 @@
 """The settings of the HTTP service, `[server]` in `dedup.toml`, and what they must say to be safe."""
 
 from collections.abc import Mapping
-from ipaddress import ip_address
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from db_dedup.config.fields import Count, Frozen, Name, Words, check_known
 from db_dedup.errors import ConfigError
@@ -37,6 +37,28 @@ class ServerSettings(Frozen):
     answer_seconds: Count = 30
     threads: Count = 8
     max_waiting: Count = 64
+
+    @model_validator(mode="after")
+    def _check_proxies(self) -> Self:
+        for given in self.proxies:
+            try:
+                is_limited = ip_network(given, strict=False).prefixlen > 0
+            except ValueError:
+                is_limited = False
+            if not is_limited:
+                raise ValueError(
+                    Phrase(
+                        "proxies: {given} is not an IP address, such as 10.0.0.5, or a network, such as "
+                        "10.89.0.0/24; a name is not looked up",
+                        given=repr(given),
+                    )
+                )
+        return self
+
+    @property
+    def proxy_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """The networks that the declared proxies are in; an address is a network of its own."""
+        return tuple(ip_network(given, strict=False) for given in self.proxies)
 
     @property
     def is_local(self) -> bool:

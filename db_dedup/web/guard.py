@@ -8,6 +8,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -53,6 +54,7 @@ class Guard:
         if is_loopback(settings.host):
             names.update(LOOPBACK_NAMES)
         self._hosts = {_bracketed(name).casefold() for name in names}
+        self._proxies = settings.proxy_networks
         self._origins = {origin.casefold() for origin in settings.origins}
         limit = settings.read_seconds + settings.answer_seconds + _WRITE_SECONDS
         self._seconds = float(limit)
@@ -113,7 +115,7 @@ class Guard:
         headers = Headers(scope=scope)
         settings = self._settings
         peer = scope["client"][0] if scope.get("client") else ""
-        if settings.proxies and peer not in settings.proxies:
+        if self._proxies and not _is_within(peer, self._proxies):
             raise RefusedError("proxy-required", "Send the request to the proxy of this service.")
         host = headers.getlist("host")
         if len(host) != 1 or _without_port(host[0]) not in self._hosts:
@@ -225,6 +227,17 @@ def _too_large(most: int) -> RefusedError:
 def _unreadable(error: DedupError) -> RefusedError:
     logger.error("no tokens: %s", error)
     return RefusedError("failed", "The tokens of the service cannot be read.")
+
+
+def _is_within(peer: str, networks: Iterable[IPv4Network | IPv6Network]) -> bool:
+    """Return whether an address is in one of the networks."""
+    try:
+        address = ip_address(peer)
+    except ValueError:
+        return False
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:  # a socket of both versions
+        address = address.ipv4_mapped
+    return any(address in network for network in networks)
 
 
 def _without_port(host: str) -> str:

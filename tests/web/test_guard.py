@@ -197,7 +197,12 @@ def test_an_unsafe_service_does_not_start(scanned_url: str) -> None:
 
 
 def test_with_a_declared_proxy_nobody_else_is_answered(scanned_url: str) -> None:
-    for proxies, status in (("192.0.2.7",), 403), (("127.0.0.1",), 200):
+    for proxies, status in (
+        (("192.0.2.7",), 403),
+        (("192.0.2.0/24", "::/1"), 403),
+        (("127.0.0.1",), 200),
+        (("192.0.2.7", "127.0.0.0/8"), 200),
+    ):
         server = ServerSettings(proxies=proxies)
         with closing(Database(scanned_url)) as database, running(database, None, server) as client:
             answer = client.send("GET", "/tables", headers={"X-Forwarded-For": "192.0.2.7"})
