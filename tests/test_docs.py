@@ -265,6 +265,12 @@ def test_settings_that_are_shown_are_valid(tmp_path: Path) -> None:
         assert Settings.from_file(file).tables, text
 
 
+def test_a_guard_takes_less_than_ten_lines() -> None:
+    _, (_, code), *_ = blocks(DOCS / "how-to" / "orm.md", "python")
+    assert "guard_duplicates(" in code
+    assert sum(bool(line) for line in code.splitlines()) < 10
+
+
 def test_pages_with_code_are_run_or_said_not_to_be() -> None:
     """The code of a Chinese page is that of the English one."""
     english = [page for page in PAGES if page not in CHINESE]
