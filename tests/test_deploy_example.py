@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,31 @@ def test_the_container_has_extras_and_commands_that_exist() -> None:
     assert command
     assert command[1] in COMMANDS
     assert f"EXPOSE {ServerSettings().port}\n" in lines
+
+
+def test_what_the_container_copies_can_be_installed(tmp_path: Path) -> None:
+    """And nothing else is copied, such as settings, tokens or data in the folder of a checkout."""
+    lines = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
+    source = tmp_path / "source"
+    for line in re.findall(r"^COPY (.*)$", lines, re.MULTILINE):
+        *copied, target = line.split()
+        folder = tmp_path / target.removeprefix("/")
+        for name in copied:
+            assert name != "."
+            if (ROOT / name).is_dir():
+                shutil.copytree(ROOT / name, folder, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                folder.mkdir(exist_ok=True)
+                shutil.copy(ROOT / name, folder)
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    built = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    ours = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "db_dedup").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert ours <= names
+    assert any(name.startswith("db_dedup/migrations/") for name in names)
