@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import h11
 import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from db_dedup.app import Database
@@ -19,6 +21,7 @@ from db_dedup.errors import ConfigError
 from db_dedup.translation import Phrase
 from db_dedup.web.certificates import require_certificate
 from db_dedup.web.context import Context
+from db_dedup.web.problems import problem
 from db_dedup.web.service import make_service
 
 logger = logging.getLogger(__name__)
@@ -123,7 +126,6 @@ def _configured(app: Any, server: ServerSettings) -> uvicorn.Config:
         access_log=False,  # it would show row keys
         proxy_headers=False,
         server_header=False,
-        limit_concurrency=_MOST_CONNECTIONS,
         backlog=_BACKLOG,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_STOP_SECONDS,
@@ -159,25 +161,47 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter)
 
 
+async def _refuse_one_more(scope: Scope, receive: Receive, send: Send) -> None:
+    logger.warning("a request was refused: there are %d connections", _MOST_CONNECTIONS)
+    await problem("busy", "Too many clients are connected. Try again in some seconds.")(scope, receive, send)
+
+
 class _TimedProtocol(H11Protocol):
     """Closes a connection whose next request does not begin, or whose headers do not end, in time.
 
-    uvicorn has such a limit only for the time between two requests.
+    uvicorn has such a limit only for the time between two requests. Its own refusals are plain texts; here
+    they are problems, as all others.
     """
 
     seconds = 10.0
+    _service: ASGIApp
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
         self.access_log = False  # also if other code of the process has switched it on
         super().connection_made(transport)
+        self._service = self.app
         self._watch()
 
     def data_received(self, data: bytes) -> None:
         """Wait on, unless the headers of a request are complete."""
+        self.app = _refuse_one_more if len(self.connections) >= _MOST_CONNECTIONS else self._service
         super().data_received(data)
         self._watch()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP."""
+        del msg
+        answer = problem("bad-request", "The request is not valid HTTP.")
+        headers = [*answer.raw_headers, (b"connection", b"close")]
+        for event in (
+            h11.Response(status_code=answer.status_code, headers=headers, reason=b"Bad Request"),
+            h11.Data(data=bytes(answer.body)),
+            h11.EndOfMessage(),
+        ):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""

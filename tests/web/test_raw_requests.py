@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import socket
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 
 from db_dedup import Database
 from db_dedup.config import ServerSettings
+from db_dedup.web import server as server_module
 from tests.web.conftest import Client, running
 from tests.web.test_guard import CHECK
 
@@ -116,4 +118,28 @@ def test_requests_that_may_be_read_in_two_ways_are_refused(
         if sent.startswith(b"\x16"):
             connection.shutdown(socket.SHUT_WR)
         answer = connection.recv(10_000)
+        while not answer.endswith(b"}"):
+            answer += connection.recv(10_000) or b"(no end)}"
     assert int(answer.split(b" ")[1]) in statuses, answer
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert b"content-type: application/problem+json" in head
+    assert json.loads(body)["status"] in statuses
+
+
+def test_one_connection_too_many(
+    scanned_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with closing(Database(scanned_url)) as database, running(database) as client:
+        assert client.get("/tables").status == 200
+        monkeypatch.setattr(server_module, "_MOST_CONNECTIONS", 2)
+        with socket.create_connection(("127.0.0.1", client.port), timeout=60) as other:
+            other.sendall(GET)  # so that it is accepted
+            refused = client.get("/tables")
+            assert refused.problem == "busy"
+            assert refused.headers["retry-after"]
+        assert "there are 2 connections" in caplog.text
+        for _ in range(100):  # until the server knows that the other has gone
+            if client.get("/tables").status == 200:
+                break
+            time.sleep(0.05)
+        assert client.get("/tables").status == 200
