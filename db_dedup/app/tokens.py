@@ -78,6 +78,16 @@ class Tokens:
                 found = client
         return found
 
+    def shared_secret(self) -> bytes | None:
+        """Return a secret that all services with the same tokens have; None without tokens.
+
+        Raises:
+            ConfigError: the file has become unreadable.
+        """
+        self._refresh()
+        digests = sorted({digest for digest, _ in (*self._entries, *self._others)})
+        return sha256(b"forms " + b" ".join(digests)).digest() if digests else None
+
     def _refresh(self) -> None:
         if self._file is None:
             return

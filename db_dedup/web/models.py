@@ -68,7 +68,10 @@ class ConfirmRequest(_Request):
     """Which row was stored."""
 
     row_key: str | None = Field(
-        None, max_length=700, description="The key of the row, unless it was given with the reservation."
+        None,
+        max_length=700,
+        description="The key of the row. It may be left out if it was given with the reservation; then an "
+        "expired confirmation names the row itself among the matches, too.",
     )
     record: RecordGiven | None = Field(
         None,

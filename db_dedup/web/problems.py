@@ -51,7 +51,9 @@ PROBLEMS: Final = (
     Problem("unknown-table", 404, "No such table is watched."),
     Problem("unknown-row", 404, "There is no such row, or it is in no group."),
     Problem(
-        "form-refused", 403, "The form was not made by a page of this service, or by one before its start."
+        "form-refused",
+        403,
+        "The form was not made by a page of this service, or before its start or a change of its tokens.",
     ),
     Problem("method-refused", 405, "The address has no such method."),
     Problem("too-slow", 408, "The body of the request took too long."),

@@ -33,7 +33,7 @@ class Console:
 
     Attributes:
         tokens: of the clients.
-        secret: of this process, for what its forms have.
+        secret: of this process, for what its forms have if there are no tokens.
         is_encrypted: whether readers reach the service by TLS.
         is_read_only: whether labels and reservations are refused.
     """
@@ -67,8 +67,9 @@ class Visitor:
 
     @property
     def form_value(self) -> str:
-        """What the reader's forms must have."""
-        return form_value(self.console.secret, self.request.headers)
+        """What the reader's forms must have; another instance of the service takes it, too."""
+        secret = self.console.tokens.shared_secret() or self.console.secret
+        return form_value(secret, self.request.headers)
 
     def page(self, template: str, status: int = 200, **values: Any) -> Response:
         """Return a page."""

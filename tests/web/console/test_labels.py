@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from sqlalchemy import text
 
 from db_dedup import Database, Deduplicator
+from db_dedup.app.tokens import new_token
 from db_dedup.config import ServerSettings
 from tests.web.conftest import StartWith, running
 from tests.web.console.conftest import FORM, Page, Visitor
@@ -158,6 +160,26 @@ def test_log_in_and_out(with_scopes: StartWith) -> None:
     assert visitor.post("/console/logout", {"form_value": groups.form_value}).status == 303
     assert visitor.cookies["db_dedup_token"] in ("", '""')
     assert visitor.get("/console").status == 303
+
+
+def test_the_forms_of_one_instance_can_be_sent_to_another(
+    with_scopes: StartWith, scanned_url: str, tmp_path: Path
+) -> None:
+    """A balancer before several instances sends each request to any of them."""
+    client = with_scopes("read,label")
+    same = ServerSettings(tokens=str(tmp_path / "tokens"))
+    with closing(Database(scanned_url)) as database, running(database, None, same) as second:
+        visitor, other = Visitor(client.port), Visitor(second.port)
+        form = {"form_value": visitor.get("/console/login").form_value, "token": str(client.token)}
+        assert other.post("/console/login", form).status == 303
+        visitor.cookies |= other.cookies
+        value = a_group(visitor).form_value
+        assert other.post(LABEL, {"form_value": value, "action": "none"}).status == 422
+        # A token that is withdrawn ends the forms that were open then, and the secret is no constant.
+        (tmp_path / "tokens").write_text(new_token(["read"], "other")[1], encoding="utf-8")
+        fresh = Visitor(second.port)
+        assert fresh.get("/console/login").form_value != form["form_value"]
+        assert fresh.post("/console/login", form).status == 403
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
