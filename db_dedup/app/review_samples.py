@@ -45,8 +45,10 @@ class ReviewSamples:
             columns = tuple(dict.fromkeys([*of_values, *within]))
             chosen = column if column in columns else next(iter(columns), None)
             values: Mapping[str, tuple[int, int]] = {}
+            is_every_value = is_every_row
             if chosen is not None:
                 some = {row.row_key: row.is_repeat for row in rows[:: max(1, len(rows) // _VALUES_OF)]}
+                is_every_value = is_every_row and len(some) == len(rows)
                 found = read_given(database.source_engine.connect, source, list(some))
                 if chosen in of_values:
                     place = source.value_names.index(chosen)
@@ -56,7 +58,9 @@ class ReviewSamples:
                     shown = [json.loads(row.within)[place] if row.within else "" for row in found]
                 repeats = (some[row.row_key] for row in found)
                 values = _counted(list(zip(shown, repeats, strict=True)))
-        return ReviewSample(sizes, distances, is_every_pair, _months(rows), is_every_row, values, columns)
+        return ReviewSample(
+            sizes, distances, is_every_pair, _months(rows), is_every_row, values, is_every_value, columns
+        )
 
 
 def _months(rows: Sequence[SampledRow]) -> dict[str, tuple[int, int]]:

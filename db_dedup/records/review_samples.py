@@ -15,6 +15,7 @@ class ReviewSample:
         months: month as 2026-01 -> (rows of the sample, those of them that repeat an earlier row).
         is_every_row: whether the sample has all rows.
         values: value of the chosen column -> the same two counts.
+        is_every_value: whether these are counts of all rows.
         columns: the columns to choose from.
     """
 
@@ -24,4 +25,5 @@ class ReviewSample:
     months: Mapping[str, tuple[int, int]]
     is_every_row: bool
     values: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    is_every_value: bool = True
     columns: tuple[str, ...] = ()

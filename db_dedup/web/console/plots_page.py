@@ -73,7 +73,7 @@ def _values(found: ReviewSample, column: str, words: Words) -> Plot:
         for value, (rows, repeats) in list(found.values.items())[:_MOST_VALUES]
     ]
     count = sum(rows for rows, _ in found.values.values())
-    note = words("plots.some_rows", count=f"{count:,}") if count else ""
+    note = "" if found.is_every_value else words("plots.some_rows", count=f"{count:,}")
     return _plot(words("plots.values", column=column), note, shown, 1.0)
 
 

@@ -60,6 +60,7 @@ def test_the_share_by_a_value(copied: Database) -> None:
         for column in ("channel", "region"):
             page = visitor.get(f"{PLOTS}?column={column}")
             assert f"by {column}" in page.text
+            assert "From a sample" not in page.text
             *_, values = tables(page.text)
             with copied.engine.connect() as connection:
                 query = text(f"SELECT {column}, count(*) FROM petitions GROUP BY 1")
@@ -74,6 +75,7 @@ def test_a_sample_is_bounded_and_says_so(scanned_url: str, monkeypatch: pytest.M
     with closing(Database(scanned_url)) as database:
         found = ReviewSamples(database, "petitions").read("")
         assert not found.is_every_row
+        assert not found.is_every_value
         assert 20 <= sum(rows for rows, _ in found.months.values()) <= 60
         with running(database) as client:
             assert "From a sample of" in Visitor(client.port).get(PLOTS).text
