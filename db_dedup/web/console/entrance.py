@@ -23,6 +23,7 @@ _YEAR: Final = 365 * 24 * 3600
 
 
 @router.get("/")
+@router.get(f"{PREFIX}/")
 async def root() -> Response:
     """Lead to the console."""
     return RedirectResponse(PREFIX, 303)

@@ -33,7 +33,8 @@ def listed(visitor: Visitor, query: str) -> list[str]:
 
 
 def test_from_the_tables_to_the_texts_of_a_group(visitor: Visitor, dedup: Deduplicator) -> None:
-    assert visitor.get("/").headers["location"] == "/console"
+    for typed in ("/", "/console/"):
+        assert visitor.get(typed).headers["location"] == "/console"
     page = visitor.get("/console")
     assert f"{len(dedup.groups())} groups" in page.text
     (groups,) = page.links("/console/tables/petitions")[:1]
