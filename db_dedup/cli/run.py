@@ -1,6 +1,5 @@
 """`db-dedup run`: worker, schedule and HTTP service in one process, as `dedup.toml` says."""
 
-import logging
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -14,7 +13,7 @@ from apscheduler.triggers.base import BaseTrigger
 from db_dedup.app import Database
 from db_dedup.cli.shared.interrupts import stop_event
 from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, StoreUrl, Url, open_database, table_opener
-from db_dedup.cli.shared.serving import SERVER, require_web
+from db_dedup.cli.shared.serving import SERVER, log_requests, require_web, tell_address
 from db_dedup.cli.shared.terminal import say
 from db_dedup.cli.shared.working import late_tables, scans_of, tell_scan, tell_scan_fault
 from db_dedup.config import ScheduleSettings, Settings
@@ -58,7 +57,7 @@ def run(config: Config = DEFAULT_CONFIG, url: Url = None, store_url: StoreUrl = 
                 "nor [server]: add one of them",
                 path=config,
             )
-        logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
+        log_requests()
         service = _Service(database, settings, stop) if settings.serves else None
         try:
             if works:
@@ -150,7 +149,7 @@ class _Service:
 
     def _serve(self, database: Database, settings: Settings, stop: threading.Event) -> None:
         try:
-            load(SERVER, "web").serve(database, settings, settings.server, stop, _tell_address)
+            load(SERVER, "web").serve(database, settings, settings.server, stop, tell_address)
         except BaseException as error:  # raised by the main thread
             self._fault = error
         finally:
@@ -171,10 +170,6 @@ def _trigger(schedule: ScheduleSettings) -> BaseTrigger:
     if schedule.cron is not None:
         return cron_trigger(schedule.cron, schedule.timezone)
     return interval_trigger(schedule.every or "")
-
-
-def _tell_address(address: str) -> None:
-    say("serving; documentation: {address}", address=address)
 
 
 def _tell_leading(leads: bool) -> None:

@@ -1,6 +1,5 @@
 """`db-dedup serve`: checks, pairs, groups and labels over HTTP."""
 
-import logging
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +8,7 @@ import typer
 from db_dedup.app.tokens import TOKENS_VARIABLE, add_token, new_token
 from db_dedup.cli.shared.interrupts import stop_event
 from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, StoreUrl, Url, load_settings, open_database
-from db_dedup.cli.shared.serving import SERVER, require_web
+from db_dedup.cli.shared.serving import SERVER, log_requests, require_web, tell_address
 from db_dedup.cli.shared.terminal import say
 from db_dedup.config import ServerSettings, Settings
 from db_dedup.extras import load
@@ -81,15 +80,10 @@ def serve(
         _create_token(server, create, client)
         return
     require_web()
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
-    logging.getLogger("db_dedup").setLevel(logging.INFO)
+    log_requests()
     with stop_event() as stop, open_database(config, url, store_url) as database:
-        load(SERVER, "web").serve(database, settings, server, stop, _tell)
+        load(SERVER, "web").serve(database, settings, server, stop, tell_address)
     say("stopped")
-
-
-def _tell(address: str) -> None:
-    say("serving; documentation: {address}", address=address)
 
 
 def _create_token(server: ServerSettings, scopes: str, client: str) -> None:

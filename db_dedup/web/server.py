@@ -76,7 +76,7 @@ def serve(
 def _address(server: ServerSettings, opened: socket.socket) -> str:
     host, port = opened.getsockname()[:2]
     scheme = "https" if server.certificate else "http"
-    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}/v1/docs"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _prepare(context: Context) -> None:

@@ -41,6 +41,8 @@ def process(arguments: Sequence[str], folder: Path) -> Iterator[tuple[subprocess
             assert address, line + started.stderr.read()
             port = urlsplit(address[0]).port
             assert port
+            assert f"http://127.0.0.1:{port}/console," in line
+            assert f"http://127.0.0.1:{port}/v1/docs\n" in line
             yield started, Client(port)
         finally:
             started.kill()
