@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from sqlalchemy import Engine, event, text, update
 
 from db_dedup.cli.demo import petitions
+from db_dedup.dialects import dialect_for
 from db_dedup.jobs import pace
 from db_dedup.jobs.pace import Pace
 from db_dedup.jobs.scan import pieces
+from db_dedup.progress import NullProgress
 from db_dedup.sample import Sample
 from tests.scan.conftest import answer, fill_database, watch
 from tests.servers import Database
@@ -111,6 +114,27 @@ def test_others_may_write_between_any_two_pieces(sqlite_database: Database, samp
         patch.setattr(pieces.Pieces, "_begin", beginning)
         dedup.scan()
     assert len(written) > 20
+
+
+@pytest.mark.parametrize("is_unhurried", [False, True])
+def test_the_gap_is_as_long_as_whoever_waited_may_sleep(
+    sqlite_database: Database, monkeypatch: pytest.MonkeyPatch, is_unhurried: bool
+) -> None:
+    now, slept = [100.0], []
+    clock = SimpleNamespace(monotonic=lambda: now[0], sleep=slept.append)
+    monkeypatch.setattr(pieces, "time", clock)
+    engine, lease = sqlite_database.engine, cast("Any", SimpleNamespace(fence=lambda _: None))
+    dialect = dialect_for(engine)
+    aim = pace.pace_of(dialect, is_unhurried=is_unhurried)
+    with pieces.Pieces(engine, dialect, lease, NullProgress(), is_unhurried=is_unhurried) as writing:
+        first = writing.connection()
+        now[0] += aim.seconds / 2
+        assert writing.connection() is first
+        now[0] += aim.seconds / 2
+        assert writing.connection() is not first
+        assert writing.reader, "to read commits"
+        assert writing.would_wait
+    assert slept == [0.0, pytest.approx(aim.gap_after(aim.seconds))]
 
 
 def test_a_short_answer_is_one_transaction(sqlite_database: Database, sample: Sample) -> None:

@@ -57,6 +57,8 @@ def test_a_transaction_is_shorter_where_it_blocks_all_other_writers() -> None:
     alone, among_others = pace_of(dialect(True)), pace_of(dialect(False))
     assert alone.seconds < among_others.seconds
     assert alone.gap_seconds > among_others.gap_seconds == 0
+    assert pace_of(dialect(True), is_unhurried=True).seconds < alone.seconds
+    assert pace_of(dialect(False), is_unhurried=True) == among_others
 
 
 SLEEPS = [1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50]

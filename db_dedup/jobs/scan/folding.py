@@ -63,7 +63,7 @@ def fold(engine: Engine, dialect: Dialect, tables: Tables, stored: StoredTable) 
         if now is None or now.recipe != stored.recipe:
             return False
         with Lease(engine, dialect, tables, now, owner) as lease:
-            _fold(Pieces(engine, dialect, lease, NullProgress()), store)
+            _fold(Pieces(engine, dialect, lease, NullProgress(), is_unhurried=True), store)
     except ScanRunningError:
         return False
     finally:

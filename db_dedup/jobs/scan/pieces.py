@@ -88,16 +88,32 @@ class Pieces(Writing):
     So what is written must be invisible until it is complete, or be of no use to anybody.
     """
 
-    def __init__(self, engine: Engine, dialect: Dialect, lease: Lease, progress: Progress) -> None:
-        pace = pace_of(dialect)
+    def __init__(
+        self,
+        engine: Engine,
+        dialect: Dialect,
+        lease: Lease,
+        progress: Progress,
+        *,
+        is_unhurried: bool = False,
+    ) -> None:
+        """Prepare; no transaction is open yet.
+
+        Args:
+            engine: of our tables.
+            dialect: of the same.
+            lease: each transaction fails once it is lost.
+            progress: where the written rows are reported.
+            is_unhurried: nobody waits for the end of the writing.
+        """
+        pace = pace_of(dialect, is_unhurried=is_unhurried)
         if not dialect.is_shared(engine):
             pace = replace(pace, gap_seconds=0.0)
         super().__init__(pace.rows, progress)
         self._engine, self._dialect, self._lease, self._pace = engine, dialect, lease, pace
         self._open: ExitStack | None = None
         self._connection: Connection | None = None
-        self._began = 0.0
-        self._ended = -pace.gap_seconds
+        self._began = self._free_at = 0.0
 
     @property
     def rows(self) -> int:
@@ -114,7 +130,7 @@ class Pieces(Writing):
     @property
     def would_wait(self) -> bool:
         """Whether the next transaction would have to wait for the end of the gap after the last one."""
-        return self._open is None and time.monotonic() < self._ended + self._pace.gap_seconds
+        return self._open is None and time.monotonic() < self._free_at
 
     def connection(self) -> Connection:
         """Return the open transaction, or a new one if that has lasted long enough."""
@@ -128,7 +144,7 @@ class Pieces(Writing):
             self._end(None, None, None)
 
     def _begin(self) -> Connection:
-        time.sleep(max(0.0, self._ended + self._pace.gap_seconds - time.monotonic()))
+        time.sleep(max(0.0, self._free_at - time.monotonic()))
         with ExitStack() as stack:
             connection = stack.enter_context(self._dialect.write_transaction(self._engine))
             self._lease.fence(connection)
@@ -142,7 +158,8 @@ class Pieces(Writing):
         stack, self._open, self._connection = self._open, None, None
         if stack is not None:
             stack.__exit__(kind, error, trace)
-        self._ended = time.monotonic()
+        now = time.monotonic()
+        self._free_at = now + self._pace.gap_after(now - self._began)
 
     def __enter__(self) -> Self:
         """Return the object; no transaction is open yet."""
