@@ -5,8 +5,8 @@ from html import escape
 from math import ceil, floor, log10
 from typing import Final
 
-WIDTH, HEIGHT = 720, 440
-LEFT, RIGHT, TOP, BOTTOM = 70, 190, 20, 50
+WIDTH, HEIGHT = 760, 440
+LEFT, RIGHT, TOP, BOTTOM = 70, 230, 20, 50
 COLOURS = ("#0b6fa4", "#c1440e", "#3a7d34", "#7b4ea3", "#8a6d00", "#444444")
 
 _OPENING = (
