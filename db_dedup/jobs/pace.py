@@ -40,7 +40,7 @@ _MANY_WRITERS: Final = Pace(seconds=1.0, gap_seconds=0.0, rows=20_000)
 # A connection that waits for SQLite's lock asks for it every tenth of a second: it may miss a shorter gap.
 _ONE_WRITER: Final = Pace(seconds=0.25, gap_seconds=0.11, rows=1_000)
 # A fold of the index is in no hurry, so that no writer need wait for long.
-_ONE_WRITER_UNHURRIED: Final = Pace(seconds=0.05, gap_seconds=0.11, rows=300)
+_ONE_WRITER_UNHURRIED: Final = Pace(seconds=0.05, gap_seconds=0.11, rows=1_000)
 # Only at first it asks more often: SQLite's own handler of a busy database sleeps so many seconds between two
 # tries, and then a tenth each time (sqliteDefaultBusyCallback in its main.c).
 _SLEEPS: Final = (0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.025, 0.025, 0.025, 0.05, 0.05, 0.1)
