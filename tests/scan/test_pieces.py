@@ -120,7 +120,8 @@ def test_others_may_write_between_any_two_pieces(sqlite_database: Database, samp
 def test_the_gap_is_as_long_as_whoever_waited_may_sleep(
     sqlite_database: Database, monkeypatch: pytest.MonkeyPatch, is_unhurried: bool
 ) -> None:
-    now, slept = [100.0], []
+    now: list[float] = [100.0]
+    slept: list[float] = []
     clock = SimpleNamespace(monotonic=lambda: now[0], sleep=slept.append)
     monkeypatch.setattr(pieces, "time", clock)
     engine, lease = sqlite_database.engine, cast("Any", SimpleNamespace(fence=lambda _: None))
