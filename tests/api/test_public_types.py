@@ -26,6 +26,7 @@ _FOR_CHECKERS = {
     "AnySession": db_dedup.AnySession,
     "Sessions": db_dedup.Sessions,
     "ComparisonPlan": db_dedup.ComparisonPlan,
+    "TableWorker": db_dedup.TableWorker,
 }
 
 
