@@ -25,7 +25,7 @@ from db_dedup.records import ScanReport
 from db_dedup.sample import Petition, generate_petitions
 
 SIZES = (1_000, 10_000, 100_000)
-PRESETS = ("strict", "balanced")
+PRESETS = ("balanced", "strict")
 DATABASES = ("SQLite", "PostgreSQL")
 PLOT = Path(__file__).parent.parent / "docs" / "explanation" / "scan-time.svg"
 
