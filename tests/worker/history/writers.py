@@ -146,24 +146,13 @@ class Writers:
         """
         writer = self._writers[who]
         level, retries = writer.level, writer.retries
-        may_fail = any(one.level for one in self._writers) or self._may_read_other_rows
+        may_fail = any(one.level for one in self._writers)
         if not may_fail or not self._watched.dedup.database.dialect.translate_error(error).is_transient:
             raise error
         self._close(who, is_kept=False)
         if retries and level:
             self.begin(who, level, retries=False)
         return not retries
-
-    @property
-    def _may_read_other_rows(self) -> bool:
-        """Whether a DELETE may wait for a row that is not its own.
-
-        In a table without a primary key, MariaDB and MySQL choose by their estimates whether they find a row
-        by the index or read all rows. Entries that are deleted and not yet purged count for the estimates, so
-        the same history does not choose the same each time.
-        """
-        is_innodb = self._engine.dialect.name in ("mariadb", "mysql")
-        return is_innodb and not self._watched.keys.is_constrained
 
     def _close(self, who: int, is_kept: bool) -> None:
         writer, self._writers[who] = self._writers[who], Writer()
