@@ -39,7 +39,7 @@ class Pace:
 _MANY_WRITERS: Final = Pace(seconds=1.0, gap_seconds=0.0, rows=20_000)
 # A connection that waits for SQLite's lock asks for it every tenth of a second: it may miss a shorter gap.
 _ONE_WRITER: Final = Pace(seconds=0.25, gap_seconds=0.11, rows=1_000)
-# A fold of the index is in no hurry, so that no writer need wait for long.
+# A fold of the index has no deadline, so its transactions are short for the sake of other writers.
 _ONE_WRITER_UNHURRIED: Final = Pace(seconds=0.05, gap_seconds=0.11, rows=1_000)
 # Only at first it asks more often: SQLite's own handler of a busy database sleeps so many seconds between two
 # tries, and then a tenth each time (sqliteDefaultBusyCallback in its main.c).
@@ -52,7 +52,7 @@ def pace_of(dialect: Dialect, *, is_unhurried: bool = False) -> Pace:
 
     Args:
         dialect: of the database.
-        is_unhurried: nobody waits for the end of the whole work.
+        is_unhurried: the whole work may take longer, so that each transaction is shorter.
     """
     if not dialect.capabilities.one_writer:
         return _MANY_WRITERS

@@ -104,7 +104,7 @@ class Pieces(Writing):
             dialect: of the same.
             lease: each transaction fails once it is lost.
             progress: where the written rows are reported.
-            is_unhurried: nobody waits for the end of the writing.
+            is_unhurried: the writing may take longer, so that each transaction is shorter.
         """
         pace = pace_of(dialect, is_unhurried=is_unhurried)
         if not dialect.is_shared(engine):
