@@ -12,9 +12,10 @@ import pickle
 from typing import Any, Final
 
 import numba as nb
-from numba.core import event
+from numba.core import event, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import CPUDispatcher
 from numba.core.runtime.nrt import rtsys
 
 from db_dedup import progress
@@ -64,11 +65,24 @@ class _Cache(FunctionCache):
             return self._load_overload(sig, target_context)
 
 
+class _Dispatcher(CPUDispatcher):
+    """Compiles one form of a function for a constant and a variable.
+
+    numba compiles a function once more for each constant that it is called with from another kernel.
+    """
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Return how a kernel calls this function, with the types of the constants as those of variables."""
+        plain = {name: types.unliteral(given) for name, given in kws.items()}
+        return super().get_call_template(tuple(map(types.unliteral, args)), plain)
+
+
 def _decorator(**options: Any) -> Any:
     compile_when_called: Any = nb.njit  # its types leave out some of the options
 
     def decorate(function: Any) -> Any:
         compiled = compile_when_called(**_OPTIONS, **options)(function)
+        compiled.__class__ = _Dispatcher
         cache = getattr(compiled, "_cache", None)
         if isinstance(cache, FunctionCache):
             cache.__class__ = _Cache

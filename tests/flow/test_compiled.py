@@ -84,3 +84,27 @@ def test_a_compilation_is_reported_once_and_a_compiled_kernel_is_not(tmp_path: P
     command = [sys.executable, "-c", MIXED]
     said = [subprocess.check_output(command, env=environment, text=True) for _ in range(2)]
     assert said == ["compiling\n", ""]
+
+
+ONE_FORM = """
+from db_dedup.flow._compiled import inner, kernel
+
+@inner
+def added(a, b):
+    return a + b
+
+@kernel
+def sums(n):
+    return added(n, 1) + added(1, n) + added(n, n) + added(1, 2)
+
+assert sums(5) == 25
+print(len(added.signatures))
+"""
+
+
+def test_a_constant_and_a_variable_have_one_compiled_form(tmp_path: Path) -> None:
+    (tmp_path / "one_form.py").write_text(ONE_FORM, encoding="utf-8")
+    command = [sys.executable, str(tmp_path / "one_form.py")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "1"
