@@ -328,9 +328,10 @@ def join_buckets(a, b, is_self, labels, first_bucket, masks, radius, done, shift
 
 @kernel
 def compare_all(a, b, is_self, labels, first, radius, done, chunk):
-    """Compare each row of a with each row of b, a run of rows of one label at a time.
+    """Compare each row of a with each row of b that has another label.
 
-    Both sides are sorted by their labels, so that a run with the row's own label is skipped as a whole.
+    Both sides are sorted by their labels, so that rows with the row's own label are skipped as a whole, and
+    the others are compared in one loop.
 
     Returns:
         (next position in a, left rows, right rows).
@@ -342,22 +343,24 @@ def compare_all(a, b, is_self, labels, first, radius, done, chunk):
     limit = np.uint64(radius)
     i = first
     while i < rows_a.size and found < chunk:
-        row = rows_a[i]
+        label = labels[rows_a[i]]
         j = run_ends_a[i] if is_self else 0
         while j < rows_b.size:
-            run_end = run_ends_b[j]
-            if labels[rows_b[j]] == labels[row]:
-                j = run_end
+            end = run_ends_b[j]
+            if labels[rows_b[j]] == label:
+                j = end
                 continue
+            while end < rows_b.size and labels[rows_b[end]] != label:
+                end = run_ends_b[end]
             while True:
                 after = _compare_runs(
-                    values_a, rows_a, i, i + 1, values_b, rows_b, j, run_end, False,
+                    values_a, rows_a, i, i + 1, values_b, rows_b, j, end, False,
                     labels, limit, done, left, right, found,
                 )  # fmt: skip
                 if after >= 0:
                     found = after
                     break
                 left, right = resized(left, 2 * left.size), resized(right, 2 * right.size)
-            j = run_end
+            j = end
         i += 1
     return i, left[:found].copy(), right[:found].copy()

@@ -27,6 +27,9 @@ BLOCK_SHIFTS: Final = (48, 32, 16, 0)
 
 # Two buckets that take more comparisons than this, however they are searched, are divided by another block.
 _HOT_COMPARISONS = 1 << 22
+# So many are made without buckets. It takes less than 0.05 s, and a small table then needs no kernels of the
+# buckets, which take three seconds to compile.
+_FEW_COMPARISONS = 1 << 24
 # To sort a row by a piece of its bits and to compare it takes 13 ns, a comparison in a row of buckets 0.13 ns
 # (decision 0074).
 _SORTING = 100
@@ -128,7 +131,7 @@ class _Search:
     def _comparing_is_cheaper(self, left: _Side, right: _Side | None, radii: Sequence[int]) -> bool:
         left_size = left.rows.size
         comparisons = self._count_comparisons(left, right)
-        if comparisons <= _HOT_COMPARISONS:
+        if comparisons <= _FEW_COMPARISONS:
             return True
         buckets = min(1 << BLOCK_BITS, left_size)
         visits = sum(buckets * flip_masks(r).size for r in radii if r >= 0)
