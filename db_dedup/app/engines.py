@@ -15,8 +15,16 @@ _ENGINES: Final = {
 }
 """Name -> module:class."""
 
-_WITH_SETTINGS: Final = ("spark",)
-"""Engines that are made with their settings; others have none."""
+_SETTINGS: Final = {
+    "embedded": ("matching_mb",),
+    "spark": ("master", "jars", "partitions", "options"),
+}
+"""Name -> the settings that only this engine has; an engine without any is made without settings."""
+
+
+def settings_for(name: str, settings: EngineSettings) -> EngineSettings:
+    """Return those of some settings that an engine has, for this engine."""
+    return EngineSettings(name=name, **{own: getattr(settings, own) for own in _SETTINGS.get(name, ())})
 
 
 def find_engine(name: str | None = None, settings: EngineSettings | None = None) -> Engine:
@@ -34,15 +42,16 @@ def find_engine(name: str | None = None, settings: EngineSettings | None = None)
     name = settings.name or DEFAULT_ENGINE
     if name not in _ENGINES:
         raise UnknownNameError("engine", name, _ENGINES)
-    given = settings.given()
-    if given and name not in _WITH_SETTINGS:
-        raise ConfigError(
-            "{settings}: the engine {name!r} has no such settings; add --engine {other}",
-            settings=", ".join(given),
-            name=name,
-            other=_WITH_SETTINGS[0],
-        )
+    for other, names in _SETTINGS.items():
+        given = [setting for setting in settings.given() if setting in names]
+        if given and other != name:
+            raise ConfigError(
+                "{settings}: the engine {name!r} has no such settings; add --engine {other}",
+                settings=", ".join(given),
+                name=name,
+                other=other,
+            )
     module, _, class_name = _ENGINES[name].partition(":")
     made: Any = getattr(import_module(module), class_name)
-    engine: Engine = made(settings) if name in _WITH_SETTINGS else made()
+    engine: Engine = made(settings) if name in _SETTINGS else made()
     return engine

@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
+from db_dedup.app.engines import settings_for
 from db_dedup.cli.shared.differences import tell_differences
 from db_dedup.cli.shared.interrupts import NOTHING_WRITTEN, report_when_stopped
 from db_dedup.cli.shared.options import (
@@ -119,7 +120,7 @@ def _engine(
     given = {"name": name, "master": master, "jars": tuple(jars or ())}
     of_file = EngineSettings() if settings is None else settings.engine
     if name is not None and name != of_file.name:
-        of_file = EngineSettings()  # those of another engine
+        of_file = settings_for(name, of_file)  # without those of another engine
     return of_file.model_copy(update={key: value for key, value in given.items() if value})
 
 

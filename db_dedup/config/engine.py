@@ -17,6 +17,7 @@ class EngineSettings(Frozen):
 
     Attributes:
         name: of the engine; None for the default.
+        matching_mb: megabytes for the search for pairs by the embedded engine; None for the default.
         master: the URL of the master of a cluster, as Spark writes it.
         jars: files with JDBC drivers, or URLs of such.
         partitions: into how many parts a table is divided; by default two for each core of the
@@ -25,6 +26,7 @@ class EngineSettings(Frozen):
     """
 
     name: Name | None = None
+    matching_mb: Count | None = None
     master: Name | None = None
     jars: Words = ()
     partitions: Count | None = None

@@ -24,7 +24,7 @@ from sqlalchemy import Engine as SQLEngine
 from db_dedup.config import WatchedTable
 from db_dedup.errors import ConfigError
 from db_dedup.flow.candidates.sketches import Sketches
-from db_dedup.flow.matching.match import Pairs
+from db_dedup.flow.matching.pairs import Pairs
 from db_dedup.progress import Progress
 from db_dedup.records import CheckResult, Family, Record, Reservation, RowKey, SourceRow
 from db_dedup.records.fingerprints import DigestPair, RowFingerprint, StoredFingerprint

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from db_dedup.config import Settings
+from db_dedup.app.engines import find_engine, settings_for
+from db_dedup.config import EngineSettings, Settings
+from db_dedup.engines.embedded import table_scan
 from db_dedup.errors import ConfigError, UnknownNameError
+from db_dedup.flow.matching.budget import MATCHING_MB
+from db_dedup.flow.matching.match import Matches, match_table
 from tests.cli.conftest import fail, succeed, write_settings
 from tests.servers import Database
 
@@ -38,6 +43,25 @@ def test_settings_need_their_engine(file: Path) -> None:
     succeed("scan", "petitions", "--engine", "embedded")
 
 
+def test_the_memory_is_a_setting_of_the_embedded_engine(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    budgets = []
+
+    def matching(*arguments: Any) -> Matches:
+        budgets.append(arguments[-1])
+        return match_table(*arguments)
+
+    monkeypatch.setattr(table_scan, "match_table", matching)
+    succeed("scan", "petitions", "--rebuild")
+    in_file(file, "matching_mb = 7")
+    succeed("scan", "petitions", "--rebuild")
+    succeed("scan", "petitions", "--rebuild", "--engine", "embedded")
+    assert [budget.memory >> 20 for budget in budgets] == [MATCHING_MB, 7, 7]
+    settings = EngineSettings(name="spark", master="local[1]", matching_mb=7)
+    with pytest.raises(ConfigError, match="matching_mb: the engine 'spark' has no such settings"):
+        find_engine(settings=settings)
+    assert settings_for("spark", settings) == EngineSettings(name="spark", master="local[1]")
+
+
 def test_previews_have_no_engine(file: Path) -> None:
     assert file.exists()
     for flag in ("--preview", "--dry-run"):
@@ -64,6 +88,7 @@ def test_the_section(file: Path) -> None:
     [
         ("partition = 8", "unknown setting in [engine] 'partition': did you mean partitions"),
         ("partitions = 0", "partitions"),
+        ("matching_mb = 0", "matching_mb"),
         ('jars = "one.jar"', "jars"),
         ("options = {cores = 4}", "options"),
     ],

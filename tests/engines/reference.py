@@ -14,6 +14,7 @@ from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.features.characters import with_sets
 from db_dedup.flow.features.details import CHARACTERS, LONG_GRAMS, PLACES, Details, join_sections
+from db_dedup.flow.matching.budget import DEFAULT, Budget
 from db_dedup.flow.matching.match import NO_ROW, Matches, match_table
 from db_dedup.progress import NullProgress, Progress
 from db_dedup.records.calibration import PairSetting
@@ -109,8 +110,10 @@ class MatchRule:
         other_place = names_other_place(a.places, b.places)
         return kind(one, other, are_short=self.are_short(a, b), names_other_place=other_place)
 
-    def match(self, table: ComparedRows, progress: Progress | None = None, threads: int = 1) -> Matches:
-        return match_table(table, self.rule, self.abridge_above, progress or NullProgress(), threads=threads)
+    def match(
+        self, table: ComparedRows, progress: Progress | None = None, budget: Budget = DEFAULT
+    ) -> Matches:
+        return match_table(table, self.rule, self.abridge_above, progress or NullProgress(), budget=budget)
 
 
 def table_of(rows: Sequence[Row]) -> ComparedRows:

@@ -14,7 +14,8 @@ from db_dedup.engines.embedded.answer import EmbeddedAnswer
 from db_dedup.flow.candidates.sketches import NO_SKETCHES
 from db_dedup.flow.compare.measures import NO_SIMILARITY
 from db_dedup.flow.features.details import CHARACTERS, LONG_GRAMS, PLACES
-from db_dedup.flow.matching.match import Matches, Pairs
+from db_dedup.flow.matching.match import Matches
+from db_dedup.flow.matching.pairs import Pairs
 from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter, joined_rows
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
 from db_dedup.flow.rows.order import receipt

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from random import Random
+from typing import IO
 
 import numpy as np
 import pytest
@@ -15,10 +16,14 @@ from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.features.counting import Features
 from db_dedup.flow.features.details import empty_details
 from db_dedup.flow.fingerprints.simhash import fingerprint_rows
-from db_dedup.flow.matching import _join_sharing
+from db_dedup.flow.matching import _join_sharing, spool
+from db_dedup.flow.matching import budget as budgets
 from db_dedup.flow.matching import match as matching
+from db_dedup.flow.matching import pairs as pairs_module
 from db_dedup.flow.matching._threads import in_threads
+from db_dedup.flow.matching.budget import Budget, slices_within
 from db_dedup.flow.matching.match import NO_ROW, Matches
+from db_dedup.flow.matching.pairs import concatenate_pairs
 from db_dedup.records.kinds import COPY, PARTIAL, UNKNOWN, ExcludedKind
 from tests.engines.reference import MatchRule, Row, brute_force, components, pairs_of, random_rows, table_of
 from tests.flow.reference import features_of
@@ -278,10 +283,57 @@ def test_hashes_in_many_parts_are_joined_in_threads(
     rows = random_rows(Random(seed), 90, with_sketches=True)
     rule = MatchRule(3, "word_jaccard", 0.5, 1000)
     running = threading.active_count()
-    found, expected = rule.match(table_of(rows), threads=threads), brute_force(rows, rule)
+    found = rule.match(table_of(rows), budget=Budget(threads=threads))
+    expected = brute_force(rows, rule)
     assert pairs_of(found) == expected.pairs
     assert found.group_of.tolist() == expected.group_of
     assert threading.active_count() == running
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_answer_does_not_depend_on_the_memory(
+    seed: int, threads: int, measure: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With next to no memory every step works in many parts, and all that can be is in files."""
+    monkeypatch.setattr(matching, "_ROWS_WORTH_THREADS", 0)
+    monkeypatch.setattr(budgets, "_LEAST_ENTRIES", 30)
+    monkeypatch.setattr(budgets, "_LEAST_PAIRS", 3)
+    if seed > 1:  # some rows are left to the search by rare features, a few of them at a time
+        monkeypatch.setattr(_join_sharing, "_LONGEST_COMPARED", 3)
+        monkeypatch.setattr(_join_sharing, "_COMPARISONS_A_ROW", seed % 2)
+        monkeypatch.setattr(_join_sharing, "_ROWS_A_SEARCH", 4)
+    files: list[IO[bytes]] = []
+    open_file = spool.temporary_file
+
+    def opened() -> IO[bytes]:
+        files.append(open_file())
+        return files[-1]
+
+    monkeypatch.setattr(spool, "temporary_file", opened)
+    monkeypatch.setattr(pairs_module, "temporary_file", opened)
+    rows = random_rows(Random(seed), 90, with_sketches=True, with_symbols=True)
+    rule = MatchRule(3, measure, 0.5, NEVER, 0.75, True)
+    little, much = (rule.match(table_of(rows), budget=Budget(n, threads)) for n in (400, 1 << 30))
+    assert len(files) == 5 + (measure is not None), "the columns of the pairs, and the bit sets"
+    assert all(file.closed for file in files)
+    assert pairs_of(little) == pairs_of(much) == brute_force(rows, rule).pairs
+    assert little.group_of.tolist() == much.group_of.tolist()
+    assert little.is_loose.tolist() == much.is_loose.tolist()
+    assert list(pairs_of(little)) == list(pairs_of(much)), "the same order"
+
+
+@pytest.mark.parametrize("most_rows", [None, 2])
+def test_slices_within_an_amount(most_rows: int | None) -> None:
+    chance = Random(1)
+    amounts = [chance.choice([0, 1, 5, 30]) for _ in range(200)]
+    slices = list(slices_within(np.array(amounts, np.int64), 10, most_rows))
+    assert [row for first, last in slices for row in range(first, last)] == list(range(200))
+    for first, last in slices:
+        assert last == first + 1 or sum(amounts[first:last]) <= 10
+        assert last - first <= (most_rows or 200)
+    assert list(slices_within(np.empty(0, np.int64), 10)) == []
 
 
 @pytest.mark.parametrize("threads", [2, 3])
@@ -295,7 +347,7 @@ def test_the_pairs_that_connect_a_large_group_do_not_depend_on_the_faster_thread
         for i, random_bits in enumerate(RANDOM)
     ]
     rule = MatchRule(0, "word_jaccard", 0.5, 5)
-    found = [pairs_of(rule.match(table_of(rows), threads=threads)) for _ in range(5)]
+    found = [pairs_of(rule.match(table_of(rows), budget=Budget(threads=threads))) for _ in range(5)]
     assert len(found[0]) == len(rows) - 1
     assert all(pairs == found[0] for pairs in found)
 
@@ -341,7 +393,7 @@ def test_all_pairs_of_a_group_are_those_of_brute_force(
     rows = random_rows(Random(3), 90, with_sketches=with_sketches)
     distinct = list({row.digest: row for row in rows}.values())
     parts = [*matching.all_pairs(table_of(distinct), rule.rule)]
-    found = matching.concatenate_pairs(parts)
+    found = concatenate_pairs(parts)
     assert len(parts) > 1
     places = list(zip(found.left.tolist(), found.right.tolist(), strict=True))
     assert places == sorted(places), "the order of the pairs does not depend on the index"

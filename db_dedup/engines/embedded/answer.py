@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from db_dedup.engines.base import GroupBatch, LinkBatch, RowBatch
 from db_dedup.flow.compare.rows import ComparedRows
-from db_dedup.flow.matching.match import NO_ROW, Matches, Pairs
+from db_dedup.flow.matching.match import NO_ROW, Matches
+from db_dedup.flow.matching.pairs import Pairs
 
 
 @dataclass(frozen=True)

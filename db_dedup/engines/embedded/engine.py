@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 
 from sqlalchemy import Connection
 
-from db_dedup.config import WatchedTable
+from db_dedup.config import EngineSettings, WatchedTable
 from db_dedup.engines.embedded.compile_ahead import CompilingAhead
 from db_dedup.engines.embedded.expansion import Expansion
 from db_dedup.engines.embedded.feature_cache import CACHE_BYTES
@@ -16,6 +16,7 @@ from db_dedup.engines.embedded.lookup import EmbeddedLookup
 from db_dedup.engines.embedded.table_scan import EmbeddedScan
 from db_dedup.engines.embedded.usable_cores import usable_cores
 from db_dedup.flow.compare.rule import Rule
+from db_dedup.flow.matching.budget import MATCHING_MB
 from db_dedup.flow.matching.spool import FeatureSpool
 from db_dedup.flow.pipeline import Fingerprinter
 from db_dedup.records import Family
@@ -34,6 +35,11 @@ _MOST_PROCESSES = 8
 class EmbeddedEngine:
     """Finds duplicates with numpy and compiled kernels. See `engines.base.Engine` for the methods."""
 
+    def __init__(self, settings: EngineSettings | None = None) -> None:
+        """Take the settings; None for the defaults."""
+        given = settings.matching_mb if settings else None
+        self._matching_memory = (given or MATCHING_MB) << 20
+
     @contextmanager
     def scan(
         self, watched: WatchedTable, recipe: Recipe, key_families: Sequence[Family], row_count: int
@@ -45,7 +51,7 @@ class EmbeddedEngine:
             # The processes start while this one looks for the compiled kernels.
             fingerprinter = _fingerprinter(recipe, row_count, uses_weights, resources)
             compiling = resources.enter_context(CompilingAhead())
-            yield EmbeddedScan(watched, key_families, spool, fingerprinter, compiling)
+            yield EmbeddedScan(watched, key_families, spool, fingerprinter, compiling, self._matching_memory)
 
     def increment(
         self,

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from db_dedup.config import WatchedTable
 from db_dedup.flow.compare.rule import Rule
-from db_dedup.flow.matching.match import Pairs, pairs_between
+from db_dedup.flow.matching.match import pairs_between
+from db_dedup.flow.matching.pairs import Pairs
 from db_dedup.flow.pipeline import FingerprintedRows, joined_rows
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
 from db_dedup.records import Match, SourceRow

@@ -23,6 +23,7 @@ from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.features.counting import NO_FEATURES
 from db_dedup.flow.features.details import NO_DETAILS
+from db_dedup.flow.matching.budget import MATCHING_MB, Budget
 from db_dedup.flow.matching.match import (
     NO_ROW,
     Matches,
@@ -84,12 +85,14 @@ class EmbeddedScan:
         spool: FeatureSpool,
         fingerprinter: Fingerprinter | FingerprintProcesses,
         compiling: CompilingAhead | None = None,
+        matching_memory: int = MATCHING_MB << 20,
     ) -> None:
         self._watched = watched
         self._rule = Rule(watched.setting)
         self._key_families = key_families
         self._fingerprinter = fingerprinter
         self._compiling = compiling
+        self._budget = Budget(matching_memory, min(usable_cores(), _MOST_THREADS))
         self._spool = spool
         self._rows = _Rows()
         self._read_size = ReadSize()
@@ -197,8 +200,8 @@ class EmbeddedScan:
         copy_of = find_exact_duplicates(table.digests)
 
         def find_matches() -> Matches:
-            threads = min(usable_cores(), _MOST_THREADS)
-            return match_table(table, self._rule, self._watched.abridge_above, progress, copy_of, threads)
+            above = self._watched.abridge_above
+            return match_table(table, self._rule, above, progress, copy_of, self._budget)
 
         return EmbeddedAnswer(keys, order_values, table, rows.forms[order], copy_of, find_matches)
 
@@ -288,7 +291,7 @@ class EmbeddedScan:
         is_unread: NDArray[np.bool_] = table.places == _NO_PLACE
         if self._rule.measure is None or not np.any(is_unread):
             return np.zeros(is_unread.size, np.bool_)
-        is_unread &= rows_with_candidates(table, self._watched.rule.radius, progress)
+        is_unread &= rows_with_candidates(table, self._watched.rule.radius, progress, self._budget)
         return is_unread
 
     def _read_again(

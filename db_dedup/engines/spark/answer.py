@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from db_dedup.engines.base import GroupBatch, LinkBatch, RowBatch
 from db_dedup.engines.spark.comparing import ABRIDGED, LOOSE, MEMBER, PAIR
 from db_dedup.flow.candidates.sketches import Sketches
-from db_dedup.flow.matching.match import NO_ROW, Pairs, add_exact_duplicates
+from db_dedup.flow.matching.match import NO_ROW, add_exact_duplicates
+from db_dedup.flow.matching.pairs import Pairs
 
 
 @dataclass(frozen=True)

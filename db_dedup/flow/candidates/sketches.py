@@ -117,14 +117,14 @@ def entries(
     Yields:
         (uint64[k] ascending values, int32[k] positions of their rows among the n).
     """
-    parts = count_parts(sketches, places)
+    parts = -(-count_entries(sketches, places) // ENTRIES_A_PART)
     for part in range(parts):
         yield entries_of_part(sketches, places, salts, part, parts)
 
 
-def count_parts(sketches: Sketches, places: NDArray[np.int64]) -> int:
-    """Return in how many parts `entries` gives these values: 0 where there are none."""
-    return -(-int(sketches.counts[places].sum()) // ENTRIES_A_PART)
+def count_entries(sketches: Sketches, places: NDArray[np.int64]) -> int:
+    """Return how many values these rows have."""
+    return int(sketches.counts[places].sum())
 
 
 def entries_of_part(

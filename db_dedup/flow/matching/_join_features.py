@@ -19,27 +19,43 @@ from db_dedup.flow.matching.groups import find_root, joined
 _MOST_BUCKETS = 1 << 22
 
 
-class RareFeatures(NamedTuple):
-    """An index of n rows by their rarest features.
+class LeftOver(NamedTuple):
+    """n rows that are compared by their rarest features.
 
     Attributes:
         rows: int32[n], row numbers, sorted by their groups.
         ends: int32[n], the end of each row's group among the n.
         sizes: int64[n], how many features each row has.
-        first_of: int64[b + 1], the start of each bucket of features.
-        indexed: int32[m], for each bucket the positions of its rows among the n.
+        rare: int64[n], how many of these are indexed.
+        counts: int64[b], for each bucket of features how many the n rows have.
     """
 
     rows: NDArray[np.int32]
     ends: NDArray[np.int32]
     sizes: NDArray[np.int64]
+    rare: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
+class RareFeatures(NamedTuple):
+    """An index of the rows at some positions by their rarest features.
+
+    Attributes:
+        begin: the first position.
+        size: how many positions.
+        first_of: int64[b + 1], the start of each bucket of features.
+        indexed: int32[m], for each bucket the positions of its rows among the n.
+    """
+
+    begin: int
+    size: int
     first_of: NDArray[np.int64]
     indexed: NDArray[np.int32]
 
 
 @kernel
-def index_rarest(some, parents, rows, rule):
-    """Return the `RareFeatures` of these rows.
+def sort_left_over(some, parents, rows, rule):
+    """Return the `LeftOver` of these rows.
 
     If two rows share at least s of the n features of the smaller row, then any n - s + 1 of these n features
     include a shared one. So it is enough to index the n - s + 1 rarest features of each row, and to look up
@@ -48,6 +64,10 @@ def index_rarest(some, parents, rows, rule):
     places, starts, hashes = rows.places, rows.starts, rows.hashes
     some, bounds = by_group(some, parents)
     ends, sizes = _ends_and_sizes(some, bounds, rows)
+    rare = np.empty(some.size, np.int64)
+    for i in range(some.size):
+        least = least_shared(rule.measure, rule.threshold, sizes[i], sizes[i])
+        rare[i] = min(sizes[i], max(0, sizes[i] - least + 1))
     buckets = 1024
     while buckets < min(2 * sizes.sum(), _MOST_BUCKETS):
         buckets *= 2
@@ -56,30 +76,36 @@ def index_rarest(some, parents, rows, rule):
     for row in some:
         for feature in hashes[starts[places[row]] : starts[places[row] + 1]]:
             counts[feature & mask] += 1
-    is_rare = np.zeros(sizes.sum(), np.bool_)
-    first_of = np.zeros(buckets + 1, np.int64)
+    return LeftOver(some, ends, sizes, rare, counts)
+
+
+@kernel
+def index_rarest(begin, end, left_over, rows):
+    """Return the `RareFeatures` of the rows at the positions from begin to end."""
+    places, starts, hashes = rows.places, rows.starts, rows.hashes
+    some, sizes, rare, counts = left_over.rows, left_over.sizes, left_over.rare, left_over.counts
+    mask = np.uint64(counts.size - 1)
+    is_rare = np.zeros(sizes[begin:end].sum(), np.bool_)
+    first_of = np.zeros(counts.size + 1, np.int64)
     first = 0
-    for i in range(some.size):
+    for i in range(begin, end):
         own = hashes[starts[places[some[i]]] : starts[places[some[i]] + 1]]
-        order = stable_order(counts[own & mask])
-        for k in order[
-            : max(0, sizes[i] - least_shared(rule.measure, rule.threshold, sizes[i], sizes[i]) + 1)
-        ]:
+        for k in stable_order(counts[own & mask])[: rare[i]]:
             is_rare[first + k] = True
             first_of[(own[k] & mask) + np.uint64(1)] += 1
         first += sizes[i]
-    for bucket in range(buckets):
+    for bucket in range(counts.size):
         first_of[bucket + 1] += first_of[bucket]
     indexed = np.empty(first_of[-1], np.int32)
     used = first_of[:-1].copy()
     first = 0
-    for i in range(some.size):
+    for i in range(begin, end):
         for k, feature in enumerate(hashes[starts[places[some[i]]] : starts[places[some[i]] + 1]]):
             if is_rare[first + k]:
                 indexed[used[feature & mask]] = i
                 used[feature & mask] += 1
         first += sizes[i]
-    return RareFeatures(some, ends, sizes, first_of, indexed)
+    return RareFeatures(begin, end - begin, first_of, indexed)
 
 
 @inner
@@ -94,15 +120,16 @@ def _ends_and_sizes(some, bounds, rows):
 
 
 @kernel
-def join_indexed(first, last, index, outlines, parents, rows, rule):
+def join_indexed(first, last, left_over, index, outlines, parents, rows, rule):
     """Join the groups of confirmed pairs of rows that share enough hashes.
 
-    One row of each pair is at a position from first to last in the index. The other row has at most as many
-    features.
+    One row of each pair is at a position from first to last. The other row is indexed, and has at most as
+    many features.
 
     Args:
-        first: position in the index.
+        first: position among the rows that are left over.
         last: position after the last one.
+        left_over: the result of `sort_left_over`.
         index: the result of `index_rarest`.
         outlines: of all rows, by `outline_rows`.
         parents: int32[n], the union-find parents of all rows.
@@ -112,12 +139,12 @@ def join_indexed(first, last, index, outlines, parents, rows, rule):
     Returns:
         (left, right) row numbers of the pairs that joined two groups.
     """
-    some, ends, sizes = index.rows, index.ends, index.sizes
-    first_of, indexed = index.first_of, index.indexed
+    some, ends, sizes = left_over.rows, left_over.ends, left_over.sizes
+    first_of, indexed, begin = index.first_of, index.indexed, index.begin
     places, starts, hashes = rows.places, rows.starts, rows.hashes
     mask = np.uint64(first_of.size - 2)
     pairs, found = (np.empty(1024, np.int32), np.empty(1024, np.int32)), np.int64(0)
-    compared_with = np.full(some.size, -1, np.int32)
+    compared_with = np.full(index.size, -1, np.int32)
     levels = np.empty(2 * _most_words(some[first:last], outlines), np.uint64)
     for i in range(first, last):
         a = some[i]
@@ -129,12 +156,12 @@ def join_indexed(first, last, index, outlines, parents, rows, rule):
                 j = indexed[place]
                 place += 1
                 if ends[j] == ends[i]:
-                    # The rows were in one group when the index was built: skip all rows of the group.
+                    # The rows were in one group when they were sorted: skip all rows of the group.
                     place += np.searchsorted(indexed[place:end], ends[i])
                     continue
-                if compared_with[j] == i or sizes[j] > sizes[i] or (sizes[j] == sizes[i] and j > i):
+                if compared_with[j - begin] == i or sizes[j] > sizes[i] or (sizes[j] == sizes[i] and j > i):
                     continue
-                compared_with[j] = i
+                compared_with[j - begin] = i
                 b = some[j]
                 if _is_unlike(b, sizes[i], sizes[j], levels, outlines, rule):
                     continue

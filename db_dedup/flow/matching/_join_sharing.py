@@ -9,13 +9,21 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow.candidates.sketches import Sketches, count_parts, entries_of_part, runs_of_equal
+from db_dedup.flow.candidates.sketches import Sketches, count_entries, entries_of_part, runs_of_equal
 from db_dedup.flow.compare.kernels import RowArrays, RuleNumbers
-from db_dedup.flow.matching._join_features import index_rarest, join_indexed
+from db_dedup.flow.matching._join_features import (
+    LeftOver,
+    RareFeatures,
+    index_rarest,
+    join_indexed,
+    sort_left_over,
+)
 from db_dedup.flow.matching._join_runs import join_long_runs, join_runs
-from db_dedup.flow.matching._outlines import outline_rows
+from db_dedup.flow.matching._outlines import Outlines, count_outlines, outline_rows
 from db_dedup.flow.matching._threads import in_threads
+from db_dedup.flow.matching.budget import Budget, slices_within
 from db_dedup.flow.matching.groups import join_pairs
+from db_dedup.flow.matching.spool import zeros
 from db_dedup.progress import Progress
 
 # In longer runs each row gets this many comparisons; the rest of the run is searched by the rarest features.
@@ -37,7 +45,7 @@ def join_sharing(
     rows: RowArrays,
     rule: RuleNumbers,
     progress: Progress,
-    threads: int,
+    budget: Budget,
 ) -> Iterator[Edges]:
     """Join the rows that share enough hashes and are confirmed; yield the pairs that joined two groups.
 
@@ -48,14 +56,16 @@ def join_sharing(
         rows: the n rows.
         rule: the rule that decides.
         progress: gets the number of pairs.
-        threads: how many parts are worked on at a time.
+        budget: memory and threads.
     """
-    parts = count_parts(sketches, rows.sketch_places)
-    if not parts:
+    count = count_entries(sketches, rows.sketch_places)
+    if not count:
         return
-    parts = max(parts, threads)
+    parts = max(-(-count // budget.entries_a_part(count, parents.size)), budget.threads)
     unlike = np.zeros(parents.size, np.bool_)
-    outlines = outline_rows(rows, rule)
+    sizes, firsts = count_outlines(rows, rule)
+    sets = zeros(int(firsts[-1]), np.uint64, budget.outline_bytes)
+    outlines = outline_rows(sizes, firsts, sets, rows, rule)
 
     def join_part(part: int, own_parents: NDArray[np.int32]) -> Edges:
         runs = runs_of_equal(*entries_of_part(sketches, rows.sketch_places, salts, part, parts))
@@ -65,20 +75,34 @@ def join_sharing(
         more = join_long_runs(*runs, is_long, _COMPARISONS_A_ROW, unlike, own_parents, rows, rule)
         return np.concatenate([left, more[0]]), np.concatenate([right, more[1]])
 
-    yield from _join_each(join_part, range(parts), parents, progress, threads)
+    yield from _join_each(join_part, range(parts), parents, progress, budget.threads)
     # These share hashes with very many rows that are not like them.
     left_over = np.flatnonzero(unlike).astype(np.int32)
-    if not left_over.size:
-        return
-    index = index_rarest(left_over, parents, rows, rule)
+    if left_over.size:
+        yield from _join_left_over(left_over, outlines, parents, rows, rule, progress, budget)
 
-    def join_left_over(first: int, own_parents: NDArray[np.int32]) -> Edges:
-        last = min(first + _ROWS_A_SEARCH, left_over.size)
-        left, right = join_indexed(first, last, index, outlines, own_parents, rows, rule)
-        return left, right
 
-    firsts = range(0, left_over.size, _ROWS_A_SEARCH)
-    yield from _join_each(join_left_over, firsts, parents, progress, threads)
+def _join_left_over(
+    some: NDArray[np.int32],
+    outlines: Outlines,
+    parents: NDArray[np.int32],
+    rows: RowArrays,
+    rule: RuleNumbers,
+    progress: Progress,
+    budget: Budget,
+) -> Iterator[Edges]:
+    """Join these rows by their rarest features; as many of them are indexed at a time as the memory holds."""
+    left_over: LeftOver = sort_left_over(some, parents, rows, rule)
+    for begin, end in slices_within(left_over.sizes + 4 * left_over.rare, budget.index_bytes):
+        index = index_rarest(begin, end, left_over, rows)
+
+        def join_some(first: int, own_parents: NDArray[np.int32], index: RareFeatures = index) -> Edges:
+            last = min(first + _ROWS_A_SEARCH, some.size)
+            left, right = join_indexed(first, last, left_over, index, outlines, own_parents, rows, rule)
+            return left, right
+
+        firsts = range(0, some.size, _ROWS_A_SEARCH)
+        yield from _join_each(join_some, firsts, parents, progress, budget.threads)
 
 
 def _join_each(

@@ -37,15 +37,10 @@ class Outlines(NamedTuple):
 
 
 @kernel
-def outline_rows(rows, rule):
-    """Return the `Outlines` of all rows; of no rows if no measure compares them.
-
-    A row without a place among the features has an empty set.
-    """
+def count_outlines(rows, rule):
+    """Return (sizes, firsts) of the `Outlines` of all rows; of no rows if no measure compares them."""
     count = rows.fingerprints.size if rule.measure >= 0 else 0
     sizes, firsts = np.zeros(count, np.int32), np.zeros(count + 1, np.int64)
-    lengths = np.zeros(count, np.int32)
-    symbols, small_sets = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
     for row in range(count):
         place = rows.places[row]
         words = 1
@@ -54,7 +49,25 @@ def outline_rows(rows, rule):
             while words * 8 < sizes[row]:
                 words *= 2
         firsts[row + 1] = firsts[row] + words
-    sets = np.zeros(firsts[count], np.uint64)
+    return sizes, firsts
+
+
+@kernel
+def outline_rows(sizes, firsts, sets, rows, rule):
+    """Return the `Outlines` of all rows that `count_outlines` has counted.
+
+    A row without a place among the features has an empty set.
+
+    Args:
+        sizes: by `count_outlines`.
+        firsts: by `count_outlines`.
+        sets: uint64[w], zeros that become the sets; they may be in a file.
+        rows: `RowArrays`.
+        rule: `RuleNumbers`.
+    """
+    count = sizes.size
+    lengths = np.zeros(count, np.int32)
+    symbols, small_sets = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
     for row in range(count):
         place = rows.places[row]
         if place < 0:

@@ -32,10 +32,12 @@ def join_confirmed(left, right, parents, rows, rule):
 
 
 @kernel
-def pairs_within_groups(members, roots, rows, rule):
-    """Return every duplicate pair of two members of a group.
+def pairs_within_groups(first, last, members, roots, rows, rule):
+    """Return every duplicate pair of a member from first to last and a member of its group after it.
 
     Args:
+        first: position of a member.
+        last: position after the last one.
         members: row numbers, group by group, ascending within each group.
         roots: int32[n], the root of each row's group.
         rows: `RowArrays`.
@@ -45,7 +47,7 @@ def pairs_within_groups(members, roots, rows, rule):
         (left, right, distances, similarities, kinds).
     """
     found, pairs = np.int64(0), no_pairs()
-    for i in range(members.size):
+    for i in range(first, last):
         for j in range(i + 1, members.size):
             if roots[members[j]] != roots[members[i]]:
                 break

@@ -1,7 +1,8 @@
 """Call a function for some items in threads."""
 
+from collections import deque
 from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 _Result = TypeVar("_Result")
@@ -12,11 +13,18 @@ def in_threads(
 ) -> Generator[_Result, None, None]:
     """Yield what `map` does; the function is called in so many threads, or in this one.
 
-    Only kernels and functions of numpy let another thread work at the same time. At the end of the iteration,
-    however it ends, no thread is left.
+    At most as many results as there are threads wait to be taken, or for the one before them. Only kernels
+    and functions of numpy let another thread work at the same time. At the end of the iteration, however it
+    ends, no thread is left.
     """
     if threads == 1:
         yield from map(function, *arguments)
         return
     with ThreadPoolExecutor(threads, "db-dedup-match") as pool:
-        yield from pool.map(function, *arguments)
+        submitted: deque[Future[_Result]] = deque()
+        for some in zip(*arguments, strict=False):
+            submitted.append(pool.submit(function, *some))
+            if len(submitted) == 2 * threads:
+                yield submitted.popleft().result()
+        while submitted:
+            yield submitted.popleft().result()

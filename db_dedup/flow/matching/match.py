@@ -5,7 +5,7 @@ so a cluster of near-equal rows takes time with its size, not with its square. T
 are found. A group past the limit keeps only the pairs that connect it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,53 +20,18 @@ from db_dedup.flow.matching import _pairs as kernels
 from db_dedup.flow.matching._join_sharing import join_sharing
 from db_dedup.flow.matching._list_pairs import HashIndex, index_hashes, pairs_of_some
 from db_dedup.flow.matching._threads import in_threads
+from db_dedup.flow.matching.budget import DEFAULT, Budget, slices_within
 from db_dedup.flow.matching.groups import flatten, group_sizes
+from db_dedup.flow.matching.pairs import NO_PAIRS, Pairs, PairSpool
 from db_dedup.flow.matching.rejections import pack, unpack
 from db_dedup.progress import Progress
 from db_dedup.records.calibration import PairSetting
 
 NO_ROW = -1
 _ROWS_A_BLOCK = 64
+_ROWS_A_SLICE = 20_000
 _ROWS_WORTH_THREADS = 5_000
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # odd, so that small numbers become distinct large ones
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """p pairs of rows, left received before right.
-
-    The similarity is NaN if it was not computed; the kinds are packed as in `records.kinds`.
-    """
-
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    distances: NDArray[np.int16]
-    similarities: NDArray[np.float64]
-    kinds: NDArray[np.uint8]
-
-    def among(self, rows: NDArray[np.int32]) -> "Pairs":
-        """Return the same pairs, where the numbers of rows so far are positions in `rows`."""
-        return Pairs(rows[self.left], rows[self.right], self.distances, self.similarities, self.kinds)
-
-
-NO_PAIRS = Pairs(
-    np.empty(0, np.int32),
-    np.empty(0, np.int32),
-    np.empty(0, np.int16),
-    np.empty(0, np.float64),
-    np.empty(0, np.uint8),
-)
-
-
-def concatenate_pairs(parts: Sequence[Pairs]) -> Pairs:
-    """Return the pairs of all parts, of which there is at least one."""
-    return Pairs(
-        np.concatenate([part.left for part in parts]),
-        np.concatenate([part.right for part in parts]),
-        np.concatenate([part.distances for part in parts]),
-        np.concatenate([part.similarities for part in parts]),
-        np.concatenate([part.kinds for part in parts]),
-    )
 
 
 @dataclass(frozen=True)
@@ -95,7 +60,7 @@ def match_table(
     abridge_above: int,
     progress: Progress,
     copy_of: NDArray[np.int32] | None = None,
-    threads: int = 1,
+    budget: Budget = DEFAULT,
 ) -> Matches:
     """Find every duplicate pair and group of a table.
 
@@ -105,19 +70,24 @@ def match_table(
         abridge_above: a group of more canonical rows keeps only the pairs that connect it.
         progress: gets the state of the work.
         copy_of: the exact duplicates, by `find_exact_duplicates`; found here if left out.
-        threads: how many compare rows at a time. Only the pairs that connect an abridged group depend on
-            their number.
+        budget: memory and threads. Only the pairs that connect an abridged group depend on these.
     """
     if copy_of is None:
         copy_of = find_exact_duplicates(table.digests)
     canonical = _canonical_rows(table, copy_of)
-    search = _Search(table, rule, canonical, threads)
+    search = _Search(table, rule, canonical, budget)
     connecting = search.connect(progress)
     roots = search.parents
     sizes = group_sizes(roots)
     is_big = sizes > abridge_above
-    pairs = search.all_pairs(sizes, is_big, connecting, progress)
-    is_loose = search.loose_groups(sizes, is_big, pairs)
+    similar = np.zeros(roots.size, np.int64)
+    with PairSpool(budget.held_bytes) as spool:
+        for part in search.all_pairs(sizes, is_big, progress):
+            np.add.at(similar, part.left[roots[part.left] == part.left], 1)
+            spool.add(part.among(canonical))
+        spool.add(search.connecting_pairs(connecting, is_big).among(canonical))
+        pairs = spool.all_pairs()
+    is_loose = search.loose_groups(sizes, is_big, similar)
 
     count = table.fingerprints.size
     group_of = np.full(count, NO_ROW, np.int32)
@@ -126,7 +96,7 @@ def match_table(
     add_exact_duplicates(group_of, copy_of)
     return Matches(
         copy_of,
-        pairs.among(canonical),
+        pairs,
         group_of,
         _spread(is_loose, canonical, count),
         _spread(is_big, canonical, count),
@@ -189,11 +159,13 @@ def pairs_between(
     return Pairs(*kernels.pairs_between(lefts, rights, arrays, rule.numbers))
 
 
-def rows_with_candidates(table: ComparedRows, radius: int, progress: Progress) -> NDArray[np.bool_]:
+def rows_with_candidates(
+    table: ComparedRows, radius: int, progress: Progress, budget: Budget
+) -> NDArray[np.bool_]:
     """Return bool[n]: the canonical rows that are in a candidate pair; the table may be without features."""
     canonical = _canonical_rows(table, find_exact_duplicates(table.digests))
     candidates_only = Rule(PairSetting(radius, bool(table.sketches.values.size), NO_SIMILARITY, 0.0))
-    search = _Search(table, candidates_only, canonical)
+    search = _Search(table, candidates_only, canonical, budget._replace(threads=1))
     search.connect(progress, "candidates")
     return _spread(group_sizes(search.parents)[search.parents] > 1, canonical, table.fingerprints.size)
 
@@ -221,9 +193,9 @@ class _Search:
     """The search among canonical rows; row numbers in this class are positions among these."""
 
     def __init__(
-        self, table: ComparedRows, rule: Rule, canonical: NDArray[np.int32], threads: int = 1
+        self, table: ComparedRows, rule: Rule, canonical: NDArray[np.int32], budget: Budget = DEFAULT
     ) -> None:
-        self._threads = threads if canonical.size >= _ROWS_WORTH_THREADS else 1
+        self._budget = budget if canonical.size >= _ROWS_WORTH_THREADS else budget._replace(threads=1)
         self._rejected = _among(table.rejected, canonical)
         self._rows = table.arrays(canonical, self._rejected)
         self._rule = rule.numbers
@@ -243,7 +215,7 @@ class _Search:
             progress.advance(left.size)
         if self._sketches.values.size:
             of_all = self.parents, self._rows, self._rule
-            found += join_sharing(self._sketches, self._within_values, *of_all, progress, self._threads)
+            found += join_sharing(self._sketches, self._within_values, *of_all, progress, self._budget)
             flatten(self.parents)
         progress.finish()
         return np.concatenate([left for left, _ in found]), np.concatenate([right for _, right in found])
@@ -268,30 +240,25 @@ class _Search:
         return left[joined], right[joined]
 
     def all_pairs(
-        self,
-        sizes: NDArray[np.int64],
-        is_big: NDArray[np.bool_],
-        connecting: tuple[NDArray[np.int32], NDArray[np.int32]],
-        progress: Progress,
-    ) -> Pairs:
-        """Return all confirmed pairs of the groups up to the limit, and the pairs that connect the others."""
+        self, sizes: NDArray[np.int64], is_big: NDArray[np.bool_], progress: Progress
+    ) -> Iterator[Pairs]:
+        """Yield all confirmed pairs of the groups up to the limit."""
         roots = self.parents
         members = np.flatnonzero((sizes[roots] > 1) & ~is_big[roots]).astype(np.int32)
         members = members[np.argsort(roots[members], kind="stable")]
-        bounds = [*np.flatnonzero(np.diff(roots[members], prepend=-1)).tolist(), members.size]
         progress.start("pairs", int(members.size))
 
-        def pairs_of_slice(members: NDArray[np.int32]) -> tuple[Pairs, int]:
-            return Pairs(*kernels.pairs_within_groups(members, roots, self._rows, self._rule)), members.size
+        def pairs_of_slice(bounds: tuple[int, int]) -> tuple[Pairs, int]:
+            found = kernels.pairs_within_groups(*bounds, members, roots, self._rows, self._rule)
+            return Pairs(*found), bounds[1] - bounds[0]
 
-        parts = []
-        slices = [members[first:last] for first, last in _slices(bounds)]
-        for part, count in in_threads(self._threads, pairs_of_slice, slices):
-            parts.append(part)
+        slices = slices_within(
+            _rows_after(roots[members], sizes), self._budget.pairs_a_part, most_rows=_ROWS_A_SLICE
+        )
+        for part, count in in_threads(self._budget.threads, pairs_of_slice, slices):
+            yield part
             progress.advance(count)
         progress.finish()
-        parts.append(self._connecting_pairs(connecting, is_big))
-        return concatenate_pairs(parts)
 
     def hash_index(self) -> HashIndex:
         """Return an index of the rows by their hashes, for `pairs_of`."""
@@ -302,9 +269,10 @@ class _Search:
         """Return the pairs of these rows with each other and with all rows after them."""
         return Pairs(*pairs_of_some(first, last, index, self._rows, self._rule))
 
-    def _connecting_pairs(
+    def connecting_pairs(
         self, connecting: tuple[NDArray[np.int32], NDArray[np.int32]], is_big: NDArray[np.bool_]
     ) -> Pairs:
+        """Return those of the connecting pairs that are of groups past the limit."""
         left, right = connecting
         is_kept = is_big[self.parents[left]]
         if not is_kept.any():  # else the kernel need not be compiled
@@ -316,13 +284,16 @@ class _Search:
         return Pairs(left, right, distances, similarities, kinds)
 
     def loose_groups(
-        self, sizes: NDArray[np.int64], is_big: NDArray[np.bool_], pairs: Pairs
+        self, sizes: NDArray[np.int64], is_big: NDArray[np.bool_], similar: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
-        """Return bool[h]: True at the root of a loose group, as `Matches.is_loose` defines it."""
+        """Return bool[h]: True at the root of a loose group, as `Matches.is_loose` defines it.
+
+        Args:
+            sizes: by `group_sizes`.
+            is_big: bool[h], the roots of the groups past the limit.
+            similar: int64[h], for each root of the other groups the rows that are a pair with it.
+        """
         roots = self.parents
-        similar = np.bincount(
-            pairs.left[(roots[pairs.left] == pairs.left) & ~is_big[roots[pairs.left]]], minlength=roots.size
-        )
         of_big = np.flatnonzero(is_big[roots] & (roots != np.arange(roots.size))).astype(np.int32)
         if of_big.size:  # else the kernel need not be compiled
             duplicates_root = kernels.are_duplicates(roots[of_big], of_big, self._rows, self._rule)
@@ -333,14 +304,15 @@ class _Search:
         return loose
 
 
-def _slices(bounds: list[int], at_least: int = 20_000) -> list[tuple[int, int]]:
-    """Return (start, end) of slices of whole groups, each of at least `at_least` rows but the last."""
-    slices, first = [], 0
-    for bound in bounds:
-        if bound - first >= at_least or (bound == bounds[-1] and bound > first):
-            slices.append((first, bound))
-            first = bound
-    return slices
+def _rows_after(groups: NDArray[np.int32], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return int64[m]: how many rows of its group come after each of m rows.
+
+    Args:
+        groups: int32[m], ascending: the root of each row's group, all of whose rows are there.
+        sizes: int64[h], by `group_sizes`.
+    """
+    after: NDArray[np.int64] = np.searchsorted(groups, groups) + sizes[groups] - np.arange(1, groups.size + 1)
+    return after
 
 
 def _among(rejected: NDArray[np.int64], canonical: NDArray[np.int32]) -> NDArray[np.int64]:

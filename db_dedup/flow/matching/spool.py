@@ -1,4 +1,4 @@
-"""The features of a whole table, kept in temporary files during a scan.
+"""Large arrays in temporary files during a scan: above all the features of a whole table.
 
 A million petitions have more than a gigabyte of features. The files are mapped into memory, so that the
 system loads only the parts that the matching reads. They have hashes in them and no text, and are removed
@@ -22,6 +22,7 @@ from db_dedup.flow.features.details import SECTIONS, Details
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
+_ZEROS_AT_A_TIME: Final = 1 << 20
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FOLDER_FULL: Final = "the temporary folder {folder} is full: set TMPDIR to a folder with more room"
 _FOLDER_UNUSABLE: Final = (
@@ -39,14 +40,14 @@ class FeatureSpool:
 
     def __init__(self, keep_weights: bool) -> None:
         """Open the files; only the cosine needs the weights."""
-        self._sketches = _temporary_file()
+        self._sketches = temporary_file()
         self._sketch_counts: list[NDArray[np.int64]] = []
         self._sketch_count = 0
         self._counts: list[NDArray[np.int64]] = []
-        self._hashes = _temporary_file()
-        self._details = _temporary_file()
+        self._hashes = temporary_file()
+        self._details = temporary_file()
         self._detail_counts: list[NDArray[np.int64]] = []
-        self._weights = _temporary_file() if keep_weights else None
+        self._weights = temporary_file() if keep_weights else None
 
     @property
     def row_count(self) -> int:
@@ -76,19 +77,19 @@ class FeatureSpool:
     def all_sketches(self) -> Sketches:
         """Return all sketches, mapped from the file; valid while the spool is open."""
         counts = np.concatenate([np.zeros(1, np.int64), *self._sketch_counts])
-        return Sketches(np.cumsum(counts), _mapped(self._sketches, np.uint64))
+        return Sketches(np.cumsum(counts), mapped(self._sketches, np.uint64))
 
     def all_features(self) -> Features:
         """Return the features of all rows, mapped from the file; valid while the spool is open."""
         counts = np.concatenate([np.zeros(1, np.int64), *self._counts])
-        hashes = _mapped(self._hashes, np.uint64)
-        weights = np.empty(0, np.int64) if self._weights is None else _mapped(self._weights, np.int64)
+        hashes = mapped(self._hashes, np.uint64)
+        weights = np.empty(0, np.int64) if self._weights is None else mapped(self._weights, np.int64)
         return Features(np.cumsum(counts), hashes, weights)
 
     def all_details(self) -> Details:
         """Return the details of all rows, mapped from the file; valid while the spool is open."""
         counts = np.concatenate([np.zeros(1, np.int64), *self._detail_counts])
-        return Details(np.cumsum(counts), _mapped(self._details, np.uint64))
+        return Details(np.cumsum(counts), mapped(self._details, np.uint64))
 
     def __enter__(self) -> Self:
         """Return the spool itself."""
@@ -103,7 +104,8 @@ class FeatureSpool:
                 file.close()
 
 
-def _temporary_file() -> IO[bytes]:
+def temporary_file() -> IO[bytes]:
+    """Return a new file that is removed when it is closed."""
     with _translate_errors():
         file: IO[bytes] = tempfile.TemporaryFile(prefix="db-dedup-")  # noqa: SIM115 - the spool closes it
     return file
@@ -126,7 +128,28 @@ def _translate_errors() -> Iterator[None]:
         ) from None
 
 
-def _mapped(file: IO[bytes], kind: type[_Scalar]) -> NDArray[_Scalar]:
+def write_array(file: IO[bytes], values: NDArray[np.generic]) -> None:
+    """Add an array to the end of a file."""
+    with _translate_errors():
+        file.write(values.data)
+
+
+def zeros(count: int, kind: type[_Scalar], most_bytes: int) -> NDArray[_Scalar]:
+    """Return so many zeros; in a temporary file if they take more than `most_bytes`."""
+    size = count * np.dtype(kind).itemsize
+    if size <= most_bytes:
+        return np.zeros(count, kind)
+    with temporary_file() as file:
+        # Written, not left as a hole: a full disk is an error now; later it would end the process.
+        for first in range(0, size, _ZEROS_AT_A_TIME):
+            write_array(file, np.zeros(min(_ZEROS_AT_A_TIME, size - first), np.uint8))
+        with _translate_errors():
+            file.flush()
+        return np.asarray(np.memmap(file, kind, "r+"))
+
+
+def mapped(file: IO[bytes], kind: type[_Scalar]) -> NDArray[_Scalar]:
+    """Return what has been written to a file, as an array; it may outlive the file."""
     with _translate_errors():
         file.flush()
     if file.seek(0, 2) == 0:

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
+from numpy.typing import NDArray
 
+from db_dedup.flow.matching.pairs import Pairs
 from db_dedup.jobs.scan.answer_changes import AnswerChanges, count_changes
 from db_dedup.jobs.scan.pieces import Writing
 from db_dedup.jobs.scan.regrouping import regrouped, regrouped_by_recipe
@@ -32,6 +34,35 @@ _GROUP = AnswerValues._fields[2:]
 
 
 @dataclass(frozen=True)
+class FoundPairs:
+    """The pairs of a scan, of which none is stored; their rows get ids part by part, as they are written.
+
+    Attributes:
+        ids: int64[n], of the rows of the scan, in its order.
+        pairs: of these rows.
+    """
+
+    ids: NDArray[np.int64]
+    pairs: Pairs
+
+    @property
+    def count(self) -> int:
+        """How many pairs there are."""
+        return self.pairs.left.size
+
+    def only(self, part: slice) -> StoredPairs:
+        """Return some of them, as they are stored."""
+        found = self.pairs
+        return StoredPairs(
+            self.ids[found.left[part]],
+            self.ids[found.right[part]],
+            found.distances[part],
+            found.similarities[part],
+            found.kinds[part],
+        )
+
+
+@dataclass(frozen=True)
 class AnswerDifference:
     """In what the answer of a scan differs from what is stored under its recipe.
 
@@ -48,7 +79,7 @@ class AnswerDifference:
 
     gone: list[int]
     lost: StoredPairs
-    gained: StoredPairs
+    gained: StoredPairs | FoundPairs
     before: RowAnswers
     after: RowAnswers
     sketches: SketchDifference | None
@@ -80,11 +111,8 @@ class AnswerDifference:
             shown: the recipe that serves, if it is another one.
         """
         ids, gone = ahead.ids if ahead else StoredIds.read(reader, store, scanned.row_keys)
-        found = scanned.matches.pairs
-        new_pairs = StoredPairs(
-            ids[found.left], ids[found.right], found.distances, found.similarities, found.kinds
-        )
-        lost, gained = differing_pairs(_stored_pairs(reader, store) if serves else NO_PAIRS, new_pairs)
+        found = FoundPairs(ids, scanned.matches.pairs)
+        lost, gained = _differing_pairs(reader, store, found) if serves else (NO_PAIRS, found)
         stored = ahead.answers if ahead else RowAnswers.read(store, reader)
         answer = RowAnswers.of(ids, scanned)
         before = stored.only(~np.isin(stored.ids, gone)).aligned(answer.ids)
@@ -141,9 +169,13 @@ class AnswerDifference:
             self.sketches.write(writing, store)
 
 
-def _stored_pairs(reader: Reader, store: FingerprintStore) -> StoredPairs:
+def _differing_pairs(
+    reader: Reader, store: FingerprintStore, found: FoundPairs
+) -> tuple[StoredPairs, StoredPairs]:
+    """Return (the stored pairs that were not found, the found pairs that are not stored)."""
     with reader.open() as connection:
-        return read_pairs(connection, store)
+        stored = read_pairs(connection, store)
+    return differing_pairs(stored, found.only(slice(None)))
 
 
 def _side_by_side(shown: RowAnswers, answer: RowAnswers) -> tuple[RowAnswers, RowAnswers]:
@@ -152,7 +184,9 @@ def _side_by_side(shown: RowAnswers, answer: RowAnswers) -> tuple[RowAnswers, Ro
     return shown.aligned(ids), answer.aligned(ids)
 
 
-def _changes(lost: StoredPairs, gained: StoredPairs, before: RowAnswers, after: RowAnswers) -> AnswerChanges:
+def _changes(
+    lost: StoredPairs, gained: StoredPairs | FoundPairs, before: RowAnswers, after: RowAnswers
+) -> AnswerChanges:
     """Count the difference; `before` and `after` are of all rows."""
     differs = before.differs(after)
     return count_changes(gained.count, lost.count, before.only(differs), after.only(differs))

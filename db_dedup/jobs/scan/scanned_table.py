@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from db_dedup.engines.base import GroupBatch, LinkBatch, RowBatch, ScanAnswer
 from db_dedup.flow.candidates.sketches import NO_SKETCHES, concatenate_sketches
-from db_dedup.flow.matching.match import NO_ROW, Matches, Pairs, concatenate_pairs
+from db_dedup.flow.matching.match import NO_ROW, Matches
+from db_dedup.flow.matching.pairs import NO_PAIRS, Pairs, concatenate_pairs
 
 _NO_ROWS = RowBatch(
     [],
@@ -20,13 +21,6 @@ _NO_ROWS = RowBatch(
     NO_SKETCHES,
     np.empty(0, np.int64),
     np.empty(0, np.int8),
-)
-_NO_PAIRS = Pairs(
-    np.empty(0, np.int32),
-    np.empty(0, np.int32),
-    np.empty(0, np.int16),
-    np.empty(0, np.float64),
-    np.empty(0, np.uint8),
 )
 
 
@@ -112,7 +106,7 @@ def _joined_rows(batches: Sequence[RowBatch]) -> RowBatch:
 def _joined_pairs(batches: Sequence[Pairs]) -> Pairs:
     if len(batches) == 1:
         return batches[0]
-    return concatenate_pairs([_NO_PAIRS, *batches])
+    return concatenate_pairs([NO_PAIRS, *batches])
 
 
 def _linked(count: int, batches: Iterable[LinkBatch]) -> NDArray[np.int32]:
