@@ -1,18 +1,20 @@
 """One large table from the first scan to the views: time, memory and disk of each step, on one machine.
 
-The rows are made-up petitions in parts of 100,000 that know nothing of each other; with a folder of data,
-they are articles of law, multiplied with fresh edits. Each command runs by the command line in a process of
-its own; checks and views are timed in this one.
+The rows are made-up petitions in parts of 100,000 that know nothing of each other. With a folder of data they
+are articles of law, multiplied with fresh edits, or with `--size copies=3` texts that join sentences of
+articles, of which 3 % are near-copies of an earlier one. Each command runs by the command line in a process
+of its own; checks and views are timed in this one.
 
-    python -m benchmarks large --size rows=10000000 --database PostgreSQL
+    python -m benchmarks large --data FOLDER --size rows=10000000 --size copies=3 --size later=0
 """
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 
 from sqlalchemy import Engine, TableClause, column, func, select, table, update
 
@@ -26,6 +28,8 @@ from benchmarks.growth import (
     store_bytes,
     warm_up,
 )
+from benchmarks.indexes import total_bytes
+from benchmarks.joined_articles import MOST_EDITS, JoinedArticles
 from benchmarks.processes import Measured, measure
 from benchmarks.servers import each_database
 from benchmarks.timing import median_seconds
@@ -40,10 +44,20 @@ _RUNS = 3
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many rows, and how many changes the worker handles."""
+    """How many rows, and how many changes the worker handles.
+
+    Attributes:
+        rows: of the table.
+        changes: for the worker.
+        copies: with a folder of data, how many of a hundred rows are near-copies of an earlier one; the
+            others join sentences of articles. 0: whole articles, multiplied.
+        later: 1 for all steps, 0 for the first scan alone.
+    """
 
     rows: int = 1_000_000
     changes: int = 5_000
+    copies: int = 0
+    later: int = 1
 
 
 SMALL = Sizes(rows=1_000, changes=50)
@@ -56,13 +70,27 @@ def run(
 ) -> None:
     """Print a line for each step in each database."""
     warm_up()
-    kind = "articles of law, multiplied with fresh edits" if data else "made-up petitions"
+    kind, make_texts = _texts(data, sizes)
     for name, url in each_database(databases):
         print(f"{name}: {sizes.rows:,} {kind}, default preset; memory of db_dedup's processes")
-        print(f"{'step':<32} {'seconds':>10} {'CPU s':>9} {'PSS MB':>8} {'anon MB':>8}")
+        print(f"{'step':<32} {'seconds':>10} {'CPU s':>9} {'PSS MB':>8} {'anon MB':>8} {'file MB':>8}")
         with tempfile.TemporaryDirectory() as folder, closing(Database(url, create=True)) as database:
-            fill(database, multiplied_articles(data, sizes.rows) if data else made_petitions(sizes.rows))
+            start = perf_counter()
+            fill(database, make_texts())
+            print(f"{'fill the table':<32} {perf_counter() - start:>10.1f}", flush=True)
+            print(f"{'the table on disk':<32} {total_bytes(database, TEXTS) / 1e6:>10,.0f} MB", flush=True)
             _measure(database, Path(folder), url, sizes)
+
+
+def _texts(data: Path | None, sizes: Sizes) -> tuple[str, Callable[[], Iterator[str]]]:
+    """Return (what the texts are, what makes them)."""
+    if data is None:
+        return "made-up petitions", lambda: made_petitions(sizes.rows)
+    if not sizes.copies:
+        kind = "articles of law, multiplied with fresh edits"
+        return kind, lambda: multiplied_articles(data, sizes.rows)
+    kind = f"texts of sentences of articles of law, {sizes.copies} % near-copies with 1 to {MOST_EDITS} edits"
+    return kind, lambda: JoinedArticles(data, sizes.copies).texts(sizes.rows)
 
 
 def _measure(database: Database, folder: Path, url: str, sizes: Sizes) -> None:
@@ -71,6 +99,8 @@ def _measure(database: Database, folder: Path, url: str, sizes: Sizes) -> None:
     _command(folder, "upgrade")
     _tell("first scan", _command(folder, "scan", "texts"))
     print(f"{'tables of db_dedup on disk':<32} {store_bytes(database, before) / 1e6:>10,.0f} MB")
+    if not sizes.later:
+        return
     # Attached before a scan: the worker would otherwise begin with one.
     _command(folder, "attach", "texts")
     _change(database.engine, 100, 0)
@@ -125,7 +155,7 @@ def _view(database: Database, name: str) -> TableClause:
 
 
 def _tell(step: str, taken: Measured) -> None:
-    memory = f"{taken.proportional:>8.0f} {taken.anonymous:>8.0f}"
+    memory = f"{taken.proportional:>8.0f} {taken.anonymous:>8.0f} {taken.files:>8.0f}"
     print(f"{step:<32} {taken.wall:>10.1f} {taken.cpu:>9.1f} {memory}", flush=True)
 
 

@@ -23,12 +23,14 @@ class Measured:
         cpu: seconds, user and system, of all its processes.
         proportional: peak megabytes of all its processes together, shared pages counted once (PSS).
         anonymous: peak megabytes of them that are no part of a file.
+        files: peak megabytes of their temporary files, in memory or not.
     """
 
     wall: float
     cpu: float
     proportional: float
     anonymous: float
+    files: float
 
     def followed_by(self, other: "Measured") -> "Measured":
         """Return what both commands take, one after the other."""
@@ -37,6 +39,7 @@ class Measured:
             self.cpu + other.cpu,
             max(self.proportional, other.proportional),
             max(self.anonymous, other.anonymous),
+            max(self.files, other.files),
         )
 
 
@@ -61,16 +64,16 @@ def measure(module: str, *arguments: str, output: Path | None = None, folder: Pa
             cwd=folder,
             env=_environment(os.environ),
         )
-        proportional = anonymous = 0.0
+        most = [0.0, 0.0, 0.0]
         while process.poll() is None:
-            found = _tree_megabytes(process.pid)
-            proportional, anonymous = max(proportional, found[0]), max(anonymous, found[1])
+            found = (*_tree_megabytes(process.pid), _temporary_megabytes(process.pid))
+            most = [max(pair) for pair in zip(most, found, strict=True)]
             sleep(_PAUSE)
     wall, after = perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     if process.returncode:
         raise RuntimeError(f"{module} {' '.join(arguments)} failed")
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Measured(wall, cpu, proportional, anonymous)
+    return Measured(wall, cpu, *most)
 
 
 def _environment(own: Mapping[str, str]) -> dict[str, str]:
@@ -91,3 +94,21 @@ def _tree_megabytes(pid: int) -> tuple[float, float]:
         sizes.get("Pss:", 0.0) + sum(part[0] for part in parts),
         sizes.get("Anonymous:", 0.0) + sum(part[1] for part in parts),
     )
+
+
+def _temporary_megabytes(pid: int) -> float:
+    """Return what the temporary files of one process take, now: those without a name, open or mapped."""
+    sizes: dict[int, int] = {}
+    try:
+        for line in Path(f"/proc/{pid}/maps").read_text(encoding="utf-8").splitlines():
+            if "/#" in line and line.endswith("(deleted)"):
+                bounds, _, offset, _, inode, _ = line.split(maxsplit=5)
+                first, last = (int(bound, 16) for bound in bounds.split("-"))
+                sizes[int(inode)] = max(sizes.get(int(inode), 0), int(offset, 16) + last - first)
+        for file in Path(f"/proc/{pid}/fd").iterdir():
+            if "/#" in str(file.readlink()):
+                found = file.stat()
+                sizes[found.st_ino] = max(sizes.get(found.st_ino, 0), found.st_size)
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return 0.0
+    return sum(sizes.values()) / _MEGABYTE

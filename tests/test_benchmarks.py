@@ -7,6 +7,7 @@ import re
 from contextlib import closing
 from importlib import import_module
 from pathlib import Path
+from random import Random
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -30,6 +31,7 @@ from benchmarks import (
     worker_speed,
 )
 from benchmarks.__main__ import QUICK, WITH_DATA, WITHOUT_DATA
+from benchmarks.joined_articles import JoinedArticles
 from benchmarks.papers import p2_tweets
 from benchmarks.plot import line_svg, log_log_svg
 from db_dedup.app import Database
@@ -254,6 +256,45 @@ def test_a_large_table_from_scan_to_views(capsys: pytest.CaptureFixture[str]) ->
     printed = capsys.readouterr().out
     for step in ("first scan", "scan, 1 % changed", "worker, 30 changes", "check, of 20", "view: members"):
         assert step in printed
+
+
+@pytest.fixture
+def some_articles(tmp_path: Path) -> Path:
+    """A folder of data with articles of three sentences each."""
+    letters = "甲乙丙丁戊己庚辛壬癸子丑寅卯辰巳午未申酉戌亥"
+    chance = Random(1)
+    (tmp_path / "cn-law-articles").mkdir()
+    file = tmp_path / "cn-law-articles" / "articles.csv.gz"
+    with gzip.open(file, "wt", encoding="utf-8", newline="") as lines:
+        lines.write("id,text\n")
+        for number in range(200):
+            sentences = ("".join(chance.choices(letters, k=chance.randint(5, 70))) for _ in range(3))
+            lines.write(f"{number},{'。'.join(sentences)}。\n")
+    return tmp_path
+
+
+def test_texts_of_joined_sentences_depend_on_their_number_alone(some_articles: Path) -> None:
+    joined = JoinedArticles(some_articles, copies=3)
+    texts = list(joined.texts(2000))
+    assert texts[1234] == JoinedArticles(some_articles, copies=3).text(1234)
+    assert len(set(texts)) == 2000
+    assert min(map(len, texts)) > 130
+    sentences = [set(text.split("。")[:-1]) for text in texts]
+    of_articles = set().union(
+        *(set(text.split("。")) for text in JoinedArticles(some_articles, 0).texts(500))
+    )
+    copies = sum(not own <= of_articles for own in sentences)
+    assert 30 <= copies <= 90, "three of a hundred have a sentence that was edited"
+
+
+def test_a_first_scan_of_joined_sentences(some_articles: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    large.run(some_articles, large.Sizes(rows=300, copies=3, later=0), SQLITE)
+    printed = capsys.readouterr().out
+    assert "300 texts of sentences of articles of law, 3 % near-copies" in printed
+    assert "fill the table" in printed
+    (scan,) = (line for line in printed.splitlines() if line.startswith("first scan"))
+    assert float(scan.split()[-1]) >= 0, "megabytes of temporary files"
+    assert "1 % changed" not in printed
 
 
 def test_long_keys_find_what_blocks_find(capsys: pytest.CaptureFixture[str]) -> None:
