@@ -15,12 +15,14 @@ from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.batches import batches
 from db_dedup.errors import RowKeyError
 from db_dedup.records.fingerprints import AnswerColumns, AnswerRow, RowFingerprint, StoredFingerprint
+from db_dedup.records.pages import take_lists
 from db_dedup.schema.tables import Tables
 from db_dedup.schema.types import to_signed
 from db_dedup.store.reader import Reader
 from db_dedup.store.streams import parts_of
 
 _KEYS_A_QUERY = 5000
+_ROWS_A_PART = 10_000
 _OF_ANY_TEXT = ("order_value", "fingerprint", "digest", "form")
 _WRITTEN = (*_OF_ANY_TEXT, "feature_set")
 _WITH_SIZE = (*_WRITTEN, "sketch_size")
@@ -136,11 +138,14 @@ class FingerprintStore:
         c = self.tables.fingerprint.c
         return select(c.row_key, c.id, c.order_value, c.fingerprint, c.digest, c.form).where(self.mine)
 
+    def ids_and_keys(self, reader: Reader) -> Iterator[Sequence[Any]]:
+        """Yield (id, row key) of everything stored."""
+        c = self.tables.fingerprint.c
+        return reader.rows(select(c.id, c.row_key).where(self.mine), c.id)
+
     def read_ids(self, reader: Reader) -> dict[str, int]:
         """Return row key -> id of everything stored."""
-        c = self.tables.fingerprint.c
-        query = select(c.id, c.row_key).where(self.mine)
-        return {row_key: row_id for row_id, row_key in reader.rows(query, c.id)}
+        return {row_key: row_id for row_id, row_key in self.ids_and_keys(reader)}
 
     def read_canonical_rows(self, connection: Connection) -> CanonicalRows:
         """Return the rows that can take part in pairs."""
@@ -159,8 +164,11 @@ class FingerprintStore:
         query = select(table.c.id, table.c.copy_of, table.c.group_id, *flags).where(
             self.mine, or_(table.c.copy_of.is_not(None), table.c.group_id.is_not(None))
         )
-        rows = [[-1 if v is None else int(v) for v in row] for row in reader.rows(query, table.c.id)]
-        return AnswerColumns(*np.array(rows, np.int64).reshape(-1, len(AnswerColumns._fields)).T)
+        parts = [np.empty((len(AnswerColumns._fields), 0), np.int64)]
+        for rows in take_lists(reader.rows(query, table.c.id), lambda: _ROWS_A_PART):
+            found = [[-1 if v is None else int(v) for v in row] for row in rows]
+            parts.append(np.array(found, np.int64).T)
+        return AnswerColumns(*np.concatenate(parts, axis=1))
 
     def delete_rows(self, connection: Connection, ids: Sequence[int]) -> None:
         """Delete the fingerprints of rows that are no longer in the user's table."""

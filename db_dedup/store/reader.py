@@ -3,9 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select
+
+from db_dedup.store.streams import parts_of
+
+_ROWS_A_PART: Final = 10_000
 
 
 @dataclass(frozen=True)
@@ -14,12 +18,15 @@ class Reader:
 
     Attributes:
         open: gives a connection for the length of a block.
-        page_rows: read so many rows at a time and let the connection go in between; None reads all at once.
-            In SQLite nobody can commit while a read goes on.
+        page_rows: read so many rows at a time and let the connection go in between; None reads all in one
+            query. In SQLite nobody can commit while a read goes on.
+        is_own: `open` gives a connection that nobody else uses, so that the rows of one query can come in
+            parts, without all of them in memory.
     """
 
     open: Callable[[], AbstractContextManager[Connection]]
     page_rows: int | None = None
+    is_own: bool = False
 
     @classmethod
     def of(cls, connection: Connection) -> "Reader":
@@ -35,7 +42,11 @@ class Reader:
         """
         if self.page_rows is None:
             with self.open() as connection:
-                yield from connection.execute(query).all()
+                if self.is_own:
+                    for part in parts_of(connection, query, _ROWS_A_PART):
+                        yield from part
+                else:
+                    yield from connection.execute(query).all()
             return
         last, page = 0, query.order_by(row_id).limit(self.page_rows)
         while True:

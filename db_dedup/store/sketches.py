@@ -29,6 +29,7 @@ from sqlalchemy import (
 
 from db_dedup.dialects.batches import batches
 from db_dedup.flow.candidates.segments import Entries, hashes_of
+from db_dedup.records.pages import take_lists
 from db_dedup.store import segments
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.reader import Reader
@@ -36,6 +37,7 @@ from db_dedup.store.single_entries import drop_all_entries, put_entries
 
 _IDS_A_QUERY = 1000
 _SKETCHES_A_PART = 10_000
+_ROWS_A_PART = 10_000
 
 
 @dataclass(frozen=True)
@@ -65,12 +67,13 @@ def read_sketched_rows(reader: Reader, store: FingerprintStore) -> SketchedRows:
     """Return which rows have a sketch."""
     c = store.tables.fingerprint.c
     query = select(c.id, c.sketch_size, func.length(c.sketch)).where(store.mine, has_sketch(store))
-    rows = sorted(map(tuple, reader.rows(query, c.id)))
-    return SketchedRows(
-        np.array([row[0] for row in rows], np.int64),
-        np.array([_size(*row[1:]) for row in rows], np.int64),
-        np.array([row[2] is not None for row in rows], np.bool_),
-    )
+    parts = [np.empty((3, 0), np.int64)]
+    for rows in take_lists(reader.rows(query, c.id), lambda: _ROWS_A_PART):
+        found = [(row_id, _size(size, length), length is not None) for row_id, size, length in rows]
+        parts.append(np.array(found, np.int64).T)
+    ids, sizes, is_single = np.concatenate(parts, axis=1)
+    order = np.argsort(ids)
+    return SketchedRows(ids[order], sizes[order], is_single[order].astype(np.bool_))
 
 
 def read_single_sketches(reader: Reader, store: FingerprintStore) -> Entries:

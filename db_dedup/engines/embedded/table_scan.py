@@ -52,11 +52,12 @@ _MOST_THREADS = 4
 
 @dataclass
 class _Rows:
-    """What is kept of each row, in reading order.
+    """What is kept of each row, in reading order; arrays and digests page by page.
 
     Attributes:
         places: the positions of the features in the spool, -1 for a row without.
         sketch_places: the positions of the sketches, -1 for a row without.
+        digests: those of a page, one after the other.
     """
 
     row_keys: list[str] = field(default_factory=list)
@@ -64,7 +65,7 @@ class _Rows:
     fingerprints: list[NDArray[np.uint64]] = field(default_factory=list)
     has_fingerprint: list[NDArray[np.bool_]] = field(default_factory=list)
     digests: list[bytes] = field(default_factory=list)
-    within: list[int] = field(default_factory=list)
+    within: list[NDArray[np.int32]] = field(default_factory=list)
     places: list[NDArray[np.int64]] = field(default_factory=list)
     sketch_places: list[NDArray[np.int64]] = field(default_factory=list)
     forms: list[NDArray[np.int8]] = field(default_factory=list)
@@ -184,6 +185,7 @@ class EmbeddedScan:
         if self._compiling is not None:
             self._compiling.wait()
         rows = _Joined.of(self._rows)
+        self._rows = _Rows(self._rows.row_keys)  # all else has been copied
         self._complete(rows, progress, read_rows)
         if isinstance(self._fingerprinter, FingerprintProcesses):
             self._fingerprinter.end()  # their memory is free during the matching
@@ -211,13 +213,9 @@ class EmbeddedScan:
         rows.order_values += [row.order_value for row in page]
         rows.fingerprints.append(done.fingerprints)
         rows.has_fingerprint.append(done.has_fingerprint)
-        rows.digests += done.digests
+        rows.digests.append(b"".join(done.digests))
         rows.forms.append(done.forms)
-        within = [row.within for row in page]
-        if within.count(None) == len(within):
-            rows.within += [self._within_number(None)] * len(within)
-        else:
-            rows.within += map(self._within_number, within)
+        rows.within.append(np.array([self._within_number(row.within) for row in page], np.int32))
         rows.places.append(self._spooled(done))
 
     def _spooled(self, done: FingerprintedRows) -> NDArray[np.int64]:
@@ -372,7 +370,7 @@ class _Joined:
             _joined(rows.fingerprints, np.uint64),
             _joined(rows.has_fingerprint, np.bool_),
             np.frombuffer(bytearray().join(rows.digests), np.uint64).reshape(-1, 2),
-            np.array(rows.within, np.int32),
+            _joined(rows.within, np.int32),
             _joined(rows.places, np.int64),
             _joined(rows.sketch_places, np.int64),
             np.zeros(len(rows.row_keys), np.bool_),

@@ -125,7 +125,7 @@ class Pieces(Writing):
         """Reads what is committed; in short pages where a reader keeps writers out."""
         self.pause()
         page_rows = _ROWS_A_PAGE if self._dialect.capabilities.one_writer else None
-        return Reader(self._engine.connect, page_rows)
+        return Reader(self._engine.connect, page_rows, is_own=True)
 
     @property
     def would_wait(self) -> bool:

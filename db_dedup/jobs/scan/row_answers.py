@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from db_dedup.store.reader import Reader
 
 NOT_SET = NO_ROW
 """NULL in a column of numbers."""
+
+_ROWS_A_PART: Final = 10_000
 
 
 class AnswerValues(NamedTuple):
@@ -118,7 +120,11 @@ class RowAnswers:
         return differs
 
     def values(self) -> Iterator[AnswerValues]:
-        """The rows one by one, as the database takes them."""
+        """Yield the rows one by one, as the database takes them."""
+        for first in range(0, self.ids.size, _ROWS_A_PART):
+            yield from self.only(slice(first, first + _ROWS_A_PART))._part_of_values()
+
+    def _part_of_values(self) -> Iterator[AnswerValues]:
         flags = (self.is_loose, self.is_abridged)
         columns = (
             self.ids.tolist(),

@@ -5,6 +5,7 @@ the indexes of the fingerprint table. Nothing of it is shown before the answer i
 """
 
 import threading
+from array import array
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -44,9 +45,16 @@ class StoredIds(NamedTuple):
     @classmethod
     def read(cls, reader: Reader, store: FingerprintStore, row_keys: Sequence[str]) -> Self:
         """Read the ids of the rows of a scan; all of them are stored."""
-        id_of = store.read_ids(reader)
-        ids = np.array(list(map(id_of.pop, row_keys)), np.int64)
-        return cls(ids, sorted(id_of.values()))
+        # By the keys that are in memory already: those that are read are as many, and each takes 60 bytes.
+        place_of = {row_key: place for place, row_key in enumerate(row_keys)}
+        ids, gone = array("q", bytes(8 * len(row_keys))), []
+        for row_id, row_key in store.ids_and_keys(reader):
+            place = place_of.get(row_key)
+            if place is None:
+                gone.append(row_id)
+            else:
+                ids[place] = row_id
+        return cls(np.array(ids, np.int64), sorted(gone))
 
 
 class WrittenAhead(NamedTuple):
