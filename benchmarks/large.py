@@ -52,12 +52,14 @@ class Sizes:
         copies: with a folder of data, how many of a hundred rows are near-copies of an earlier one; the
             others join sentences of articles. 0: whole articles, multiplied.
         later: 1 for all steps, 0 for the first scan alone.
+        matching_mb: the setting of the engine; 0 for its default.
     """
 
     rows: int = 1_000_000
     changes: int = 5_000
     copies: int = 0
     later: int = 1
+    matching_mb: int = 0
 
 
 SMALL = Sizes(rows=1_000, changes=50)
@@ -95,7 +97,10 @@ def _texts(data: Path | None, sizes: Sizes) -> tuple[str, Callable[[], Iterator[
 
 def _measure(database: Database, folder: Path, url: str, sizes: Sizes) -> None:
     before = file_bytes(database)
-    (folder / "dedup.toml").write_text(SETTINGS.format(url=json.dumps(url)), encoding="utf-8")
+    settings = SETTINGS.format(url=json.dumps(url))
+    if sizes.matching_mb:
+        settings += f"[engine]\nmatching_mb = {sizes.matching_mb}\n"
+    (folder / "dedup.toml").write_text(settings, encoding="utf-8")
     _command(folder, "upgrade")
     _tell("first scan", _command(folder, "scan", "texts"))
     print(f"{'tables of db_dedup on disk':<32} {store_bytes(database, before) / 1e6:>10,.0f} MB")

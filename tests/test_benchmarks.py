@@ -288,7 +288,7 @@ def test_texts_of_joined_sentences_depend_on_their_number_alone(some_articles: P
 
 
 def test_a_first_scan_of_joined_sentences(some_articles: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    large.run(some_articles, large.Sizes(rows=300, copies=3, later=0), SQLITE)
+    large.run(some_articles, large.Sizes(rows=300, copies=3, later=0, matching_mb=16), SQLITE)
     printed = capsys.readouterr().out
     assert "300 texts of sentences of articles of law, 3 % near-copies" in printed
     assert "fill the table" in printed
