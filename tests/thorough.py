@@ -96,6 +96,7 @@ THOROUGH = (
     "guest/test_busy_view.py",
     "guest/test_grants.py",
     "guest/test_names.py",
+    "guest/test_read_replica.py",
     "guest/test_session.py",
     "guest/test_store_apart.py",
     "guest/test_store_url.py::test_every_command",

@@ -3,7 +3,7 @@
 from tests.servers.database import Database, Server, fresh_database, opened
 from tests.servers.mariadb import start_mariadb
 from tests.servers.mysql import start_mysql
-from tests.servers.postgresql import start_postgresql, start_postgresql_on
+from tests.servers.postgresql import start_postgresql, start_postgresql_on, start_standby
 from tests.servers.process import ServerUnavailableError
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "start_mysql",
     "start_postgresql",
     "start_postgresql_on",
+    "start_standby",
 ]

@@ -50,6 +50,28 @@ def start_postgresql_on(port: int) -> Server:
     return _start(port, {"listen_addresses": LOOPBACK, "port": str(port)})
 
 
+def start_standby(primary: Server, **settings: str) -> Server:
+    """Start a read replica of a server that `start_postgresql` has started: it streams and answers queries.
+
+    Args:
+        primary: is copied as it is now, and followed from then on.
+        settings: of the replica, over `SETTINGS`.
+
+    Raises:
+        ServerUnavailableError: There is no PostgreSQL here, or it does not start.
+    """
+    process = ServerProcess("postgres", stop_signal=signal.SIGINT)
+    programs = _installed_programs() or _programs_of_wheel(process)
+    if not (programs / "pg_basebackup").exists():
+        process.fail("no pg_basebackup found: apt-get install postgresql-client")
+    data = process.folder / "data"
+    process.run(
+        programs / "pg_basebackup", "-h", str(primary.url.query["host"]), "-U", "postgres", "-D", data,
+        "--write-recovery-conf", "--checkpoint=fast", "--no-sync",
+    )  # fmt: skip
+    return _run(process, programs, data, None, settings)
+
+
 def _start(port: int | None, settings: Mapping[str, str]) -> Server:
     process = ServerProcess("postgres", stop_signal=signal.SIGINT)
     programs = _installed_programs() or _programs_of_wheel(process)
@@ -58,6 +80,12 @@ def _start(port: int | None, settings: Mapping[str, str]) -> Server:
         programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C",
         "--no-sync",
     )  # fmt: skip
+    return _run(process, programs, data, port, settings)
+
+
+def _run(
+    process: ServerProcess, programs: Path, data: Path, port: int | None, settings: Mapping[str, str]
+) -> Server:
     process.start(
         programs / "postgres", "-D", data, "-k", process.folder,
         *(f"-c{name}={value}" for name, value in {**SETTINGS, **settings}.items()),

@@ -61,6 +61,13 @@ _FAMILIES: Final = (
     (TooMuchAtOnceError, _TOO_MUCH),
 )
 
+_REPLICA_GOES_ON: Final = Phrase(
+    "the replica ended the query to replay changes ({message}): try again, or set "
+    "hot_standby_feedback = on or a longer max_standby_streaming_delay on the replica"
+)
+_RECOVERY: Final = "conflict with recovery"
+"""In the message of a replica that ends a query which is in the way of what it replays."""
+
 _CONNECTION_CLASS = "08"
 _SHOWN_CLASSES = ("0A", "25", "3D", "3F", "42", "53", "54", "55", "57", "58")
 """Classes of SQLSTATE whose messages speak of objects and never of values."""
@@ -92,7 +99,8 @@ def translate_error(error: SQLAlchemyError) -> DedupError:
     for family, words in _FAMILIES:
         if state in words:
             needed = needed_grant(message, getattr(error, "statement", None) or "")
-            return family(words[state], message=message, needed=needed)
+            template = _REPLICA_GOES_ON if _RECOVERY in message else words[state]
+            return family(template, message=message, needed=needed)
     shown = message if state.startswith(_SHOWN_CLASSES) else type(cause).__name__
     return DatabaseError("PostgreSQL refused (SQLSTATE {state}): {message}", state=state, message=shown)
 

@@ -5,6 +5,8 @@ rows whose pairs were left out while it waited. So it is deleted once the answer
 found again by its key: changes of transactions that were open when the scan began have earlier times than
 some that were not. If the scan fails, or the process ends before the changes are deleted, the worker handles
 them as usual.
+
+A scan that reads a replica covers no change: the replica may be behind the queue.
 """
 
 import logging
@@ -15,9 +17,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.batches import number_batches
 from db_dedup.dialects.queue import QUEUE_KEY, ChangeKey
+from db_dedup.errors import DatabaseUnavailableError
 from db_dedup.jobs.context import JobContext
+from db_dedup.jobs.objects.attachment import AttachmentState, catalogue_differences, trigger_target
 from db_dedup.jobs.pace import pace_of
 from db_dedup.store import changes
+from db_dedup.store.attachments import read_attachment
 from db_dedup.store.fingerprints import FingerprintStore
 
 logger = logging.getLogger(__name__)
@@ -25,11 +30,48 @@ logger = logging.getLogger(__name__)
 # Some 250 bytes of memory each. The worker handles the others.
 _MOST_CHANGES = 1_000_000
 
+# Triggers that are disabled or of other settings are mended by the worker, which then scans.
+_NOT_YET = (AttachmentState.MISSING, AttachmentState.UNKNOWN, AttachmentState.ALTERED)
+
 
 def read_covered(context: JobContext, store: FingerprintStore) -> Sequence[ChangeKey]:
-    """Return the changes that are committed; the scan has not read its first row yet."""
+    """Return the changes that are committed; the scan has not read its first row yet.
+
+    Raises:
+        DatabaseUnavailableError: the rows are read from a replica that has not got the triggers yet.
+    """
+    if context.is_apart:
+        require_triggers(context, store.table_id)
+        return ()
     with context.engine.connect() as connection:
         return changes.handled_by_scan(connection, context.tables, store.table_id, _MOST_CHANGES)
+
+
+def require_triggers(context: JobContext, table_id: int) -> None:
+    """Check that the database with the rows has the triggers of an attached table.
+
+    The table was locked while they were made. So a replica that has them has all changes before them, and
+    the queue has all changes after them.
+
+    Raises:
+        DatabaseUnavailableError: it does not have them, or this account cannot see them.
+    """
+    with context.engine.connect() as connection:
+        stored = read_attachment(connection, context.tables, table_id)
+    if stored.attached_at is None:
+        return
+    target = trigger_target(context.tables.namespace, table_id, context.watched)
+    with context.source_engine.connect() as connection:
+        found = catalogue_differences(connection, context.source_dialect, target, stored.trigger_digest)
+    for state, difference in found:
+        if state in _NOT_YET:
+            raise DatabaseUnavailableError(
+                "{name!r} is attached, but the database with its rows does not show the triggers as they "
+                "were made ({difference}): wait until the replica has them, "
+                "or run `db-dedup detach {name}` first",
+                name=context.watched.name,
+                difference=difference,
+            )
 
 
 def delete_covered(context: JobContext, covered: Sequence[ChangeKey]) -> int:
