@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import psycopg
 import pytest
 from sqlalchemy import text
@@ -12,7 +10,6 @@ from db_dedup import Database as DedupDatabase
 from db_dedup import Deduplicator
 from db_dedup.errors import ConfigError
 from db_dedup.jobs.objects.attachment import AttachmentState
-from db_dedup.jobs.worker.change_worker import ChangeWorker
 from tests.dialects.tables import run
 from tests.servers import Database
 from tests.triggers.conftest import INSERT, attached, changes, petitions, queued_by, values_of
@@ -21,108 +18,11 @@ OTHER_BODY = (
     "CREATE OR REPLACE FUNCTION dedup.queue_petitions_1() RETURNS trigger LANGUAGE plpgsql "
     "AS 'BEGIN RETURN NULL; END'"
 )
-COLUMNS = "id integer, region text, body text, PRIMARY KEY (id, region)"
-PARTITIONED = (
-    f"CREATE TABLE petitions ({COLUMNS}) PARTITION BY LIST (region)",
-    "CREATE TABLE north PARTITION OF petitions FOR VALUES IN ('n')",
-    "CREATE TABLE south PARTITION OF petitions FOR VALUES IN ('s')",
-)
 
 
 @pytest.fixture
 def database(postgresql_database: Database) -> Database:
     return postgresql_database
-
-
-def test_partitions(database: Database) -> None:
-    run(database, *PARTITIONED)
-    dedup = attached(database)
-    north, south = '["1","n"]', '["1","s"]'
-    assert queued_by(dedup, database, "INSERT INTO petitions VALUES (1, 'n', 'a')") == [(north, "I")]
-    assert queued_by(dedup, database, "UPDATE north SET body = 'b'") == [(north, "U")]
-    moved = queued_by(dedup, database, "UPDATE petitions SET region = 's'")
-    assert moved == [(north, "D"), (south, "I")]
-    assert queued_by(dedup, database, "DELETE FROM south") == [(south, "D")]
-    assert queued_by(dedup, database, "INSERT INTO south VALUES (1, 's', 'c')") == [(south, "I")]
-    assert queued_by(dedup, database, "TRUNCATE petitions") == [("", "T")]
-
-
-def test_a_partitioned_table_is_scanned_and_handled(database: Database) -> None:
-    near = "小区门口的路灯坏了三个月，晚上出行很不安全，希望有关部门尽快修好，谢谢。"
-    other = "学校旁边的工地每天夜里施工，噪音很大，孩子无法休息，请予以查处。"
-    rows = [f"(1, 'n', '{near}')", f"(2, 's', '{near}！请回复')", f"(3, 's', '{other}')"]
-    run(database, *PARTITIONED)
-    dedup = attached(database)
-    run(database, f"INSERT INTO petitions VALUES {', '.join(rows)}")
-    dedup.scan()
-    in_both = '["1","n"]', '["2","s"]'
-    assert [(pair.key_a, pair.key_b) for pair in dedup.pairs()] == [in_both]
-    run(
-        database,
-        "UPDATE petitions SET region = 'n' WHERE id = 2",
-        f"INSERT INTO north VALUES (4, 'n', '{other}')",
-    )
-    ChangeWorker([dedup.worker()]).run(threading.Event(), drain=True)
-    now = [('["1","n"]', '["2","n"]'), ('["3","s"]', '["4","n"]')]
-    assert sorted((pair.key_a, pair.key_b) for pair in dedup.pairs()) == now
-    assert dedup.verify().is_right
-    with database.engine.connect() as connection:
-        count = connection.execute(text("SELECT count(*) FROM dedup.duplicates_of_petitions")).scalar()
-    assert count == 4
-
-
-def test_partitions_that_come_later(database: Database) -> None:
-    run(database, *PARTITIONED, "CREATE TABLE west (id integer NOT NULL, region text NOT NULL, body text)")
-    dedup = attached(database)
-    run(
-        database,
-        "CREATE TABLE east PARTITION OF petitions FOR VALUES IN ('e')",
-        "ALTER TABLE petitions ATTACH PARTITION west FOR VALUES IN ('w')",
-    )
-    assert dedup.trigger_state().state is AttachmentState.INTACT
-    replicating = ("INSERT INTO east VALUES (1, 'e', 'a')", "INSERT INTO west VALUES (1, 'w', 'a')")
-    with database.engine.begin() as connection:
-        for statement in ("SET LOCAL session_replication_role = replica", *replicating):
-            connection.execute(text(statement))
-    assert changes(dedup) == [('["1","e"]', "I"), ('["1","w"]', "I")]
-    run(database, "ALTER TABLE petitions DETACH PARTITION west")
-    assert queued_by(dedup, database, "UPDATE west SET body = 'b'", "DROP TABLE west") == []
-    assert dedup.trigger_state().state is AttachmentState.INTACT
-    dedup.detach()
-    assert queued_by(dedup, database, "UPDATE east SET body = 'b'") == []
-
-
-def test_not_seen_of_partitions(database: Database) -> None:
-    """Whole partitions come and go without a row being written; a scan finds out."""
-    run(
-        database,
-        *PARTITIONED,
-        "CREATE TABLE west (id integer NOT NULL, region text NOT NULL, body text)",
-        "INSERT INTO west VALUES (1, 'w', 'a')",
-    )
-    dedup = attached(database)
-    run(database, "INSERT INTO petitions VALUES (1, 'n', 'a'), (2, 's', 'b')")
-    for statement in (
-        "ALTER TABLE petitions ATTACH PARTITION west FOR VALUES IN ('w')",
-        "TRUNCATE south",
-        "ALTER TABLE petitions DETACH PARTITION north",
-        "DROP TABLE south",
-    ):
-        assert queued_by(dedup, database, statement) == [], statement
-    assert dedup.scan().rows == 1
-
-
-def test_one_disabled_partition_is_found(database: Database) -> None:
-    run(database, *PARTITIONED)
-    dedup = attached(database)
-    run(database, "ALTER TABLE north DISABLE TRIGGER dedup_petitions_1_update")
-    found = dedup.trigger_state()
-    assert found.state is AttachmentState.DISABLED
-    assert found.differences == ("trigger dedup_petitions_1_update on public.north is disabled",)
-    dedup.attach()
-    assert dedup.trigger_state().state is AttachmentState.INTACT
-    run(database, "INSERT INTO north VALUES (1, 'n', 'a')")
-    assert queued_by(dedup, database, "UPDATE north SET body = 'b'") == [('["1","n"]', "U")]
 
 
 def test_truncate_in_all_its_forms(database: Database) -> None:
