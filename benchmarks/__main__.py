@@ -34,6 +34,7 @@ WITHOUT_DATA = (
     "side_by_side",
     "growth",
     "large",
+    "plans",
     "papers.p1_hashes",
     "papers.p1_quality",
     "papers.p1_clusters",

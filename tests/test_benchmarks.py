@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 from contextlib import closing
 from importlib import import_module
@@ -24,6 +25,7 @@ from benchmarks import (
     latency,
     long_keys,
     lookups,
+    plans,
     scan_costs,
     scan_times,
     trigger_cost,
@@ -31,7 +33,7 @@ from benchmarks import (
     worker_speed,
 )
 from benchmarks.__main__ import QUICK, WITH_DATA, WITHOUT_DATA
-from benchmarks.joined_articles import JoinedArticles
+from benchmarks.auto_explain import Access, read_plan, reading_all
 from benchmarks.papers import p2_tweets
 from benchmarks.plot import line_svg, log_log_svg
 from db_dedup.app import Database
@@ -300,3 +302,54 @@ def test_a_first_scan_of_joined_sentences(some_articles: Path, capsys: pytest.Ca
 def test_long_keys_find_what_blocks_find(capsys: pytest.CaptureFixture[str]) -> None:
     long_keys.run(None, long_keys.SMALL)
     assert [line.split()[-1] for line in capsys.readouterr().out.splitlines()[2:]] == ["1,000"] * 3
+
+
+def not_measured(printed: str) -> None:
+    """Skip where there is no server, but not in CI."""
+    if "not measured" in printed:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(printed)
+
+
+def test_plans_of_every_step_are_read(capsys: pytest.CaptureFixture[str]) -> None:
+    plans.run(None, plans.SMALL)
+    printed = capsys.readouterr().out
+    not_measured(printed)
+    lines = printed.splitlines()
+    found = {step for line in lines for step in STEPS if line.startswith(step) and " by " in line}
+    assert found == set(STEPS)
+    (blocks,) = {
+        line.partition(" by ")[2] for line in lines if "_block_1" in line and line.startswith("20 checks ")
+    }
+    assert blocks == ", ".join(f"fingerprint_block_{i}" for i in range(1, 5))
+    assert re.search(r"^ +fingerprint_digest +1,000 ", printed, re.MULTILINE)
+    after = printed.partition("after the worker")[2]
+    assert re.search(r"^fingerprint +[\d,]+ +1,0", after, re.MULTILINE)
+
+
+STEPS = (
+    "20 checks ",
+    "20 checks that block",
+    "worker, 50 changes",
+    "view: pairs of a row ",
+    "view: rows of a group",
+    "vacuumed: number of groups",
+)
+
+
+def test_a_plan_names_what_it_reads_as_a_whole() -> None:
+    scan = {"Actual Rows": 2, "Actual Loops": 1}
+    never = {"Node Type": "Seq Scan", "Relation Name": "change", "Actual Rows": 0, "Actual Loops": 0}
+    whole = {"Node Type": "Seq Scan", "Relation Name": "pair", "Rows Removed by Filter": 7, **scan}
+    by_index = {
+        "Node Type": "Index Scan",
+        "Relation Name": "fingerprint",
+        "Index Name": "fingerprint_pkey",
+        **scan,
+    }
+    top = {"Node Type": "Nested Loop", "Plans": [whole, by_index, never], "Shared Hit Blocks": 5, **scan}
+    plan = read_plan({"Query Text": "SELECT *\n FROM x", "Plan": top}, 1.5)
+    assert plan.accesses == (Access("pair", None), Access("fingerprint", "fingerprint_pkey"))
+    assert plan.label == "select by ALL OF pair, fingerprint_pkey"
+    assert (plan.text, plan.rows, plan.dropped, plan.pages) == ("SELECT * FROM x", 2, 7, 5)
+    assert [table for table, _ in reading_all([plan], {"pair", "fingerprint"})] == ["pair"]
+    assert list(reading_all([plan], {"fingerprint"})) == []
