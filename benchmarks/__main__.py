@@ -35,6 +35,7 @@ WITHOUT_DATA = (
     "growth",
     "large",
     "plans",
+    "spark_scan",
     "papers.p1_hashes",
     "papers.p1_quality",
     "papers.p1_clusters",

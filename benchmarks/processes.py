@@ -5,13 +5,17 @@ import resource
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter, sleep
 
 _PAUSE = 0.05
+_PAUSE_BESIDE = 0.5
 _MEGABYTE = 1 << 20
 _KILOBYTE = 1 << 10
+# Fields of /proc/PID/stat behind the name of the command, which is in brackets.
+_USER, _SYSTEM = 11, 12
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,13 @@ class Measured:
         )
 
 
-def measure(module: str, *arguments: str, output: Path | None = None, folder: Path | None = None) -> Measured:
+def measure(
+    module: str,
+    *arguments: str,
+    output: Path | None = None,
+    folder: Path | None = None,
+    beside: Sequence[int] = (),
+) -> Measured:
     """Run a module of Python in a process of its own, and measure it.
 
     Args:
@@ -51,6 +61,8 @@ def measure(module: str, *arguments: str, output: Path | None = None, folder: Pa
         arguments: of its command line.
         output: the file that gets what it prints; None for nowhere.
         folder: where it runs.
+        beside: processes that work for it, such as those of a cluster: what they and their children take
+            meanwhile is counted, too.
 
     Raises:
         RuntimeError: it failed.
@@ -64,16 +76,64 @@ def measure(module: str, *arguments: str, output: Path | None = None, folder: Pa
             cwd=folder,
             env=_environment(os.environ),
         )
-        most = [0.0, 0.0, 0.0]
+        proportional = anonymous = 0.0
+        sampled = _SampledCpu(beside)
         while process.poll() is None:
-            found = (*_tree_megabytes(process.pid), _temporary_megabytes(process.pid))
-            most = [max(pair) for pair in zip(most, found, strict=True)]
-            sleep(_PAUSE)
+            found = [_tree_megabytes(pid) for pid in (process.pid, *beside)]
+            proportional = max(proportional, sum(one[0] for one in found))
+            anonymous = max(anonymous, sum(one[1] for one in found))
+            if beside:
+                sampled.look((process.pid, *beside))
+            # Machines of Java have gigabytes in many pieces, which take a while to add up.
+            sleep(_PAUSE_BESIDE if beside else _PAUSE)
     wall, after = perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     if process.returncode:
         raise RuntimeError(f"{module} {' '.join(arguments)} failed")
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Measured(wall, cpu, *most)
+    if beside:  # which this process does not wait for, nor does the command for a machine of Java
+        cpu = sampled.seconds
+    return Measured(wall, cpu, proportional, anonymous)
+
+
+@dataclass
+class _SampledCpu:
+    """CPU seconds of trees of processes, of which each is looked at now and then until it ends.
+
+    Attributes:
+        beside: processes that ran before; what they and their children took by then does not count.
+    """
+
+    beside: Sequence[int]
+    _last: dict[int, float] = field(default_factory=dict)
+    _before: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.look(self.beside)
+        self._before = sum(self._last.values())
+
+    def look(self, pids: Sequence[int]) -> None:
+        """Note what each process has taken so far."""
+        for pid in pids:
+            try:
+                found = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            self._last[pid] = (int(found[_USER]) + int(found[_SYSTEM])) / os.sysconf("SC_CLK_TCK")
+            self.look(_children(pid))
+
+    @property
+    def seconds(self) -> float:
+        """Return what they have taken since the start."""
+        return sum(self._last.values()) - self._before
+
+
+def _children(pid: int) -> list[int]:
+    """Return the processes that any thread of a process has started."""
+    found: list[int] = []
+    for file in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found += map(int, file.read_text(encoding="ascii").split())
+    return found
 
 
 def _environment(own: Mapping[str, str]) -> dict[str, str]:
@@ -85,11 +145,10 @@ def _tree_megabytes(pid: int) -> tuple[float, float]:
     """Return (PSS, anonymous memory) of a process and its children, now."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
     except (FileNotFoundError, ProcessLookupError):
         return 0.0, 0.0
     sizes = {line.split()[0]: float(line.split()[1]) * _KILOBYTE / _MEGABYTE for line in lines[1:]}
-    parts: Sequence[tuple[float, float]] = [_tree_megabytes(int(child)) for child in children]
+    parts: Sequence[tuple[float, float]] = [_tree_megabytes(child) for child in _children(pid)]
     return (
         sizes.get("Pss:", 0.0) + sum(part[0] for part in parts),
         sizes.get("Anonymous:", 0.0) + sum(part[1] for part in parts),

@@ -8,9 +8,17 @@ from pathlib import Path
 from sqlalchemy import TextClause, text
 
 from benchmarks import DATABASES
-from tests.servers import Server, ServerUnavailableError, fresh_database, start_mariadb, start_postgresql
+from tests.servers import (
+    Server,
+    ServerUnavailableError,
+    fresh_database,
+    start_mariadb,
+    start_postgresql,
+    start_postgresql_on,
+)
+from tests.servers.spark import free_port
 
-__all__ = ["DATABASES", "durable_postgresql", "each_database"]
+__all__ = ["DATABASES", "durable_postgresql", "each_database", "reached_postgresql"]
 
 # As an administrator would: a million fingerprints and their indexes do not fit into the servers' own 128 MB.
 _BUFFER_BYTES = 1 << 30
@@ -37,6 +45,17 @@ def durable_postgresql() -> Iterator[str]:
     """
     durable = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
     with _on(start_postgresql(shared_buffers=_SHARED_BUFFERS, **durable)) as url:
+        yield url
+
+
+@contextmanager
+def reached_postgresql() -> Iterator[str]:
+    """URL of an empty database on a server that processes on this machine reach by a port.
+
+    Raises:
+        ServerUnavailableError: there is no PostgreSQL here.
+    """
+    with _on(start_postgresql_on(free_port(), shared_buffers=_SHARED_BUFFERS)) as url:
         yield url
 
 

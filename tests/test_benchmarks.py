@@ -28,6 +28,7 @@ from benchmarks import (
     plans,
     scan_costs,
     scan_times,
+    spark_scan,
     trigger_cost,
     worker_edits,
     worker_speed,
@@ -353,3 +354,20 @@ def test_a_plan_names_what_it_reads_as_a_whole() -> None:
     assert (plan.text, plan.rows, plan.dropped, plan.pages) == ("SELECT * FROM x", 2, 7, 5)
     assert [table for table, _ in reading_all([plan], {"pair", "fingerprint"})] == ["pair"]
     assert list(reading_all([plan], {"fingerprint"})) == []
+
+
+def test_both_engines_give_one_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    spark_scan.run(None, spark_scan.SMALL)
+    printed = capsys.readouterr().out
+    not_measured(printed)
+    assert printed.count("  the same") == 4
+    assert re.search(r"^spark +\d", printed, re.MULTILINE)
+
+
+def test_without_java_one_line_says_so(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    spark_scan.run(None, spark_scan.SMALL)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("Spark: not measured (no ")

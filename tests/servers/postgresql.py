@@ -41,13 +41,17 @@ def start_postgresql(**settings: str) -> Server:
     return _start(None, settings)
 
 
-def start_postgresql_on(port: int) -> Server:
+def start_postgresql_on(port: int, **settings: str) -> Server:
     """Start a server that also listens on a port of this machine, which its URL names.
+
+    Args:
+        port: where it listens.
+        settings: of the server, over `SETTINGS`.
 
     Raises:
         ServerUnavailableError: There is no PostgreSQL here, or it does not start.
     """
-    return _start(port, {"listen_addresses": LOOPBACK, "port": str(port)})
+    return _start(port, {"listen_addresses": LOOPBACK, "port": str(port), **settings})
 
 
 def start_standby(primary: Server, **settings: str) -> Server:

@@ -57,8 +57,11 @@ class Cluster:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def start_spark() -> Cluster:
+def start_spark(worker_memory: str = "1g") -> Cluster:
     """Start a cluster.
+
+    Args:
+        worker_memory: the most that the heaps of a worker's executors take together.
 
     Raises:
         ServerUnavailableError: PySpark, Java or a JDBC driver is missing, or the cluster does not start.
@@ -75,7 +78,7 @@ def start_spark() -> Cluster:
     port = free_port()
     cluster = Cluster(f"spark://{LOOPBACK}:{port}", Path(tempfile.mkdtemp(prefix="dedup-spark-")))
     try:
-        _start(cluster, port)
+        _start(cluster, port, worker_memory)
     except BaseException:
         cluster.stop()
         raise
@@ -94,7 +97,7 @@ def jar(database: str) -> str:
     return str(DEBIAN / JARS[database])
 
 
-def _start(cluster: Cluster, port: int) -> None:
+def _start(cluster: Cluster, port: int, memory: str) -> None:
     log = cluster.folder / "log"
     with log.open("wb") as output:
         master = _run("master.Master", ["--host", LOOPBACK, "--port", str(port)], cluster.folder, output)
@@ -102,7 +105,7 @@ def _start(cluster: Cluster, port: int) -> None:
         _await(log, "I have been elected leader", 1)
         for number in range(WORKERS):
             folder = cluster.folder / f"worker-{number}"
-            options = ["--host", LOOPBACK, "--cores", "1", "--memory", "1g", "--work-dir", str(folder)]
+            options = ["--host", LOOPBACK, "--cores", "1", "--memory", memory, "--work-dir", str(folder)]
             worker = _run("worker.Worker", [*options, cluster.master], cluster.folder, output)
             cluster.workers.append(worker)
         _await(log, "Registering worker", WORKERS)
