@@ -27,8 +27,11 @@ from db_dedup.flow.candidates.segments import (
     pieces_of,
     unpack,
 )
+from db_dedup.flow.candidates.set_pieces import bounds_in, places_in_piece, set_pieces_of
 from db_dedup.flow.candidates.sketch_sizes import size_pieces_of, sizes_in
+from db_dedup.flow.compare.feature_sets import PackedSets
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.set_memory import SET_BYTES, SetMemory
 
 _PIECES_A_QUERY: Final = 960
 _MOST_GENERATION: Final = 2**31 - 1
@@ -58,15 +61,18 @@ class Generation:
 
 
 class IndexMemory:
-    """What look-ups have read of the index and use again: which generation counted, and sizes of sketches.
+    """What look-ups have read of the index and use again: which generation counted, and sizes of sketches and
+    sets of features.
 
     Attributes:
         generation: that of the last look-up; None before the first one.
+        sets: the sets of features that were read.
     """
 
-    def __init__(self) -> None:
-        """Make an empty one."""
+    def __init__(self, set_bytes: int = SET_BYTES) -> None:
+        """Make an empty one, whose sets take at most about so many bytes."""
         self.generation: Generation | None = None
+        self.sets = SetMemory(set_bytes)
         self._size_pieces: dict[int, bytes] = {}
 
     def size_pieces(self, generation: Generation) -> dict[int, bytes]:
@@ -223,13 +229,58 @@ def read_sizes(
     """
     known = memory.size_pieces(generation)
     missing = [piece for piece in np.unique(size_pieces_of(ids)).tolist() if piece not in known]
-    for some in number_batches(missing, _PIECES_A_QUERY):
-        parameters = {"generation": generation.number, "pieces": some}
-        known |= dict.fromkeys(some, b"")
-        known |= {
-            piece: bytes(packed) for piece, packed in connection.execute(_sizes_query(store), parameters)
-        }
+    known |= _read_beside(connection, store, generation, missing)
     return sizes_in(known, ids)
+
+
+def read_sets(
+    connection: Connection,
+    store: FingerprintStore,
+    generation: Generation,
+    ids: NDArray[np.int64],
+    memory: IndexMemory,
+) -> PackedSets:
+    """Return the sets of the rows' features in the segments, as far as they are in memory now.
+
+    Args:
+        connection: to read through.
+        store: the table and recipe.
+        generation: whose segments.
+        ids: int64[n], of the rows, ascending.
+        memory: what was read before; some more is added.
+    """
+    wanted = memory.sets.wanted(generation.number, ids)
+    if wanted:
+        memory.sets.add(generation.number, _read_beside(connection, store, generation, wanted))
+    return memory.sets.sets_of(generation.number, ids)
+
+
+def read_all_sets(
+    connection: Connection, store: FingerprintStore, generation: Generation, ids: NDArray[np.int64]
+) -> dict[int, bytes]:
+    """Return id -> the set in the segments, empty if there is none, of rows whose ids are ascending."""
+    pieces = set_pieces_of(ids)
+    packed = _read_beside(connection, store, generation, np.unique(pieces).tolist())
+    found: dict[int, bytes] = {}
+    places = places_in_piece(ids).tolist()
+    bounds = {piece: bounds_in(content) for piece, content in packed.items()}
+    for row_id, piece, place in zip(ids.tolist(), pieces.tolist(), places, strict=True):
+        begins, sets = bounds[piece]
+        found[row_id] = sets[begins[place] : begins[place + 1]]
+    return found
+
+
+def _read_beside(
+    connection: Connection, store: FingerprintStore, generation: Generation, pieces: Sequence[int]
+) -> dict[int, bytes]:
+    """Return pieces that are stored beside the entries, empty where one is not there."""
+    found = dict.fromkeys(pieces, b"")
+    for some in number_batches(pieces, _PIECES_A_QUERY):
+        parameters = {"generation": generation.number, "pieces": some}
+        found |= {
+            piece: bytes(packed) for piece, packed in connection.execute(_beside_query(store), parameters)
+        }
+    return found
 
 
 class _Switched(NamedTuple):
@@ -285,7 +336,7 @@ def _pieces_query(store: FingerprintStore) -> Select[Any]:
 
 
 @lru_cache(maxsize=64)
-def _sizes_query(store: FingerprintStore) -> Select[Any]:
+def _beside_query(store: FingerprintStore) -> Select[Any]:
     c = store.tables.sketch_segment.c
     return select(c.piece, c.packed).where(_is_of(store), _are_pieces(store))
 

@@ -15,11 +15,12 @@ from db_dedup.store import segments
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.reader import Reader
 from db_dedup.store.segments import Generation, IndexMemory
-from db_dedup.store.sketches import SketchedRows, read_sketched_rows
+from db_dedup.store.sketches import SketchedRows, read_feature_sets, read_sketched_rows
 from db_dedup.store.streams import parts_of
 
 _PIECES_A_STEP: Final = 4_000
 _ROWS_A_FETCH: Final = 100_000
+_SETS_A_STEP: Final = 20_000
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class IndexContents:
         """Read and unpack everything.
 
         Raises:
-            DedupError: a piece, or a size beside the segments, is damaged.
+            DedupError: a piece, or what is beside the segments, is damaged.
         """
         rows = read_sketched_rows(Reader.of(connection), store)
         packed, single = _Sums(rows.ids), _Sums(rows.ids)
@@ -52,6 +53,7 @@ class IndexContents:
             packed.add(segments.read_pieces(connection, store, generation, first, last))
         if generation is not None:
             _require_sizes(connection, store, generation, rows)
+            _require_sets(connection, store, generation, rows)
         for entries in _single_entries(connection, store):
             single.add(entries)
         # A folding that was interrupted may have deleted single entries whose rows still have their sketches.
@@ -113,6 +115,24 @@ def _require_sizes(
     is_wrong = (sizes != UNKNOWN_SIZE) & (sizes != np.minimum(rows.sizes, MOST_SIZE)) & ~rows.is_single
     if np.any(is_wrong):
         raise DedupError("the sizes beside the index of sketches are wrong")
+
+
+def _require_sets(
+    connection: Connection, store: FingerprintStore, generation: Generation, rows: SketchedRows
+) -> None:
+    """Check the sets beside the segments; one that is not stored is read from its row, and is no damage.
+
+    Raises:
+        DedupError: one is another than its row has: a look-up may leave out a row that it should find.
+    """
+    settled = rows.ids[~rows.is_single]
+    for first in range(0, settled.size, _SETS_A_STEP):
+        ids = settled[first : first + _SETS_A_STEP]
+        stored = read_feature_sets(connection, store, (int(ids[0]), int(ids[-1])))
+        own = dict(zip(stored.ids.tolist(), stored.sets, strict=True))
+        beside = segments.read_all_sets(connection, store, generation, ids)
+        if any(packed and packed != own.get(row_id) for row_id, packed in beside.items()):
+            raise DedupError("the sets of features beside the index of sketches are wrong")
 
 
 def _single_entries(connection: Connection, store: FingerprintStore) -> Iterator[Entries]:

@@ -23,6 +23,7 @@ _VALUES_A_STATEMENT = 960
 _ENTRIES_A_PIECE = 500_000
 _IDS_A_QUERY = 1000
 _VALUE_BYTES = 8
+_HASH_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,14 @@ class Sharing:
         counts: int64[r], how many hashes each row's sketch has; `UNKNOWN_SIZE` where only its own row tells.
         values: uint64[e], hashes of 32 bits. One entry may be there twice, and some that a row had before.
         rows: int64[e], positions of their rows among the r, ascending.
+        generation: of the segments; None if there are none.
     """
 
     ids: NDArray[np.int64]
     counts: NDArray[np.int64]
     values: NDArray[np.uint64]
     rows: NDArray[np.int64]
+    generation: Generation | None
 
     def parts(self, most_rows: int) -> Iterator["Sharing"]:
         """Yield the same, at most so many rows at a time."""
@@ -48,7 +51,9 @@ class Sharing:
             begin, end = np.searchsorted(self.rows, [first, first + most_rows])
             entries = slice(begin, end)
             yield Sharing(
-                self.ids[chosen], self.counts[chosen], self.values[entries], self.rows[entries] - first
+                *(self.ids[chosen], self.counts[chosen]),
+                *(self.values[entries], self.rows[entries] - first),
+                self.generation,
             )
 
 
@@ -206,17 +211,26 @@ def _with_sizes(
     A row without single entries either has not changed since the segments were written, so that its size is
     the one beside them, or shares none of these hashes any more.
     """
-    entries = segments.joined([found.single, found.packed])
-    order = np.argsort(entries.ids)
-    sorted_ids = entries.ids[order]
-    is_first = np.diff(sorted_ids, prepend=-1) != 0
-    ids = sorted_ids[is_first]
+    entries = _by_row(segments.joined([found.single, found.packed]))
+    is_first = np.diff(entries.ids, prepend=-1) != 0
+    ids = entries.ids[is_first]
     if found.generation is None:
         counts = np.full(ids.size, UNKNOWN_SIZE, np.int64)
     else:
         counts = segments.read_sizes(connection, store, found.generation, ids, memory)
         counts[np.searchsorted(ids, found.single.ids)] = UNKNOWN_SIZE
-    return Sharing(ids, counts, entries.hashes[order].astype(np.uint64), np.cumsum(is_first) - 1)
+    values = entries.hashes.astype(np.uint64)
+    return Sharing(ids, counts, values, np.cumsum(is_first) - 1, found.generation)
+
+
+def _by_row(entries: Entries) -> Entries:
+    """Return the same entries by ascending row."""
+    if entries.ids.size and entries.ids.max() < 1 << _HASH_BITS:
+        # Numbers are sorted several times as fast as their positions.
+        keys = np.sort((entries.ids.astype(np.uint64) << np.uint64(_HASH_BITS)) | entries.hashes)
+        return Entries(keys.astype(np.uint32), (keys >> np.uint64(_HASH_BITS)).astype(np.int64))
+    order = np.argsort(entries.ids, kind="stable")
+    return Entries(entries.hashes[order], entries.ids[order])
 
 
 def read_sketched(connection: Connection, store: FingerprintStore, ids: NDArray[np.int64]) -> StoredSketches:

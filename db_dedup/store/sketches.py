@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +74,22 @@ def read_sketched_rows(reader: Reader, store: FingerprintStore) -> SketchedRows:
     ids, sizes, is_single = np.concatenate(parts, axis=1)
     order = np.argsort(ids)
     return SketchedRows(ids[order], sizes[order], is_single[order].astype(np.bool_))
+
+
+class FeatureSets(NamedTuple):
+    """n rows with a sketch: int64[n] ids, ascending, and the sets of their features, None for no set."""
+
+    ids: NDArray[np.int64]
+    sets: list[bytes | None]
+
+
+def read_feature_sets(connection: Connection, store: FingerprintStore, ids: segments.IdRange) -> FeatureSets:
+    """Return the sets of the rows with a sketch from the first to the second id."""
+    c = store.tables.fingerprint.c
+    query = select(c.id, c.feature_set).where(store.mine, has_sketch(store), c.id.between(*ids))
+    rows = connection.execute(query.order_by(c.id)).all()
+    sets = [None if row[1] is None else bytes(row[1]) for row in rows]
+    return FeatureSets(np.array([row[0] for row in rows], np.int64), sets)
 
 
 def read_single_sketches(reader: Reader, store: FingerprintStore) -> Entries:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from db_dedup.config import WatchedTable
 from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
 from db_dedup.flow.candidates.segments import Entries, find_entries, hashes_of, narrowed, pack, sort_entries
-from db_dedup.flow.candidates.sketches import Sketches, share_enough_each, sharing_pairs
-from db_dedup.flow.compare.feature_sets import AskedFeatures, may_be_alike
+from db_dedup.flow.candidates.sketches import Sketches, rows_sharing, share_enough_each, sharing_pairs
+from db_dedup.flow.compare.feature_sets import AskedFeatures, PackedSets, may_be_alike
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.matching.match import match_table, pairs_between
 from db_dedup.flow.pipeline import Fingerprinter
@@ -38,7 +38,7 @@ def make_ready(watched: WatchedTable, fingerprinter: Fingerprinter) -> None:
     left, right = places[:1].astype(np.int32), places[1:].astype(np.int32)
     _find_sharing(sketches, places)
     asked = AskedFeatures.of(done.features, places, Rule(watched.setting).numbers)
-    may_be_alike(asked, places, places, sets_of(done))
+    may_be_alike(asked, places, places, PackedSets.of(sets_of(done)))
     share_enough_each(sketches, left, right)
     table = replace(done.compared([None, None]), digests=np.zeros((2, 2), np.uint64))
     rule = Rule(watched.setting)
@@ -51,6 +51,7 @@ def _find_sharing(sketches: Sketches, places: NDArray[np.int64]) -> None:
     """Look the rows up in an index in two levels that holds these rows alone."""
     hashes, rows = narrowed(sketches), np.repeat(places, sketches.counts)
     sharing_pairs(hashes, hashes.values, rows, hashes.counts)
+    rows_sharing(hashes.values.size, hashes.values, rows, hashes.counts)
     entries = sort_entries(Entries(hashes_of(sketches.values), rows))
     parts = [part.packed for part in pack(entries, 1)]
     find_entries(parts, np.unique(entries.hashes), 0, 1, entries.ids.size)

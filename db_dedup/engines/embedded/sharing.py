@@ -15,8 +15,8 @@ from sqlalchemy import Connection
 
 from db_dedup.flow.candidates.segments import narrowed
 from db_dedup.flow.candidates.sketch_sizes import UNKNOWN_SIZE
-from db_dedup.flow.candidates.sketches import Sketches, share_enough_each, sharing_pairs
-from db_dedup.flow.compare.feature_sets import AskedFeatures, may_be_alike
+from db_dedup.flow.candidates.sketches import Sketches, rows_sharing, share_enough_each, sharing_pairs
+from db_dedup.flow.compare.feature_sets import AskedFeatures, PackedSets, may_be_alike
 from db_dedup.store import segments
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.segments import IndexMemory
@@ -58,9 +58,10 @@ def find_sharing_rows(
     """
     hashes = narrowed(asked)
     most_rows = max(1, _PAIRS_A_PIECE // max(1, asked.counts.size))
-    for sharing in find_sharing(connection, store, asked.values, memory or IndexMemory()):
+    memory = memory or IndexMemory()
+    for sharing in find_sharing(connection, store, asked.values, memory):
         for part in sharing.parts(most_rows):
-            yield _sharing_rows(connection, store, hashes, part, features)
+            yield _sharing_rows(connection, store, hashes, part, features, memory)
 
 
 def _sharing_rows(
@@ -69,16 +70,27 @@ def _sharing_rows(
     hashes: Sketches,
     sharing: Sharing,
     features: AskedFeatures | None,
+    memory: IndexMemory,
 ) -> SharingRows:
     """Return the rows that share enough hashes and may be duplicates.
 
     Most rows share no more than a set phrase, which is not enough. So the rows are read after the hashes are
-    counted, but for those whose number of hashes only their own row tells.
+    counted, but for those whose number of hashes only their own row tells. Of the others those are read whose
+    set of features is not in memory, or does not rule them out.
     """
     counts, is_unknown = sharing.counts.copy(), sharing.counts == UNKNOWN_SIZE
     first = read_sketched(connection, store, sharing.ids[is_unknown])
     counts[np.searchsorted(sharing.ids, first.ids)] = first.counts
-    which, places = sharing_pairs(hashes, sharing.values, sharing.rows, counts)
+    if hashes.counts.size == 1:
+        places = rows_sharing(hashes.values.size, sharing.values, sharing.rows, counts)
+        which = np.zeros(places.size, np.int64)
+    else:
+        which, places = sharing_pairs(hashes, sharing.values, sharing.rows, counts)
+    if features is not None and sharing.generation is not None:
+        may = _may_be_alike_in_memory(
+            connection, store, sharing, ~is_unknown, which, places, features, memory
+        )
+        which, places = which[may], places[may]
     wanted = np.setdiff1d(sharing.ids[places], first.ids)
     stored = _joined(first, read_sketched(connection, store, wanted))
     rows = np.searchsorted(stored.ids, sharing.ids[places])
@@ -87,9 +99,43 @@ def _sharing_rows(
     which, rows = which[is_there], rows[is_there]
     if features is not None:
         with segments.translate_damage():
-            may = may_be_alike(features, which, rows, stored.feature_sets)
+            may = may_be_alike(features, which, rows, PackedSets.of(stored.feature_sets))
         which, rows = which[may], rows[may]
     return SharingRows(which, stored.ids[rows], stored.fingerprints[rows])
+
+
+def _may_be_alike_in_memory(
+    connection: Connection,
+    store: FingerprintStore,
+    sharing: Sharing,
+    is_settled: NDArray[np.bool_],
+    which: NDArray[np.int64],
+    places: NDArray[np.int64],
+    features: AskedFeatures,
+    memory: IndexMemory,
+) -> NDArray[np.bool_]:
+    """Return bool[p]: which pairs the sets beside the segments do not rule out.
+
+    Args:
+        connection: to read through.
+        store: whose rows.
+        sharing: the rows that share some hashes.
+        is_settled: bool[r], which of them have no single entries: the sets of these alone are those of the
+            rows' present texts.
+        which: int64[p], positions of the asked sketches.
+        places: int64[p], positions of the rows.
+        features: of the asked rows.
+        memory: of former look-ups.
+    """
+    assert sharing.generation is not None  # noqa: S101 - the caller checks it
+    of_pairs = np.zeros(sharing.ids.size, np.bool_)
+    of_pairs[places] = True
+    rows = np.flatnonzero(of_pairs & is_settled)
+    found = segments.read_sets(connection, store, sharing.generation, sharing.ids[rows], memory)
+    begins, ends = np.zeros(sharing.ids.size, np.int64), np.zeros(sharing.ids.size, np.int64)
+    begins[rows], ends[rows] = found.begins, found.ends
+    with segments.translate_damage():
+        return may_be_alike(features, which, places, PackedSets(found.packed, begins, ends))
 
 
 def _joined(one: StoredSketches, other: StoredSketches) -> StoredSketches:

@@ -1,11 +1,14 @@
 """Numbers in an array of bytes, bit by bit, the lowest bit first."""
 
+from typing import Final
+
 import numpy as np
 
-from db_dedup.flow._compiled import inner
+from db_dedup.flow._compiled import inner, scalar
 from db_dedup.flow.candidates._bucket_join import popcount
 
-_AT_ONCE = 56  # of the 64 bits that are loaded, up to seven are before the place
+BITS_AT_ONCE: Final = np.int64(56)
+"""Of the 64 bits that are loaded, up to seven are before the place."""
 
 
 @inner
@@ -30,8 +33,8 @@ def put_unary(packed, place, value):
     return place + 1
 
 
-@inner
-def _load(packed, place):
+@scalar
+def get_loaded(packed, place):
     """Return the 56 bits from a place on, and up to 8 more."""
     i = place >> 3
     # Written out, so that the compiler makes one load of it.
@@ -48,7 +51,7 @@ def _load(packed, place):
     return value >> np.uint64(place & 7)
 
 
-@inner
+@scalar
 def get_bits(packed, place, end, width):
     """Return the number of so many bits at a place; the array must have eight bytes after the end.
 
@@ -57,20 +60,20 @@ def get_bits(packed, place, end, width):
     """
     if place + width > end:
         raise ValueError("a piece of the index ends early")
-    if width <= _AT_ONCE:
-        return _load(packed, place) & ((np.uint64(1) << np.uint64(width)) - np.uint64(1))
-    low = _load(packed, place) & ((np.uint64(1) << np.uint64(32)) - np.uint64(1))
-    high = _load(packed, place + 32) & ((np.uint64(1) << np.uint64(width - 32)) - np.uint64(1))
+    if width <= BITS_AT_ONCE:
+        return get_loaded(packed, place) & ((np.uint64(1) << np.uint64(width)) - np.uint64(1))
+    low = get_loaded(packed, place) & ((np.uint64(1) << np.uint64(32)) - np.uint64(1))
+    high = get_loaded(packed, place + 32) & ((np.uint64(1) << np.uint64(width - 32)) - np.uint64(1))
     return low | (high << np.uint64(32))
 
 
-@inner
-def _zeros_before_one(value):
+@scalar
+def zeros_before_one(value):
     """Return how many 0 there are before the lowest 1; 64 if there is none."""
     return np.int64(popcount(~value & (value - np.uint64(1))))
 
 
-@inner
+@scalar
 def get_unary(packed, place, end):
     """Return (how many 0 there are before the next 1, the place after that).
 
@@ -79,24 +82,24 @@ def get_unary(packed, place, end):
     """
     count = np.int64(0)
     while place < end:
-        zeros = _zeros_before_one(_load(packed, place))
-        if zeros < _AT_ONCE:
+        zeros = zeros_before_one(get_loaded(packed, place))
+        if zeros < BITS_AT_ONCE:
             return count + zeros, place + zeros + 1
-        count += _AT_ONCE
-        place += _AT_ONCE
+        count += BITS_AT_ONCE
+        place += BITS_AT_ONCE
     raise ValueError("a piece of the index ends early")
 
 
-@inner
+@scalar
 def get_rice(packed, place, end, shift):
     """Return (the number of a Rice code with so many bits after its unary part, the place after it).
 
     Raises:
         ValueError: the code is not all before the end.
     """
-    value = _load(packed, place)
-    zeros = _zeros_before_one(value)
-    if zeros + shift < _AT_ONCE:
+    value = get_loaded(packed, place)
+    zeros = zeros_before_one(value)
+    if zeros + shift < BITS_AT_ONCE:
         after = place + zeros + 1 + shift
         if after > end:
             raise ValueError("a piece of the index ends early")

@@ -53,12 +53,11 @@ def sizes_in(pieces: Mapping[int, bytes], ids: NDArray[np.int64]) -> NDArray[np.
         pieces: number -> piece.
         ids: int64[n], ascending. The size of a row whose piece is not there, or is damaged, is not known.
     """
-    sizes = np.full(ids.size, UNKNOWN_SIZE, np.int64)
     of_rows = size_pieces_of(ids)
-    bounds = np.flatnonzero(np.diff(of_rows, prepend=1, append=1)).tolist()
-    for first, last in itertools.pairwise(bounds):
-        packed = pieces.get(int(of_rows[first]), b"")
-        if len(packed) == _ROWS_A_PIECE:
-            known = np.frombuffer(packed, np.uint8)
-            sizes[first:last] = known[ids[first:last] & (_ROWS_A_PIECE - 1)]
-    return sizes
+    firsts = np.flatnonzero(np.diff(of_rows, prepend=1))
+    unknown = bytes(_ROWS_A_PIECE)
+    found = [pieces.get(piece, unknown) for piece in of_rows[firsts].tolist()]
+    packed = b"".join(each if len(each) == _ROWS_A_PIECE else unknown for each in found)
+    starts = np.repeat(np.arange(firsts.size) << _ID_BITS, np.diff(firsts, append=ids.size))
+    sizes: NDArray[np.uint8] = np.frombuffer(packed, np.uint8)[starts + (ids & (_ROWS_A_PIECE - 1))]
+    return sizes.astype(np.int64)

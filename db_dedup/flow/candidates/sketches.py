@@ -241,6 +241,33 @@ def sharing_pairs(
 
 
 @kernel
+def rows_sharing(size, values, rows, counts):
+    """Return which of r rows share enough hashes with a single sketch.
+
+    Args:
+        size: how many values the sketch has.
+        values: uint64[e], the rows' values that the sketch has, too.
+        rows: int64[e], the row of each value, 0 to r - 1, ascending.
+        counts: int64[r], how many values each row's sketch has.
+
+    Returns:
+        int64[p] positions among the r, ascending.
+    """
+    found, others = 0, np.empty(counts.size, np.int64)
+    i = 0
+    while i < rows.size:
+        row, common, shares_even = rows[i], 0, False
+        while i < rows.size and rows[i] == row:
+            common += 1
+            shares_even |= values[i] & np.uint64(1) == np.uint64(0)
+            i += 1
+        if shares_even or common >= _least_in_common(min(size, counts[row])):
+            others[found] = row
+            found += 1
+    return others[:found].copy()
+
+
+@kernel
 def _sharing_pairs(starts, values, first, last, rows, counts):
     """Count for each asked sketch the values that each row shares with it, and keep the rows with enough."""
     size, found = 1024, 0

@@ -1,23 +1,32 @@
 """The set of a row's features in a few bits each, which tells at most how many features two rows share.
 
 It is a Golomb-coded set, a compressed Bloom filter with one hash (Putze, Sanders, Singler 2007): each of n
-features has a place among 5n, by the upper half of its hash, and the differences of the ascending places are
+features has a place among 16n, by the upper half of its hash, and the differences of the ascending places are
 in a Rice code. Two features may have the same place, so a shared place is not proof of a shared feature; a
 place that the other row does not have is proof of a feature that it does not have. So the number of shared
 features has an upper bound, and a candidate pair that cannot reach the threshold is ruled out without its
-texts. It takes three and a half bits a feature, and rules out about nine tenths of the pairs that share no
-more than a set phrase.
+texts. It takes less than six bits a feature, and rules out nearly all pairs that share no more than a set
+phrase. Former versions had 5n places, which the many features of a long text nearly fill; sets of these are
+read, too.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._compiled import inner, kernel
-from db_dedup.flow.candidates._bits import get_bits, get_rice, put_bits, put_unary
+from db_dedup.flow._compiled import kernel, scalar
+from db_dedup.flow.candidates._bits import (
+    BITS_AT_ONCE,
+    get_bits,
+    get_loaded,
+    get_rice,
+    put_bits,
+    put_unary,
+    zeros_before_one,
+)
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.compare.kernels import RuleNumbers, least_shared
 from db_dedup.flow.compare.measures import MEASURES
@@ -27,14 +36,24 @@ from db_dedup.flow.features.details import CHARACTERS, SECTIONS, Details
 MOST_FEATURES: Final = 4_000
 """A row with more has no set: it would be large, and such a row is rare."""
 
-_PLACES_A_FEATURE: Final = 5
+_PLACES_A_FEATURE: Final = 16
+_FORMER_PLACES_A_FEATURE: Final = 5
 _COUNT_BITS: Final = np.int64(16)
-"""The number of features, and in the last of these bits whether they are 3-grams."""
+"""From the lowest bit on: whether the features are 3-grams; 14 bits for their number; whether a feature has
+16 places, and not 5."""
 _KIND_BITS: Final = np.int64(1)
-_SHIFT: Final = np.int64(2)
-_SLACK_BYTES: Final = 16
-# A place is less than 5n, so all quotients of a set together are less than 5n / 4: two bits a feature, and
-# three for the end and the remainder of each.
+_FINE: Final = np.int64(1 << 15)
+_SHIFT: Final = np.int64(3)
+_FORMER_SHIFT: Final = np.int64(2)
+SLACK_BYTES: Final = 16
+"""How many bytes there must be behind the last set of an array, for the kernels that read it."""
+_CELLS: Final = 1 << 16
+"""Equal ranges of hashes, by which a row's features are looked up."""
+_CELL_SHIFT: Final = np.uint64(48)
+_WIDTH_BITS: Final = np.int64(48)
+_TO_CELL: Final = np.int64(32)
+# A place is less than 16n, so all quotients of a set together are less than 16n / 8: two bits a feature, and
+# four for the end and the remainder of each.
 _MOST_BYTES_A_FEATURE: Final = 1
 
 
@@ -57,6 +76,28 @@ class AskedFeatures:
         """Return copies of the features of some rows."""
         taken = Sketches(features.starts, features.hashes).take(rows)
         return cls(taken.starts, taken.values, rule)
+
+
+class PackedSets(NamedTuple):
+    """The sets of r rows in one array of bytes.
+
+    Attributes:
+        packed: uint8[m], with `SLACK_BYTES` behind the last set.
+        begins: int64[r], where the set of each row begins.
+        ends: int64[r], where it ends; equal to the begin for a row that has none.
+    """
+
+    packed: NDArray[np.uint8]
+    begins: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, sets: Sequence[bytes | None]) -> Self:
+        """Join the sets of some rows; None where a row has none."""
+        given = [each or b"" for each in sets]
+        starts = np.cumsum([0, *map(len, given)]).astype(np.int64)
+        packed = np.frombuffer(b"".join([*given, bytes(SLACK_BYTES)]), np.uint8)
+        return cls(packed, starts[:-1], starts[1:])
 
 
 def feature_sets(
@@ -90,7 +131,7 @@ def may_be_alike(
     asked: AskedFeatures,
     which: NDArray[np.int64],
     rows: NDArray[np.int64],
-    sets: Sequence[bytes | None],
+    sets: PackedSets,
 ) -> NDArray[np.bool_]:
     """Return bool[p]: which candidate pairs may share as many features as the rule asks for.
 
@@ -104,20 +145,18 @@ def may_be_alike(
     Raises:
         ValueError: a set is damaged.
     """
-    if asked.rule.measure < 0 or not any(sets):
-        return np.ones(which.size, np.bool_)
-    given = [each or b"" for each in sets]
-    starts = np.cumsum([0, *map(len, given)]).astype(np.int64)
-    packed = np.frombuffer(b"".join([*given, bytes(_SLACK_BYTES)]), np.uint8)
     rule = asked.rule
+    if rule.measure < 0 or not np.any(sets.begins < sets.ends):
+        return np.ones(which.size, np.bool_)
     of_grams = [*MEASURES.values()][rule.measure].features == "grams"
     may: NDArray[np.bool_] = _may_be_alike(
-        asked.starts, asked.hashes, which, rows, packed, starts, rule.measure, rule.threshold, of_grams
+        *(asked.starts, asked.hashes, which, rows),
+        *(sets.packed, sets.begins, sets.ends, rule.measure, rule.threshold, of_grams),
     )
     return may
 
 
-@inner
+@scalar
 def _place_of(hashed, places):
     """Return the place of a feature: features with ascending hashes have ascending places."""
     return np.int64(((hashed >> np.uint64(32)) * np.uint64(places)) >> np.uint64(32))
@@ -133,7 +172,7 @@ def _pack_sets(starts, hashes, has_set, of_grams):
     for row in range(rows):
         if has_set[row]:
             size = starts[row + 1] - starts[row]
-            head = np.uint64((size << _KIND_BITS) | np.int64(of_grams))
+            head = np.uint64(_FINE | (size << _KIND_BITS) | np.int64(of_grams))
             place = put_bits(packed, used * 8, head, _COUNT_BITS)
             before = np.int64(-1)
             for i in range(starts[row], starts[row + 1]):
@@ -148,58 +187,117 @@ def _pack_sets(starts, hashes, has_set, of_grams):
 
 
 @kernel
-def _may_be_alike(starts, hashes, asked, rows, packed, set_starts, measure, threshold, of_grams):
+def _may_be_alike(starts, hashes, asked, rows, packed, set_begins, set_ends, measure, threshold, of_grams):
     may = np.ones(asked.size, np.bool_)
+    before, below = np.int64(-1), np.zeros(_CELLS + 1, np.int32)
     for p in range(asked.size):
-        begin, end = set_starts[rows[p]] * 8, set_starts[rows[p] + 1] * 8
+        begin, end = set_begins[rows[p]] * 8, set_ends[rows[p]] * 8
         if begin == end:
             continue
         first, last = starts[asked[p]], starts[asked[p] + 1]
         head = np.int64(get_bits(packed, begin, end, _COUNT_BITS))
         if head & 1 != np.int64(of_grams):
             continue
-        size = head >> _KIND_BITS
+        size = (head & ~_FINE) >> _KIND_BITS
+        places, shift = size * _FORMER_PLACES_A_FEATURE, _FORMER_SHIFT
+        if head & _FINE:
+            places, shift = size * _PLACES_A_FEATURE, _SHIFT
         least = least_shared(measure, threshold, last - first, size)
-        may[p] = _most_shared(hashes[first:last], packed, begin + _COUNT_BITS, end, size, least) >= least
+        at = begin + _COUNT_BITS
+        if last - first < least:
+            may[p] = False
+        elif last - first < size:
+            may[p] = _may_share_of_few(hashes[first:last], packed, at, end, places, shift, least)
+        else:
+            if asked[p] != before:
+                before = asked[p]
+                _count_below(hashes[first:last], below)
+            may[p] = _may_share(below, packed, at, end, size, places, shift, least)
     return may
 
 
-@inner
+@scalar
+def _may_share_of_few(hashes, packed, place, end, places, shift, least):
+    """Return whether a row may share so many features with a set of more features than it has.
+
+    A feature whose place the set does not have is none of the set's. A few of these are enough to tell, long
+    before the end of the set.
+    """
+    left, i, at = hashes.size - least, np.int64(0), np.int64(-1)
+    while i < hashes.size and left >= 0 and _has_code(packed, place, end):
+        gap, place = get_rice(packed, place, end, shift)
+        at += 1 + gap
+        while i < hashes.size and _place_of(hashes[i], places) < at:
+            left -= 1
+            i += 1
+        while i < hashes.size and _place_of(hashes[i], places) == at:
+            i += 1
+    return left >= hashes.size - i
+
+
+@scalar
+def _count_below(hashes, below):
+    """Set for each cell, and for the end, how many of a row's features are below it."""
+    i = 0
+    for cell in range(_CELLS):
+        below[cell] = i
+        while i < hashes.size and np.int64(hashes[i] >> _CELL_SHIFT) == cell:
+            i += 1
+    below[_CELLS] = i
+
+
+@scalar
 def _has_code(packed, place, end):
     """Return whether another code follows: each has a 1, and after the last one there are at most seven 0."""
     return place + 7 < end or get_bits(packed, place, end, end - place) != 0
 
 
-@inner
-def _most_shared(hashes, packed, place, end, size, least):
-    """Return an upper bound of the features that a row shares with a set; a lower number than the bound, but
-    below `least`, where it is clear that they are fewer."""
-    places = size * _PLACES_A_FEATURE
-    own = theirs = np.int64(
-        0
-    )  # features of the row, and places of the set, that the other side does not have
-    most_own, most_theirs = hashes.size - least, size - least
-    i, at = np.int64(0), np.int64(-1)
-    mine = _place_or_end(hashes, i, places)
-    while _has_code(packed, place, end):
-        gap, place = get_rice(packed, place, end, _SHIFT)
-        at += 1 + gap
-        while mine < at:
-            own += 1
-            i += 1
-            mine = _place_or_end(hashes, i, places)
-        if mine > at:
-            theirs += 1
-        while mine == at:
-            i += 1
-            mine = _place_or_end(hashes, i, places)
-        if own > most_own or theirs > most_theirs:
-            return np.int64(0)
-    own += hashes.size - i
-    return min(hashes.size - own, size - theirs)
+@scalar
+def _may_share(below, packed, place, end, size, places, shift, least):
+    """Return whether a row may share so many features with a set.
+
+    A feature of the set is none of the row's if no feature of the row is in the cells that the range of
+    hashes of its place touches. So the features that are left are at least those that both have.
+
+    Args:
+        below: int32[_CELLS + 1], how many of the row's features are below each cell.
+        packed: uint8[m], sets.
+        place: where the codes of this one begin, in bits.
+        end: where they end.
+        size: how many features it has.
+        places: among so many places.
+        shift: of its codes.
+        least: how many must be shared.
+    """
+    width = (np.int64(1) << _WIDTH_BITS) // max(np.int64(1), places)
+    most, at = size, np.int64(-1)
+    while most >= least and _has_code(packed, place, end):
+        if place + BITS_AT_ONCE > end:
+            gap, place = get_rice(packed, place, end, shift)
+            at += 1 + gap
+            most -= _is_free(below, at, width)
+            continue
+        # Several codes of one load: to load for each would take longer than all the rest.
+        value, left = get_loaded(packed, place), BITS_AT_ONCE
+        zeros = zeros_before_one(value)
+        while zeros + 1 + shift <= left:
+            rest = (value >> np.uint64(zeros + 1)) & ((np.uint64(1) << np.uint64(shift)) - np.uint64(1))
+            at += 1 + ((zeros << shift) | np.int64(rest))
+            most -= _is_free(below, at, width)
+            value >>= np.uint64(zeros + 1 + shift)
+            left -= zeros + 1 + shift
+            zeros = zeros_before_one(value)
+        if left == BITS_AT_ONCE:
+            gap, place = get_rice(packed, place, end, shift)
+            at += 1 + gap
+            most -= _is_free(below, at, width)
+        place += BITS_AT_ONCE - left
+    return most >= least
 
 
-@inner
-def _place_or_end(hashes, i, places):
-    """Return the place of a feature; a place after all others if there are no more features."""
-    return _place_of(hashes[i], places) if i < hashes.size else places
+@scalar
+def _is_free(below, at, width):
+    """Return whether no feature of the row is in the cells that a place touches."""
+    first = min((at * width) >> _TO_CELL, np.int64(_CELLS))
+    after = min(((at + 1) * (width + 1)) >> _TO_CELL, np.int64(_CELLS - 1)) + 1
+    return below[after] == below[first]

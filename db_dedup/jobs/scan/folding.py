@@ -25,6 +25,7 @@ from db_dedup.jobs.scan.sketch_index import (
     drop_single_entries,
     is_worth_folding,
     put_entries,
+    put_sets,
     put_sizes,
 )
 from db_dedup.progress import NullProgress
@@ -84,6 +85,7 @@ def _fold(pieces: Pieces, store: FingerprintStore) -> None:
         for entries in _merged(pieces.reader, store, generation, settled, single):
             put_entries(pieces, store, generation, entries)
         put_sizes(pieces, store, generation, rows.ids, rows.sizes)
+        put_sets(pieces, store, generation, rows.ids)
         segments.switch_generation(pieces.connection(), store, generation)
         pieces.pause()
         ids = rows.ids[rows.is_single]

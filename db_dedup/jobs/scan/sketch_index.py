@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from db_dedup.engines.base import RowBatch
 from db_dedup.flow.candidates.segments import Entries, count_pieces, pack, sorted_entries
+from db_dedup.flow.candidates.set_pieces import ids_of_pieces, pack_sets, set_pieces_of
 from db_dedup.flow.candidates.sketch_sizes import pack_sizes, size_pieces_of
 from db_dedup.flow.candidates.sketches import Sketches, entries
 from db_dedup.flow.matching.match import NO_ROW
@@ -24,6 +25,7 @@ ROWS_WITH_SKETCHES: Final = 1_000
 _ONE_IN: Final = 10
 _LEAST_FOLDED: Final = 20_000
 _PIECES_AT_A_TIME: Final = 500
+_SET_PIECES_AT_A_TIME: Final = 64
 
 
 def is_worth_folding(single_count: int, entry_count: int) -> bool:
@@ -128,7 +130,8 @@ class SketchDifference:
         entry_count = int(self.sketches.counts[entered.places].sum())
         written = entry_count
         if self.writes_segments:
-            written = count_pieces(entry_count) + np.unique(size_pieces_of(entered.ids)).size
+            beside = (np.unique(pieces_of(entered.ids)).size for pieces_of in (size_pieces_of, set_pieces_of))
+            written = count_pieces(entry_count) + sum(beside)
         return len(self.lost) + self.gained.ids.size + written
 
     def write(self, writing: Writing, store: FingerprintStore) -> None:
@@ -165,6 +168,7 @@ class SketchDifference:
         for some in sorted_entries(self.sketches, rows.places, rows.ids, generation.piece_count):
             put_entries(writing, store, generation, some)
         put_sizes(writing, store, generation, rows.ids, self.sketches.counts[rows.places])
+        put_sets(writing, store, generation, rows.ids)
         segments.switch_generation(writing.connection(), store, generation)
         drop_other_segments(writing, store, generation.number)
 
@@ -188,6 +192,21 @@ def put_sizes(
     """Write beside a generation how many hashes each of its rows has."""
     for connection, parts in writing.parts(pack_sizes(ids, sizes)):
         segments.put_parts(connection, store, generation, parts)
+
+
+def put_sets(
+    writing: Writing, store: FingerprintStore, generation: Generation, ids: NDArray[np.int64]
+) -> None:
+    """Write beside a generation the sets of its rows' features, as they are stored beside the rows."""
+    pieces = np.unique(set_pieces_of(ids))[::-1]
+    for first in range(0, pieces.size, _SET_PIECES_AT_A_TIME):
+        some = pieces[first : first + _SET_PIECES_AT_A_TIME]
+        with writing.reader.open() as connection:
+            stored = sketches.read_feature_sets(connection, store, ids_of_pieces(some.tolist()))
+        is_own = np.isin(stored.ids, ids)
+        sets = [each for each, own in zip(stored.sets, is_own.tolist(), strict=True) if own]
+        for connection, parts in writing.parts(pack_sets(stored.ids[is_own], sets)):
+            segments.put_parts(connection, store, generation, parts)
 
 
 def drop_other_segments(writing: Writing, store: FingerprintStore, kept: int | None) -> None:

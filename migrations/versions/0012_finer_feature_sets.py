@@ -1,0 +1,30 @@
+"""The sets of features have more places: a set of the former kind rules out few short rows for a long one.
+
+Nothing is changed here. Stored sets stay as they are and are read as before. A row gets one of the new kind
+when its text changes, and all rows by `scan --rebuild`.
+
+Revision: 0012
+After: 0011
+"""
+
+import sqlalchemy as sa
+from alembic.operations import Operations
+
+from db_dedup.records.names import Namespace
+
+revision = "0012"
+down_revision = "0011"
+branch_labels = None
+depends_on = None
+
+
+def upgrade(op: Operations, namespace: Namespace) -> None:
+    """Change nothing; only the program must know the new kind of sets."""
+
+
+def downgrade(op: Operations, namespace: Namespace) -> None:
+    """Delete all sets: the former version misunderstands those of the new kind, and would miss duplicates."""
+    row = sa.table(
+        namespace.name("fingerprint"), sa.column("feature_set", sa.LargeBinary), schema=namespace.schema
+    )
+    op.execute(sa.update(row).where(row.c.feature_set.is_not(None)).values(feature_set=None))

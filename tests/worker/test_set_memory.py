@@ -1,0 +1,157 @@
+"""The sets beside the segments, kept in memory, rule out what they should, after any history of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import select, update
+
+from db_dedup import Deduplicator
+from db_dedup.engines.embedded import sharing
+from db_dedup.errors import DedupError
+from db_dedup.flow.candidates.set_pieces import ROWS_A_PIECE, bounds_in, pack_sets, set_pieces_of
+from db_dedup.jobs.scan.folding import fold
+from db_dedup.records import Match
+from db_dedup.store import set_memory, sketch_lookup, watched_tables
+from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.set_memory import SetMemory
+from db_dedup.store.sketch_contents import IndexContents
+from tests.worker.test_feature_sets import _NOTES, dedup, note, write
+
+__all__ = ["dedup"]
+
+_SENTENCES = [note(1000 + i)[:40] + "，" for i in range(60)]
+
+
+def letter(chance: Random) -> str:
+    """A text of one to ten sentences, which others have, too."""
+    return "".join(chance.sample(_SENTENCES, chance.randrange(1, 11)))
+
+
+def matches(dedup: Deduplicator, texts: Iterable[str]) -> list[list[Match]]:
+    return [dedup.check({"body": each}) for each in texts]
+
+
+def without_sets(monkeypatch: pytest.MonkeyPatch, dedup: Deduplicator, texts: list[str]) -> Any:
+    """The same checks by a process of its own that rules nothing out by sets."""
+
+    def all_may(*given: Any) -> Any:
+        return np.ones(given[1].size, np.bool_)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sharing, "may_be_alike", all_may)
+        return matches(Deduplicator(dedup.database.engine, _NOTES), texts)
+
+
+def store_of(dedup: Deduplicator) -> FingerprintStore:
+    database = dedup.database
+    with database.engine.connect() as connection:
+        table = watched_tables.find_table(connection, database.tables, "notes")
+    assert table is not None
+    assert table.recipe is not None
+    return FingerprintStore(database.dialect, database.tables, table.id, table.recipe)
+
+
+def fold_now(dedup: Deduplicator) -> None:
+    database = dedup.database
+    with database.engine.connect() as connection:
+        table = watched_tables.find_table(connection, database.tables, "notes")
+    assert table is not None
+    assert fold(database.engine, database.dialect, database.tables, table)
+
+
+def test_checks_with_sets_in_memory_find_what_those_without_sets_find(
+    dedup: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(set_memory, "_MISSES_BEFORE", 0)
+    chance, found = Random(3), 0
+    for key in range(100, 160):
+        write(dedup, "INSERT INTO notes VALUES (:id, :body, :id)", id=key, body=letter(chance))
+    for step in range(12):
+        if step % 3 == 0:
+            fold_now(dedup)
+        elif step % 3 == 1:
+            for key in chance.sample(range(100, 160), 5):
+                write(dedup, "UPDATE notes SET body = :body WHERE id = :id", id=key, body=letter(chance))
+        else:
+            write(dedup, "DELETE FROM notes WHERE id = :id", id=chance.randrange(100, 160))
+        texts = [letter(chance) for _ in range(6)] + [note(step)[1:]]
+        own = matches(dedup, texts)
+        assert own == without_sets(monkeypatch, dedup, texts)
+        together = dedup.check_many({"body": each} for each in texts)
+        assert [result.matches for result in together] == own
+        found += sum(map(len, own))
+    assert found > 30
+
+
+def test_rows_that_a_set_in_memory_rules_out_are_not_read(
+    dedup: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(set_memory, "_MISSES_BEFORE", 0)
+    read: list[int] = []
+    original = sketch_lookup.read_sketched
+
+    def read_sketched(connection: Any, store: Any, ids: np.ndarray) -> Any:
+        read.extend(ids.tolist())
+        return original(connection, store, ids)
+
+    monkeypatch.setattr(sharing, "read_sketched", read_sketched)
+    assert dedup.check({"body": note(200)}) == []
+    assert len(read) <= 3
+    # Of a row that has changed since the segments were written, only its own row tells.
+    write(dedup, "UPDATE notes SET body = :body WHERE id = 5", body=note(300))
+    read.clear()
+    assert dedup.check({"body": note(200)}) == []
+    assert 1 <= len(read) <= 3
+
+
+def test_wrong_sets_are_found_by_verify(dedup: Deduplicator) -> None:
+    store, database = store_of(dedup), dedup.database
+    c = store.tables.sketch_segment.c
+    with database.engine.connect() as connection:
+        IndexContents.read(connection, store)
+        (piece,) = set_pieces_of(np.array([1]))
+        packed = connection.execute(select(c.packed).where(c.piece == int(piece))).scalar_one()
+    wrong = packed[:-3] + bytes([packed[-3] ^ 8]) + packed[-2:]
+    with database.engine.begin() as connection:
+        connection.execute(
+            update(store.tables.sketch_segment).where(c.piece == int(piece)).values(packed=wrong)
+        )
+    with database.engine.connect() as connection, pytest.raises(DedupError, match="sets of features"):
+        IndexContents.read(connection, store)
+
+
+def test_damaged_pieces_and_rows_without_a_set_have_none() -> None:
+    ids = np.array([1, 3, ROWS_A_PIECE - 1, 5 * ROWS_A_PIECE + 2], np.int64)
+    sets = [b"abc", None, b"de", b"f"]
+    pieces = {part.piece: part.packed for part in pack_sets(ids, sets)}
+    memory = SetMemory()
+    set_memory_of = memory.sets_of(1, ids)
+    assert (set_memory_of.begins == set_memory_of.ends).all()
+    memory.wanted(1, ids)
+    memory.add(1, pieces)
+    found = memory.sets_of(1, ids)
+    spans = zip(found.begins.tolist(), found.ends.tolist(), strict=True)
+    assert [found.packed[begin:end].tobytes() for begin, end in spans] == [b"abc", b"", b"de", b"f"]
+    assert bounds_in(next(iter(pieces.values()))[:-1])[1] == b""
+
+
+def test_memory_keeps_to_its_budget_and_forgets_another_generation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(set_memory, "_MISSES_BEFORE", 0)
+    ids = np.arange(4 * ROWS_A_PIECE)
+    pieces = {part.piece: part.packed for part in pack_sets(ids, [b"x" * 10] * ids.size)}
+    memory = SetMemory(budget=12 * ROWS_A_PIECE)
+    wanted = memory.wanted(7, ids)
+    assert sorted(wanted) == sorted(pieces)
+    memory.add(7, {wanted[0]: pieces[wanted[0]]})
+    assert memory.wanted(7, ids) == []
+    own = memory.sets_of(7, ids)
+    assert np.count_nonzero(own.begins < own.ends) == ROWS_A_PIECE
+    assert len(memory.wanted(8, ids)) == len(pieces)
+    memory.add(7, pieces)
+    other = memory.sets_of(8, ids)
+    assert not np.any(other.begins < other.ends)
