@@ -28,7 +28,7 @@ from db_dedup.flow.candidates.segments import (
     unpack,
 )
 from db_dedup.flow.candidates.set_pieces import bounds_in, places_in_piece, set_pieces_of
-from db_dedup.flow.candidates.sketch_sizes import size_pieces_of, sizes_in
+from db_dedup.flow.candidates.sketch_sizes import SizeTable, size_pieces_of, sizes_in
 from db_dedup.flow.compare.feature_sets import PackedSets
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.set_memory import SET_BYTES, SetMemory
@@ -74,12 +74,20 @@ class IndexMemory:
         self.generation: Generation | None = None
         self.sets = SetMemory(set_bytes)
         self._size_pieces: dict[int, bytes] = {}
+        self._size_table: tuple[int, dict[int, bytes], SizeTable] | None = None
 
     def size_pieces(self, generation: Generation) -> dict[int, bytes]:
         """Return the pieces with sizes of a generation, which never change; forget those of another one."""
         if generation != self.generation:
             self.generation, self._size_pieces = generation, {}
         return self._size_pieces
+
+    def size_table(self, generation: Generation) -> SizeTable:
+        """Return the sizes that were read of a generation in one array."""
+        pieces, made = self.size_pieces(generation), self._size_table
+        if made is None or made[1] is not pieces or made[0] != len(pieces):
+            made = self._size_table = len(pieces), pieces, SizeTable.of(dict(pieces))
+        return made[2]
 
 
 @dataclass(frozen=True)

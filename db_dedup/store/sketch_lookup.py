@@ -13,7 +13,8 @@ from sqlalchemy import BigInteger, Connection, Select, bindparam, func, select, 
 
 from db_dedup.dialects.batches import number_batches
 from db_dedup.flow.candidates.segments import Entries, hashes_of
-from db_dedup.flow.candidates.sketch_sizes import UNKNOWN_SIZE
+from db_dedup.flow.candidates.sketch_sizes import ID_BITS, UNKNOWN_SIZE
+from db_dedup.flow.candidates.sketches import entries_of_sharing_rows
 from db_dedup.store import segments
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.segments import Generation, IdRange, IndexMemory
@@ -74,7 +75,12 @@ class StoredSketches(NamedTuple):
 
 
 def find_sharing(
-    connection: Connection, store: FingerprintStore, values: NDArray[np.uint64], memory: IndexMemory
+    connection: Connection,
+    store: FingerprintStore,
+    values: NDArray[np.uint64],
+    memory: IndexMemory,
+    *,
+    of_one: bool = False,
 ) -> Iterator[Sharing]:
     """Find the entries of these values, of one sketch or of several; all entries of a row come together.
 
@@ -86,6 +92,8 @@ def find_sharing(
         store: whose rows.
         values: uint64[n], of sketches.
         memory: of former look-ups.
+        of_one: the values are those of one sketch. Then rows that share too few of them are left out, as far
+            as the memory tells the sizes of their sketches.
 
     Yields:
         Entries of rows whose ids are above those before.
@@ -93,9 +101,10 @@ def find_sharing(
     wanted = _Wanted.of(values)
     # First the single ones: when these are folded, they are in segments before they are deleted here.
     single = _single_entries(connection, store, wanted.values, None, _ENTRIES_A_PIECE)
+    size = wanted.hashes.size if of_one else None
     found = None if single is None else _entries(connection, store, wanted, single, None, memory)
     if found is not None:
-        yield _with_sizes(connection, store, found, memory)
+        yield _with_sizes(connection, store, found, size, memory)
         return
     row = store.tables.fingerprint
     highest = int(connection.execute(select(func.max(row.c.id))).scalar_one() or 0)
@@ -105,7 +114,7 @@ def find_sharing(
         if found is None:
             width //= 2
             continue
-        yield _with_sizes(connection, store, found, memory)
+        yield _with_sizes(connection, store, found, size, memory)
         first += width
         if found.size < _ENTRIES_A_PIECE // 4:
             width *= 2
@@ -204,14 +213,25 @@ def _single_query(store: FingerprintStore, of_range: bool, limited: bool) -> Sel
 
 
 def _with_sizes(
-    connection: Connection, store: FingerprintStore, found: _Entries, memory: IndexMemory
+    connection: Connection,
+    store: FingerprintStore,
+    found: _Entries,
+    size_of_one: int | None,
+    memory: IndexMemory,
 ) -> Sharing:
     """Return the entries row by row, with the size of each row's sketch.
+
+    The entries may be of a single sketch, which has so many hashes.
 
     A row without single entries either has not changed since the segments were written, so that its size is
     the one beside them, or shares none of these hashes any more.
     """
-    entries = _by_row(segments.joined([found.single, found.packed]))
+    entries = segments.joined([found.single, found.packed])
+    if size_of_one is not None and found.generation is not None:
+        sizes, slots = memory.size_table(found.generation)
+        kept = entries_of_sharing_rows(size_of_one, *entries, found.single.ids.size, sizes, slots, ID_BITS)
+        entries = Entries(entries.hashes[kept], entries.ids[kept])
+    entries = _by_row(entries)
     is_first = np.diff(entries.ids, prepend=-1) != 0
     ids = entries.ids[is_first]
     if found.generation is None:

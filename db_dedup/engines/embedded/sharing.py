@@ -59,7 +59,7 @@ def find_sharing_rows(
     hashes = narrowed(asked)
     most_rows = max(1, _PAIRS_A_PIECE // max(1, asked.counts.size))
     memory = memory or IndexMemory()
-    for sharing in find_sharing(connection, store, asked.values, memory):
+    for sharing in find_sharing(connection, store, asked.values, memory, of_one=asked.counts.size == 1):
         for part in sharing.parts(most_rows):
             yield _sharing_rows(connection, store, hashes, part, features, memory)
 

@@ -8,7 +8,7 @@ single entries, and its size is read from its own row.
 
 import itertools
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +18,38 @@ from db_dedup.flow.candidates.segments import Part
 UNKNOWN_SIZE: Final = 0
 """Of a row that has no hashes in the segments, or whose size is not stored."""
 
-_ID_BITS: Final = 12
-_ROWS_A_PIECE: Final = 1 << _ID_BITS
+ID_BITS: Final = 12
+_ROWS_A_PIECE: Final = 1 << ID_BITS
+_MOST_SLOTS: Final = 1 << 20
+"""For ids up to four billions: a table of the places of larger ones would take too much memory."""
 MOST_SIZE: Final = 255
 """Larger sizes are stored as this one: then fewer common hashes are asked for, which rules no row out."""
 
 
+class SizeTable(NamedTuple):
+    """The sizes of some pieces in one array.
+
+    Attributes:
+        sizes: uint8[4096 p], piece after piece.
+        slots: int64[s], where in this order the sizes of the rows 4096 i and following are; -1: nowhere.
+    """
+
+    sizes: NDArray[np.uint8]
+    slots: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, pieces: Mapping[int, bytes]) -> Self:
+        """Join pieces, given by their numbers; those that are not there, or are damaged, are left out."""
+        usable = {-1 - number: each for number, each in pieces.items() if len(each) == _ROWS_A_PIECE}
+        usable = {place: each for place, each in usable.items() if 0 <= place < _MOST_SLOTS}
+        slots = np.full(max(usable, default=-1) + 1, -1, np.int64)
+        slots[list(usable)] = np.arange(len(usable))
+        return cls(np.frombuffer(b"".join(usable.values()), np.uint8), slots)
+
+
 def size_pieces_of(ids: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return int64[n]: the numbers of the pieces that have the sizes of these rows; all are negative."""
-    return -1 - (ids >> _ID_BITS)
+    return -1 - (ids >> ID_BITS)
 
 
 def pack_sizes(ids: NDArray[np.int64], sizes: NDArray[np.int64]) -> Iterator[Part]:
@@ -58,6 +81,6 @@ def sizes_in(pieces: Mapping[int, bytes], ids: NDArray[np.int64]) -> NDArray[np.
     unknown = bytes(_ROWS_A_PIECE)
     found = [pieces.get(piece, unknown) for piece in of_rows[firsts].tolist()]
     packed = b"".join(each if len(each) == _ROWS_A_PIECE else unknown for each in found)
-    starts = np.repeat(np.arange(firsts.size) << _ID_BITS, np.diff(firsts, append=ids.size))
+    starts = np.repeat(np.arange(firsts.size) << ID_BITS, np.diff(firsts, append=ids.size))
     sizes: NDArray[np.uint8] = np.frombuffer(packed, np.uint8)[starts + (ids & (_ROWS_A_PIECE - 1))]
     return sizes.astype(np.int64)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import resized, sort_part
 from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._mix import mix
 from db_dedup.flow.candidates.generators import HASH_GENERATORS, RowHashes
 
 _ONE_IN: Final = 12
@@ -25,6 +26,7 @@ _EVEN_HASHES: Final = sum(generator.most_hashes for generator in HASH_GENERATORS
 """The most even hashes of a row; all others are odd."""
 
 ENTRIES_A_PART = 1 << 22
+_MORE_THAN_ENOUGH: Final = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -238,6 +240,44 @@ def sharing_pairs(
         asked.starts, asked.values, first, last, rows, counts
     )
     return found
+
+
+@kernel
+def entries_of_sharing_rows(size, hashes, ids, single_count, table, slots, id_bits):
+    """Return which of e entries are of a row that shares enough hashes with a single sketch, or may do so.
+
+    Args:
+        size: how many hashes the sketch has.
+        hashes: uint32[e], of the entries; the sketch has all of them.
+        ids: int64[e], the rows of the entries, in any order.
+        single_count: the rows of so many entries, the first ones, are kept in any case.
+        table: uint8[t], how many hashes rows have, one part after another; 0 where this is not known.
+        slots: int64[s], the place of each part in the table, -1 for a part that is not there.
+        id_bits: a part is of so many consecutive ids, as a power of two.
+
+    Returns:
+        bool[e].
+    """
+    capacity = 16
+    while capacity < 2 * ids.size:
+        capacity *= 2
+    keys, counts = np.full(capacity, -1, np.int64), np.zeros(capacity, np.int32)
+    places = np.empty(ids.size, np.int64)
+    for i in range(ids.size):
+        place = np.int64(mix(np.uint64(ids[i])) & np.uint64(capacity - 1))
+        while keys[place] != ids[i] and keys[place] != -1:
+            place = (place + 1) & (capacity - 1)
+        keys[place], places[i] = ids[i], place
+        # Enough, however many hashes the row has.
+        is_enough = i < single_count or hashes[i] & np.uint32(1) == np.uint32(0)
+        counts[place] += _MORE_THAN_ENOUGH if is_enough else 1
+    is_kept = np.empty(ids.size, np.bool_)
+    for i in range(ids.size):
+        part, own = ids[i] >> id_bits, 0
+        if part < slots.size and slots[part] >= 0:
+            own = table[(slots[part] << id_bits) + (ids[i] & ((1 << id_bits) - 1))]
+        is_kept[i] = own == 0 or counts[places[i]] >= _least_in_common(min(size, np.int64(own)))
+    return is_kept
 
 
 @kernel
