@@ -111,6 +111,8 @@ def test_the_index_finds_what_brute_force_does_after_any_history(scanned: Dedupl
         with database.engine.connect() as connection:
             asked = [drawn(chance) for _ in range(3)] + list(stored.values())[:3]
             assert_finds_what_brute_force_does(connection, store, stored, asked, memory)
+            for one in asked:
+                assert_finds_what_brute_force_does(connection, store, stored, [one], memory)
             index = IndexContents.read(connection, store)
         assert index.rows.ids.tolist() == sorted(stored)
         assert index.entry_count == index.wanted_count == sum(len(own) // 8 for own in stored.values())

@@ -39,7 +39,8 @@ class FeatureCache:
 
     Attributes:
         budget: bytes that the rows may take after `trim`.
-        index: what look-ups have read of the index, a byte for each row of the table; not in the budget.
+        index: what look-ups have read of the index: a byte for each row of the table, and sets of features
+            up to half of the budget; not in the budget.
     """
 
     def __init__(self, watched: WatchedTable, budget: int = CACHE_BYTES) -> None:
@@ -50,7 +51,7 @@ class FeatureCache:
             budget: bytes that the rows may take after `trim`.
         """
         self.budget = budget
-        self.index = IndexMemory()
+        self.index = IndexMemory(budget // 2)
         self._keeps_weights = Rule(watched.setting).uses_weights
         self._clear()
 
