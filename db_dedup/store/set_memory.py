@@ -93,8 +93,8 @@ class SetMemory:
 
     def _make_room(self, pieces: int, size: int) -> None:
         if size + SLACK_BYTES > self._packed.size:
-            # Zeroed memory is not taken before it is written.
-            larger = np.zeros(int(size * _GROWTH) + SLACK_BYTES, np.uint8)
+            # Memory is taken as it is written; where the system has large pages, `empty` asks for these.
+            larger = np.empty(int(size * _GROWTH) + SLACK_BYTES, np.uint8)
             larger[: self._used] = self._packed[: self._used]
             self._packed = larger
         if pieces > len(self._bounds):

@@ -206,7 +206,7 @@ def _may_be_alike(starts, hashes, asked, rows, packed, set_begins, set_ends, mea
         at = begin + _COUNT_BITS
         if last - first < least:
             may[p] = False
-        elif last - first < size:
+        elif first < last < first + size:
             may[p] = _may_share_of_few(hashes[first:last], packed, at, end, places, shift, least)
         else:
             if asked[p] != before:
@@ -223,16 +223,33 @@ def _may_share_of_few(hashes, packed, place, end, places, shift, least):
     A feature whose place the set does not have is none of the set's. A few of these are enough to tell, long
     before the end of the set.
     """
-    left, i, at = hashes.size - least, np.int64(0), np.int64(-1)
-    while i < hashes.size and left >= 0 and _has_code(packed, place, end):
-        gap, place = get_rice(packed, place, end, shift)
-        at += 1 + gap
-        while i < hashes.size and _place_of(hashes[i], places) < at:
-            left -= 1
+    spare, i, at = hashes.size - least, np.int64(0), np.int64(-1)
+    mine = _place_of(hashes[0], places)
+    value, left = np.uint64(0), np.int64(0)
+    while True:
+        zeros = zeros_before_one(value)
+        if zeros + 1 + shift <= left:
+            rest = (value >> np.uint64(zeros + 1)) & ((np.uint64(1) << np.uint64(shift)) - np.uint64(1))
+            at += 1 + ((zeros << shift) | np.int64(rest))
+            value >>= np.uint64(zeros + 1 + shift)
+            left -= zeros + 1 + shift
+            place += zeros + 1 + shift
+        elif not _has_code(packed, place, end):
+            return spare >= hashes.size - i
+        elif place + BITS_AT_ONCE <= end and left < BITS_AT_ONCE:
+            # Several codes of one load: to load for each would take longer than all the rest.
+            value, left = get_loaded(packed, place), BITS_AT_ONCE
+            continue
+        else:
+            gap, place = get_rice(packed, place, end, shift)
+            at += 1 + gap
+            left = np.int64(0)
+        while mine <= at:
+            spare -= mine < at
             i += 1
-        while i < hashes.size and _place_of(hashes[i], places) == at:
-            i += 1
-    return left >= hashes.size - i
+            if spare < 0 or i == hashes.size:
+                return spare >= 0
+            mine = _place_of(hashes[i], places)
 
 
 @scalar
