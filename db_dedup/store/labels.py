@@ -76,6 +76,13 @@ def read_rejected(connection: Connection, tables: Tables, name: str) -> set[Dige
     return {(bytes(a), bytes(b)) for a, b in connection.execute(query)}
 
 
+def read_rejected_of(connection: Connection, tables: Tables, table_id: int) -> set[DigestPair]:
+    """Return what `read_rejected` returns, by the table's id."""
+    c = tables.verdict.c
+    query = select(c.digest_a, c.digest_b).where(c.table_id == table_id, c.is_duplicate.is_(False))
+    return {(bytes(a), bytes(b)) for a, b in connection.execute(query)}
+
+
 def rejected_among(
     connection: Connection, tables: Tables, table_id: int, digests: Collection[bytes]
 ) -> set[DigestPair]:

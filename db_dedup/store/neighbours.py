@@ -5,6 +5,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection, Select, func, select
 
 from db_dedup.dialects.batches import batches
@@ -60,6 +62,25 @@ def canonical_rows_in_groups(
 ) -> list[AnswerRow]:
     """Return the canonical rows of these groups."""
     return _rows(connection, store, "group_id", ids, canonical_only=True)
+
+
+def read_members(
+    connection: Connection, store: FingerprintStore, group_id: int
+) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Return (int64[g] ids, uint64[g] fingerprints) of the canonical rows of a group that have one."""
+    c = store.tables.fingerprint.c
+    query = select(c.id, c.fingerprint).where(
+        c.group_id == group_id, c.copy_of.is_(None), c.fingerprint.is_not(None)
+    )
+    ids, values = list(zip(*connection.execute(query), strict=True)) or ((), ())
+    return np.array(ids, np.int64), np.array(values, np.uint64)
+
+
+def count_canonical(connection: Connection, store: FingerprintStore, group_id: int) -> int:
+    """Return how many canonical rows a group has."""
+    c = store.tables.fingerprint.c
+    query = select(func.count()).where(c.group_id == group_id, c.copy_of.is_(None))
+    return int(connection.execute(query).scalar_one())
 
 
 def having_exact_duplicates(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> set[int]:

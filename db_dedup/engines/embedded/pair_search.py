@@ -141,6 +141,26 @@ class PairSearch:
             found.append(self._confirmed(asked, _Candidates(which[is_new], others[is_new]), rows))
         return concatenate_pairs(found)
 
+    def find_between(
+        self,
+        asked: Sequence[AnswerRow],
+        which: NDArray[np.int64],
+        ids: NDArray[np.int64],
+        rows: Neighbourhood,
+    ) -> StoredPairs:
+        """Return those of p pairs of rows that are duplicate pairs, the asked row first.
+
+        Args:
+            asked: canonical rows.
+            which: int64[p], positions of asked rows.
+            ids: int64[p], ids of other canonical rows. Each pair occurs once.
+            rows: the loaded rows; the other rows of the pairs are added to them.
+        """
+        order = np.argsort(ids, kind="stable")
+        candidates = _Candidates(which[order], ids[order])
+        found = concatenate_pairs([self._confirmed(asked, part, rows) for part in _pieces(candidates)])
+        return found if self._has_sketches else found.only(found.distances <= self._radius)
+
     # Candidates
 
     def _candidates(self, asked: Sequence[AnswerRow], places: Places) -> Iterator[_Candidates]:

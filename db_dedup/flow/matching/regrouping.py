@@ -16,12 +16,16 @@ class CanonicalRow:
         received: sorts the row by the order in which the rows were received.
         group_id: the group that the row was in, None if it was in none.
         has_exact_duplicates: whether another row is an exact duplicate of it.
+        part: a number of the connected part of its abridged group that the row is in, where other rows of the
+            part are not loaded; None where all rows of its group are loaded. No row has this number, but for
+            the representative of a group of one part.
     """
 
     id: int
     received: Receipt
     group_id: int | None
     has_exact_duplicates: bool
+    part: int | None = None
 
 
 @dataclass(frozen=True)
@@ -30,8 +34,8 @@ class Group:
 
     Attributes:
         representative: the id of the first-received row.
-        members: the ids of its canonical rows.
-        surplus: the stored pairs that an abridged group does not keep.
+        members: the ids of its canonical rows, as far as they are loaded.
+        surplus: the pairs that an abridged group does not keep.
     """
 
     representative: int
@@ -48,21 +52,29 @@ def regroup(
     abridged: Mapping[int, bool],
     abridge_above: int,
     rejected: Collection[PairIds] = (),
+    bridges: Collection[PairIds] = (),
 ) -> list[Group]:
     """Return the connected components of these rows; a row without any duplicate is in none.
 
     Args:
-        rows: the rows, with all other canonical rows of the groups that they were in.
-        pairs: every stored pair among the rows.
-        searched: ids of the rows whose pairs have just been searched, so that all their pairs are stored.
-        abridged: id of a former abridged group -> whether it was loose. No row of these groups has changed or
-            is gone: without one of its rows an abridged group must be matched again from the texts.
+        rows: the rows, with all other canonical rows of the groups that they were in. Of an abridged group
+            that stays as it is the representative and some rows are enough: they have a `part`.
+        pairs: every pair among the rows that was stored or found; of rows that have a part, those found.
+        searched: ids of the rows whose pairs have just been searched, so that all their pairs are known.
+        abridged: id of a former abridged group -> whether it is loose by its rows that have not changed.
         abridge_above: a group with more rows than this keeps only the pairs that connect it.
         rejected: pairs that people have labelled as no duplicates, each in any order. A group with both rows
             of such a pair is loose.
+        bridges: pairs, each the smaller id first, that an abridged group keeps in any case.
     """
     parents = {row.id: row.id for row in rows}
-    connecting = {pair for pair in sorted(pairs) if _join(parents, *pair)}
+    parents |= {row.part: row.part for row in rows if row.part is not None}
+    kept = {pair for pair in sorted(pairs) if bridges and _ordered(pair) in bridges}
+    connecting = {pair for pair in sorted(kept) if _join(parents, *pair)}
+    for row in rows:
+        if row.part is not None:
+            _join(parents, row.part, row.id)
+    connecting |= {pair for pair in sorted(pairs) if _join(parents, *pair)}
     components: dict[int, list[CanonicalRow]] = {}
     for row in rows:
         components.setdefault(_root(parents, row.id), []).append(row)
@@ -73,10 +85,10 @@ def regroup(
     contradicted = {_root(parents, a) for a, b in rejected if _root(parents, a) == _root(parents, b)}
     groups = []
     for root, members in components.items():
-        if len(members) == 1 and not members[0].has_exact_duplicates:
+        if len(members) == 1 and not members[0].has_exact_duplicates and members[0].part is None:
             continue
         members.sort(key=lambda row: row.received)
-        is_abridged = len(members) > abridge_above
+        is_abridged = len(members) > abridge_above or any(row.part is not None for row in members)
         surplus = [pair for pair in pairs_of.get(root, ()) if pair not in connecting] if is_abridged else []
         is_loose = root in contradicted or _is_loose(members, known, searched, abridged)
         ids = [row.id for row in members]
@@ -100,6 +112,10 @@ def _is_loose(
         return is_of_old and first.group_id in abridged and not {first.id, other.id} & set(searched)
 
     return not all(map(is_known_similar, others))
+
+
+def _ordered(pair: PairIds) -> PairIds:
+    return (min(pair), max(pair))
 
 
 def _join(parents: dict[int, int], a: int, b: int) -> bool:

@@ -147,11 +147,6 @@ def _apply(scope: BatchScope, changes: rows.RowChanges) -> None:
     former = groups.find_former_groups(scope)
     current = rows.write_rows(scope, changes)
     canonical = exact_duplicates.link_classes(scope, current)
-    loses_connection = groups.loses_connection(scope, former, changes.outdated, canonical.demoted)
-    paired = pairs.search_pairs(scope, changes.outdated, canonical)
-    abridged = groups.load_groups(scope, former)
-    if loses_connection:
-        found = groups.match_again(scope)
-    else:
-        found = groups.regroup_rows(scope, paired, canonical.searched, abridged)
-    groups.write_groups(scope, found)
+    found = pairs.search_pairs(scope, changes.outdated, canonical)
+    formed = groups.form_groups(scope, former, changes.outdated, canonical, found)
+    groups.write_groups(scope, formed)
