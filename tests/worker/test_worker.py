@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import create_engine, delete, text
@@ -11,7 +12,7 @@ from sqlalchemy import create_engine, delete, text
 from db_dedup import Deduplicator, Text
 from db_dedup.errors import ConfigError, DatabaseError, NotScannedError, RecipeDiffersError
 from db_dedup.jobs.worker.change_worker import Batch, ChangeWorker
-from db_dedup.store import neighbours
+from db_dedup.store import neighbours, scans
 from tests.servers import Database
 from tests.worker.conftest import (
     body,
@@ -27,6 +28,8 @@ from tests.worker.test_faults import SERVERS
 from tests.worker.watched import Watched
 
 LONG_QUEUE = 100_000
+RATES = (50, 200, 500)
+"""Changes a second: fewer than 300 for a scan of a second in SQLite, than in other databases, and more."""
 
 
 def test_a_long_queue_is_scanned_instead(watched: Watched, caplog: pytest.LogCaptureFixture) -> None:
@@ -40,6 +43,23 @@ def test_a_long_queue_is_scanned_instead(watched: Watched, caplog: pytest.LogCap
     assert "a scan is cheaper" in caplog.text
     assert count_waiting(watched) == 0
     assert is_right(watched)
+
+
+def test_in_sqlite_a_scan_must_be_much_cheaper(watched: Watched) -> None:
+    """Its writing keeps other writers out for longer than a batch does."""
+    write(watched, range(3))
+    drain(watched)
+    queue_changes(watched, [str(i % 3) for i in range(300)])
+    choice, database = watched.dedup.worker()._choice, watched.dedup.database
+    with database.engine.connect() as connection:
+        stored = watched.read_stored(connection)
+        last = scans.last_finished(connection, database.tables, stored.id)
+        assert last is not None
+        of_a_second = replace(last, seconds=0.5)
+        is_preferred = [
+            choice._prefers_scan(connection, stored, of_a_second, rate) for rate in (50, 200, 500)
+        ]
+    assert is_preferred == [True, database.engine.dialect.name != "sqlite", False]
 
 
 def test_where_that_scan_fails_batches_go_on(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
