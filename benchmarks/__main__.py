@@ -27,6 +27,7 @@ WITHOUT_DATA = (
     "committing_clients",
     "worker_speed",
     "worker_edits",
+    "worker_groups",
     "latency",
     "peers",
     "planted_changes",

@@ -31,6 +31,7 @@ from benchmarks import (
     spark_scan,
     trigger_cost,
     worker_edits,
+    worker_groups,
     worker_speed,
 )
 from benchmarks.__main__ import QUICK, WITH_DATA, WITHOUT_DATA
@@ -215,6 +216,13 @@ def test_edited_rows_are_handled_while_others_write(capsys: pytest.CaptureFixtur
     rate, _, batches, *_ = line.replace(",", "").split()
     assert float(rate) > 0
     assert int(batches) >= 1
+
+
+def test_changes_in_a_large_group_are_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    worker_groups.run(None, worker_groups.SMALL, SQLITE)
+    lines = re.findall(r"^SQLite +(edited|deleted) (.*)", capsys.readouterr().out, re.MULTILINE)
+    assert [kind for kind, _ in lines] == ["edited", "deleted"]
+    assert all(int(figures.replace(",", "").split()[-1]) > 2 for _, figures in lines)
 
 
 def test_the_worker_is_timed_by_each_rule(capsys: pytest.CaptureFixture[str]) -> None:
