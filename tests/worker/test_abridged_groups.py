@@ -130,3 +130,20 @@ def test_the_answer_is_that_of_a_fresh_scan_after_each_batch(database: Database)
             assert watched.stored() == watched.fresh()
 
     check()
+
+
+def test_a_label_on_two_rows_that_are_not_similar_makes_their_group_loose(database: Database) -> None:
+    """One of them leaves and comes back. It is in no pair with the other, so that no search finds it."""
+    watched = Watched.make_with(database.engine, "chains", PLAIN_KEYS[0], WAYS[0])
+    worker = watched.dedup.worker()
+    worker._choice.may_prefer_scan = False
+    write_rows(watched, [Write(key, place, "A", key) for key, place in enumerate((10, 9, 5, 11, 8, 15))])
+    drain(worker)
+    are_loose = [watched.stored()["groups"][0][3]]
+    label_rows(watched, Label(2, 5, rejects=True))
+    for place in (30, 15):
+        write_rows(watched, [Write(5, place, "A", 5)])
+        drain(worker)
+        assert watched.stored() == watched.fresh()
+        are_loose.append(watched.stored()["groups"][0][3])
+    assert are_loose == [False, False, True]

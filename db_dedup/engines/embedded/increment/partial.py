@@ -22,6 +22,9 @@ from db_dedup.store import neighbours
 from db_dedup.store.labels import read_rejected_of
 from db_dedup.store.pairs import StoredPairs, read_linked_ids
 
+# Each lost row costs about as much as some fifty rows of a group that is matched again.
+_LEAST_LOST: Final = 8
+_ROWS_A_LOSS: Final = 50
 # Most lost rows have few neighbours, and then each is compared with each.
 _COMPARED_WITH_ALL: Final = 16
 # To search one row takes as long as to match some hundred rows of a group again, of which many are alike.
@@ -125,6 +128,8 @@ def partial_group(
         lost: the rows that are lost.
     """
     group = PartialGroup(group_id, lost.of_group.get(group_id, frozenset()), was_loose)
+    if len(group.lost) > max(_LEAST_LOST, (scope.rows[group_id].group_size or 0) // _ROWS_A_LOSS):
+        return None
     if group.lost:
         connected_group = _connected(scope, pairs, group, lost)
         if connected_group is None:
