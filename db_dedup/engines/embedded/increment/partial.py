@@ -22,9 +22,9 @@ from db_dedup.store import neighbours
 from db_dedup.store.labels import read_rejected_of
 from db_dedup.store.pairs import StoredPairs, read_linked_ids
 
-# Each lost row costs about as much as some fifty rows of a group that is matched again.
+# To connect a group without some deleted rows costs about as much for each as to match 200 of its rows again.
 _LEAST_LOST: Final = 8
-_ROWS_A_LOSS: Final = 50
+_ROWS_A_LOSS: Final = 200
 # Most lost rows have few neighbours, and then each is compared with each.
 _COMPARED_WITH_ALL: Final = 16
 # To search one row takes as long as to match some hundred rows of a group again, of which many are alike.
