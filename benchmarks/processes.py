@@ -76,12 +76,12 @@ def measure(
             cwd=folder,
             env=_environment(os.environ),
         )
-        proportional = anonymous = 0.0
+        most = [0.0, 0.0, 0.0]
         sampled = _SampledCpu(beside)
         while process.poll() is None:
-            found = [_tree_megabytes(pid) for pid in (process.pid, *beside)]
-            proportional = max(proportional, sum(one[0] for one in found))
-            anonymous = max(anonymous, sum(one[1] for one in found))
+            trees = [_tree_megabytes(pid) for pid in (process.pid, *beside)]
+            found = (*(sum(sizes) for sizes in zip(*trees, strict=True)), _temporary_megabytes(process.pid))
+            most = [max(pair) for pair in zip(most, found, strict=True)]
             if beside:
                 sampled.look((process.pid, *beside))
             # Machines of Java have gigabytes in many pieces, which take a while to add up.
@@ -92,7 +92,7 @@ def measure(
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     if beside:  # which this process does not wait for, nor does the command for a machine of Java
         cpu = sampled.seconds
-    return Measured(wall, cpu, proportional, anonymous)
+    return Measured(wall, cpu, *most)
 
 
 @dataclass

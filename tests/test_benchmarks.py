@@ -36,6 +36,7 @@ from benchmarks import (
 )
 from benchmarks.__main__ import QUICK, WITH_DATA, WITHOUT_DATA
 from benchmarks.auto_explain import Access, read_plan, reading_all
+from benchmarks.joined_articles import JoinedArticles
 from benchmarks.papers import p2_tweets
 from benchmarks.plot import line_svg, log_log_svg
 from db_dedup.app import Database

@@ -86,8 +86,9 @@ def _sharing_rows(
         which = np.zeros(places.size, np.int64)
     else:
         which, places = sharing_pairs(hashes, sharing.values, sharing.rows, counts)
+    is_compared = np.zeros(sharing.ids.size, np.bool_)
     if features is not None and sharing.generation is not None:
-        may = _may_be_alike_in_memory(
+        may, is_compared = _may_be_alike_in_memory(
             connection, store, sharing, ~is_unknown, which, places, features, memory
         )
         which, places = which[may], places[may]
@@ -96,10 +97,12 @@ def _sharing_rows(
     rows = np.searchsorted(stored.ids, sharing.ids[places])
     is_there = rows < stored.ids.size
     is_there[is_there] = stored.ids[rows[is_there]] == sharing.ids[places][is_there]
-    which, rows = which[is_there], rows[is_there]
+    which, rows, is_compared = which[is_there], rows[is_there], is_compared[places[is_there]]
     if features is not None:
+        may = is_compared
         with segments.translate_damage():
-            may = may_be_alike(features, which, rows, PackedSets.of(stored.feature_sets))
+            sets = PackedSets.of(stored.feature_sets)
+            may[~may] = may_be_alike(features, which[~may], rows[~may], sets)
         which, rows = which[may], rows[may]
     return SharingRows(which, stored.ids[rows], stored.fingerprints[rows])
 
@@ -113,8 +116,8 @@ def _may_be_alike_in_memory(
     places: NDArray[np.int64],
     features: AskedFeatures,
     memory: IndexMemory,
-) -> NDArray[np.bool_]:
-    """Return bool[p]: which pairs the sets beside the segments do not rule out.
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return (bool[p], which pairs the sets beside the segments allow, bool[r], whose rows have such sets).
 
     Args:
         connection: to read through.
@@ -135,7 +138,8 @@ def _may_be_alike_in_memory(
     begins, ends = np.zeros(sharing.ids.size, np.int64), np.zeros(sharing.ids.size, np.int64)
     begins[rows], ends[rows] = found.begins, found.ends
     with segments.translate_damage():
-        return may_be_alike(features, which, places, PackedSets(found.packed, begins, ends))
+        may = may_be_alike(features, which, places, PackedSets(found.packed, begins, ends))
+    return may, begins < ends
 
 
 def _joined(one: StoredSketches, other: StoredSketches) -> StoredSketches:

@@ -1,7 +1,7 @@
 """The set of a row's features in a few bits each, which tells at most how many features two rows share.
 
 It is a Golomb-coded set, a compressed Bloom filter with one hash (Putze, Sanders, Singler 2007): each of n
-features has a place among 16n, by the upper half of its hash, and the differences of the ascending places are
+features has a place among 12n, by the upper half of its hash, and the differences of the ascending places are
 in a Rice code. Two features may have the same place, so a shared place is not proof of a shared feature; a
 place that the other row does not have is proof of a feature that it does not have. So the number of shared
 features has an upper bound, and a candidate pair that cannot reach the threshold is ruled out without its
@@ -36,11 +36,11 @@ from db_dedup.flow.features.details import CHARACTERS, SECTIONS, Details
 MOST_FEATURES: Final = 4_000
 """A row with more has no set: it would be large, and such a row is rare."""
 
-_PLACES_A_FEATURE: Final = 16
+_PLACES_A_FEATURE: Final = 12
 _FORMER_PLACES_A_FEATURE: Final = 5
 _COUNT_BITS: Final = np.int64(16)
 """From the lowest bit on: whether the features are 3-grams; 14 bits for their number; whether a feature has
-16 places, and not 5."""
+12 places, and not 5."""
 _KIND_BITS: Final = np.int64(1)
 _FINE: Final = np.int64(1 << 15)
 _SHIFT: Final = np.int64(3)
@@ -48,12 +48,12 @@ _FORMER_SHIFT: Final = np.int64(2)
 SLACK_BYTES: Final = 16
 """How many bytes there must be behind the last set of an array, for the kernels that read it."""
 _CELLS: Final = 1 << 16
-"""Equal ranges of hashes, by which a row's features are looked up."""
-_CELL_SHIFT: Final = np.uint64(48)
+_CELLS_A_FEATURE: Final = 64
+"""A row's features are looked up by equal ranges of hashes: so many for each, a power of two in all, and at
+most `_CELLS`. More would rule out hardly more sets, and take longer to count than one set to read."""
 _WIDTH_BITS: Final = np.int64(48)
-_TO_CELL: Final = np.int64(32)
-# A place is less than 16n, so all quotients of a set together are less than 16n / 8: two bits a feature, and
-# four for the end and the remainder of each.
+# A place is less than 12n, so all quotients of a set together are less than 12n / 8: one and a half bits a
+# feature, and four for the end and the remainder of each.
 _MOST_BYTES_A_FEATURE: Final = 1
 
 
@@ -189,7 +189,7 @@ def _pack_sets(starts, hashes, has_set, of_grams):
 @kernel
 def _may_be_alike(starts, hashes, asked, rows, packed, set_begins, set_ends, measure, threshold, of_grams):
     may = np.ones(asked.size, np.bool_)
-    before, below = np.int64(-1), np.zeros(_CELLS + 1, np.int32)
+    before, below, bits = np.int64(-1), np.zeros(_CELLS + 1, np.int32), np.int64(0)
     for p in range(asked.size):
         begin, end = set_begins[rows[p]] * 8, set_ends[rows[p]] * 8
         if begin == end:
@@ -211,8 +211,8 @@ def _may_be_alike(starts, hashes, asked, rows, packed, set_begins, set_ends, mea
         else:
             if asked[p] != before:
                 before = asked[p]
-                _count_below(hashes[first:last], below)
-            may[p] = _may_share(below, packed, at, end, size, places, shift, least)
+                bits = _count_below(hashes[first:last], below)
+            may[p] = _may_share(below, bits, packed, at, end, size, places, shift, least)
     return may
 
 
@@ -254,13 +254,17 @@ def _may_share_of_few(hashes, packed, place, end, places, shift, least):
 
 @scalar
 def _count_below(hashes, below):
-    """Set for each cell, and for the end, how many of a row's features are below it."""
+    """Set for each cell, and for the end, how many features are below; return the bits of a cell's number."""
+    bits = np.int64(1)
+    while (1 << bits) < min(hashes.size * _CELLS_A_FEATURE, _CELLS):
+        bits += 1
     i = 0
-    for cell in range(_CELLS):
+    for cell in range(1 << bits):
         below[cell] = i
-        while i < hashes.size and np.int64(hashes[i] >> _CELL_SHIFT) == cell:
+        while i < hashes.size and np.int64(hashes[i] >> np.uint64(64 - bits)) == cell:
             i += 1
-    below[_CELLS] = i
+    below[1 << bits] = i
+    return bits
 
 
 @scalar
@@ -270,7 +274,7 @@ def _has_code(packed, place, end):
 
 
 @scalar
-def _may_share(below, packed, place, end, size, places, shift, least):
+def _may_share(below, bits, packed, place, end, size, places, shift, least):
     """Return whether a row may share so many features with a set.
 
     A feature of the set is none of the row's if no feature of the row is in the cells that the range of
@@ -278,6 +282,7 @@ def _may_share(below, packed, place, end, size, places, shift, least):
 
     Args:
         below: int32[_CELLS + 1], how many of the row's features are below each cell.
+        bits: of a cell's number.
         packed: uint8[m], sets.
         place: where the codes of this one begin, in bits.
         end: where they end.
@@ -292,7 +297,7 @@ def _may_share(below, packed, place, end, size, places, shift, least):
         if place + BITS_AT_ONCE > end:
             gap, place = get_rice(packed, place, end, shift)
             at += 1 + gap
-            most -= _is_free(below, at, width)
+            most -= _is_free(below, bits, at, width)
             continue
         # Several codes of one load: to load for each would take longer than all the rest.
         value, left = get_loaded(packed, place), BITS_AT_ONCE
@@ -300,21 +305,22 @@ def _may_share(below, packed, place, end, size, places, shift, least):
         while zeros + 1 + shift <= left:
             rest = (value >> np.uint64(zeros + 1)) & ((np.uint64(1) << np.uint64(shift)) - np.uint64(1))
             at += 1 + ((zeros << shift) | np.int64(rest))
-            most -= _is_free(below, at, width)
+            most -= _is_free(below, bits, at, width)
             value >>= np.uint64(zeros + 1 + shift)
             left -= zeros + 1 + shift
             zeros = zeros_before_one(value)
         if left == BITS_AT_ONCE:
             gap, place = get_rice(packed, place, end, shift)
             at += 1 + gap
-            most -= _is_free(below, at, width)
+            most -= _is_free(below, bits, at, width)
         place += BITS_AT_ONCE - left
     return most >= least
 
 
 @scalar
-def _is_free(below, at, width):
+def _is_free(below, bits, at, width):
     """Return whether no feature of the row is in the cells that a place touches."""
-    first = min((at * width) >> _TO_CELL, np.int64(_CELLS))
-    after = min(((at + 1) * (width + 1)) >> _TO_CELL, np.int64(_CELLS - 1)) + 1
+    to_cell, cells = _WIDTH_BITS - bits, np.int64(1) << bits
+    first = min((at * width) >> to_cell, cells)
+    after = min(((at + 1) * (width + 1)) >> to_cell, cells - 1) + 1
     return below[after] == below[first]
