@@ -43,7 +43,8 @@ class WriteCosts(NamedTuple):
 
     Attributes:
         fingerprint: a row's fingerprint, digest and place in its group.
-        entry: an entry in the segments of the index of sketches.
+        entry: an entry in the segments of the index of sketches, and its share of the sets of features: a
+            longer text has more of both.
         pair: a pair.
         single_entry: a single entry of the index, and its value in the row's sketch.
     """

@@ -46,7 +46,7 @@ class MySQLDialect(Dialect):
         "LONGBLOB": Family.BINARY,
     }
     write_costs: ClassVar = WriteCosts(
-        WriteCost(519, 47.3), WriteCost(5.5, 0.8), WriteCost(115, 26.0), WriteCost(55, 8.0)
+        WriteCost(519, 47.3), WriteCost(11.0, 0.8), WriteCost(115, 26.0), WriteCost(55, 8.0)
     )
 
     engine_url = staticmethod(sessions.engine_url)

@@ -53,7 +53,7 @@ class PostgreSQLDialect(Dialect):
     families: ClassVar = {"BIT": Family.TEXT}
     unusable_key_types: ClassVar = ("MONEY", "INTERVAL")
     write_costs: ClassVar = WriteCosts(
-        WriteCost(552, 30.4), WriteCost(4.8, 0.5), WriteCost(126, 7.4), WriteCost(84, 2.1)
+        WriteCost(552, 30.4), WriteCost(9.0, 0.5), WriteCost(126, 7.4), WriteCost(84, 2.1)
     )
 
     engine_url = staticmethod(sessions.engine_url)

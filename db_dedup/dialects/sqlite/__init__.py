@@ -37,7 +37,7 @@ class SQLiteDialect(Dialect):
     default_driver: ClassVar = "pysqlite"
     engine_options: ClassVar = sessions.OPTIONS
     write_costs: ClassVar = WriteCosts(
-        WriteCost(270, 25.2), WriteCost(4.4, 0.5), WriteCost(83, 5.9), WriteCost(27, 1.7)
+        WriteCost(270, 25.2), WriteCost(8.2, 0.5), WriteCost(83, 5.9), WriteCost(27, 1.7)
     )
 
     engine_url = staticmethod(sessions.engine_url)
