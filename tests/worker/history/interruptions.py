@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any
 
 from sqlalchemy import Connection, Engine, event, text
+from sqlalchemy.engine.interfaces import DBAPICursor
 
 END_SESSION = {
     "postgresql": "SELECT pg_terminate_backend({})",
@@ -31,9 +32,14 @@ def before_statement(engine: Engine, number: int, do: Callable[[Connection], Non
     """
     numbers = count(1)
 
-    def watch(connection: Connection, *_: object) -> None:
-        if next(numbers) == number:
+    def watch(connection: Connection, cursor: DBAPICursor, *_: object) -> None:
+        if next(numbers) != number:
+            return
+        try:
             do(connection)
+        except BaseException:
+            cursor.close()  # SQLAlchemy does not close a cursor that it has not used yet
+            raise
 
     event.listen(engine, "before_cursor_execute", watch)
     try:
