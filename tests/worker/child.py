@@ -22,7 +22,7 @@ from db_dedup.cli import (
     main,
     worker,  # noqa: F401
 )
-from db_dedup.engines.embedded.increment import pairs, rows
+from db_dedup.engines.embedded.increment import groups, rows
 from db_dedup.jobs.worker.batch_size import BatchSize
 from db_dedup.store import changes, neighbours, watched_tables
 
@@ -37,7 +37,7 @@ POINTS: Final[Mapping[str, tuple[Any, str, bool]]] = {
     "after the changes are taken": (changes, "take_changes", True),
     "after the rows are written": (rows, "write_rows", True),
     "after the copies are linked": (neighbours, "write_links", True),
-    "after the pairs are written": (pairs, "replace_pairs", True),
+    "after the pairs are written": (groups, "replace_pairs", True),
     "after the groups are written": (neighbours, "write_groups", True),
     "before the commit": (watched_tables, "bump_answer_version", True),
     "after the commit": (BatchSize, "learn", False),
