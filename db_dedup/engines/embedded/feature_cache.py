@@ -27,6 +27,8 @@ CACHE_BYTES: Final = 256 * 2**20
 
 _Number = TypeVar("_Number", np.int32, np.int64)
 
+_SETS_ONE_IN: Final = 4
+"""One in so many bytes is for the sets of features that the index gives."""
 _NO_PLACE: Final = -1
 _ROW_BYTES: Final = 200
 """Of each row, beside its values: digest, positions, and the entries of Python's containers."""
@@ -39,8 +41,8 @@ class FeatureCache:
 
     Attributes:
         budget: bytes that the rows may take after `trim`.
-        index: what look-ups have read of the index: a byte for each row of the table, and sets of features
-            up to half of the budget; not in the budget.
+        index: what look-ups have read of the index: sets of features, which take a quarter of what the cache
+            was given, and besides a byte for each row of the table.
     """
 
     def __init__(self, watched: WatchedTable, budget: int = CACHE_BYTES) -> None:
@@ -48,10 +50,10 @@ class FeatureCache:
 
         Args:
             watched: the settings; they tell whether the weights of features are needed.
-            budget: bytes that the rows may take after `trim`.
+            budget: bytes that the rows after `trim` and the sets of features may take together.
         """
-        self.budget = budget
-        self.index = IndexMemory(budget // 2)
+        self.index = IndexMemory(budget // _SETS_ONE_IN)
+        self.budget = budget - budget // _SETS_ONE_IN
         self._keeps_weights = Rule(watched.setting).uses_weights
         self._clear()
 

@@ -100,5 +100,5 @@ class PairSpool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the files; what is mapped stays until nobody has it any more."""
+        """Close the files; a mapped array stays valid as long as it is referred to."""
         self._resources.close()

@@ -44,7 +44,11 @@ class StoredIds(NamedTuple):
 
     @classmethod
     def read(cls, reader: Reader, store: FingerprintStore, row_keys: Sequence[str]) -> Self:
-        """Read the ids of the rows of a scan; all of them are stored."""
+        """Read the ids of the rows of a scan.
+
+        Raises:
+            KeyError: one of them is not stored.
+        """
         # By the keys that are in memory already: those that are read are as many, and each takes 60 bytes.
         place_of = {row_key: place for place, row_key in enumerate(row_keys)}
         ids, gone = array("q", bytes(8 * len(row_keys))), []
@@ -54,6 +58,8 @@ class StoredIds(NamedTuple):
                 gone.append(row_id)
             else:
                 ids[place] = row_id
+        if 0 in ids:  # no stored row has this id
+            raise KeyError(row_keys[ids.index(0)])
         return cls(np.array(ids, np.int64), sorted(gone))
 
 

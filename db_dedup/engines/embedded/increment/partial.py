@@ -1,8 +1,8 @@
 """Abridged groups that keep their representative and nearly all of their rows, and need not be loaded whole.
 
-Such a group may have many thousand rows, of which a batch changes some. Of the others must be known that they
-stay connected, and whether one of them is not similar to the representative. Both can be told from a few of
-them. The rest is neither loaded nor compared.
+Such a group may have many thousand rows, of which a batch changes some. Two things must be known of the
+others: that they stay connected, and whether one of them is not similar to the representative. A few of them
+show both. The rest is neither loaded nor compared.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
