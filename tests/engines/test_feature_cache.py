@@ -43,7 +43,8 @@ def test_the_rows_used_last_are_kept_with_their_features(done: FingerprintedRows
     within = [f"region {i % 3}" for i in range(len(TEXTS))]
     whole = FeatureCache(WATCHED)
     whole.add(within, done)
-    cache = FeatureCache(WATCHED, whole.bytes_used)
+    cache = FeatureCache(WATCHED)
+    cache.budget = whole.bytes_used
     cache.add(within, done)
     cache.trim()
     used = done.digests[30:35]
@@ -61,6 +62,10 @@ def test_the_rows_used_last_are_kept_with_their_features(done: FingerprintedRows
     agree = [cache.within(int(place)) for place in cache.places(done.digests)]
     assert len(set(agree)) == 3
     assert all(len({agree[i] for i in range(start, len(TEXTS), 3)}) == 1 for start in range(3))
+
+
+def test_a_quarter_of_the_budget_is_left_to_the_sets_of_features() -> None:
+    assert FeatureCache(WATCHED, 400).budget == 300
 
 
 def test_a_budget_of_nothing_keeps_only_what_is_named(done: FingerprintedRows) -> None:
