@@ -76,6 +76,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
         request.param, (candidates._HOT_COMPARISONS, candidates._CHUNK)
     )
     monkeypatch.setattr(candidates, "_HOT_COMPARISONS", hot_comparisons)
+    monkeypatch.setattr(candidates, "_FEW_COMPARISONS", hot_comparisons)
     monkeypatch.setattr(candidates, "_CHUNK", chunk)
 
 

@@ -27,8 +27,8 @@ BLOCK_SHIFTS: Final = (48, 32, 16, 0)
 
 # Two buckets that take more comparisons than this, however they are searched, are divided by another block.
 _HOT_COMPARISONS = 1 << 22
-# So many are made without buckets. It takes less than 0.05 s, and a small table then needs no kernels of the
-# buckets, which take three seconds to compile.
+# So many of a whole table are made without buckets. It takes less than 0.05 s, and a small table then needs no
+# kernels of the buckets, which take three seconds to compile.
 _FEW_COMPARISONS = 1 << 24
 # To sort a row by a piece of its bits and to compare it takes 13 ns, a comparison in a row of buckets 0.13 ns
 # (decision 0074).
@@ -131,15 +131,18 @@ class _Search:
     def _comparing_is_cheaper(self, left: _Side, right: _Side | None, radii: Sequence[int]) -> bool:
         left_size = left.rows.size
         comparisons = self._count_comparisons(left, right)
-        if comparisons <= _FEW_COMPARISONS:
+        if comparisons <= (_FEW_COMPARISONS if self._is_whole(left, right) else _HOT_COMPARISONS):
             return True
         buckets = min(1 << BLOCK_BITS, left_size)
         visits = sum(buckets * flip_masks(r).size for r in radii if r >= 0)
         return comparisons <= visits
 
+    def _is_whole(self, left: _Side, right: _Side | None) -> bool:
+        return right is None and left.rows.size == self._labels.size
+
     def _count_comparisons(self, left: _Side, right: _Side | None) -> int:
         """Return the number of pairs of rows with different labels."""
-        if right is None and left.rows.size == self._labels.size:
+        if self._is_whole(left, right):
             sizes = np.bincount(self._labels)  # of all rows: no sorting, and no copy of the labels
             return int(left.rows.size**2 - np.dot(sizes, sizes)) // 2
         groups, sizes = np.unique(self._labels[left.rows], return_counts=True)
