@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from sqlalchemy import select
 
 from db_dedup.jobs.scan import full_scan
 from db_dedup.jobs.scan.scanned_table import ScannedRows
-from db_dedup.jobs.scan.writing_ahead import AheadWriter
+from db_dedup.jobs.scan.writing_ahead import AheadWriter, StoredIds
 from db_dedup.sample import Sample
+from db_dedup.store.reader import Reader
 from tests.scan.conftest import answer, fill_database, watch
 from tests.servers import Database
 
@@ -111,3 +113,11 @@ def test_the_thread_stops_if_the_search_fails(
         assert connection.execute(select(row.id).where(row.copy_of.is_not(None))).first() is None
     dedup.scan()
     assert dedup.verify().is_right
+
+
+def test_a_row_that_is_not_stored_is_an_error_and_not_another_row() -> None:
+    store: Any = SimpleNamespace(ids_and_keys=lambda _: iter([(7, "a"), (9, "gone")]))
+    found = StoredIds.read(Reader.of(cast("Any", None)), store, ["a"])
+    assert (found[0].tolist(), found[1]) == ([7], [9])
+    with pytest.raises(KeyError, match="b"):
+        StoredIds.read(Reader.of(cast("Any", None)), store, ["a", "b"])

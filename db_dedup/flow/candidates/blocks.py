@@ -27,8 +27,8 @@ BLOCK_SHIFTS: Final = (48, 32, 16, 0)
 
 # Two buckets that take more comparisons than this, however they are searched, are divided by another block.
 _HOT_COMPARISONS = 1 << 22
-# So many of a whole table are made without buckets. It takes less than 0.05 s, and a small table then needs no
-# kernels of the buckets, which take three seconds to compile.
+# So many of a whole table are made without buckets. It takes less than 0.05 s, and a small table then needs
+# no kernels of the buckets, which take three seconds to compile.
 _FEW_COMPARISONS = 1 << 24
 # To sort a row by a piece of its bits and to compare it takes 13 ns, a comparison in a row of buckets 0.13 ns
 # (decision 0074).
