@@ -3,9 +3,10 @@
 The rows are made-up petitions in parts of 100,000 that know nothing of each other. With a folder of data they
 are articles of law, multiplied with fresh edits, or with `--size copies=3` texts that join sentences of
 articles, of which 3 % are near-copies of an earlier one. Each command runs by the command line in a process
-of its own; checks and views are timed in this one.
+of its own; checks and views are timed in this one. The figures are kept in a CSV file, and drawn from it, so
+that sizes can be measured one by one.
 
-    python -m benchmarks large --data FOLDER --size rows=10000000 --size copies=3 --size later=0
+    python -m benchmarks large --data FOLDER --size rows=10000000 --size copies=3
 """
 
 import json
@@ -19,6 +20,7 @@ from time import perf_counter
 from sqlalchemy import Engine, TableClause, column, func, select, table, update
 
 from benchmarks.growth import (
+    FOLDER,
     SETTINGS,
     TEXTS,
     file_bytes,
@@ -30,7 +32,8 @@ from benchmarks.growth import (
 )
 from benchmarks.indexes import total_bytes
 from benchmarks.joined_articles import MOST_EDITS, JoinedArticles
-from benchmarks.processes import Measured, measure
+from benchmarks.large_figures import LargeFigures, draw
+from benchmarks.processes import measure
 from benchmarks.servers import each_database
 from benchmarks.timing import median_seconds
 from db_dedup import Deduplicator
@@ -40,6 +43,7 @@ from db_dedup.config import Settings
 _SUPPLEMENT = "另：相关材料已于本周补充提交。"
 _CHECKS = 20
 _RUNS = 3
+_PARTS = ("reading", "matching", "writing", "other")
 
 
 @dataclass(frozen=True)
@@ -69,8 +73,9 @@ def run(
     data: Path | None,
     sizes: Sizes = Sizes(),
     databases: Sequence[str] = ("PostgreSQL",),
+    keep_in: Path = FOLDER,
 ) -> None:
-    """Print a line for each step in each database."""
+    """Print a line for each step in each database, keep the figures, and draw them."""
     warm_up()
     kind, make_texts = _texts(data, sizes)
     for name, url in each_database(databases):
@@ -81,7 +86,16 @@ def run(
             fill(database, make_texts())
             print(f"{'fill the table':<32} {perf_counter() - start:>10.1f}", flush=True)
             print(f"{'the table on disk':<32} {total_bytes(database, TEXTS) / 1e6:>10,.0f} MB", flush=True)
-            _measure(database, Path(folder), url, sizes)
+            figures = LargeFigures(kind, name, sizes.rows, keep_in / "large.csv")
+            _measure(database, Path(folder), url, sizes, figures)
+        plot = keep_in / f"large-{_short_name(sizes, data)}-{name.lower()}.svg"
+        draw(figures, f"Seconds of each step by rows: {kind}, {name}", plot)
+
+
+def _short_name(sizes: Sizes, data: Path | None) -> str:
+    if data is None:
+        return "petitions"
+    return "joined-articles" if sizes.copies else "articles"
 
 
 def _texts(data: Path | None, sizes: Sizes) -> tuple[str, Callable[[], Iterator[str]]]:
@@ -95,35 +109,47 @@ def _texts(data: Path | None, sizes: Sizes) -> tuple[str, Callable[[], Iterator[
     return kind, lambda: JoinedArticles(data, sizes.copies).texts(sizes.rows)
 
 
-def _measure(database: Database, folder: Path, url: str, sizes: Sizes) -> None:
+def _measure(database: Database, folder: Path, url: str, sizes: Sizes, figures: LargeFigures) -> None:
     before = file_bytes(database)
     settings = SETTINGS.format(url=json.dumps(url))
     if sizes.matching_mb:
         settings += f"[engine]\nmatching_mb = {sizes.matching_mb}\n"
     (folder / "dedup.toml").write_text(settings, encoding="utf-8")
-    _command(folder, "upgrade")
-    _tell("first scan", _command(folder, "scan", "texts"))
-    print(f"{'tables of db_dedup on disk':<32} {store_bytes(database, before) / 1e6:>10,.0f} MB")
+    measure("db_dedup.cli", "upgrade", folder=folder)
+    # Before the scan: the worker would otherwise begin with one.
+    measure("db_dedup.cli", "attach", "texts", folder=folder)
+    _scan(folder, "first scan", figures)
+    print(f"{'tables of db_dedup on disk':<32} {store_bytes(database, before) / 1e6:>10,.0f} MB", flush=True)
     if not sizes.later:
         return
-    # Attached before a scan: the worker would otherwise begin with one.
-    _command(folder, "attach", "texts")
-    _change(database.engine, 100, 0)
-    _tell("scan, 1 % changed", _command(folder, "scan", "texts"))
+    watched = Settings.from_file(folder / "dedup.toml").watched("texts")
+    _measure_reading(database, Deduplicator(database, watched), figures)
     step = max(1, sizes.rows // sizes.changes)
     _change(database.engine, step, 1 % step)
-    _tell(f"worker, {sizes.rows // step:,} changes", _command(folder, "worker", "texts", "--drain"))
-    watched = Settings.from_file(folder / "dedup.toml").watched("texts")
-    _measure_reading(database, Deduplicator(database, watched))
+    worked = measure("db_dedup.cli", "worker", "texts", "--drain", folder=folder)
+    figures.tell(f"worker, {sizes.rows // step:,} changes", worked)
+    _change(database.engine, 100, 0)
+    _scan(folder, "scan, 1 % changed", figures)
 
 
-def _measure_reading(database: Database, dedup: Deduplicator) -> None:
+def _scan(folder: Path, step: str, figures: LargeFigures) -> None:
+    """Scan, and tell what it took in all and in each part."""
+    report = folder / "report"
+    arguments = ("scan", "texts", "--json")
+    figures.tell(step, measure("db_dedup.cli", *arguments, output=report, folder=folder))
+    parts = json.loads(report.read_text(encoding="utf-8"))["parts"]
+    for part in _PARTS:
+        figures.tell_seconds(f"{step}: {part}", parts[part])
+
+
+def _measure_reading(database: Database, dedup: Deduplicator, figures: LargeFigures) -> None:
     """Time checks of stored texts, and the views."""
     with database.engine.connect() as connection:
         texts = connection.execute(select(TEXTS.c.text).where(TEXTS.c.id <= _CHECKS)).scalars().all()
     for value in texts:
         dedup.check({"text": value})
-    _tell_seconds(f"check, of {len(texts)}", lambda: [dedup.check({"text": t}) for t in texts], len(texts))
+    checks = median_seconds(lambda: [dedup.check({"text": value}) for value in texts], _RUNS)
+    figures.tell_seconds("check", checks / max(1, len(texts)))
     pairs, groups, members = (_view(database, name) for name in ("pairs", "groups", "members"))
     with database.engine.connect() as connection:
         group = connection.execute(select(groups.c.group_id).limit(1)).scalar()
@@ -134,11 +160,8 @@ def _measure_reading(database: Database, dedup: Deduplicator) -> None:
             "view: members of a group": select(members).where(members.c.group_id == group),
         }
         for title, query in queries.items():
-            _tell_seconds(title, lambda q=query: connection.execute(q).all())  # type: ignore[misc]
-
-
-def _command(folder: Path, *arguments: str) -> Measured:
-    return measure("db_dedup.cli", *arguments, folder=folder)
+            seconds = median_seconds(lambda q=query: connection.execute(q).all(), _RUNS)  # type: ignore[misc]
+            figures.tell_seconds(title, seconds)
 
 
 def _change(engine: Engine, step: int, remainder: int) -> None:
@@ -157,12 +180,3 @@ def _view(database: Database, name: str) -> TableClause:
         "members": ("group_id", "row_key"),
     }
     return table(f"{prefix}duplicate_{name}", *map(column, columns[name]), schema=schema)
-
-
-def _tell(step: str, taken: Measured) -> None:
-    memory = f"{taken.proportional:>8.0f} {taken.anonymous:>8.0f} {taken.files:>8.0f}"
-    print(f"{step:<32} {taken.wall:>10.1f} {taken.cpu:>9.1f} {memory}", flush=True)
-
-
-def _tell_seconds(step: str, work: Callable[[], object], parts: int = 1) -> None:
-    print(f"{step:<32} {median_seconds(work, _RUNS) / parts:>10.4f}", flush=True)
