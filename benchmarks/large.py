@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from time import perf_counter
 
-from sqlalchemy import Engine, TableClause, column, func, select, table, update
+from sqlalchemy import Engine, TableClause, and_, bindparam, column, func, select, table, update
 
 from benchmarks.growth import (
     FOLDER,
@@ -31,8 +32,10 @@ from benchmarks.growth import (
     warm_up,
 )
 from benchmarks.indexes import total_bytes
-from benchmarks.joined_articles import MOST_EDITS, JoinedArticles
+from benchmarks.joined_articles import MOST_EDITS as MOST_EDITS_OF_A_COPY
+from benchmarks.joined_articles import JoinedArticles
 from benchmarks.large_figures import LargeFigures, draw
+from benchmarks.materials import MOST_EDITS, edited
 from benchmarks.processes import measure
 from benchmarks.servers import each_database
 from benchmarks.timing import median_seconds
@@ -40,9 +43,9 @@ from db_dedup import Deduplicator
 from db_dedup.app import Database
 from db_dedup.config import Settings
 
-_SUPPLEMENT = "另：相关材料已于本周补充提交。"
 _CHECKS = 20
 _RUNS = 3
+_ROWS_A_STATEMENT = 1_000
 _PARTS = ("reading", "matching", "writing", "other")
 
 
@@ -105,7 +108,8 @@ def _texts(data: Path | None, sizes: Sizes) -> tuple[str, Callable[[], Iterator[
     if not sizes.copies:
         kind = "articles of law, multiplied with fresh edits"
         return kind, lambda: multiplied_articles(data, sizes.rows)
-    kind = f"texts of sentences of articles of law, {sizes.copies} % near-copies with 1 to {MOST_EDITS} edits"
+    copies = f"{sizes.copies} % near-copies with 1 to {MOST_EDITS_OF_A_COPY} edits"
+    kind = f"texts of sentences of articles of law, {copies}"
     return kind, lambda: JoinedArticles(data, sizes.copies).texts(sizes.rows)
 
 
@@ -165,10 +169,22 @@ def _measure_reading(database: Database, dedup: Deduplicator, figures: LargeFigu
 
 
 def _change(engine: Engine, step: int, remainder: int) -> None:
-    """Append a sentence to each row whose id has this remainder."""
-    new = TEXTS.c.text.concat(_SUPPLEMENT)
+    """Edit one to five characters of each row whose id has this remainder."""
+    chance = Random(step)
+    query = select(TEXTS.c.id, TEXTS.c.text).where(
+        TEXTS.c.id % step == remainder, func.length(TEXTS.c.text) > MOST_EDITS
+    )
+    statement = update(TEXTS).where(TEXTS.c.id == bindparam("of")).values(text=bindparam("new"))
     with engine.begin() as connection:
-        connection.execute(update(TEXTS).where(TEXTS.c.id % step == remainder).values(text=new))
+        rows = connection.execute(query).all()
+        for first in range(0, len(rows), _ROWS_A_STATEMENT):
+            some = rows[first : first + _ROWS_A_STATEMENT]
+            characters = "".join(text for _, text in some)
+            changed = [
+                {"of": row_id, "new": edited(text, 1 + i % MOST_EDITS, characters, chance)}
+                for i, (row_id, text) in enumerate(some)
+            ]
+            connection.execute(statement, changed)
 
 
 def _view(database: Database, name: str) -> TableClause:

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import perf_counter, sleep
 
 _PAUSE = 0.05
-_PAUSE_BESIDE = 0.5
+_PAUSES_FOR_EACH_LOOK = 15
 _MEGABYTE = 1 << 20
 _KILOBYTE = 1 << 10
 # Fields of /proc/PID/stat behind the name of the command, which is in brackets.
@@ -79,13 +79,14 @@ def measure(
         most = [0.0, 0.0, 0.0]
         sampled = _SampledCpu(beside)
         while process.poll() is None:
+            looked = perf_counter()
             trees = [_tree_megabytes(pid) for pid in (process.pid, *beside)]
             found = (*(sum(sizes) for sizes in zip(*trees, strict=True)), _temporary_megabytes(process.pid))
             most = [max(pair) for pair in zip(most, found, strict=True)]
             if beside:
                 sampled.look((process.pid, *beside))
-            # Machines of Java have gigabytes in many pieces, which take a while to add up.
-            sleep(_PAUSE_BESIDE if beside else _PAUSE)
+            # Gigabytes of memory take a while to add up, and meanwhile a core does nothing else.
+            sleep(max(_PAUSE, _PAUSES_FOR_EACH_LOOK * (perf_counter() - looked)))
     wall, after = perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     if process.returncode:
         raise RuntimeError(f"{module} {' '.join(arguments)} failed")
