@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 from time import perf_counter
 
-from sqlalchemy import Engine, TableClause, and_, bindparam, column, func, select, table, update
+from sqlalchemy import Engine, TableClause, bindparam, column, func, select, table, update
 
 from benchmarks.growth import (
     FOLDER,
@@ -81,6 +81,8 @@ def run(
     """Print a line for each step in each database, keep the figures, and draw them."""
     warm_up()
     kind, make_texts = _texts(data, sizes)
+    if sizes.matching_mb:
+        kind = f"{kind}, matching_mb = {sizes.matching_mb}"
     for name, url in each_database(databases):
         print(f"{name}: {sizes.rows:,} {kind}, default preset; memory of db_dedup's processes")
         print(f"{'step':<32} {'seconds':>10} {'CPU s':>9} {'PSS MB':>8} {'anon MB':>8} {'file MB':>8}")

@@ -37,6 +37,7 @@ from benchmarks import (
 from benchmarks.__main__ import QUICK, WITH_DATA, WITHOUT_DATA
 from benchmarks.auto_explain import Access, read_plan, reading_all
 from benchmarks.joined_articles import JoinedArticles
+from benchmarks.large_figures import LargeFigures, read_figures
 from benchmarks.papers import p2_tweets
 from benchmarks.plot import line_svg, log_log_svg
 from db_dedup.app import Database
@@ -263,11 +264,20 @@ def test_growth_is_kept_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[
         assert "SQLite, made-up petitions" in (tmp_path / f"growth-{name}.svg").read_text(encoding="utf-8")
 
 
-def test_a_large_table_from_scan_to_views(capsys: pytest.CaptureFixture[str]) -> None:
-    large.run(None, large.Sizes(rows=300, changes=30), SQLITE)
+def test_a_large_table_from_scan_to_views(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = large.Sizes(rows=300, changes=30)
+    figures = LargeFigures("made-up petitions", "SQLite", 200, tmp_path / "large.csv")
+    figures.tell_seconds("check", 0.004)
+    large.run(None, sizes, SQLITE, tmp_path)
     printed = capsys.readouterr().out
-    for step in ("first scan", "scan, 1 % changed", "worker, 30 changes", "check, of 20", "view: members"):
-        assert step in printed
+    steps = ("first scan", "first scan: matching", "scan, 1 % changed", "worker, 30 changes", "check")
+    for step in (*steps, "view: members of a group"):
+        assert re.search(rf"^{step} +\d", printed, re.MULTILINE)
+    kept = read_figures(tmp_path / "large.csv")
+    assert kept["made-up petitions", "SQLite", 200, "check"] == ["0.004"], "what was measured before"
+    assert {len(kept["made-up petitions", "SQLite", 300, step]) for step in steps} == {1, 5}
+    plot = (tmp_path / "large-petitions-sqlite.svg").read_text(encoding="utf-8")
+    assert ">first scan: matching<" in plot
 
 
 @pytest.fixture
@@ -299,14 +309,18 @@ def test_texts_of_joined_sentences_depend_on_their_number_alone(some_articles: P
     assert 30 <= copies <= 90, "three of a hundred have a sentence that was edited"
 
 
-def test_a_first_scan_of_joined_sentences(some_articles: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    large.run(some_articles, large.Sizes(rows=300, copies=3, later=0, matching_mb=16), SQLITE)
+def test_a_first_scan_of_joined_sentences(
+    some_articles: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes = large.Sizes(rows=300, copies=3, later=0, matching_mb=16)
+    large.run(some_articles, sizes, SQLITE, tmp_path)
     printed = capsys.readouterr().out
     assert "300 texts of sentences of articles of law, 3 % near-copies" in printed
     assert "fill the table" in printed
-    (scan,) = (line for line in printed.splitlines() if line.startswith("first scan"))
+    (scan,) = (line for line in printed.splitlines() if line.startswith("first scan "))
     assert float(scan.split()[-1]) >= 0, "megabytes of temporary files"
     assert "1 % changed" not in printed
+    assert all("matching_mb = 16" in key[0] for key in read_figures(tmp_path / "large.csv"))
 
 
 def test_long_keys_find_what_blocks_find(capsys: pytest.CaptureFixture[str]) -> None:
