@@ -19,11 +19,12 @@ from sqlalchemy.sql import ColumnElement
 
 from db_dedup.dialects.batches import number_batches
 from db_dedup.errors import DedupError
+from db_dedup.flow.candidates.postings import Postings, joined_postings
 from db_dedup.flow.candidates.segments import (
     Entries,
     Part,
     count_pieces,
-    find_entries,
+    find_postings,
     pieces_of,
     unpack,
 )
@@ -34,10 +35,12 @@ from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.set_memory import SET_BYTES, SetMemory
 
 _PIECES_A_QUERY: Final = 960
+_NARROW_BITS: Final = 32
 _MOST_GENERATION: Final = 2**31 - 1
 _COLUMNS: Final = ("table_id", "recipe", "generation", "piece", "part", "packed")
 
 NO_ENTRIES: Final = Entries(np.empty(0, np.uint32), np.empty(0, np.int64))
+_NO_POSTINGS: Final = Postings(np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.uint32))
 
 IdRange = tuple[int, int]
 """The first and the last id of rows that are wanted."""
@@ -95,11 +98,11 @@ class Found:
     """What a look-up found.
 
     Attributes:
-        entries: of the hashes.
+        postings: the ids of the rows that have the hashes; in half of the memory where they have 32 bits.
         generation: whose segments have them; None if none counts.
     """
 
-    entries: Entries
+    postings: Postings
     generation: Generation | None
 
 
@@ -193,7 +196,7 @@ def find_in_segments(
     most: int | None = None,
     memory: IndexMemory | None = None,
 ) -> Found:
-    """Find the entries of some hashes.
+    """Find the rows that have some hashes.
 
     Args:
         connection: to read through.
@@ -211,10 +214,10 @@ def find_in_segments(
         generation = find_generation(connection, store)
     while generation is not None:
         found = _find(connection, store, generation, hashes, ids, most)
-        if isinstance(found, Entries):
+        if isinstance(found, Postings):
             return Found(found, generation)
         generation = found.now
-    return Found(NO_ENTRIES, None)
+    return Found(_NO_POSTINGS, None)
 
 
 def read_sizes(
@@ -304,13 +307,13 @@ def _find(
     hashes: NDArray[np.uint32],
     ids: IdRange,
     most: int | None,
-) -> Entries | _Switched:
-    """Return the entries of some hashes, or which other generation counts.
+) -> Postings | _Switched:
+    """Return the rows that have some hashes, or which other generation counts.
 
     A generation is deleted after another one counts. So what a statement reads of it is complete if the same
     statement finds that it counts.
     """
-    found, count = [NO_ENTRIES], 0
+    found, count = [_NO_POSTINGS], 0
     limit = np.iinfo(np.int64).max if most is None else most
     pieces = np.unique(pieces_of(hashes, generation.piece_count)).tolist()
     for some in number_batches(pieces, _PIECES_A_QUERY):
@@ -320,11 +323,17 @@ def _find(
             return _Switched(Generation(*map(int, rows[0][:3])) if rows else None)
         packed = [bytes(row[3]) for row in rows if row[3] is not None]
         with translate_damage():
-            found.append(find_entries(packed, hashes, *ids, limit - count))
-        count += found[-1].ids.size
+            lists = find_postings(packed, hashes, *ids, limit - count)
+        found.append(lists._replace(rows=_narrowed(lists.rows)))
+        count += lists.rows.size
         if count >= limit:
             break
-    return joined(found)
+    return joined_postings(found)
+
+
+def _narrowed(ids: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
+    """Return the same ids as uint32[n], if they have no more than 32 bits."""
+    return ids if ids.size and int(ids.max()) >> _NARROW_BITS else ids.astype(np.uint32)
 
 
 @lru_cache(maxsize=64)

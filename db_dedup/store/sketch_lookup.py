@@ -12,50 +12,37 @@ from numpy.typing import NDArray
 from sqlalchemy import BigInteger, Connection, Select, bindparam, func, select, type_coerce
 
 from db_dedup.dialects.batches import number_batches
+from db_dedup.flow.candidates.postings import Postings, entries_of_sharing_rows, joined_postings
 from db_dedup.flow.candidates.segments import Entries, hashes_of
 from db_dedup.flow.candidates.sketch_sizes import ID_BITS, UNKNOWN_SIZE
-from db_dedup.flow.candidates.sketches import entries_of_sharing_rows
 from db_dedup.store import segments
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.segments import Generation, IdRange, IndexMemory
 from db_dedup.store.sketches import has_sketch
 
 _VALUES_A_STATEMENT = 960
-_ENTRIES_A_PIECE = 500_000
+_ENTRIES_A_PIECE = 12_000_000  # of segments: some 150 MB
+_SINGLE_ENTRIES_A_PIECE = 500_000
 _IDS_A_QUERY = 1000
 _VALUE_BYTES = 8
-_HASH_BITS = 32
 
 
 @dataclass(frozen=True)
 class Sharing:
-    """Entries of some hashes, and the r rows that have them.
+    """The r rows that have some hashes.
 
     Attributes:
         ids: int64[r], ascending. A row may have no sketch any more.
         counts: int64[r], how many hashes each row's sketch has; `UNKNOWN_SIZE` where only its own row tells.
-        values: uint64[e], hashes of 32 bits. One entry may be there twice, and some that a row had before.
-        rows: int64[e], positions of their rows among the r, ascending.
+        postings: for each hash of 32 bits the positions of its rows among the r. A row may be there twice, or
+            may have had the hash before.
         generation: of the segments; None if there are none.
     """
 
     ids: NDArray[np.int64]
     counts: NDArray[np.int64]
-    values: NDArray[np.uint64]
-    rows: NDArray[np.int64]
+    postings: Postings
     generation: Generation | None
-
-    def parts(self, most_rows: int) -> Iterator["Sharing"]:
-        """Yield the same, at most so many rows at a time."""
-        for first in range(0, self.ids.size, most_rows):
-            chosen = slice(first, first + most_rows)
-            begin, end = np.searchsorted(self.rows, [first, first + most_rows])
-            entries = slice(begin, end)
-            yield Sharing(
-                *(self.ids[chosen], self.counts[chosen]),
-                *(self.values[entries], self.rows[entries] - first),
-                self.generation,
-            )
 
 
 class StoredSketches(NamedTuple):
@@ -73,6 +60,12 @@ class StoredSketches(NamedTuple):
     counts: NDArray[np.int64]
     feature_sets: Sequence[bytes | None]
 
+    def of(self, ids: NDArray[np.int64]) -> "StoredSketches":
+        """Return those of some ids, which are ascending and are all here."""
+        places = np.searchsorted(self.ids, ids)
+        sets = [self.feature_sets[i] for i in places.tolist()]
+        return StoredSketches(ids, self.fingerprints[places], self.counts[places], sets)
+
 
 def find_sharing(
     connection: Connection,
@@ -82,10 +75,10 @@ def find_sharing(
     *,
     of_one: bool = False,
 ) -> Iterator[Sharing]:
-    """Find the entries of these values, of one sketch or of several; all entries of a row come together.
+    """Find the rows that have these values, of one sketch or of several; all values of a row come together.
 
     A phrase that a whole table shares has an entry for each row. Where the entries are too many for the
-    memory, they are read by ranges of row ids.
+    memory, they are read by ranges of row ids; each range unpacks the segments again.
 
     Args:
         connection: to read through.
@@ -96,11 +89,11 @@ def find_sharing(
             as the memory tells the sizes of their sketches.
 
     Yields:
-        Entries of rows whose ids are above those before.
+        Rows whose ids are above those before.
     """
     wanted = _Wanted.of(values)
     # First the single ones: when these are folded, they are in segments before they are deleted here.
-    single = _single_entries(connection, store, wanted.values, None, _ENTRIES_A_PIECE)
+    single = _single_entries(connection, store, wanted.values, None, _SINGLE_ENTRIES_A_PIECE)
     size = wanted.hashes.size if of_one else None
     found = None if single is None else _entries(connection, store, wanted, single, None, memory)
     if found is not None:
@@ -116,20 +109,24 @@ def find_sharing(
             continue
         yield _with_sizes(connection, store, found, size, memory)
         first += width
-        if found.size < _ENTRIES_A_PIECE // 4:
+        if found.is_small:
             width *= 2
 
 
 class _Entries(NamedTuple):
-    """The entries of some hashes: single ones, and those of the segments of a generation."""
+    """The entries of some hashes: single ones, and those of the segments of a generation, by row id."""
 
     single: Entries
-    packed: Entries
+    packed: Postings
     generation: Generation | None
 
     @property
-    def size(self) -> int:
-        return int(self.single.ids.size + self.packed.ids.size)
+    def is_small(self) -> bool:
+        """Whether those of twice as many rows probably fit into memory, too."""
+        return (
+            4 * self.single.ids.size < _SINGLE_ENTRIES_A_PIECE
+            and 4 * self.packed.rows.size < _ENTRIES_A_PIECE
+        )
 
 
 class _Wanted(NamedTuple):
@@ -165,18 +162,19 @@ def _entries(
     Returns:
         None where there are too many.
     """
-    most = None if ids is not None and ids[0] == ids[1] else _ENTRIES_A_PIECE + 1
+    is_one_row = ids is not None and ids[0] == ids[1]
     if single is None:
+        most = None if is_one_row else _SINGLE_ENTRIES_A_PIECE
         single = _single_entries(connection, store, wanted.values, ids, most)
     elif ids is not None:
         single = single.of_rows(*ids)
     if single is None:
         return None
-    left = None if most is None else most - single.ids.size
-    found = segments.find_in_segments(connection, store, wanted.hashes, ids or segments.ALL_IDS, left, memory)
-    if left is not None and found.entries.ids.size >= left:
+    most = None if is_one_row else _ENTRIES_A_PIECE + 1
+    found = segments.find_in_segments(connection, store, wanted.hashes, ids or segments.ALL_IDS, most, memory)
+    if most is not None and found.postings.rows.size >= most:
         return None
-    return _Entries(single, found.entries, found.generation)
+    return _Entries(single, found.postings, found.generation)
 
 
 def _single_entries(
@@ -219,38 +217,28 @@ def _with_sizes(
     size_of_one: int | None,
     memory: IndexMemory,
 ) -> Sharing:
-    """Return the entries row by row, with the size of each row's sketch.
+    """Return the rows of some entries, with the size of each row's sketch.
 
     The entries may be of a single sketch, which has so many hashes.
 
     A row without single entries either has not changed since the segments were written, so that its size is
     the one beside them, or shares none of these hashes any more.
     """
-    entries = segments.joined([found.single, found.packed])
+    postings = joined_postings([Postings.of(*found.single), found.packed])
     if size_of_one is not None and found.generation is not None:
         sizes, slots = memory.size_table(found.generation)
-        kept = entries_of_sharing_rows(size_of_one, *entries, found.single.ids.size, sizes, slots, ID_BITS)
-        entries = Entries(entries.hashes[kept], entries.ids[kept])
-    entries = _by_row(entries)
-    is_first = np.diff(entries.ids, prepend=-1) != 0
-    ids = entries.ids[is_first]
+        hashes, single = postings.entry_hashes, found.single.ids.size
+        kept = entries_of_sharing_rows(
+            size_of_one, hashes, postings.rows.astype(np.int64), single, sizes, slots, ID_BITS
+        )
+        postings = Postings.of(hashes[kept], postings.rows[kept])
+    ids, postings = postings.numbered()
     if found.generation is None:
         counts = np.full(ids.size, UNKNOWN_SIZE, np.int64)
     else:
         counts = segments.read_sizes(connection, store, found.generation, ids, memory)
         counts[np.searchsorted(ids, found.single.ids)] = UNKNOWN_SIZE
-    values = entries.hashes.astype(np.uint64)
-    return Sharing(ids, counts, values, np.cumsum(is_first) - 1, found.generation)
-
-
-def _by_row(entries: Entries) -> Entries:
-    """Return the same entries by ascending row."""
-    if entries.ids.size and entries.ids.max() < 1 << _HASH_BITS:
-        # Numbers are sorted several times as fast as their positions.
-        keys = np.sort((entries.ids.astype(np.uint64) << np.uint64(_HASH_BITS)) | entries.hashes)
-        return Entries(keys.astype(np.uint32), (keys >> np.uint64(_HASH_BITS)).astype(np.int64))
-    order = np.argsort(entries.ids, kind="stable")
-    return Entries(entries.hashes[order], entries.ids[order])
+    return Sharing(ids, counts, postings, found.generation)
 
 
 def read_sketched(connection: Connection, store: FingerprintStore, ids: NDArray[np.int64]) -> StoredSketches:

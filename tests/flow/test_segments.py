@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from db_dedup.flow.candidates.postings import Postings
 from db_dedup.flow.candidates.segments import (
     MOST_ENTRIES_A_PART,
     Entries,
     Part,
     count_pieces,
-    find_entries,
+    find_postings,
     first_hash_of,
     hashes_of,
     narrowed,
@@ -41,6 +42,10 @@ def entries_of(pairs: list[tuple[int, int]]) -> Entries:
 
 def pairs_of(entries: Entries) -> list[tuple[int, int]]:
     return list(zip(entries.hashes.tolist(), entries.ids.tolist(), strict=True))
+
+
+def listed(postings: Postings) -> list[tuple[int, int]]:
+    return list(zip(postings.entry_hashes.tolist(), postings.rows.tolist(), strict=True))
 
 
 def packed(entries: Entries, piece_count: int) -> list[Part]:
@@ -84,10 +89,10 @@ def test_entries_are_found_by_hash_and_row(
 ) -> None:
     wanted = np.unique(np.array([hashed for hashed, _ in pairs[::2]] + others, np.uint32))
     parts = [part.packed for part in packed(entries_of(pairs), 3)]
-    found = find_entries(parts, wanted, first_id, 10**9, 10**6)
+    found = find_postings(parts, wanted, first_id, 10**9, 10**6)
     expected = sorted(p for p in pairs if p[0] in wanted.tolist() and first_id <= p[1] <= 10**9)
-    assert pairs_of(found) == expected
-    assert pairs_of(find_entries(parts, wanted, first_id, 10**9, 2)) == expected[:2]
+    assert listed(found) == expected
+    assert listed(find_postings(parts, wanted, first_id, 10**9, 2)) == expected[:2]
 
 
 def test_parts_of_other_rows_are_passed_over() -> None:
@@ -99,8 +104,8 @@ def test_parts_of_other_rows_are_passed_over() -> None:
         damaged = [other if other is part else other[:17] for other in parts]
         own = ids[i * MOST_ENTRIES_A_PART : (i + 1) * MOST_ENTRIES_A_PART]
         first, last = int(own[0]), int(own[-1])
-        assert find_entries(damaged, wanted, first, last, 10**6).ids.tolist() == own.tolist()
-        assert find_entries(parts, wanted, first - 1, last + 1, 10**6).ids.size == own.size + (i > 0) + (
+        assert find_postings(damaged, wanted, first, last, 10**6).rows.tolist() == own.tolist()
+        assert find_postings(parts, wanted, first - 1, last + 1, 10**6).rows.size == own.size + (i > 0) + (
             i < 2
         )
 

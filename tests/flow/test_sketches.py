@@ -52,54 +52,6 @@ def test_two_rows_meet_by_a_band_or_enough_passages(sets: list[set[int]]) -> Non
             assert module.share_enough(sketches.starts, sketches.values, a, b) == meet(first, second)
 
 
-@given(some_sketches, some_sketches)
-def test_who_meets_whom_is_told_by_the_entries(asked: list[set[int]], stored: list[set[int]]) -> None:
-    wanted = set().union(*asked)
-    entries = [(value, row) for row, some in enumerate(stored) for value in some if value in wanted]
-    which, rows = module.sharing_pairs(
-        made(asked),
-        np.array([value for value, _ in entries], np.uint64),
-        np.array([row for _, row in entries], np.int64),
-        np.array([len(some) for some in stored], np.int64),
-    )
-    found = list(zip(which.tolist(), rows.tolist(), strict=True))
-    assert len(found) == len(set(found))
-    assert set(found) == {
-        (a, b) for a, first in enumerate(asked) for b, second in enumerate(stored) if meet(first, second)
-    }
-
-
-@given(full_sketches, st.lists(full_sketches, min_size=1, max_size=6), st.data())
-def test_rows_that_share_too_little_with_one_sketch_are_left_out(
-    asked: set[int], stored: list[set[int]], data: st.DataObject
-) -> None:
-    """By the sizes that are known, in any order of the entries; rows of single entries are kept."""
-    ids = data.draw(st.lists(st.integers(0, 40), min_size=len(stored), max_size=len(stored), unique=True))
-    known = data.draw(st.sets(st.sampled_from(ids)))
-    pairs = [(value, row) for row, some in enumerate(stored) for value in some if value in asked]
-    pairs = data.draw(st.permutations(pairs))
-    single_count = data.draw(st.integers(0, min(3, len(pairs))))
-    sizes = np.zeros(64, np.uint8)
-    sizes[sorted(known)] = [len(stored[ids.index(row_id)]) for row_id in sorted(known)]
-    of_entries = np.array([ids[row] for _, row in pairs], np.int64)
-    hashes = np.array([value for value, _ in pairs], np.uint32)
-    slots = np.array([1, -1, 0], np.int64)  # parts of 16 ids: the second half of the table is not there
-    table = np.concatenate([sizes[32:48], sizes[:16]])
-    kept = module.entries_of_sharing_rows(len(asked), hashes, of_entries, single_count, table, slots, 4)
-    single = {row for _, row in pairs[:single_count]}
-    unknown = {row for row, row_id in enumerate(ids) if row_id not in known or 16 <= row_id < 32}
-    wanted = {row for row, some in enumerate(stored) if meet(asked, some)} | single | unknown
-    assert kept.tolist() == [row in wanted for _, row in pairs]
-    by_row = sorted((row, value) for value, row in pairs)
-    rows = module.rows_sharing(
-        len(asked),
-        np.array([value for _, value in by_row], np.uint64),
-        np.array([row for row, _ in by_row], np.int64),
-        np.array([len(some) for some in stored], np.int64),
-    )
-    assert rows.tolist() == [row for row, some in enumerate(stored) if meet(asked, some)]
-
-
 @pytest.mark.parametrize(("passages", "least"), [(0, 1), (1, 1), (12, 1), (13, 2), (24, 2), (25, 3)])
 def test_one_passage_in_twelve_must_be_common(passages: int, least: int) -> None:
     assert least_in_common(24 + passages) == least

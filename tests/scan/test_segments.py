@@ -134,6 +134,7 @@ def test_entries_of_many_rows_are_read_by_ranges_of_ids(
     with database.dialect.write_transaction(database.engine) as connection:
         sketches.put_sketches(connection, store, dict(list(stored.items())[200:]))
     monkeypatch.setattr(sketch_lookup, "_ENTRIES_A_PIECE", 50)
+    monkeypatch.setattr(sketch_lookup, "_SINGLE_ENTRIES_A_PIECE", 50)
     with database.engine.connect() as connection:
         shared = sketch_lookup.find_sharing(connection, store, np.zeros(1, np.uint64), segments.IndexMemory())
         assert len(list(shared)) >= 1

@@ -18,7 +18,8 @@ from db_dedup.engines.embedded.neighbourhood import Neighbourhood
 from db_dedup.engines.embedded.sharing import are_proposed, find_sharing_rows
 from db_dedup.flow.candidates.blocks import block_values
 from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
-from db_dedup.flow.candidates.sketches import Sketches, sharing_pairs
+from db_dedup.flow.candidates.postings import Postings, sharing_pairs
+from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.compare.feature_sets import AskedFeatures
 from db_dedup.flow.compare.kinds import swapped_kinds
 from db_dedup.flow.compare.rule import Rule
@@ -193,7 +194,8 @@ class PairSearch:
             sketched, sketches = self._asked_sketches(everyone, places)
             own = np.flatnonzero(sketched < len(asked))
             owners = np.repeat(np.arange(sketched.size), sketches.counts)
-            pairs = sharing_pairs(sketches.take(own), sketches.values, owners, sketches.counts)
+            postings = Postings.of(sketches.values, owners)
+            pairs = sharing_pairs(sketches.take(own), postings, sketches.counts)
             near.append(np.stack([sketched[own][pairs[0]], sketched[pairs[1]]], axis=1))
         which, others = np.concatenate(near).T
         is_once = (others >= len(asked)) | (ids[which] < ids[others])

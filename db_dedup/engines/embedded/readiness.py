@@ -12,15 +12,10 @@ from numpy.typing import NDArray
 
 from db_dedup.config import WatchedTable
 from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
-from db_dedup.flow.candidates.segments import Entries, find_entries, hashes_of, narrowed, pack, sort_entries
+from db_dedup.flow.candidates.postings import Postings, entries_of_sharing_rows, sharing_pairs
+from db_dedup.flow.candidates.segments import Entries, find_postings, hashes_of, narrowed, pack, sort_entries
 from db_dedup.flow.candidates.sketch_sizes import ID_BITS, SizeTable
-from db_dedup.flow.candidates.sketches import (
-    Sketches,
-    entries_of_sharing_rows,
-    rows_sharing,
-    share_enough_each,
-    sharing_pairs,
-)
+from db_dedup.flow.candidates.sketches import Sketches, share_enough_each
 from db_dedup.flow.compare.feature_sets import AskedFeatures, PackedSets, may_be_alike
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.matching.match import match_table, pairs_between
@@ -57,10 +52,11 @@ def make_ready(watched: WatchedTable, fingerprinter: Fingerprinter) -> None:
 def _find_sharing(sketches: Sketches, places: NDArray[np.int64]) -> None:
     """Look the rows up in an index in two levels that holds these rows alone."""
     hashes, rows = narrowed(sketches), np.repeat(places, sketches.counts)
-    sharing_pairs(hashes, hashes.values, rows, hashes.counts)
-    rows_sharing(hashes.values.size, hashes.values, rows, hashes.counts)
+    sharing_pairs(hashes, Postings.of(hashes.values, rows), hashes.counts)
     entries = sort_entries(Entries(hashes_of(sketches.values), rows))
     parts = [part.packed for part in pack(entries, 1)]
     sizes = SizeTable.of({})
-    entries_of_sharing_rows(hashes.values.size, *entries, 0, sizes.sizes, sizes.slots, ID_BITS)
-    find_entries(parts, np.unique(entries.hashes), 0, 1, entries.ids.size)
+    entry_hashes = entries.hashes.astype(np.uint64)
+    size = hashes.values.size
+    entries_of_sharing_rows(size, entry_hashes, entries.ids, 0, sizes.sizes, sizes.slots, ID_BITS)
+    find_postings(parts, np.unique(entries.hashes), 0, 1, entries.ids.size)

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
+from db_dedup.flow.candidates.postings import sharing_pairs
 from db_dedup.flow.candidates.segments import narrowed
 from db_dedup.flow.candidates.sketch_sizes import UNKNOWN_SIZE
-from db_dedup.flow.candidates.sketches import Sketches, rows_sharing, share_enough_each, sharing_pairs
+from db_dedup.flow.candidates.sketches import Sketches, share_enough_each
 from db_dedup.flow.compare.feature_sets import AskedFeatures, PackedSets, may_be_alike
 from db_dedup.store import segments
 from db_dedup.store.fingerprints import FingerprintStore
@@ -23,6 +24,7 @@ from db_dedup.store.segments import IndexMemory
 from db_dedup.store.sketch_lookup import Sharing, StoredSketches, find_sharing, read_sketched
 
 _PAIRS_A_PIECE: Final = 2_000_000
+_ROWS_A_PIECE: Final = 500_000
 
 
 class SharingRows(NamedTuple):
@@ -57,18 +59,55 @@ def find_sharing_rows(
         memory: of former look-ups; None if there were none.
     """
     hashes = narrowed(asked)
-    most_rows = max(1, _PAIRS_A_PIECE // max(1, asked.counts.size))
     memory = memory or IndexMemory()
     for sharing in find_sharing(connection, store, asked.values, memory, of_one=asked.counts.size == 1):
-        for part in sharing.parts(most_rows):
-            yield _sharing_rows(connection, store, hashes, part, features, memory)
+        for first in range(0, sharing.ids.size, _ROWS_A_PIECE):
+            end = min(first + _ROWS_A_PIECE, sharing.ids.size)
+            counts, sketched = _known_counts(connection, store, sharing, first, end)
+            for pairs in _pairs_in_pieces(hashes, sharing, counts, first, end):
+                yield _sharing_rows(connection, store, sharing, sketched, pairs, features, memory)
+
+
+def _known_counts(
+    connection: Connection, store: FingerprintStore, sharing: Sharing, first: int, end: int
+) -> tuple[NDArray[np.int64], StoredSketches]:
+    """Return (int64[r] the sizes of the rows' sketches, what was read of those that only their rows tell).
+
+    Args:
+        connection: to read through.
+        store: whose rows.
+        sharing: r rows that share some hashes.
+        first: the sizes of the rows from this one on are read.
+        end: those of the rows before this one.
+    """
+    counts = sharing.counts.copy()
+    unknown = first + np.flatnonzero(counts[first:end] == UNKNOWN_SIZE)
+    sketched = read_sketched(connection, store, sharing.ids[unknown])
+    counts[np.searchsorted(sharing.ids, sketched.ids)] = sketched.counts
+    return counts, sketched
+
+
+def _pairs_in_pieces(
+    hashes: Sketches, sharing: Sharing, counts: NDArray[np.int64], first: int, end: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield the pairs of an asked sketch and a row that share enough hashes, by ascending ranges of rows."""
+    width = end - first
+    while first < end:
+        rows = first, min(first + width, end)
+        pairs = sharing_pairs(hashes, sharing.postings, counts, *rows, _PAIRS_A_PIECE)
+        if pairs[0].size > _PAIRS_A_PIECE and width > 1:
+            width //= 2
+            continue
+        yield pairs
+        first += width
 
 
 def _sharing_rows(
     connection: Connection,
     store: FingerprintStore,
-    hashes: Sketches,
     sharing: Sharing,
+    sketched: StoredSketches,
+    pairs: tuple[NDArray[np.int64], NDArray[np.int64]],
     features: AskedFeatures | None,
     memory: IndexMemory,
 ) -> SharingRows:
@@ -77,23 +116,27 @@ def _sharing_rows(
     Most rows share no more than a set phrase, which is not enough. So the rows are read after the hashes are
     counted, but for those whose number of hashes only their own row tells. Of the others those are read whose
     set of features is not in memory, or does not rule them out.
+
+    Args:
+        connection: to read through.
+        store: whose rows.
+        sharing: rows that share some hashes.
+        sketched: those of them that were read already.
+        pairs: int64[p] positions of asked sketches, int64[p] positions of rows that share enough with them.
+        features: of the asked rows.
+        memory: of former look-ups.
     """
-    counts, is_unknown = sharing.counts.copy(), sharing.counts == UNKNOWN_SIZE
-    first = read_sketched(connection, store, sharing.ids[is_unknown])
-    counts[np.searchsorted(sharing.ids, first.ids)] = first.counts
-    if hashes.counts.size == 1:
-        places = rows_sharing(hashes.values.size, sharing.values, sharing.rows, counts)
-        which = np.zeros(places.size, np.int64)
-    else:
-        which, places = sharing_pairs(hashes, sharing.values, sharing.rows, counts)
+    which, places = pairs
     is_compared = np.zeros(sharing.ids.size, np.bool_)
     if features is not None and sharing.generation is not None:
         may, is_compared = _may_be_alike_in_memory(
-            connection, store, sharing, ~is_unknown, which, places, features, memory
+            connection, store, sharing, which, places, features, memory
         )
         which, places = which[may], places[may]
-    wanted = np.setdiff1d(sharing.ids[places], first.ids)
-    stored = _joined(first, read_sketched(connection, store, wanted))
+    ids = np.unique(sharing.ids[places])
+    is_read = np.isin(ids, sketched.ids, assume_unique=True)
+    own = sketched.of(ids[is_read])
+    stored = _joined(own, read_sketched(connection, store, ids[~is_read]))
     rows = np.searchsorted(stored.ids, sharing.ids[places])
     is_there = rows < stored.ids.size
     is_there[is_there] = stored.ids[rows[is_there]] == sharing.ids[places][is_there]
@@ -111,7 +154,6 @@ def _may_be_alike_in_memory(
     connection: Connection,
     store: FingerprintStore,
     sharing: Sharing,
-    is_settled: NDArray[np.bool_],
     which: NDArray[np.int64],
     places: NDArray[np.int64],
     features: AskedFeatures,
@@ -119,12 +161,12 @@ def _may_be_alike_in_memory(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return (bool[p], which pairs the sets beside the segments allow, bool[r], whose rows have such sets).
 
+    The sets of rows without single entries alone are those of the rows' present texts.
+
     Args:
         connection: to read through.
         store: whose rows.
         sharing: the rows that share some hashes.
-        is_settled: bool[r], which of them have no single entries: the sets of these alone are those of the
-            rows' present texts.
         which: int64[p], positions of the asked sketches.
         places: int64[p], positions of the rows.
         features: of the asked rows.
@@ -133,7 +175,7 @@ def _may_be_alike_in_memory(
     assert sharing.generation is not None  # noqa: S101 - the caller checks it
     of_pairs = np.zeros(sharing.ids.size, np.bool_)
     of_pairs[places] = True
-    rows = np.flatnonzero(of_pairs & is_settled)
+    rows = np.flatnonzero(of_pairs & (sharing.counts != UNKNOWN_SIZE))
     found = segments.read_sets(connection, store, sharing.generation, sharing.ids[rows], memory)
     begins, ends = np.zeros(sharing.ids.size, np.int64), np.zeros(sharing.ids.size, np.int64)
     begins[rows], ends[rows] = found.begins, found.ends

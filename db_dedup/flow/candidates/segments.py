@@ -16,10 +16,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._arrays import place_in, sort_part
+from db_dedup.flow._arrays import place_in, resized, sort_part
 from db_dedup.flow._compiled import inner, kernel, scalar
 from db_dedup.flow._mix import mix
 from db_dedup.flow.candidates._bits import get_bits, get_rice, get_unary, put_bits, put_unary
+from db_dedup.flow.candidates.postings import Postings
 from db_dedup.flow.candidates.sketches import Sketches
 
 ENTRIES_A_PIECE: Final = 256
@@ -164,10 +165,10 @@ def unpack(parts: Sequence[bytes]) -> Entries:
     return Entries(*_unpack(*_joined(parts)))
 
 
-def find_entries(
+def find_postings(
     parts: Sequence[bytes], hashes: NDArray[np.uint32], first_id: int, last_id: int, most: int
-) -> Entries:
-    """Return the entries of some hashes in some parts.
+) -> Postings:
+    """Return the ids of the rows that have some hashes, from some parts.
 
     Args:
         parts: of the index.
@@ -179,7 +180,7 @@ def find_entries(
     Raises:
         ValueError: a part is damaged.
     """
-    return Entries(*_find(*_joined(parts), hashes, first_id, last_id, most))
+    return Postings(*_find(*_joined(parts), hashes, first_id, last_id, most))
 
 
 def _joined(parts: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -362,8 +363,12 @@ def _id_delta(packed, place, end, id_bits, id_shift, length):
 
 @kernel
 def _find(packed, starts, wanted, first_id, last_id, most):
-    size, used = 1024, 0
-    hashes, ids = np.empty(size, np.uint32), np.empty(size, np.int64)
+    used, lists, most_lists = 0, 0, wanted.size + starts.size  # a part begins another list of a hash
+    hashes, ends, ids = (
+        np.empty(most_lists, np.uint64),
+        np.empty(most_lists, np.int64),
+        np.empty(1024, np.int64),
+    )
     for part in range(starts.size - 1):
         place, end = starts[part] * 8, starts[part + 1] * 8
         groups, first, base, id_bits, shift = _header(packed, place, end)
@@ -373,7 +378,7 @@ def _find(packed, starts, wanted, first_id, last_id, most):
         hashed = first - 1
         position = place_in(wanted, np.uint32(first))
         for _ in range(np.int64(0) if has_none else groups):
-            if position == wanted.size:
+            if position == wanted.size or used == most:
                 break
             hashed, length, place = _group(packed, place, end, hashed, shift)
             while position < wanted.size and np.int64(wanted[position]) < hashed:
@@ -382,17 +387,17 @@ def _find(packed, starts, wanted, first_id, last_id, most):
             if length == 1 and not is_wanted:
                 place += id_bits
                 continue
+            while used + length > ids.size:
+                ids = resized(ids, 2 * ids.size)
             id_shift = _id_shift(id_bits, length)
-            row = base
+            row, begin = base, used
             for _ in range(length):
                 delta, place = _id_delta(packed, place, end, id_bits, id_shift, length)
                 row += delta
-                if is_wanted and first_id <= row <= last_id:
-                    if used == size:
-                        hashes, ids = np.append(hashes, hashes), np.append(ids, ids)
-                        size *= 2
-                    hashes[used], ids[used] = hashed, row
+                if is_wanted and first_id <= row <= last_id and used < most:
+                    ids[used] = row
                     used += 1
-                    if used == most:
-                        return hashes[:used].copy(), ids[:used].copy()
-    return hashes[:used].copy(), ids[:used].copy()
+            if used > begin:
+                hashes[lists], ends[lists] = hashed, used
+                lists += 1
+    return hashes[:lists].copy(), ends[:lists].copy(), ids[:used].copy()

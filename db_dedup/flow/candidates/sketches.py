@@ -15,9 +15,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._arrays import resized, sort_part
+from db_dedup.flow._arrays import sort_part
 from db_dedup.flow._compiled import inner, kernel
-from db_dedup.flow._mix import mix
 from db_dedup.flow.candidates.generators import HASH_GENERATORS, RowHashes
 
 _ONE_IN: Final = 12
@@ -26,7 +25,6 @@ _EVEN_HASHES: Final = sum(generator.most_hashes for generator in HASH_GENERATORS
 """The most even hashes of a row; all others are odd."""
 
 ENTRIES_A_PART = 1 << 22
-_MORE_THAN_ENOUGH: Final = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -215,126 +213,6 @@ def _share_enough_each(starts, values, left, right):
     for i in range(left.size):
         found[i] = share_enough(starts, values, left[i], right[i])
     return found
-
-
-def sharing_pairs(
-    asked: Sketches, values: NDArray[np.uint64], rows: NDArray[np.int64], counts: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return which of n asked sketches share enough hashes with which of r rows.
-
-    It takes memory for the entries and for the pairs found, but not for every value that two rows share.
-
-    Args:
-        asked: n sketches.
-        values: uint64[e], the rows' values that are also in an asked sketch.
-        rows: int64[e], the row of each value, 0 to r - 1.
-        counts: int64[r], how many values each row's sketch has.
-
-    Returns:
-        (int64[p] positions among the n, int64[p] positions among the r).
-    """
-    order = np.argsort(values, kind="stable")
-    values, rows = values[order], rows[order]
-    first, last = (np.searchsorted(values, asked.values, side) for side in ("left", "right"))
-    found: tuple[NDArray[np.int64], NDArray[np.int64]] = _sharing_pairs(
-        asked.starts, asked.values, first, last, rows, counts
-    )
-    return found
-
-
-@kernel
-def entries_of_sharing_rows(size, hashes, ids, single_count, table, slots, id_bits):
-    """Return which of e entries are of a row that shares enough hashes with a single sketch, or may do so.
-
-    Args:
-        size: how many hashes the sketch has.
-        hashes: uint32[e], of the entries; the sketch has all of them.
-        ids: int64[e], the rows of the entries, in any order.
-        single_count: the rows of so many entries, the first ones, are kept in any case.
-        table: uint8[t], how many hashes rows have, one part after another; 0 where this is not known.
-        slots: int64[s], the place of each part in the table, -1 for a part that is not there.
-        id_bits: a part is of so many consecutive ids, as a power of two.
-
-    Returns:
-        bool[e].
-    """
-    capacity = 16
-    while capacity < 2 * ids.size:
-        capacity *= 2
-    keys, counts = np.full(capacity, -1, np.int64), np.zeros(capacity, np.int32)
-    places = np.empty(ids.size, np.int64)
-    for i in range(ids.size):
-        place = np.int64(mix(np.uint64(ids[i])) & np.uint64(capacity - 1))
-        while keys[place] != ids[i] and keys[place] != -1:
-            place = (place + 1) & (capacity - 1)
-        keys[place], places[i] = ids[i], place
-        # Enough, however many hashes the row has.
-        is_enough = i < single_count or hashes[i] & np.uint32(1) == np.uint32(0)
-        counts[place] += _MORE_THAN_ENOUGH if is_enough else 1
-    is_kept = np.empty(ids.size, np.bool_)
-    for i in range(ids.size):
-        part, own = ids[i] >> id_bits, 0
-        if part < slots.size and slots[part] >= 0:
-            own = table[(slots[part] << id_bits) + (ids[i] & ((1 << id_bits) - 1))]
-        is_kept[i] = own == 0 or counts[places[i]] >= _least_in_common(min(size, np.int64(own)))
-    return is_kept
-
-
-@kernel
-def rows_sharing(size, values, rows, counts):
-    """Return which of r rows share enough hashes with a single sketch.
-
-    Args:
-        size: how many values the sketch has.
-        values: uint64[e], the rows' values that the sketch has, too.
-        rows: int64[e], the row of each value, 0 to r - 1, ascending.
-        counts: int64[r], how many values each row's sketch has.
-
-    Returns:
-        int64[p] positions among the r, ascending.
-    """
-    found, others = 0, np.empty(counts.size, np.int64)
-    i = 0
-    while i < rows.size:
-        row, common, shares_even = rows[i], 0, False
-        while i < rows.size and rows[i] == row:
-            common += 1
-            shares_even |= values[i] & np.uint64(1) == np.uint64(0)
-            i += 1
-        if shares_even or common >= _least_in_common(min(size, counts[row])):
-            others[found] = row
-            found += 1
-    return others[:found].copy()
-
-
-@kernel
-def _sharing_pairs(starts, values, first, last, rows, counts):
-    """Count for each asked sketch the values that each row shares with it, and keep the rows with enough."""
-    size, found = 1024, 0
-    which, others = np.empty(size, np.int64), np.empty(size, np.int64)
-    common, shares_even = np.zeros(counts.size, np.int64), np.zeros(counts.size, np.bool_)
-    touched = np.empty(counts.size, np.uint64)  # numba compiles a sort of these in any case
-    for one in range(starts.size - 1):
-        count = 0
-        for i in range(starts[one], starts[one + 1]):
-            for place in range(first[i], last[i]):
-                row = rows[place]
-                if common[row] == 0:
-                    touched[count] = row
-                    count += 1
-                common[row] += 1
-                shares_even[row] |= values[i] & np.uint64(1) == np.uint64(0)
-        sort_part(touched, 0, count)
-        for row in touched[:count]:
-            smaller = min(starts[one + 1] - starts[one], counts[row])
-            if shares_even[row] or common[row] >= _least_in_common(smaller):
-                if found == size:
-                    size *= 2
-                    which, others = resized(which, size), resized(others, size)
-                which[found], others[found] = one, row
-                found += 1
-            common[row], shares_even[row] = 0, False
-    return which[:found].copy(), others[:found].copy()
 
 
 @kernel

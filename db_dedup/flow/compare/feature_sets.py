@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._compiled import kernel, scalar
+from db_dedup.flow._compiled import inner, kernel, scalar
 from db_dedup.flow.candidates._bits import (
     BITS_AT_ONCE,
     get_bits,
@@ -27,6 +27,7 @@ from db_dedup.flow.candidates._bits import (
     put_unary,
     zeros_before_one,
 )
+from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.compare.kernels import RuleNumbers, least_shared
 from db_dedup.flow.compare.measures import MEASURES
@@ -47,11 +48,8 @@ _SHIFT: Final = np.int64(3)
 _FORMER_SHIFT: Final = np.int64(2)
 SLACK_BYTES: Final = 16
 """How many bytes there must be behind the last set of an array, for the kernels that read it."""
-_CELLS: Final = 1 << 16
-_CELLS_A_FEATURE: Final = 64
-"""A row's features are looked up by equal ranges of hashes: so many for each, a power of two in all, and at
-most `_CELLS`. More would rule out hardly more sets, and take longer to count than one set to read."""
-_WIDTH_BITS: Final = np.int64(48)
+_MOST_WORDS: Final = (_PLACES_A_FEATURE << 14) // 64 + 1
+"""For a bit for each place of a set, whose number of features has 14 bits."""
 # A place is less than 12n, so all quotients of a set together are less than 12n / 8: one and a half bits a
 # feature, and four for the end and the remainder of each.
 _MOST_BYTES_A_FEATURE: Final = 1
@@ -188,13 +186,15 @@ def _pack_sets(starts, hashes, has_set, of_grams):
 
 @kernel
 def _may_be_alike(starts, hashes, asked, rows, packed, set_begins, set_ends, measure, threshold, of_grams):
+    """Unpack the set of each candidate once, and compare it with all the rows that it is a candidate of."""
     may = np.ones(asked.size, np.bool_)
-    before, below, bits = np.int64(-1), np.zeros(_CELLS + 1, np.int32), np.int64(0)
-    for p in range(asked.size):
-        begin, end = set_begins[rows[p]] * 8, set_ends[rows[p]] * 8
-        if begin == end:
+    order, ends = _by_row(rows, set_begins.size)
+    bits = np.zeros(_MOST_WORDS, np.uint64)
+    for row in range(set_begins.size):
+        begin, end = set_begins[row] * 8, set_ends[row] * 8
+        first_pair = ends[row - 1] if row > 0 else np.int64(0)
+        if begin == end or first_pair == ends[row]:
             continue
-        first, last = starts[asked[p]], starts[asked[p] + 1]
         head = np.int64(get_bits(packed, begin, end, _COUNT_BITS))
         if head & 1 != np.int64(of_grams):
             continue
@@ -202,125 +202,110 @@ def _may_be_alike(starts, hashes, asked, rows, packed, set_begins, set_ends, mea
         places, shift = size * _FORMER_PLACES_A_FEATURE, _FORMER_SHIFT
         if head & _FINE:
             places, shift = size * _PLACES_A_FEATURE, _SHIFT
-        least = least_shared(measure, threshold, last - first, size)
-        at = begin + _COUNT_BITS
-        if last - first < least:
-            may[p] = False
-        elif first < last < first + size:
-            may[p] = _may_share_of_few(hashes[first:last], packed, at, end, places, shift, least)
-        else:
-            if asked[p] != before:
-                before = asked[p]
-                bits = _count_below(hashes[first:last], below)
-            may[p] = _may_share(below, bits, packed, at, end, size, places, shift, least)
+        _mark_places(packed, begin + _COUNT_BITS, end, shift, places, bits)
+        for i in range(first_pair, ends[row]):
+            first, last = starts[asked[order[i]]], starts[asked[order[i]] + 1]
+            least = least_shared(measure, threshold, last - first, size)
+            may[order[i]] = _may_share(hashes, first, last, bits, places, size, least)
+        for word in range((places >> 6) + 1):
+            bits[word] = np.uint64(0)
     return may
 
 
-@scalar
-def _may_share_of_few(hashes, packed, place, end, places, shift, least):
-    """Return whether a row may share so many features with a set of more features than it has.
+@inner
+def _by_row(rows, count):
+    """Return (int64[p] the pairs row by row, int64[count] where those of each row end)."""
+    ends = np.zeros(count, np.int64)
+    for row in rows:
+        ends[row] += 1
+    for row in range(1, count):
+        ends[row] += ends[row - 1]
+    order, free = np.empty(rows.size, np.int64), ends.copy()
+    for pair in range(rows.size - 1, -1, -1):
+        free[rows[pair]] -= 1
+        order[free[rows[pair]]] = pair
+    return order, ends
 
-    A feature whose place the set does not have is none of the set's. A few of these are enough to tell, long
-    before the end of the set.
+
+@scalar
+def _mark_places(packed, place, end, shift, places, bits):
+    """Set the bit of each place that a set has.
+
+    Args:
+        packed: uint8[m], sets.
+        place: where the codes of this one begin, in bits.
+        end: where they end.
+        shift: of its codes.
+        places: that there are.
+        bits: uint64[w], 0 for each place.
+
+    Raises:
+        ValueError: the set is damaged.
     """
-    spare, i, at = hashes.size - least, np.int64(0), np.int64(-1)
-    mine = _place_of(hashes[0], places)
-    value, left = np.uint64(0), np.int64(0)
-    while True:
+    at = np.int64(-1)
+    while _has_code(packed, place, end):
+        value, left = get_loaded(packed, place), min(BITS_AT_ONCE, end - place)
         zeros = zeros_before_one(value)
-        if zeros + 1 + shift <= left:
+        if zeros + 1 + shift > left:
+            gap, place = get_rice(packed, place, end, shift)
+            at = _mark(at + 1 + gap, places, bits)
+            continue
+        # Several codes of one load: to load for each would take longer than all the rest.
+        before = left
+        while zeros + 1 + shift <= left:
             rest = (value >> np.uint64(zeros + 1)) & ((np.uint64(1) << np.uint64(shift)) - np.uint64(1))
-            at += 1 + ((zeros << shift) | np.int64(rest))
+            at = _mark(at + 1 + ((zeros << shift) | np.int64(rest)), places, bits)
             value >>= np.uint64(zeros + 1 + shift)
             left -= zeros + 1 + shift
-            place += zeros + 1 + shift
-        elif not _has_code(packed, place, end):
-            return spare >= hashes.size - i
-        elif place + BITS_AT_ONCE <= end and left < BITS_AT_ONCE:
-            # Several codes of one load: to load for each would take longer than all the rest.
-            value, left = get_loaded(packed, place), BITS_AT_ONCE
-            continue
-        else:
-            gap, place = get_rice(packed, place, end, shift)
-            at += 1 + gap
-            left = np.int64(0)
-        while mine <= at:
-            spare -= mine < at
-            i += 1
-            if spare < 0 or i == hashes.size:
-                return spare >= 0
-            mine = _place_of(hashes[i], places)
+            zeros = zeros_before_one(value)
+        place += before - left
 
 
 @scalar
-def _count_below(hashes, below):
-    """Set for each cell, and for the end, how many features are below; return the bits of a cell's number."""
-    bits = np.int64(1)
-    while (1 << bits) < min(hashes.size * _CELLS_A_FEATURE, _CELLS):
-        bits += 1
-    i = 0
-    for cell in range(1 << bits):
-        below[cell] = i
-        while i < hashes.size and np.int64(hashes[i] >> np.uint64(64 - bits)) == cell:
-            i += 1
-    below[1 << bits] = i
-    return bits
+def _mark(at, places, bits):
+    if at >= places:
+        raise ValueError("a set of features ends early")
+    bits[at >> 6] |= np.uint64(1) << np.uint64(at & 63)
+    return at
 
 
 @scalar
 def _has_code(packed, place, end):
     """Return whether another code follows: each has a 1, and after the last one there are at most seven 0."""
-    return place + 7 < end or get_bits(packed, place, end, end - place) != 0
+    return place + 7 < end or (place < end and get_bits(packed, place, end, end - place) != 0)
 
 
 @scalar
-def _may_share(below, bits, packed, place, end, size, places, shift, least):
+def _may_share(hashes, first, last, bits, places, size, least):
     """Return whether a row may share so many features with a set.
 
-    A feature of the set is none of the row's if no feature of the row is in the cells that the range of
-    hashes of its place touches. So the features that are left are at least those that both have.
+    A feature whose place the set does not have is none of the set's. A place of the set where the row has no
+    feature is that of a feature that the row does not have.
 
     Args:
-        below: int32[_CELLS + 1], how many of the row's features are below each cell.
-        bits: of a cell's number.
-        packed: uint8[m], sets.
-        place: where the codes of this one begin, in bits.
-        end: where they end.
-        size: how many features it has.
-        places: among so many places.
-        shift: of its codes.
+        hashes: uint64[m], features.
+        first: of the row; they are ascending.
+        last: the one after its last one.
+        bits: uint64[w], a bit for each place of the set.
+        places: that there are.
+        size: how many features the set has.
         least: how many must be shared.
     """
-    width = (np.int64(1) << _WIDTH_BITS) // max(np.int64(1), places)
-    most, at = size, np.int64(-1)
-    while most >= least and _has_code(packed, place, end):
-        if place + BITS_AT_ONCE > end:
-            gap, place = get_rice(packed, place, end, shift)
-            at += 1 + gap
-            most -= _is_free(below, bits, at, width)
-            continue
-        # Several codes of one load: to load for each would take longer than all the rest.
-        value, left = get_loaded(packed, place), BITS_AT_ONCE
-        zeros = zeros_before_one(value)
-        while zeros + 1 + shift <= left:
-            rest = (value >> np.uint64(zeros + 1)) & ((np.uint64(1) << np.uint64(shift)) - np.uint64(1))
-            at += 1 + ((zeros << shift) | np.int64(rest))
-            most -= _is_free(below, bits, at, width)
-            value >>= np.uint64(zeros + 1 + shift)
-            left -= zeros + 1 + shift
-            zeros = zeros_before_one(value)
-        if left == BITS_AT_ONCE:
-            gap, place = get_rice(packed, place, end, shift)
-            at += 1 + gap
-            most -= _is_free(below, bits, at, width)
-        place += BITS_AT_ONCE - left
-    return most >= least
-
-
-@scalar
-def _is_free(below, bits, at, width):
-    """Return whether no feature of the row is in the cells that a place touches."""
-    to_cell, cells = _WIDTH_BITS - bits, np.int64(1) << bits
-    first = min((at * width) >> to_cell, cells)
-    after = min(((at + 1) * (width + 1)) >> to_cell, cells - 1) + 1
-    return below[after] == below[first]
+    spare, spare_of_set = last - first - least, size - least
+    word, mine = np.int64(0), np.uint64(0)
+    for i in range(first, last):
+        place = _place_of(hashes[i], places)
+        while word < place >> 6:
+            spare_of_set -= popcount(bits[word] & ~mine)
+            word, mine = word + 1, np.uint64(0)
+            if spare_of_set < 0:
+                return False
+        bit = np.uint64(1) << np.uint64(place & 63)
+        mine |= bit
+        spare -= np.int64(bits[word] & bit == 0)
+        if spare < 0:
+            return False
+    while word <= places >> 6:
+        spare_of_set -= popcount(bits[word] & ~mine)
+        word, mine = word + 1, np.uint64(0)
+    return spare_of_set >= 0 and spare >= 0

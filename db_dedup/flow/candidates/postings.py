@@ -1,0 +1,210 @@
+"""Postings: for each of some hashes the rows that have it, and which rows share enough hashes with sketches.
+
+As in an inverted index (Zobel and Moffat 2006) there is a list of rows for each hash. Lists come from several
+parts of the index, so a hash may have several.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from db_dedup.flow._arrays import resized
+from db_dedup.flow._compiled import inner, kernel, scalar
+from db_dedup.flow._mix import mix
+from db_dedup.flow.candidates.sketches import Sketches, least_in_common
+
+_SIDES: Final = ("left", "right")
+_SPARSE: Final = 64
+"""Rows are numbered by a table of all ids between the least and the highest, if these are at most so many
+times the entries."""
+_MORE_THAN_ENOUGH: Final = np.int32(1 << 16)
+
+_least_in_common = inner(least_in_common)
+
+
+class Postings(NamedTuple):
+    """s lists of rows, with e entries in all.
+
+    Attributes:
+        hashes: uint64[s], of each list; in any order.
+        ends: int64[s], where each list ends; the next one begins there.
+        rows: int[e], ascending in each list; a row may be there twice.
+    """
+
+    hashes: NDArray[np.uint64]
+    ends: NDArray[np.int64]
+    rows: NDArray[np.integer[Any]]
+
+    @classmethod
+    def of(cls, hashes: NDArray[np.unsignedinteger[Any]], rows: NDArray[np.integer[Any]]) -> "Postings":
+        """Return the lists of e entries in any order: a hash and a row each."""
+        order = np.lexsort((rows, hashes))
+        hashes, rows = hashes[order], rows[order]
+        firsts = np.flatnonzero(np.diff(hashes, prepend=hashes[:1] + np.ones(1, hashes.dtype)) != 0)
+        return cls(hashes[firsts].astype(np.uint64), np.append(firsts[1:], hashes.size)[: firsts.size], rows)
+
+    @property
+    def entry_hashes(self) -> NDArray[np.uint64]:
+        """uint64[e]: the hash of each entry."""
+        return np.repeat(self.hashes, np.diff(self.ends, prepend=0))
+
+    def numbered(self) -> tuple[NDArray[np.int64], "Postings"]:
+        """Return (int64[r] the distinct rows, ascending; the same lists of positions among these)."""
+        ids, places = _ranked(self.rows)
+        return ids, Postings(self.hashes, self.ends, places)
+
+
+def joined_postings(parts: Sequence[Postings]) -> Postings:
+    """Return the lists of all parts, of which there is at least one, in their order."""
+    sizes = np.cumsum([0, *(part.rows.size for part in parts)])
+    ends = [part.ends + first for part, first in zip(parts, sizes.tolist(), strict=False)]
+    return Postings(
+        np.concatenate([part.hashes for part in parts]),
+        np.concatenate(ends),
+        np.concatenate([part.rows for part in parts]),
+    )
+
+
+def _ranked(ids: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return (int64[r] the distinct ids, ascending, int32[e] the position of each id among them)."""
+    low = int(ids.min()) if ids.size else 0
+    span = int(ids.max()) - low + 1 if ids.size else 0
+    if span > _SPARSE * ids.size:
+        distinct, places = np.unique(ids, return_inverse=True)
+        return distinct.astype(np.int64), places.astype(np.int32)
+    is_there = np.zeros(span, np.bool_)
+    offsets = ids - ids.dtype.type(low)
+    is_there[offsets] = True
+    ranks = np.cumsum(is_there, dtype=np.int32) - np.int32(1)
+    return np.flatnonzero(is_there) + low, ranks[offsets]
+
+
+def sharing_pairs(
+    asked: Sketches,
+    postings: Postings,
+    counts: NDArray[np.int64],
+    first: int = 0,
+    end: int | None = None,
+    most: int | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return which of n asked sketches share enough hashes with which of r rows.
+
+    It takes memory for the rows and for the pairs found, but not for every hash that two rows share.
+
+    Args:
+        asked: n sketches.
+        postings: of all hashes of the asked sketches; rows are int32, 0 to r - 1.
+        counts: int64[r], how many hashes each row's sketch has.
+        first: only rows from this one on.
+        end: only rows before this one; None for all.
+        most: stop when there are more pairs than this; None never stops.
+
+    Returns:
+        (int64[p] positions among the n, int64[p] positions among the r).
+    """
+    order = np.argsort(postings.hashes, kind="stable")
+    hashes, ends = postings.hashes[order], postings.ends[order]
+    starts = ends - np.diff(postings.ends, prepend=0)[order]
+    lists = [np.searchsorted(hashes, asked.values, side) for side in _SIDES]
+    limit = counts.size * asked.counts.size if most is None else most
+    rows = postings.rows.astype(np.int32, copy=False)
+    end = counts.size if end is None else end
+    found: tuple[NDArray[np.int64], NDArray[np.int64]] = _sharing_pairs(
+        asked.starts, asked.values, *lists, starts, ends, rows, counts, first, end, limit
+    )
+    return found
+
+
+@kernel
+def _sharing_pairs(starts, values, firsts, lasts, begins, ends, rows, counts, first_row, end_row, most):
+    """Count for each asked sketch the hashes that each row shares with it, and keep the rows with enough."""
+    size, found = 1024, 0
+    which, others = np.empty(size, np.int64), np.empty(size, np.int64)
+    common, touched = np.zeros(end_row - first_row, np.int32), np.empty(end_row - first_row, np.int32)
+    for one in range(starts.size - 1):
+        count = np.int64(0)
+        for i in range(starts[one], starts[one + 1]):
+            # A single even hash is enough.
+            worth = np.int32(1) if values[i] & np.uint64(1) else _MORE_THAN_ENOUGH
+            for each in range(firsts[i], lasts[i]):
+                place, end = begins[each], ends[each]
+                count = _count_rows(rows, place, end, first_row, end_row, worth, common, touched, count)
+        own = starts[one + 1] - starts[one]
+        for row in touched[:count]:
+            if common[row] >= _least_in_common(min(own, counts[first_row + row])):
+                if found == size:
+                    size *= 2
+                    which, others = resized(which, size), resized(others, size)
+                which[found], others[found] = one, first_row + row
+                found += 1
+            common[row] = 0
+        if found > most:
+            break
+    return which[:found].copy(), others[:found].copy()
+
+
+@scalar
+def _count_rows(rows, place, end, first_row, end_row, worth, common, touched, count):
+    """Add to the rows of a list what a hash is worth; return how many rows have been touched then."""
+    if first_row > 0:
+        place = _place_of_row(rows, place, end, first_row)
+    while place < end and rows[place] < end_row:
+        row = rows[place] - first_row
+        if common[row] == 0:
+            touched[count] = row
+            count += 1
+        common[row] += worth
+        place += 1
+    return count
+
+
+@scalar
+def _place_of_row(rows, first, end, row):
+    """Return the place of the first row that is not before the given one."""
+    while first < end:
+        middle = (first + end) // 2
+        if rows[middle] < row:
+            first = middle + 1
+        else:
+            end = middle
+    return first
+
+
+@kernel
+def entries_of_sharing_rows(size, hashes, ids, single_count, table, slots, id_bits):
+    """Return which of e entries are of a row that shares enough hashes with a single sketch, or may do so.
+
+    Args:
+        size: how many hashes the sketch has.
+        hashes: uint64[e], of the entries; the sketch has all of them.
+        ids: int64[e], the rows of the entries, in any order.
+        single_count: the rows of so many entries, the first ones, are kept in any case.
+        table: uint8[t], how many hashes rows have, one part after another; 0 where this is not known.
+        slots: int64[s], the place of each part in the table, -1 for a part that is not there.
+        id_bits: a part is of so many consecutive ids, as a power of two.
+
+    Returns:
+        bool[e].
+    """
+    capacity = 16
+    while capacity < 2 * ids.size:
+        capacity *= 2
+    keys, counts = np.full(capacity, -1, np.int64), np.zeros(capacity, np.int32)
+    places = np.empty(ids.size, np.int64)
+    for i in range(ids.size):
+        place = np.int64(mix(np.uint64(ids[i])) & np.uint64(capacity - 1))
+        while keys[place] != ids[i] and keys[place] != -1:
+            place = (place + 1) & (capacity - 1)
+        keys[place], places[i] = ids[i], place
+        # Enough, however many hashes the row has.
+        is_enough = i < single_count or hashes[i] & np.uint64(1) == np.uint64(0)
+        counts[place] += _MORE_THAN_ENOUGH if is_enough else 1
+    is_kept = np.empty(ids.size, np.bool_)
+    for i in range(ids.size):
+        part, own = ids[i] >> id_bits, 0
+        if part < slots.size and slots[part] >= 0:
+            own = table[(slots[part] << id_bits) + (ids[i] & ((1 << id_bits) - 1))]
+        is_kept[i] = own == 0 or counts[places[i]] >= _least_in_common(min(size, np.int64(own)))
+    return is_kept

@@ -1,0 +1,91 @@
+"""Postings: the rows of each hash, and which of them share enough hashes with some sketches."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from db_dedup.flow.candidates import postings as module
+from db_dedup.flow.candidates.postings import Postings, joined_postings, sharing_pairs
+from tests.flow.reference import meet
+from tests.flow.test_sketches import full_sketches, made, some_sketches
+
+Entry = tuple[int, int]
+ENTRIES = st.lists(st.tuples(st.integers(0, 2**64 - 1) | st.integers(0, 5), st.integers(0, 200)), max_size=30)
+
+
+def postings_of(entries: list[Entry]) -> Postings:
+    return Postings.of(
+        np.array([hashed for hashed, _ in entries], np.uint64),
+        np.array([row for _, row in entries], np.int64),
+    )
+
+
+def listed(postings: Postings) -> list[Entry]:
+    return list(zip(postings.entry_hashes.tolist(), postings.rows.tolist(), strict=True))
+
+
+@given(ENTRIES, ENTRIES)
+def test_lists_have_all_entries(one: list[Entry], other: list[Entry]) -> None:
+    postings = joined_postings([postings_of(one), postings_of(other)])
+    assert listed(postings) == sorted(one) + sorted(other)
+
+
+@given(ENTRIES, st.sampled_from([0, 10**6]), st.sampled_from([np.int64, np.uint32]))
+def test_rows_are_numbered_in_their_order(
+    entries: list[Entry], scattered: int, kind: type[np.integer]
+) -> None:
+    """Whether their ids are close to each other or not."""
+    entries = [(hashed, row + scattered * (row % 3)) for hashed, row in entries]
+    postings = postings_of(entries)
+    ids, numbered = postings._replace(rows=postings.rows.astype(kind)).numbered()
+    assert ids.tolist() == sorted({row for _, row in entries})
+    assert [(hashed, int(ids[row])) for hashed, row in listed(numbered)] == sorted(entries)
+
+
+@given(some_sketches, some_sketches, st.integers(0, 6), st.integers(0, 6))
+def test_who_meets_whom_is_told_by_the_lists(
+    asked: list[set[int]], stored: list[set[int]], first: int, count: int
+) -> None:
+    """Of a range of rows, whatever parts the lists come in."""
+    wanted = set().union(*asked)
+    entries = [(value, row) for row, some in enumerate(stored) for value in some if value in wanted]
+    postings = joined_postings([postings_of(entries[::2]), postings_of(entries[1::2])])
+    first = min(first, len(stored))
+    end = min(first + count, len(stored))
+    which, rows = sharing_pairs(made(asked), postings, np.array([*map(len, stored)], np.int64), first, end)
+    found = list(zip(which.tolist(), rows.tolist(), strict=True))
+    assert len(found) == len(set(found))
+    assert set(found) == {
+        (a, b) for a, one in enumerate(asked) for b in range(first, end) if meet(one, stored[b])
+    }
+
+
+def test_too_many_pairs_end_the_search() -> None:
+    sketches = made([{2}] * 50)
+    postings = postings_of([(2, row) for row in range(20)])
+    counts = np.ones(20, np.int64)
+    assert sharing_pairs(sketches, postings, counts)[0].size == 1000
+    assert 99 < sharing_pairs(sketches, postings, counts, most=99)[0].size < 1000
+
+
+@given(full_sketches, st.lists(full_sketches, min_size=1, max_size=6), st.data())
+def test_rows_that_share_too_little_with_one_sketch_are_left_out(
+    asked: set[int], stored: list[set[int]], data: st.DataObject
+) -> None:
+    """By the sizes that are known, in any order of the entries; rows of single entries are kept."""
+    ids = data.draw(st.lists(st.integers(0, 40), min_size=len(stored), max_size=len(stored), unique=True))
+    known = data.draw(st.sets(st.sampled_from(ids)))
+    pairs = [(value, row) for row, some in enumerate(stored) for value in some if value in asked]
+    pairs = data.draw(st.permutations(pairs))
+    single_count = data.draw(st.integers(0, min(3, len(pairs))))
+    sizes = np.zeros(64, np.uint8)
+    sizes[sorted(known)] = [len(stored[ids.index(row_id)]) for row_id in sorted(known)]
+    of_entries = np.array([ids[row] for _, row in pairs], np.int64)
+    hashes = np.array([value for value, _ in pairs], np.uint64)
+    slots = np.array([1, -1, 0], np.int64)  # parts of 16 ids: the second half of the table is not there
+    table = np.concatenate([sizes[32:48], sizes[:16]])
+    kept = module.entries_of_sharing_rows(len(asked), hashes, of_entries, single_count, table, slots, 4)
+    single = {row for _, row in pairs[:single_count]}
+    unknown = {row for row, row_id in enumerate(ids) if row_id not in known or 16 <= row_id < 32}
+    wanted = {row for row, some in enumerate(stored) if meet(asked, some)} | single | unknown
+    assert kept.tolist() == [row in wanted for _, row in pairs]
