@@ -19,6 +19,8 @@ SET_BYTES: Final = 256 * 2**20
 """Of the sets that are kept: those of some three million rows of 110 features."""
 
 _PIECES_A_LOOKUP: Final = 256
+_ROWS_WORTH_A_PIECE: Final = 16
+"""To read so many rows takes longer than to read the piece."""
 _MISSES_BEFORE: Final = 5_000
 _GROWTH: Final = 1.5
 
@@ -27,7 +29,8 @@ class SetMemory:
     """Sets of features by the ids of their rows, of one generation at a time.
 
     Pieces are read only after some thousand sets were wanted in vain, so that a process that checks a single
-    record does not read half of the table; and only some at a time, so that no look-up takes long.
+    record does not read half of the table; and only some at a time, so that no look-up takes long, unless
+    their rows would take longer.
     Threads may share it.
     """
 
@@ -61,7 +64,7 @@ class SetMemory:
             if self._misses < _MISSES_BEFORE or self._bytes_used >= self._budget:
                 return []
             most_first: list[int] = pieces[np.argsort(-counts, kind="stable")].tolist()
-            return most_first[:_PIECES_A_LOOKUP]
+            return most_first[: max(_PIECES_A_LOOKUP, int(np.count_nonzero(counts >= _ROWS_WORTH_A_PIECE)))]
 
     def _slots_of(self, pieces: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return int64[n]: where the bounds of each piece are; -1 for a piece that is not here."""

@@ -64,8 +64,8 @@ def test_the_rows_used_last_are_kept_with_their_features(done: FingerprintedRows
     assert all(len({agree[i] for i in range(start, len(TEXTS), 3)}) == 1 for start in range(3))
 
 
-def test_a_quarter_of_the_budget_is_left_to_the_sets_of_features() -> None:
-    assert FeatureCache(WATCHED, 400).budget == 300
+def test_half_of_the_budget_is_left_to_the_sets_of_features() -> None:
+    assert FeatureCache(WATCHED, 400).budget == 200
 
 
 def test_a_budget_of_nothing_keeps_only_what_is_named(done: FingerprintedRows) -> None:

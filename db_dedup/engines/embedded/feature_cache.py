@@ -27,8 +27,9 @@ CACHE_BYTES: Final = 256 * 2**20
 
 _Number = TypeVar("_Number", np.int32, np.int64)
 
-_SETS_ONE_IN: Final = 4
-"""One in so many bytes is for the sets of features that the index gives."""
+_SETS_ONE_IN: Final = 2
+"""One in so many bytes is for the sets of features that the index gives: with the default, those of more than
+a million rows of 110 features."""
 _NO_PLACE: Final = -1
 _ROW_BYTES: Final = 200
 """Of each row, beside its values: digest, positions, and the entries of Python's containers."""
@@ -41,7 +42,7 @@ class FeatureCache:
 
     Attributes:
         budget: bytes that the rows may take after `trim`.
-        index: what look-ups have read of the index: sets of features, which take a quarter of what the cache
+        index: what look-ups have read of the index: sets of features, which take half of what the cache
             was given, and besides a byte for each row of the table.
     """
 

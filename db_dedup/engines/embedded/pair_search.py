@@ -95,7 +95,8 @@ class PairSearch:
         late = np.array([row.id for row in [*asked, *since]], np.int64)
         is_out = np.union1d(late, np.fromiter(void, np.int64, len(void)))
         parts = [_with_first(row.id, before[row.digest]) for row in asked if row.digest in before]
-        with_stored = concatenate_pairs([part.only(~np.isin(part.id_b, is_out)) for part in parts])
+        with_stored = concatenate_pairs(parts)
+        with_stored = with_stored.only(~np.isin(with_stored.id_b, is_out))
         rows.load(neighbours.rows_of_ids(self._connection, self._store, _missing(with_stored.id_b, rows)))
         # Before anything is compared: that may delete features from memory, and then the places are others.
         among = self._among(asked, since, places)

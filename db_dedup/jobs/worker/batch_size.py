@@ -13,8 +13,6 @@ _ONE_WRITER_FIRST_BATCH: Final = 20
 # Every batch has costs that do not depend on its size. Below this size they are most of it, so a slow
 # database would make batches ever smaller without making any of them quick.
 _LEAST_BY_TIME: Final = 25
-# To match many changes at once costs less for each, and takes no lock.
-_MATCHED_AHEAD: Final = 500
 # While a batch holds SQLite's lock, every other writer waits.
 _ONE_WRITER_LOCK_SECONDS: Final = 0.06
 # The texts of a batch are in memory together, and their features take some ten times as much.
@@ -75,7 +73,7 @@ class BatchSize:
     def ahead(self, source: Source | None) -> int:
         """Return how many changes to match ahead of the next batches, which write them a part at a time."""
         most = 1 if source is None else source.rows_within(_CHARACTERS_A_BATCH)
-        return min(self._most, max(self.changes, _MATCHED_AHEAD), most)
+        return min(self._most, most)
 
     def learn(self, changes: int, seconds: float, locked_seconds: float | None = None) -> None:
         """Learn from a batch that was handled, if it was full.

@@ -57,7 +57,7 @@ class ChangeBatches:
         self.taken = ()
         limit, ahead = None, self._ahead
         self._ahead = _NOTHING
-        if row_key is None and self._table.dialect.capabilities.one_writer:
+        if row_key is None:
             ahead = ahead if ahead.changes else self._prepare()
             if not ahead.changes:
                 return None
@@ -128,9 +128,8 @@ class ChangeBatches:
         return changes.take_changes(connection, table.dialect, table.tables, stored.id, limit, row_key)
 
     def _apply(self, connection: Connection, stored: StoredTable, taken: Sequence[Change]) -> int:
-        # With one writer an index is loaded before the lock is taken, if at all.
-        may_load = not (self._faults.was_too_much or self._table.dialect.capabilities.one_writer)
-        increment = self._increments.current(connection, stored, len(taken), may_load=may_load)
+        # An index is loaded before the lock is taken, if at all.
+        increment = self._increments.current(connection, stored, len(taken), may_load=False)
         return apply_changes(connection, increment, taken)
 
 
