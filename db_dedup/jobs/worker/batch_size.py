@@ -54,24 +54,18 @@ class BatchSize:
             return cls(limit, _ONE_WRITER_LOCK_SECONDS, _ONE_WRITER_FIRST_BATCH, pace)
         return cls(limit, pace.seconds)
 
-    def ask(self, source: Source | None) -> int:
-        """Return how many changes to take now.
-
-        Args:
-            source: the user's table; a batch takes no more of its rows than fit into memory together. None
-                before the first batch, which takes one change.
-        """
-        most = 1 if source is None else source.rows_within(_CHARACTERS_A_BATCH)
-        self._asked = min(self.changes, most)
-        return self._asked
-
-    def ask_of(self, count: int) -> int:
+    def ask(self, count: int) -> int:
         """Return how many of so many changes to take now that have been matched ahead."""
         self._asked = self.changes
         return min(self.changes, count)
 
     def ahead(self, source: Source | None) -> int:
-        """Return how many changes to match ahead of the next batches, which write them a part at a time."""
+        """Return how many changes to match ahead of the next batches, which write them a part at a time.
+
+        Args:
+            source: the user's table; no more of its rows are matched than fit into memory together. None
+                before the first batch, which takes one change.
+        """
         most = 1 if source is None else source.rows_within(_CHARACTERS_A_BATCH)
         return min(self._most, most)
 

@@ -55,20 +55,20 @@ class ChangeBatches:
         """
         started = time.monotonic()
         self.taken = ()
-        limit, ahead = None, self._ahead
+        limit, ahead = self._size.limit, self._ahead
         self._ahead = _NOTHING
         if row_key is None:
             ahead = ahead if ahead.changes else self._prepare()
             if not ahead.changes:
                 return None
-            limit = self._size.ask_of(ahead.changes)
+            limit = self._size.ask(ahead.changes)
         try:
             with self._table.dialect.write_transaction(self._table.engine) as connection:
                 locked = time.monotonic()
                 stored, is_scanned = self._table.lock(connection)
                 if is_scanned:
                     return None
-                self.taken = self.take(connection, stored, row_key, limit)
+                self.taken = self._take(connection, stored, limit, row_key)
                 if not self.taken:
                     return None
                 dead = self._apply(connection, stored, self.taken)
@@ -82,7 +82,7 @@ class ChangeBatches:
         self.locked_seconds = now - locked
         seconds = self.locked_seconds + batch.changes * ahead.seconds_each
         self._size.learn(batch.changes, seconds, self.locked_seconds)
-        if limit is not None:
+        if row_key is None:
             self._ahead = ahead._replace(changes=max(0, ahead.changes - batch.changes))
         return batch
 
@@ -105,25 +105,13 @@ class ChangeBatches:
                 self._increments.drop_index()
         return _Ahead(len(waiting), (time.monotonic() - started) / max(1, len(waiting)))
 
-    def take(
-        self,
-        connection: Connection,
-        stored: StoredTable,
-        row_key: str | None = None,
-        limit: int | None = None,
-    ) -> list[Change]:
-        """Take changes out of the queue in this transaction: the oldest, or all of one row.
+    def take(self, connection: Connection, stored: StoredTable, row_key: str) -> list[Change]:
+        """Take the changes of one row out of the queue in this transaction."""
+        return self._take(connection, stored, self._size.limit, row_key)
 
-        Args:
-            connection: in the transaction.
-            stored: the table.
-            row_key: only changes of this row, all of them.
-            limit: how many of the oldest; None for as many as a batch should have.
-        """
-        if row_key is not None:
-            limit = self._size.limit
-        elif limit is None:
-            limit = self._size.ask(self._increments.source)
+    def _take(
+        self, connection: Connection, stored: StoredTable, limit: int, row_key: str | None
+    ) -> list[Change]:
         table = self._table
         return changes.take_changes(connection, table.dialect, table.tables, stored.id, limit, row_key)
 

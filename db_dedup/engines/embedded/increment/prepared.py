@@ -1,9 +1,10 @@
 """What can be computed of a batch before the table is locked: fingerprints, candidates and their decisions.
 
-In SQLite a transaction that writes keeps every other writer of the file out. So the worker reads the changed
-rows and matches them first, in short reads, and keeps the lock for the writing alone. Nothing here is trusted
-when the lock is taken: the rows are read again, and a fingerprint is used only for equal values. The pairs
-are used only while the answer has the version that they were computed for.
+A transaction that writes keeps others out: in SQLite every other writer of the file, elsewhere the blocking
+checks. So the worker reads the changed rows and matches them first, many at once, in short reads. It holds
+the lock for the writing alone. Nothing here is trusted when the lock is taken: the rows are read again, and a
+fingerprint is used only for equal values. The pairs are used only while the answer has the version that they
+were computed for.
 """
 
 from __future__ import annotations
