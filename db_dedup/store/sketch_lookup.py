@@ -22,6 +22,7 @@ from db_dedup.store.sketches import has_sketch
 
 _VALUES_A_STATEMENT = 960
 _ENTRIES_A_PIECE = 12_000_000  # of segments: some 150 MB
+_ENTRIES_OF_ONE = 1_000_000  # for one sketch, whose entries take more room each
 _SINGLE_ENTRIES_A_PIECE = 500_000
 _IDS_A_QUERY = 1000
 _VALUE_BYTES = 8
@@ -91,7 +92,7 @@ def find_sharing(
     Yields:
         Rows whose ids are above those before.
     """
-    wanted = _Wanted.of(values)
+    wanted = _Wanted.of(values, min(_ENTRIES_OF_ONE, _ENTRIES_A_PIECE) if of_one else _ENTRIES_A_PIECE)
     # First the single ones: when these are folded, they are in segments before they are deleted here.
     single = _single_entries(connection, store, wanted.values, None, _SINGLE_ENTRIES_A_PIECE)
     size = wanted.hashes.size if of_one else None
@@ -109,7 +110,7 @@ def find_sharing(
             continue
         yield _with_sizes(connection, store, found, size, memory)
         first += width
-        if found.is_small:
+        if found.is_small(wanted.entries_a_piece):
             width *= 2
 
 
@@ -120,25 +121,25 @@ class _Entries(NamedTuple):
     packed: Postings
     generation: Generation | None
 
-    @property
-    def is_small(self) -> bool:
-        """Whether those of twice as many rows probably fit into memory, too."""
-        return (
-            4 * self.single.ids.size < _SINGLE_ENTRIES_A_PIECE
-            and 4 * self.packed.rows.size < _ENTRIES_A_PIECE
-        )
+    def is_small(self, most: int) -> bool:
+        """Return whether those of twice as many rows probably fit into memory, too: `most` of segments."""
+        return 4 * self.single.ids.size < _SINGLE_ENTRIES_A_PIECE and 4 * self.packed.rows.size < most
 
 
 class _Wanted(NamedTuple):
-    """Values of sketches as single entries have them, and as segments do: uint32[n], ascending."""
+    """Values of sketches as single entries have them, and as segments do: uint32[n], ascending.
+
+    Of the segments so many entries may be in memory at once.
+    """
 
     values: list[int]
     hashes: NDArray[np.uint32]
+    entries_a_piece: int
 
     @classmethod
-    def of(cls, values: NDArray[np.uint64]) -> "_Wanted":
+    def of(cls, values: NDArray[np.uint64], entries_a_piece: int) -> "_Wanted":
         distinct = np.unique(values)
-        return cls(distinct.view(np.int64).tolist(), np.unique(hashes_of(distinct)))
+        return cls(distinct.view(np.int64).tolist(), np.unique(hashes_of(distinct)), entries_a_piece)
 
 
 def _entries(
@@ -170,7 +171,7 @@ def _entries(
         single = single.of_rows(*ids)
     if single is None:
         return None
-    most = None if is_one_row else _ENTRIES_A_PIECE + 1
+    most = None if is_one_row else wanted.entries_a_piece + 1
     found = segments.find_in_segments(connection, store, wanted.hashes, ids or segments.ALL_IDS, most, memory)
     if most is not None and found.postings.rows.size >= most:
         return None
