@@ -68,7 +68,7 @@ def test_rows_of_long_runs_are_looked_for_by_their_rarest_features(
 ) -> None:
     monkeypatch.setattr(_join_sharing, "_LONGEST_COMPARED", budget[0])
     monkeypatch.setattr(_join_sharing, "_COMPARISONS_A_ROW", budget[1])
-    monkeypatch.setattr(_join_sharing, "_ROWS_A_SEARCH", 7)
+    monkeypatch.setattr(_join_sharing, "_LONGEST_UNJOINED", budget[0] + seed % 2)
     rows = random_rows(Random(seed), 90, with_sketches=True, with_symbols=True)
     excluded: tuple[ExcludedKind, ...] = ("contained", "other_place") if measure and seed % 2 else ()
     rule = MatchRule(0, measure, 0.5, NEVER, 0.75, True, excluded)
@@ -276,10 +276,10 @@ def test_hashes_in_many_parts_are_joined_in_threads(
     """Each thread joins groups of its own; at the end they are those of all pairs."""
     monkeypatch.setattr(matching, "_ROWS_WORTH_THREADS", 0)
     monkeypatch.setattr(sketches, "ENTRIES_A_PART", 20)
-    if seed > 1:  # some rows are left to the search by rare features
+    if seed > 1:  # some runs are searched by rare features
         monkeypatch.setattr(_join_sharing, "_LONGEST_COMPARED", 3)
         monkeypatch.setattr(_join_sharing, "_COMPARISONS_A_ROW", 1)
-        monkeypatch.setattr(_join_sharing, "_ROWS_A_SEARCH", 4)
+        monkeypatch.setattr(_join_sharing, "_LONGEST_UNJOINED", 3 * (seed % 2))
     rows = random_rows(Random(seed), 90, with_sketches=True)
     rule = MatchRule(3, "word_jaccard", 0.5, 1000)
     running = threading.active_count()
@@ -300,10 +300,10 @@ def test_the_answer_does_not_depend_on_the_memory(
     monkeypatch.setattr(matching, "_ROWS_WORTH_THREADS", 0)
     monkeypatch.setattr(budgets, "_LEAST_ENTRIES", 30)
     monkeypatch.setattr(budgets, "_LEAST_PAIRS", 3)
-    if seed > 1:  # some rows are left to the search by rare features, a few of them at a time
+    if seed > 1:  # some runs are searched by rare features, a few rows at a time
         monkeypatch.setattr(_join_sharing, "_LONGEST_COMPARED", 3)
         monkeypatch.setattr(_join_sharing, "_COMPARISONS_A_ROW", seed % 2)
-        monkeypatch.setattr(_join_sharing, "_ROWS_A_SEARCH", 4)
+        monkeypatch.setattr(_join_sharing, "_LONGEST_UNJOINED", 3 * (seed % 2))
     files: list[IO[bytes]] = []
     open_file = spool.temporary_file
 

@@ -1,7 +1,8 @@
-"""The compiled kernels that join rows by their rarest features: two similar rows share at least one of these.
+"""The compiled kernels that join the rows of a long run by the features that are the rarest in it.
 
-They are used for rows that share hashes with very many rows that are not similar to them. Pairs of two short
-rows are found elsewhere: they may be similar and share no feature.
+Two similar rows share at least one of these (prefix filter: Bayardo, Ma and Srikant 2007). In a run of rows
+that share a phrase, the features of the phrase are in all rows, and those that two similar rows share besides
+are in few. Pairs of two short rows are found elsewhere: they may be similar and share no feature.
 """
 
 from typing import NamedTuple
@@ -9,53 +10,57 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._arrays import stable_order
 from db_dedup.flow._compiled import inner, kernel, scalar
 from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_hashes
-from db_dedup.flow.matching._join_runs import by_group
+from db_dedup.flow.matching._join_runs import by_group, copied_sets
 from db_dedup.flow.matching._outlines import misses_more
 from db_dedup.flow.matching.groups import find_root, joined
 
 _MOST_BUCKETS = 1 << 22
+_MOST_HAVING = np.int64(1023)
 
 
-class LeftOver(NamedTuple):
-    """n rows that are compared by their rarest features.
+class SearchedRun(NamedTuple):
+    """n rows of a run that are compared by their rarest features.
 
     Attributes:
         rows: int32[n], row numbers, sorted by their groups.
         ends: int32[n], the end of each row's group among the n.
         sizes: int64[n], how many features each row has.
         rare: int64[n], how many of these are indexed.
-        counts: int64[b], for each bucket of features how many the n rows have.
+        counts: int32[b], for each bucket of features how many the n rows have.
     """
 
     rows: NDArray[np.int32]
     ends: NDArray[np.int32]
     sizes: NDArray[np.int64]
     rare: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    counts: NDArray[np.int32]
 
 
 class RareFeatures(NamedTuple):
-    """An index of the rows at some positions by their rarest features.
+    """An index of the rows at some positions of a run by their rarest features.
 
     Attributes:
         begin: the first position.
         size: how many positions.
         first_of: int64[b + 1], the start of each bucket of features.
         indexed: int32[m], for each bucket the positions of its rows among the n.
+        firsts: int64[size + 1], where the bit set of each row begins.
+        sets: uint64[w], copies of these sets, one after the other, so that they are in the cache.
     """
 
     begin: int
     size: int
     first_of: NDArray[np.int64]
     indexed: NDArray[np.int32]
+    firsts: NDArray[np.int64]
+    sets: NDArray[np.uint64]
 
 
 @kernel
-def sort_left_over(some, parents, rows, rule):
-    """Return the `LeftOver` of these rows.
+def sort_run(some, parents, rows, rule):
+    """Return the `SearchedRun` of these rows.
 
     If two rows share at least s of the n features of the smaller row, then any n - s + 1 of these n features
     include a shared one. So it is enough to index the n - s + 1 rarest features of each row, and to look up
@@ -69,30 +74,31 @@ def sort_left_over(some, parents, rows, rule):
         least = least_shared(rule.measure, rule.threshold, sizes[i], sizes[i])
         rare[i] = min(sizes[i], max(0, sizes[i] - least + 1))
     buckets = 1024
-    while buckets < min(2 * sizes.sum(), _MOST_BUCKETS):
+    while buckets < min(sizes.sum(), _MOST_BUCKETS):
         buckets *= 2
     mask = np.uint64(buckets - 1)
-    counts = np.zeros(buckets, np.int64)
+    counts = np.zeros(buckets, np.int32)
     for row in some:
         for feature in hashes[starts[places[row]] : starts[places[row] + 1]]:
             counts[feature & mask] += 1
-    return LeftOver(some, ends, sizes, rare, counts)
+    return SearchedRun(some, ends, sizes, rare, counts)
 
 
 @kernel
-def index_rarest(begin, end, left_over, rows):
+def index_rarest(begin, end, run, outlines, rows):
     """Return the `RareFeatures` of the rows at the positions from begin to end."""
     places, starts, hashes = rows.places, rows.starts, rows.hashes
-    some, sizes, rare, counts = left_over.rows, left_over.sizes, left_over.rare, left_over.counts
+    some, sizes, rare, counts = run.rows, run.sizes, run.rare, run.counts
     mask = np.uint64(counts.size - 1)
     is_rare = np.zeros(sizes[begin:end].sum(), np.bool_)
-    first_of = np.zeros(counts.size + 1, np.int64)
+    first_of, having = np.zeros(counts.size + 1, np.int64), np.empty(_MOST_HAVING + 1, np.int64)
     first = 0
     for i in range(begin, end):
-        own = hashes[starts[places[some[i]]] : starts[places[some[i]] + 1]]
-        for k in stable_order(counts[own & mask])[: rare[i]]:
-            is_rare[first + k] = True
-            first_of[(own[k] & mask) + np.uint64(1)] += 1
+        own = starts[places[some[i]]]
+        _mark_rarest(hashes, own, sizes[i], counts, rare[i], having, is_rare, first)
+        for k in range(sizes[i]):
+            if is_rare[first + k]:
+                first_of[(hashes[own + k] & mask) + np.uint64(1)] += 1
         first += sizes[i]
     for bucket in range(counts.size):
         first_of[bucket + 1] += first_of[bucket]
@@ -105,7 +111,49 @@ def index_rarest(begin, end, left_over, rows):
                 indexed[used[feature & mask]] = i
                 used[feature & mask] += 1
         first += sizes[i]
-    return RareFeatures(begin, end - begin, first_of, indexed)
+    firsts, sets = copied_sets(some[begin:end], outlines)
+    return RareFeatures(begin, end - begin, first_of, indexed, firsts, sets)
+
+
+@scalar
+def _mark_rarest(hashes, own, size, counts, wanted, having, is_rare, first):
+    """Mark so many features of a row that no other one of the row is in fewer rows of the run.
+
+    Counts of `_MOST_HAVING` and more are not told apart: any features will do, rare ones are only faster.
+
+    Args:
+        hashes: uint64[m], features.
+        own: where those of the row begin.
+        size: how many it has.
+        counts: int32[b], for each bucket of features how many rows have one.
+        wanted: how many to mark.
+        having: int64[_MOST_HAVING + 1], overwritten.
+        is_rare: bool[f], written from `first` on.
+        first: the position of the row's first feature.
+    """
+    mask = np.uint64(counts.size - 1)
+    for count in range(having.size):
+        having[count] = 0
+    for k in range(size):
+        having[min(counts[hashes[own + k] & mask], _MOST_HAVING)] += 1
+    limit, spare = np.int64(0), wanted
+    while limit < _MOST_HAVING and having[limit] <= spare:
+        spare -= having[limit]
+        limit += 1
+    for k in range(size):
+        count = min(counts[hashes[own + k] & mask], _MOST_HAVING)
+        is_last = count == limit and spare > 0
+        spare -= np.int64(is_last)
+        is_rare[first + k] = count < limit or is_last
+
+
+@kernel
+def count_visits(run, index):
+    """Return how many entries of the index `join_indexed` visits."""
+    visits = np.int64(0)
+    for bucket in range(run.counts.size):
+        visits += np.int64(run.counts[bucket]) * (index.first_of[bucket + 1] - index.first_of[bucket])
+    return visits
 
 
 @inner
@@ -120,16 +168,13 @@ def _ends_and_sizes(some, bounds, rows):
 
 
 @kernel
-def join_indexed(first, last, left_over, index, outlines, parents, rows, rule):
-    """Join the groups of confirmed pairs of rows that share enough hashes.
+def join_indexed(run, index, outlines, parents, rows, rule):
+    """Join the groups of confirmed pairs of rows of a run that share enough hashes.
 
-    One row of each pair is at a position from first to last. The other row is indexed, and has at most as
-    many features.
+    One row of each pair is any row of the run. The other row is indexed, and has at most as many features.
 
     Args:
-        first: position among the rows that are left over.
-        last: position after the last one.
-        left_over: the result of `sort_left_over`.
+        run: the result of `sort_run`.
         index: the result of `index_rarest`.
         outlines: of all rows, by `outline_rows`.
         parents: int32[n], the union-find parents of all rows.
@@ -139,38 +184,74 @@ def join_indexed(first, last, left_over, index, outlines, parents, rows, rule):
     Returns:
         (left, right) row numbers of the pairs that joined two groups.
     """
-    some, ends, sizes = left_over.rows, left_over.ends, left_over.sizes
-    first_of, indexed, begin = index.first_of, index.indexed, index.begin
-    places, starts, hashes = rows.places, rows.starts, rows.hashes
-    mask = np.uint64(first_of.size - 2)
+    some = run.rows
     pairs, found = (np.empty(1024, np.int32), np.empty(1024, np.int32)), np.int64(0)
-    compared_with = np.full(index.size, -1, np.int32)
-    levels = np.empty(2 * _most_words(some[first:last], outlines), np.uint64)
-    for i in range(first, last):
+    seen, near = np.full(index.size, -1, np.int32), np.empty(index.size, np.int32)
+    levels = np.empty(2 * _most_words(some, outlines), np.uint64)
+    for i in range(some.size):
         a = some[i]
         _write_levels(a, outlines, levels)
-        for feature in hashes[starts[places[a]] : starts[places[a] + 1]]:
-            bucket = feature & mask
-            place, end = first_of[bucket], first_of[bucket + np.uint64(1)]
-            while place < end:
-                j = indexed[place]
-                place += 1
-                if ends[j] == ends[i]:
-                    # The rows were in one group when they were sorted: skip all rows of the group.
-                    place += np.searchsorted(indexed[place:end], ends[i])
-                    continue
-                if compared_with[j - begin] == i or sizes[j] > sizes[i] or (sizes[j] == sizes[i] and j > i):
-                    continue
-                compared_with[j - begin] = i
-                b = some[j]
-                if _is_unlike(b, sizes[i], sizes[j], levels, outlines, rule):
-                    continue
-                if find_root(parents, a) == find_root(parents, b):
-                    continue
-                if confirmed(a, b, rows, rule)[0] and share_enough_hashes(a, b, rows):
-                    pairs, found = joined(a, b, parents, pairs, found)
+        first, end = rows.starts[rows.places[a]], rows.starts[rows.places[a] + 1]
+        for k in range(_find_near(i, rows.hashes, first, end, run, index, levels, seen, near, rule)):
+            b = some[near[k]]
+            if find_root(parents, a) == find_root(parents, b):
+                continue
+            if confirmed(a, b, rows, rule)[0] and share_enough_hashes(a, b, rows):
+                pairs, found = joined(a, b, parents, pairs, found)
     left, right = pairs
     return left[:found].copy(), right[:found].copy()
+
+
+@scalar
+def _find_near(i, hashes, first, end, run, index, levels, seen, near, rule):
+    """Write to `near` the indexed rows that may be pairs with row i; return their number.
+
+    Args:
+        i: position of the row in the run.
+        hashes: uint64[m], features.
+        first: where those of the row begin.
+        end: where they end.
+        run: the result of `sort_run`.
+        index: the result of `index_rarest`.
+        levels: of the row, by `_write_levels`.
+        seen: int32[size], for each indexed row the last row that it was compared with.
+        near: int32[size], positions in the run.
+        rule: `RuleNumbers`.
+    """
+    first_of, indexed, begin = index.first_of, index.indexed, index.begin
+    ends, sizes = run.ends, run.sizes
+    mask = np.uint64(first_of.size - 2)
+    count, own = 0, sizes[i]
+    for k in range(first, end):
+        bucket = np.int64(hashes[k] & mask)
+        place, last = first_of[bucket], first_of[bucket + 1]
+        while place < last:
+            j = indexed[place]
+            place += 1
+            if seen[j - begin] == i:
+                continue
+            seen[j - begin] = i
+            if ends[j] == ends[i]:
+                # The rows were in one group when they were sorted: skip all rows of the group.
+                place = _place_of(indexed, place, last, ends[i])
+            elif (sizes[j] < own or (sizes[j] == own and j < i)) and not _is_unlike(
+                j - begin, own, sizes[j], levels, index, rule
+            ):
+                near[count] = j
+                count += 1
+    return count
+
+
+@scalar
+def _place_of(indexed, first, end, position):
+    """Return the place of the first position that is not before the given one."""
+    while first < end:
+        middle = (first + end) // 2
+        if indexed[middle] < position:
+            first = middle + 1
+        else:
+            end = middle
+    return first
 
 
 @inner
@@ -195,19 +276,19 @@ def _write_levels(row, outlines, levels):
 
 
 @scalar
-def _is_unlike(b, size, other_size, levels, outlines, rule):
-    """Return whether a row b is certainly no pair with a row that has at least as many features.
+def _is_unlike(b, size, other_size, levels, index, rule):
+    """Return whether an indexed row is certainly no pair with a row that has at least as many features.
 
     Args:
-        b: the row with fewer features.
+        b: the place of the row with fewer features in the index.
         size: how many features the other row has.
         other_size: how many features b has.
         levels: of the other row, by `_write_levels`.
-        outlines: of all rows.
+        index: of the rows.
         rule: `RuleNumbers`.
     """
-    first, words = outlines.firsts[b], outlines.firsts[b + 1] - outlines.firsts[b]
+    first, words = index.firsts[b], index.firsts[b + 1] - index.firsts[b]
     least = least_shared(rule.measure, rule.threshold, size, other_size)
-    if misses_more(outlines.sets, first, levels, words, words, other_size - least):
+    if misses_more(index.sets, first, levels, words, words, other_size - least):
         return True
-    return misses_more(levels, words, outlines.sets, first, words, size - least)
+    return misses_more(levels, words, index.sets, first, words, size - least)

@@ -1,9 +1,9 @@
 """The compiled kernels that join rows which share a value of their sketches, run by run.
 
 A run is all the rows with the same value. Most runs are short, and comparing all pairs of a run is cheapest.
-A long run of near-equal rows is joined by a few comparisons, since rows of one group need no comparison. A
-long run of rows that are not alike, such as letters with the same set phrase, is left to `_join_features`; of
-the short rows in it every two are compared.
+A very long run of near-equal rows is joined by a few comparisons, since rows of one group need no comparison.
+A long run of rows that are not alike, such as letters with the same set phrase, is left to `_join_features`;
+of the short rows in it every two are compared.
 """
 
 import numpy as np
@@ -31,12 +31,12 @@ def join_runs(run_rows, starts, longest, outlines, parents, rows, rule):
 
     Returns:
         (left, right) row numbers of the pairs that joined two groups, and bool[r]: the runs that are left to
-        `join_long_runs`.
+        `join_alike` and `_join_features`.
     """
     pairs, found = (np.empty(1024, np.int32), np.empty(1024, np.int32)), np.int64(0)
     is_long = np.zeros(starts.size - 1, np.bool_)
     bounds = bounds_of_short(rule)
-    can_search = least_shared(rule.measure, rule.threshold, np.int64(1), np.int64(1)) > 0
+    compares_all = can_search(rule)
     for run in range(starts.size - 1):
         some = run_rows[starts[run] : starts[run + 1]]
         if _are_joined(some, parents):
@@ -49,7 +49,7 @@ def join_runs(run_rows, starts, longest, outlines, parents, rows, rule):
             pairs, found, others = compare_short(some, bounds, outlines, parents, rows, rule, pairs, found)
             if others == 0:
                 continue
-        if can_search and some.size <= longest:
+        if compares_all and some.size <= longest:
             pairs, found = _compare_all(some, outlines, parents, rows, rule, pairs, found)
         else:
             is_long[run] = True
@@ -58,37 +58,45 @@ def join_runs(run_rows, starts, longest, outlines, parents, rows, rule):
 
 
 @kernel
-def join_long_runs(run_rows, starts, is_long, comparisons_a_row, unlike, parents, rows, rule):
-    """Join the groups of confirmed pairs within each long run of rows, within a budget of comparisons.
+def can_search(rule):
+    """Return whether the rule tells how many features a pair must share, so that rare ones find it."""
+    return least_shared(rule.measure, rule.threshold, np.int64(1), np.int64(1)) > 0
+
+
+@kernel
+def join_all(some, outlines, parents, rows, rule):
+    """Join the groups of confirmed pairs within one run, by comparing every two of its rows.
+
+    Two short rows of a run are compared by `join_runs`. The arguments and what is returned are those of
+    `join_alike`, without the rows.
+    """
+    pairs, found = (np.empty(1024, np.int32), np.empty(1024, np.int32)), np.int64(0)
+    pairs, found = _compare_all(some, outlines, parents, rows, rule, pairs, found)
+    left, right = pairs
+    return left[:found].copy(), right[:found].copy()
+
+
+@kernel
+def join_alike(some, comparisons_a_row, parents, rows, rule):
+    """Join the groups of confirmed pairs within a long run of rows, within a budget of comparisons.
 
     Args:
-        run_rows: row numbers, run by run.
-        starts: the position where each run starts, and the end of the last run.
-        is_long: the runs to compare, by `join_runs`.
-        comparisons_a_row: the most comparisons for each row of a run.
-        unlike: bool[n], set to True for the rows that were not compared with all others of a run: two of
-            these may be a pair that is not joined yet.
+        some: int32[r], the row numbers of the run.
+        comparisons_a_row: the most comparisons for each row; any number if the rule has no bound.
         parents: int32[n], the union-find parents of all rows.
         rows: `RowArrays`.
         rule: `RuleNumbers`.
 
     Returns:
-        (left, right) row numbers of the pairs that joined two groups.
+        (the rows that were not compared with all others: two of these may be a pair that is not joined yet;
+        the left and the right row numbers of the pairs that joined two groups).
     """
     pairs, found = (np.empty(1024, np.int32), np.empty(1024, np.int32)), np.int64(0)
-    can_search = least_shared(rule.measure, rule.threshold, np.int64(1), np.int64(1)) > 0
-    for run in range(starts.size - 1):
-        if not is_long[run]:
-            continue
-        some, bounds = by_group(run_rows[starts[run] : starts[run + 1]], parents)
-        if bounds.size == 2:
-            continue
-        budget = comparisons_a_row * some.size if can_search else np.iinfo(np.int64).max
-        some, pairs, found = _compare_groups(some, bounds, budget, parents, rows, rule, pairs, found)
-        for row in some:
-            unlike[row] = True
+    some, bounds = by_group(some, parents)
+    budget = comparisons_a_row * some.size if can_search(rule) else np.iinfo(np.int64).max
+    some, pairs, found = _compare_groups(some, bounds, budget, parents, rows, rule, pairs, found)
     left, right = pairs
-    return left[:found].copy(), right[:found].copy()
+    return some, left[:found].copy(), right[:found].copy()
 
 
 @inner
@@ -146,7 +154,7 @@ def _compare_all(some, outlines, parents, rows, rule, pairs, found):
     for i in range(some.size):
         roots[i] = find_root(parents, some[i])
         shorts[i] = outlines.lengths[some[i]] > 0
-    firsts, sets = _copied_sets(some, outlines)
+    firsts, sets = copied_sets(some, outlines)
     own, near = np.empty(firsts[1], np.uint64), np.empty(some.size, np.int64)
     for i in range(some.size - 1):
         for k in range(_find_near(i, roots, shorts, sizes, firsts, sets, own, near, rule)):
@@ -210,7 +218,7 @@ def _by_size(some, outlines):
 
 
 @inner
-def _copied_sets(some, outlines):
+def copied_sets(some, outlines):
     """Return (int64[n + 1] slices, uint64[w]): the bit sets of some rows."""
     firsts = np.zeros(some.size + 1, np.int64)
     for i in range(some.size):

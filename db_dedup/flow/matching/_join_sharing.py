@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from db_dedup.flow.candidates.sketches import Sketches, count_entries, entries_of_part, runs_of_equal
 from db_dedup.flow.compare.kernels import RowArrays, RuleNumbers
 from db_dedup.flow.matching._join_features import (
-    LeftOver,
     RareFeatures,
+    SearchedRun,
+    count_visits,
     index_rarest,
     join_indexed,
-    sort_left_over,
+    sort_run,
 )
-from db_dedup.flow.matching._join_runs import join_long_runs, join_runs
+from db_dedup.flow.matching._join_runs import can_search, join_alike, join_all, join_runs
 from db_dedup.flow.matching._outlines import Outlines, count_outlines, outline_rows
 from db_dedup.flow.matching._threads import in_threads
 from db_dedup.flow.matching.budget import Budget, slices_within
@@ -27,9 +28,15 @@ from db_dedup.flow.matching.spool import zeros
 from db_dedup.progress import Progress
 
 # In longer runs each row gets this many comparisons; the rest of the run is searched by the rarest features.
-_LONGEST_COMPARED = 20_000
-_COMPARISONS_A_ROW = 200
-_ROWS_A_SEARCH = 10_000
+# Of longer runs every two rows are compared that share one of their rarest features in the run, if that is
+# cheaper by these costs.
+_LONGEST_COMPARED = 2_000
+_VISITS_A_COMPARISON = 2
+# Still longer runs are never compared as a whole. In these each row first gets some comparisons, which join
+# most rows if all are alike.
+_LONGEST_UNJOINED = 20_000
+_COMPARISONS_A_ROW = 20
+_INDEX_BYTES_A_FEATURE = 3  # whether it is rare, and its part of the row's bit set
 
 Edges = tuple[NDArray[np.int32], NDArray[np.int32]]
 """(left, right) row numbers of pairs that joined two groups."""
@@ -62,47 +69,51 @@ def join_sharing(
     if not count:
         return
     parts = max(-(-count // budget.entries_a_part(count, parents.size)), budget.threads)
-    unlike = np.zeros(parents.size, np.bool_)
     sizes, firsts = count_outlines(rows, rule)
     sets = zeros(int(firsts[-1]), np.uint64, budget.outline_bytes)
     outlines = outline_rows(sizes, firsts, sets, rows, rule)
 
     def join_part(part: int, own_parents: NDArray[np.int32]) -> Edges:
-        runs = runs_of_equal(*entries_of_part(sketches, rows.sketch_places, salts, part, parts))
-        left, right, is_long = join_runs(*runs, _LONGEST_COMPARED, outlines, own_parents, rows, rule)
-        if not is_long.any():  # else the kernel need not be compiled
-            return left, right
-        more = join_long_runs(*runs, is_long, _COMPARISONS_A_ROW, unlike, own_parents, rows, rule)
-        return np.concatenate([left, more[0]]), np.concatenate([right, more[1]])
+        run_rows, starts = runs_of_equal(*entries_of_part(sketches, rows.sketch_places, salts, part, parts))
+        left, right, is_long = join_runs(
+            run_rows, starts, _LONGEST_COMPARED, outlines, own_parents, rows, rule
+        )
+        edges = [(left, right)]
+        for run in np.flatnonzero(is_long).tolist():
+            some = run_rows[starts[run] : starts[run + 1]]
+            edges += _join_long_run(some, outlines, own_parents, rows, rule, budget)
+        return np.concatenate([left for left, _ in edges]), np.concatenate([right for _, right in edges])
 
     yield from _join_each(join_part, range(parts), parents, progress, budget.threads)
-    # These share hashes with very many rows that are not like them.
-    left_over = np.flatnonzero(unlike).astype(np.int32)
-    if left_over.size:
-        yield from _join_left_over(left_over, outlines, parents, rows, rule, progress, budget)
 
 
-def _join_left_over(
+def _join_long_run(
     some: NDArray[np.int32],
     outlines: Outlines,
     parents: NDArray[np.int32],
     rows: RowArrays,
     rule: RuleNumbers,
-    progress: Progress,
     budget: Budget,
 ) -> Iterator[Edges]:
-    """Join these rows by their rarest features; as many of them are indexed at a time as the memory holds."""
-    left_over: LeftOver = sort_left_over(some, parents, rows, rule)
-    for begin, end in slices_within(left_over.sizes + 4 * left_over.rare, budget.index_bytes):
-        index = index_rarest(begin, end, left_over, rows)
+    """Join the rows of a long run by the features that are the rarest in it.
 
-        def join_some(first: int, own_parents: NDArray[np.int32], index: RareFeatures = index) -> Edges:
-            last = min(first + _ROWS_A_SEARCH, some.size)
-            left, right = join_indexed(first, last, left_over, index, outlines, own_parents, rows, rule)
-            return left, right
-
-        firsts = range(0, some.size, _ROWS_A_SEARCH)
-        yield from _join_each(join_some, firsts, parents, progress, budget.threads)
+    As many rows as the memory holds are indexed at a time. Two similar rows nearly always share a feature
+    that is rare in a run, where most rows share no more than a phrase.
+    """
+    if some.size > _LONGEST_UNJOINED or not can_search(rule):
+        some, left, right = join_alike(some, _COMPARISONS_A_ROW, parents, rows, rule)
+        yield left, right
+    if not some.size:
+        return
+    run: SearchedRun = sort_run(some, parents, rows, rule)
+    for begin, end in slices_within(_INDEX_BYTES_A_FEATURE * run.sizes + 4 * run.rare, budget.index_bytes):
+        index: RareFeatures = index_rarest(begin, end, run, outlines, rows)
+        comparisons = some.size * (some.size - 1) // 2
+        if some.size <= _LONGEST_UNJOINED and count_visits(run, index) > _VISITS_A_COMPARISON * comparisons:
+            yield join_all(some, outlines, parents, rows, rule)
+            return
+        left, right = join_indexed(run, index, outlines, parents, rows, rule)
+        yield left, right
 
 
 def _join_each(

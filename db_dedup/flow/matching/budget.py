@@ -50,8 +50,8 @@ class Budget(NamedTuple):
 
     @property
     def index_bytes(self) -> int:
-        """How many bytes the index by rarest features has; rows beyond are indexed afterwards."""
-        return self.memory // 2
+        """How many bytes a thread's index of a long run has; rows beyond are indexed afterwards."""
+        return self.memory // 2 // self.threads
 
     @property
     def pairs_a_part(self) -> int:
