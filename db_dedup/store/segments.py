@@ -35,7 +35,6 @@ from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.set_memory import SET_BYTES, SetMemory
 
 _PIECES_A_QUERY: Final = 960
-_NARROW_BITS: Final = 32
 _MOST_GENERATION: Final = 2**31 - 1
 _COLUMNS: Final = ("table_id", "recipe", "generation", "piece", "part", "packed")
 
@@ -324,16 +323,11 @@ def _find(
         packed = [bytes(row[3]) for row in rows if row[3] is not None]
         with translate_damage():
             lists = find_postings(packed, hashes, *ids, limit - count)
-        found.append(lists._replace(rows=_narrowed(lists.rows)))
+        found.append(lists.narrowed())
         count += lists.rows.size
         if count >= limit:
             break
     return joined_postings(found)
-
-
-def _narrowed(ids: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
-    """Return the same ids as uint32[n], if they have no more than 32 bits."""
-    return ids if ids.size and int(ids.max()) >> _NARROW_BITS else ids.astype(np.uint32)
 
 
 @lru_cache(maxsize=64)

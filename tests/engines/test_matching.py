@@ -60,17 +60,21 @@ def test_the_whole_answer(seed: int, with_sketches: bool, radius: int, measure: 
     assert not found.is_abridged.any()
 
 
+def set_limits(monkeypatch: pytest.MonkeyPatch, compared: int, unjoined: int, comparisons: int) -> None:
+    """How many rows a run has that is compared as a whole, or may be; comparisons for each row of others."""
+    monkeypatch.setattr(_join_sharing, "_LONGEST_COMPARED", compared)
+    monkeypatch.setattr(_join_sharing, "_LONGEST_UNJOINED", unjoined)
+    monkeypatch.setattr(_join_sharing, "_COMPARISONS_A_ROW", comparisons)
+
+
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("budget", [(4, 0), (4, 1), (0, 3), (NEVER, 0)])
 @pytest.mark.parametrize("seed", range(6))
 def test_rows_of_long_runs_are_looked_for_by_their_rarest_features(
     seed: int, budget: tuple[int, int], measure: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_join_sharing, "_LONGEST_COMPARED", budget[0])
-    monkeypatch.setattr(_join_sharing, "_COMPARISONS_A_ROW", budget[1])
-    monkeypatch.setattr(_join_sharing, "_LONGEST_UNJOINED", NEVER if seed % 3 else budget[0] + seed % 2)
-    # The cheaper way is this one or that one, or each for some runs.
-    monkeypatch.setattr(_join_sharing, "_VISITS_A_COMPARISON", [2, 0, 10**9][seed % 3])
+    set_limits(monkeypatch, budget[0], NEVER if seed % 3 else budget[0] + 1, budget[1])
+    monkeypatch.setattr(_join_sharing, "_VISITS_A_COMPARISON", [2, 0, NEVER][seed % 3])
     rows = random_rows(Random(seed), 90, with_sketches=True, with_symbols=True)
     excluded: tuple[ExcludedKind, ...] = ("contained", "other_place") if measure and seed % 2 else ()
     rule = MatchRule(0, measure, 0.5, NEVER, 0.75, True, excluded)
@@ -279,9 +283,7 @@ def test_hashes_in_many_parts_are_joined_in_threads(
     monkeypatch.setattr(matching, "_ROWS_WORTH_THREADS", 0)
     monkeypatch.setattr(sketches, "ENTRIES_A_PART", 20)
     if seed > 1:  # some runs are searched by rare features
-        monkeypatch.setattr(_join_sharing, "_LONGEST_COMPARED", 3)
-        monkeypatch.setattr(_join_sharing, "_COMPARISONS_A_ROW", 1)
-        monkeypatch.setattr(_join_sharing, "_LONGEST_UNJOINED", 3 * (seed % 2))
+        set_limits(monkeypatch, 3, 3 * (seed % 2), 1)
     rows = random_rows(Random(seed), 90, with_sketches=True)
     rule = MatchRule(3, "word_jaccard", 0.5, 1000)
     running = threading.active_count()
@@ -303,9 +305,7 @@ def test_the_answer_does_not_depend_on_the_memory(
     monkeypatch.setattr(budgets, "_LEAST_ENTRIES", 30)
     monkeypatch.setattr(budgets, "_LEAST_PAIRS", 3)
     if seed > 1:  # some runs are searched by rare features, a few rows at a time
-        monkeypatch.setattr(_join_sharing, "_LONGEST_COMPARED", 3)
-        monkeypatch.setattr(_join_sharing, "_COMPARISONS_A_ROW", seed % 2)
-        monkeypatch.setattr(_join_sharing, "_LONGEST_UNJOINED", 3 * (seed % 2))
+        set_limits(monkeypatch, 3, 3 * (seed % 2), seed % 2)
     files: list[IO[bytes]] = []
     open_file = spool.temporary_file
 

@@ -19,6 +19,7 @@ _SIDES: Final = ("left", "right")
 _SPARSE: Final = 64
 """Rows are numbered by a table of all ids between the least and the highest, if these are at most so many
 times the entries."""
+_NARROW_BITS: Final = 32
 _MORE_THAN_ENOUGH: Final = np.int32(1 << 16)
 
 _least_in_common = inner(least_in_common)
@@ -49,6 +50,11 @@ class Postings(NamedTuple):
     def entry_hashes(self) -> NDArray[np.uint64]:
         """uint64[e]: the hash of each entry."""
         return np.repeat(self.hashes, np.diff(self.ends, prepend=0))
+
+    def narrowed(self) -> "Postings":
+        """Return the same, the rows as uint32[e] if they have no more than 32 bits."""
+        has_wide = bool(self.rows.size) and int(self.rows.max()) >> _NARROW_BITS > 0
+        return self if has_wide else self._replace(rows=self.rows.astype(np.uint32))
 
     def numbered(self) -> tuple[NDArray[np.int64], "Postings"]:
         """Return (int64[r] the distinct rows, ascending; the same lists of positions among these)."""

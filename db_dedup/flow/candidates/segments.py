@@ -157,11 +157,7 @@ def pack(entries: Entries, piece_count: int) -> Iterator[Part]:
 
 
 def unpack(parts: Sequence[bytes]) -> Entries:
-    """Return the entries of some parts, in their order.
-
-    Raises:
-        ValueError: a part is damaged.
-    """
+    """Return the entries of some parts, in their order; raises ValueError if a part is damaged."""
     return Entries(*_unpack(*_joined(parts)))
 
 
@@ -387,10 +383,9 @@ def _find(packed, starts, wanted, first_id, last_id, most):
             if length == 1 and not is_wanted:
                 place += id_bits
                 continue
-            while used + length > ids.size:
-                ids = resized(ids, 2 * ids.size)
-            id_shift = _id_shift(id_bits, length)
-            row, begin = base, used
+            if used + length > ids.size:
+                ids = resized(ids, 2 * ids.size + length)
+            row, begin, id_shift = base, used, _id_shift(id_bits, length)
             for _ in range(length):
                 delta, place = _id_delta(packed, place, end, id_bits, id_shift, length)
                 row += delta
