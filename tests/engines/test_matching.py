@@ -21,7 +21,7 @@ from db_dedup.flow.matching import budget as budgets
 from db_dedup.flow.matching import match as matching
 from db_dedup.flow.matching import pairs as pairs_module
 from db_dedup.flow.matching._threads import in_threads
-from db_dedup.flow.matching.budget import Budget, slices_within
+from db_dedup.flow.matching.budget import Budget
 from db_dedup.flow.matching.match import NO_ROW, Matches
 from db_dedup.flow.matching.pairs import concatenate_pairs
 from db_dedup.records.kinds import COPY, PARTIAL, UNKNOWN, ExcludedKind
@@ -324,18 +324,6 @@ def test_the_answer_does_not_depend_on_the_memory(
     assert little.group_of.tolist() == much.group_of.tolist()
     assert little.is_loose.tolist() == much.is_loose.tolist()
     assert list(pairs_of(little)) == list(pairs_of(much)), "the same order"
-
-
-@pytest.mark.parametrize("most_rows", [None, 2])
-def test_slices_within_an_amount(most_rows: int | None) -> None:
-    chance = Random(1)
-    amounts = [chance.choice([0, 1, 5, 30]) for _ in range(200)]
-    slices = list(slices_within(np.array(amounts, np.int64), 10, most_rows))
-    assert [row for first, last in slices for row in range(first, last)] == list(range(200))
-    for first, last in slices:
-        assert last == first + 1 or sum(amounts[first:last]) <= 10
-        assert last - first <= (most_rows or 200)
-    assert list(slices_within(np.empty(0, np.int64), 10)) == []
 
 
 @pytest.mark.parametrize("threads", [2, 3])
