@@ -160,7 +160,10 @@ def test_a_candidate_that_changes_for_a_moment_keeps_its_pairs(watched: Watched)
     write(watched, (3,))
     with _changed_before_it_is_read(watched):
         watched.dedup.worker().step()
-    assert not watched.stored()["pairs"]
+    if watched.dedup.database.engine.dialect.name == "postgresql":
+        assert not watched.stored()[
+            "pairs"
+        ]  # elsewhere a transaction that matches ahead sees no later change
     change(watched, 0, body(0))
     drain(watched)
     assert is_right(watched)
@@ -204,7 +207,8 @@ def test_a_row_is_read_after_its_change_is_taken(
         change(watched, 3, "nothing like it")
         if reads_first:
             monkeypatch.setattr(type(watched.source), "read_rows", lambda *_: iter(rows))
-        return original(connection, *arguments)
+        # More than were matched ahead, so that the new change is taken, too.
+        return original(connection, *arguments[:3], 10, *arguments[4:])
 
     with monkeypatch.context() as patch:
         patch.setattr(changes, "take_changes", take)

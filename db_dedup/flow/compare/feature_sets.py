@@ -264,7 +264,7 @@ def _mark_places(packed, place, end, shift, places, bits):
 @scalar
 def _mark(at, places, bits):
     if at >= places:
-        raise ValueError("a set of features ends early")
+        raise ValueError("a piece of the index ends early")
     bits[at >> 6] |= np.uint64(1) << np.uint64(at & 63)
     return at
 

@@ -101,6 +101,7 @@ class ChangeBatches:
                 may_load = not self._faults.was_too_much
                 self._increments.prepare(connection, stored, waiting, may_load=may_load)
             except Exception as error:
+                connection.rollback()  # in PostgreSQL no other statement is possible before
                 logger.info("matching ahead of %s failed: %s", self._table.name, type(error).__name__)
                 self._increments.drop_index()
         return _Ahead(len(waiting), (time.monotonic() - started) / max(1, len(waiting)))
