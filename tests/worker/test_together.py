@@ -208,7 +208,8 @@ def test_a_row_is_read_after_its_change_is_taken(
         if reads_first:
             monkeypatch.setattr(type(watched.source), "read_rows", lambda *_: iter(rows))
         # More than were matched ahead, so that the new change is taken, too.
-        return original(connection, *arguments[:3], 10)
+        dialect, tables, table_id = arguments[:3]
+        return original(connection, dialect, tables, table_id, 10)
 
     with monkeypatch.context() as patch:
         patch.setattr(changes, "take_changes", take)
