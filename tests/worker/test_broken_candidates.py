@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 from sqlalchemy import text
 
@@ -58,6 +60,36 @@ def test_rows_like_one_that_the_database_cannot_judge_are_not_parked(database: D
     assert sum(parked) == 1
     assert worker.is_drained()
     assert {(pair.key_a, pair.key_b) for pair in dedup.pairs()} >= {("0", "6")}
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_a_candidate_that_the_database_cannot_judge_is_passed_over_before_the_lock(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its error ends the transaction that reads; those after it are read in another one."""
+    with database.engine.begin() as connection:
+        connection.execute(text("CREATE TABLE letters (id int PRIMARY KEY, body text, received int)"))
+    dedup = Deduplicator(
+        database.engine, "letters", {"body": Text()}, where="10 / received > 0", segmenter="words"
+    )
+    dedup.upgrade()
+    dedup.attach()
+    dedup.scan()
+    insert, worker = text("INSERT INTO letters VALUES (:id, :body, 1)"), dedup.worker()
+    with database.engine.begin() as connection:
+        connection.execute(insert, [{"id": number, "body": f"{body(0)} part{number}"} for number in range(9)])
+    assert worker.step()
+    with database.engine.begin() as connection:
+        connection.execute(text("UPDATE letters SET received = 0 WHERE id = 3"))
+    while not worker.is_drained():
+        worker.step()
+    with database.engine.begin() as connection:
+        connection.execute(insert, {"id": 9, "body": f"{body(0)} part9"})
+    with caplog.at_level(logging.INFO):
+        assert dedup.worker().step()  # another one, which has no features in memory
+    assert "matching ahead" not in caplog.text
+    found = {pair.key_a for pair in dedup.pairs() if pair.key_b == "9"}
+    assert found == {str(number) for number in range(9)} - {"3"}
 
 
 def test_a_key_of_two_columns_with_a_nul_character_is_parked(sqlite_database: Database) -> None:

@@ -114,7 +114,10 @@ class CandidateTexts:
             self._left_out.add((row.row_key, row.digest))
 
     def end_read(self, connection: Connection) -> None:
-        """End a transaction that has only read, so that SQLite's writers can commit during what follows."""
+        """End a transaction that has only read, so that SQLite's writers can commit during what follows.
+
+        Only where the connection is for reading alone.
+        """
         if self._ends_reads:
             connection.rollback()
 
@@ -130,6 +133,7 @@ class CandidateTexts:
         except Exception as error:
             if not is_of_a_row(error):
                 raise
+            self.end_read(connection)  # in PostgreSQL nothing can be read before
             if len(batch) == 1:
                 self._leave_out(batch)
                 return
