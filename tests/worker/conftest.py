@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 from sqlalchemy import func, insert, select, update
 
+from db_dedup.dialects.base import Dialect
 from db_dedup.flow.pipeline import Fingerprinter
+from db_dedup.jobs.pace import pace_of
+from db_dedup.jobs.worker import batch_size
+from db_dedup.jobs.worker.batch_size import BatchSize
 from db_dedup.jobs.worker.change_worker import Batch, ChangeWorker
 from db_dedup.records import DeadChange
 from db_dedup.store import changes
@@ -40,6 +44,16 @@ def poisoned(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 def watched(database: Database) -> Watched:
     """Scanned empty, attached; its key is a number."""
     return Watched.make(database.engine, 0)
+
+
+def write_in_parts(monkeypatch: pytest.MonkeyPatch, changes_a_part: int) -> None:
+    """In every database what was matched ahead is written so many changes at a time, however fast it is."""
+
+    def size(dialect: Dialect, limit: int) -> BatchSize:
+        return BatchSize(limit, 0.0, changes_a_part, pace_of(dialect))
+
+    monkeypatch.setattr(BatchSize, "for_dialect", size)
+    monkeypatch.setattr(batch_size, "_LEAST_BY_TIME", changes_a_part)
 
 
 def body(number: int) -> str:

@@ -9,22 +9,18 @@ import pytest
 from sqlalchemy import Connection
 
 from db_dedup.engines.embedded.candidate_texts import CandidateTexts
-from db_dedup.jobs.worker import batch_size
 from db_dedup.jobs.worker.change_worker import ChangeWorker, TableWorker
 from db_dedup.jobs.worker.increments import Increments
 from db_dedup.store import watched_tables
-from tests.servers import Database
-from tests.worker.conftest import body, change, count_waiting, is_right, table_id, write
+from tests.worker.conftest import body, change, count_waiting, is_right, table_id, write, write_in_parts
 from tests.worker.watched import Watched
 
 
 @pytest.fixture
-def alone(sqlite_database: Database, monkeypatch: pytest.MonkeyPatch) -> Watched:
+def alone(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> Watched:
     """Scanned empty, attached; four changes are written at a time."""
-    monkeypatch.setattr(batch_size, "_ONE_WRITER_FIRST_BATCH", 4)
-    monkeypatch.setattr(batch_size, "_LEAST_BY_TIME", 4)
-    monkeypatch.setattr(batch_size, "_ONE_WRITER_LOCK_SECONDS", 0.0)
-    return Watched.make(sqlite_database.engine, 0)
+    write_in_parts(monkeypatch, 4)
+    return watched
 
 
 def worker_without_scans(watched: Watched) -> TableWorker:

@@ -19,10 +19,10 @@ from sqlalchemy import NullPool, create_engine
 
 from db_dedup.flow.text import frames
 from db_dedup.jobs.scan import sketch_index
-from db_dedup.jobs.worker import batch_size
 from tests.conftest import private_server
 from tests.forms import stored_frames
 from tests.servers import Database, Server, start_mariadb, start_mysql, start_postgresql
+from tests.worker.conftest import write_in_parts
 from tests.worker.history import BASES, CLOSING, OPENING, History, Place, Step, histories
 from tests.worker.restarts import DURABLE_MYSQL, DURABLE_POSTGRESQL, restart_of
 from tests.worker.watched import Watched, wait_for_nobody
@@ -56,17 +56,12 @@ if SOAK_SECONDS:  # on servers of our own alone, which can be restarted
 def low_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are enough to look for frames and to fold the index, so that the small tables here do.
 
-    In SQLite, what is matched ahead is written two changes at a time.
+    What is matched ahead is written two changes at a time.
     """
     monkeypatch.setattr(frames, "LEAST_ROWS", 4)
     monkeypatch.setattr(frames, "_COMMON_ROWS", 3)
     monkeypatch.setattr(sketch_index, "_LEAST_FOLDED", 1)
-    for name, value in (
-        ("_ONE_WRITER_FIRST_BATCH", 2),
-        ("_LEAST_BY_TIME", 2),
-        ("_ONE_WRITER_LOCK_SECONDS", 0.0),
-    ):
-        monkeypatch.setattr(batch_size, name, value)
+    write_in_parts(monkeypatch, 2)
 
 
 @pytest.fixture

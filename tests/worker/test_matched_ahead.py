@@ -1,4 +1,4 @@
-"""In SQLite the worker matches changes before it takes the lock, and writes them a part at a time."""
+"""The worker matches changes before it takes the lock, and writes them a part at a time."""
 
 from __future__ import annotations
 
@@ -11,20 +11,16 @@ import pytest
 from db_dedup.engines.embedded.increment.prepared import Prepared, prepare
 from db_dedup.engines.embedded.pair_search import PairSearch
 from db_dedup.flow.pipeline import Fingerprinter
-from db_dedup.jobs.worker import batch_size
 from db_dedup.jobs.worker.change_worker import ChangeWorker, TableWorker
-from tests.servers import Database
-from tests.worker.conftest import body, change, count_waiting, is_right, write
+from tests.worker.conftest import body, change, count_waiting, is_right, write, write_in_parts
 from tests.worker.watched import Watched
 
 
 @pytest.fixture
-def alone(sqlite_database: Database, monkeypatch: pytest.MonkeyPatch) -> Watched:
+def alone(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> Watched:
     """Scanned empty, attached; two changes are written at a time."""
-    monkeypatch.setattr(batch_size, "_ONE_WRITER_FIRST_BATCH", 2)
-    monkeypatch.setattr(batch_size, "_LEAST_BY_TIME", 2)
-    monkeypatch.setattr(batch_size, "_ONE_WRITER_LOCK_SECONDS", 0.0)
-    return Watched.make(sqlite_database.engine, 0)
+    write_in_parts(monkeypatch, 2)
+    return watched
 
 
 def worker_without_scans(watched: Watched) -> TableWorker:

@@ -172,7 +172,7 @@ def _changed_before_it_is_read(watched: Watched) -> Iterator[None]:
 
     So no transaction that reads it has begun before: in MariaDB that would still see the former text.
     """
-    engine, reads = watched.dedup.database.engine, []
+    engine, reads = watched.dedup.database.engine, list[str]()
     writer = create_engine(engine.url)
     table = watched.letters
 
