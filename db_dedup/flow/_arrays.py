@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from db_dedup.flow._compiled import inner
+from db_dedup.flow._compiled import inner, scalar
 
 
 @inner
@@ -17,7 +17,12 @@ def resized(array, size):
 @inner
 def place_in(values, wanted):
     """Return what np.searchsorted(values, wanted) does, for integers; that takes half a second to compile."""
-    first, end = np.int64(0), np.int64(values.size)
+    return place_between(values, np.int64(0), np.int64(values.size), wanted)
+
+
+@scalar
+def place_between(values, first, end, wanted):
+    """Return the first place from `first` on whose value is not below the wanted one; `end` if none is."""
     while first < end:
         middle = (first + end) // 2
         if values[middle] < wanted:

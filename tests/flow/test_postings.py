@@ -1,6 +1,7 @@
 """Postings: the rows of each hash, and which of them share enough hashes with some sketches."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,6 +41,14 @@ def test_rows_are_numbered_in_their_order(
     ids, numbered = postings._replace(rows=postings.rows.astype(kind)).numbered()
     assert ids.tolist() == sorted({row for _, row in entries})
     assert [(hashed, int(ids[row])) for hashed, row in listed(numbered)] == sorted(entries)
+
+
+@pytest.mark.parametrize("rows", [[], [3, 2**32 - 1], [3, 2**32]])
+def test_rows_of_32_bits_take_half_of_the_memory(rows: list[int]) -> None:
+    postings = postings_of([(1, row) for row in rows])
+    narrowed = postings.narrowed()
+    assert listed(narrowed) == listed(postings)
+    assert (narrowed.rows.itemsize == 4) is (max(rows, default=0) < 2**32)
 
 
 @given(some_sketches, some_sketches, st.integers(0, 6), st.integers(0, 6))

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from db_dedup.flow.candidates.postings import Postings
 from db_dedup.flow.candidates.segments import (
     MOST_ENTRIES_A_PART,
     Entries,
@@ -27,6 +26,7 @@ from db_dedup.flow.candidates.segments import (
     unpack,
 )
 from db_dedup.flow.candidates.sketches import Sketches
+from tests.flow.test_postings import listed
 
 EXTREME_HASHES = st.sampled_from([0, 1, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1])
 EXTREME_IDS = st.sampled_from([1, 2, 2**31, 2**32, 2**62, 2**63 - 1])
@@ -42,10 +42,6 @@ def entries_of(pairs: list[tuple[int, int]]) -> Entries:
 
 def pairs_of(entries: Entries) -> list[tuple[int, int]]:
     return list(zip(entries.hashes.tolist(), entries.ids.tolist(), strict=True))
-
-
-def listed(postings: Postings) -> list[tuple[int, int]]:
-    return list(zip(postings.entry_hashes.tolist(), postings.rows.tolist(), strict=True))
 
 
 def packed(entries: Entries, piece_count: int) -> list[Part]:
@@ -108,6 +104,15 @@ def test_parts_of_other_rows_are_passed_over() -> None:
         assert find_postings(parts, wanted, first - 1, last + 1, 10**6).rows.size == own.size + (i > 0) + (
             i < 2
         )
+
+
+def test_nothing_is_unpacked_after_the_most_entries() -> None:
+    parts = [part.packed for part in packed(entries_of([(7, 1), (7, 2), (2**31, 3)]), 2)]
+    damaged = [parts[0], parts[1][:17]]
+    wanted = np.array([7, 2**31], np.uint32)
+    assert find_postings(damaged, wanted, 0, 10, 2).rows.tolist() == [1, 2]
+    with pytest.raises(ValueError, match="ends early"):
+        find_postings(damaged, wanted, 0, 10, 3)
 
 
 def test_the_entries_of_sketches_come_sorted_whatever_the_ids() -> None:

@@ -57,10 +57,15 @@ def test_rows_that_end_alike(database: Database) -> None:
     assert dedup.verify().is_right
 
 
-def test_small_pieces_give_the_same_answer(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As few entries, pairs and rows at a time as there can be."""
-    monkeypatch.setattr(sketch_lookup, "_ENTRIES_A_PIECE", 3)
+@pytest.mark.parametrize(("entries", "rows"), [(3, 3), (10**6, 5), (10**6, 10**6)])
+def test_small_pieces_give_the_same_answer(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch, entries: int, rows: int
+) -> None:
+    """As few entries, rows and pairs at a time as there can be, or as few rows or pairs alone."""
+    monkeypatch.setattr(sketch_lookup, "_ENTRIES_A_PIECE", entries)
+    monkeypatch.setattr(sketch_lookup, "_SINGLE_ENTRIES_A_PIECE", entries)
     monkeypatch.setattr(sharing, "_PAIRS_A_PIECE", 2)
+    monkeypatch.setattr(sharing, "_ROWS_A_PIECE", rows)
     monkeypatch.setattr(pair_search, "_PAIRS_A_PIECE", 2)
     monkeypatch.setattr(pair_search, "ROWS_A_BATCH", 2)
     monkeypatch.setattr(pair_search, "_ASKED_A_SEARCH", 2)

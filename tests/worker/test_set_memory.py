@@ -140,6 +140,20 @@ def test_damaged_pieces_and_rows_without_a_set_have_none() -> None:
     assert bounds_in(next(iter(pieces.values()))[:-1])[1] == b""
 
 
+def test_pieces_whose_rows_would_take_longer_are_read_however_many_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(set_memory, "_MISSES_BEFORE", 0)
+    monkeypatch.setattr(set_memory, "_PIECES_A_LOOKUP", 2)
+    monkeypatch.setattr(set_memory, "_ROWS_WORTH_A_PIECE", 3)
+    rows_of_pieces = [3, 1, 4, 2, 3]
+    ids = [ROWS_A_PIECE * piece + row for piece, rows in enumerate(rows_of_pieces) for row in range(rows)]
+    few = [ROWS_A_PIECE * piece for piece in range(5)]
+    pieces = set_pieces_of(np.array(few)).tolist()
+    assert sorted(SetMemory().wanted(1, np.array(ids))) == sorted(pieces[i] for i in (0, 2, 4))
+    assert len(SetMemory().wanted(1, np.array(few))) == 2
+
+
 def test_memory_keeps_to_its_budget_and_forgets_another_generation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(set_memory, "_MISSES_BEFORE", 0)
     ids = np.arange(4 * ROWS_A_PIECE)

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._arrays import resized
+from db_dedup.flow._arrays import place_between, resized
 from db_dedup.flow._compiled import inner, kernel, scalar
 from db_dedup.flow._mix import mix
 from db_dedup.flow.candidates.sketches import Sketches, least_in_common
@@ -43,8 +43,10 @@ class Postings(NamedTuple):
         """Return the lists of e entries in any order: a hash and a row each."""
         order = np.lexsort((rows, hashes))
         hashes, rows = hashes[order], rows[order]
-        firsts = np.flatnonzero(np.diff(hashes, prepend=hashes[:1] + np.ones(1, hashes.dtype)) != 0)
-        return cls(hashes[firsts].astype(np.uint64), np.append(firsts[1:], hashes.size)[: firsts.size], rows)
+        is_last = np.ones(hashes.size, np.bool_)
+        is_last[:-1] = hashes[1:] != hashes[:-1]
+        ends = np.flatnonzero(is_last) + 1
+        return cls(hashes[ends - 1].astype(np.uint64), ends, rows)
 
     @property
     def entry_hashes(self) -> NDArray[np.uint64]:
@@ -155,7 +157,7 @@ def _sharing_pairs(starts, values, firsts, lasts, begins, ends, rows, counts, fi
 def _count_rows(rows, place, end, first_row, end_row, worth, common, touched, count):
     """Add to the rows of a list what a hash is worth; return how many rows have been touched then."""
     if first_row > 0:
-        place = _place_of_row(rows, place, end, first_row)
+        place = place_between(rows, place, end, first_row)
     while place < end and rows[place] < end_row:
         row = rows[place] - first_row
         if common[row] == 0:
@@ -164,18 +166,6 @@ def _count_rows(rows, place, end, first_row, end_row, worth, common, touched, co
         common[row] += worth
         place += 1
     return count
-
-
-@scalar
-def _place_of_row(rows, first, end, row):
-    """Return the place of the first row that is not before the given one."""
-    while first < end:
-        middle = (first + end) // 2
-        if rows[middle] < row:
-            first = middle + 1
-        else:
-            end = middle
-    return first
 
 
 @kernel

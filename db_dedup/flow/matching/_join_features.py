@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._arrays import place_between
 from db_dedup.flow._compiled import inner, kernel, scalar
 from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_hashes
 from db_dedup.flow.matching._join_runs import by_group, copied_sets
@@ -17,7 +18,7 @@ from db_dedup.flow.matching._outlines import misses_more
 from db_dedup.flow.matching.groups import find_root, joined
 
 _MOST_BUCKETS = 1 << 22
-_MOST_HAVING = np.int64(1023)
+_MOST_COUNT = np.int64(1023)
 
 
 class SearchedRun(NamedTuple):
@@ -91,11 +92,11 @@ def index_rarest(begin, end, run, outlines, rows):
     some, sizes, rare, counts = run.rows, run.sizes, run.rare, run.counts
     mask = np.uint64(counts.size - 1)
     is_rare = np.zeros(sizes[begin:end].sum(), np.bool_)
-    first_of, having = np.zeros(counts.size + 1, np.int64), np.empty(_MOST_HAVING + 1, np.int64)
+    first_of, histogram = np.zeros(counts.size + 1, np.int64), np.empty(_MOST_COUNT + 1, np.int64)
     first = 0
     for i in range(begin, end):
         own = starts[places[some[i]]]
-        _mark_rarest(hashes, own, sizes[i], counts, rare[i], having, is_rare, first)
+        _mark_rarest(hashes, own, sizes[i], counts, rare[i], histogram, is_rare, first)
         for k in range(sizes[i]):
             if is_rare[first + k]:
                 first_of[(hashes[own + k] & mask) + np.uint64(1)] += 1
@@ -116,10 +117,11 @@ def index_rarest(begin, end, run, outlines, rows):
 
 
 @scalar
-def _mark_rarest(hashes, own, size, counts, wanted, having, is_rare, first):
-    """Mark so many features of a row that no other one of the row is in fewer rows of the run.
+def _mark_rarest(hashes, own, size, counts, wanted, histogram, is_rare, first):
+    """Mark so many of a row's features, those that are in the fewest rows of the run.
 
-    Counts of `_MOST_HAVING` and more are not told apart: any features will do, rare ones are only faster.
+    Counts of `_MOST_COUNT` and more are not told apart: any features find all pairs, rare ones find them
+    faster.
 
     Args:
         hashes: uint64[m], features.
@@ -127,21 +129,21 @@ def _mark_rarest(hashes, own, size, counts, wanted, having, is_rare, first):
         size: how many it has.
         counts: int32[b], for each bucket of features how many rows have one.
         wanted: how many to mark.
-        having: int64[_MOST_HAVING + 1], overwritten.
+        histogram: int64[_MOST_COUNT + 1], overwritten.
         is_rare: bool[f], written from `first` on.
         first: the position of the row's first feature.
     """
     mask = np.uint64(counts.size - 1)
-    for count in range(having.size):
-        having[count] = 0
+    for count in range(histogram.size):
+        histogram[count] = 0
     for k in range(size):
-        having[min(counts[hashes[own + k] & mask], _MOST_HAVING)] += 1
+        histogram[min(counts[hashes[own + k] & mask], _MOST_COUNT)] += 1
     limit, spare = np.int64(0), wanted
-    while limit < _MOST_HAVING and having[limit] <= spare:
-        spare -= having[limit]
+    while limit < _MOST_COUNT and histogram[limit] <= spare:
+        spare -= histogram[limit]
         limit += 1
     for k in range(size):
-        count = min(counts[hashes[own + k] & mask], _MOST_HAVING)
+        count = min(counts[hashes[own + k] & mask], _MOST_COUNT)
         is_last = count == limit and spare > 0
         spare -= np.int64(is_last)
         is_rare[first + k] = count < limit or is_last
@@ -233,25 +235,13 @@ def _find_near(i, hashes, first, end, run, index, levels, seen, near, rule):
             seen[j - begin] = i
             if ends[j] == ends[i]:
                 # The rows were in one group when they were sorted: skip all rows of the group.
-                place = _place_of(indexed, place, last, ends[i])
+                place = place_between(indexed, place, last, ends[i])
             elif (sizes[j] < own or (sizes[j] == own and j < i)) and not _is_unlike(
                 j - begin, own, sizes[j], levels, index, rule
             ):
                 near[count] = j
                 count += 1
     return count
-
-
-@scalar
-def _place_of(indexed, first, end, position):
-    """Return the place of the first position that is not before the given one."""
-    while first < end:
-        middle = (first + end) // 2
-        if indexed[middle] < position:
-            first = middle + 1
-        else:
-            end = middle
-    return first
 
 
 @inner
