@@ -15,6 +15,7 @@ WITHOUT_DATA = (
     "long_keys",
     "generators",
     "equal_rows",
+    "long_runs",
     "lookups",
     "exact_first",
     "checks",

@@ -23,7 +23,6 @@ from benchmarks import (
     indexes,
     large,
     latency,
-    long_keys,
     lookups,
     plans,
     scan_costs,
@@ -321,11 +320,6 @@ def test_a_first_scan_of_joined_sentences(
     assert float(scan.split()[-1]) >= 0, "megabytes of temporary files"
     assert "1 % changed" not in printed
     assert all("matching_mb = 16" in key[0] for key in read_figures(tmp_path / "large.csv"))
-
-
-def test_long_keys_find_what_blocks_find(capsys: pytest.CaptureFixture[str]) -> None:
-    long_keys.run(None, long_keys.SMALL)
-    assert [line.split()[-1] for line in capsys.readouterr().out.splitlines()[2:]] == ["1,000"] * 3
 
 
 def not_measured(printed: str) -> None:
