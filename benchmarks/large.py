@@ -98,9 +98,8 @@ def run(
 
 
 def _short_name(sizes: Sizes, data: Path | None) -> str:
-    if data is None:
-        return "petitions"
-    return "joined-articles" if sizes.copies else "articles"
+    name = "petitions" if data is None else "joined-articles" if sizes.copies else "articles"
+    return f"{name}-{sizes.matching_mb}-mb" if sizes.matching_mb else name
 
 
 def _texts(data: Path | None, sizes: Sizes) -> tuple[str, Callable[[], Iterator[str]]]:

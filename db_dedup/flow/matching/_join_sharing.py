@@ -27,9 +27,9 @@ from db_dedup.flow.matching.groups import join_pairs
 from db_dedup.flow.matching.spool import zeros
 from db_dedup.progress import Progress
 
-# In longer runs each row gets this many comparisons; the rest of the run is searched by the rarest features.
-# Of longer runs every two rows are compared that share one of their rarest features in the run, if that is
-# cheaper by these costs.
+# Up to so many rows every two rows of a run are compared. Of a longer run those are compared that share one of
+# the features that are rarest in the run, if that is cheaper: a visit of the index takes half as long as a
+# comparison.
 _LONGEST_COMPARED = 2_000
 _VISITS_A_COMPARISON = 2
 # Still longer runs are never compared as a whole. In these each row first gets some comparisons, which join
@@ -95,10 +95,9 @@ def _join_long_run(
     rule: RuleNumbers,
     budget: Budget,
 ) -> Iterator[Edges]:
-    """Join the rows of a long run by the features that are the rarest in it.
+    """Join the rows of a long run by the features that are the rarest in it, or by comparing every two rows.
 
-    As many rows as the memory holds are indexed at a time. Two similar rows nearly always share a feature
-    that is rare in a run, where most rows share no more than a phrase.
+    As many rows as the memory holds are indexed at a time.
     """
     if some.size > _LONGEST_UNJOINED or not can_search(rule):
         some, left, right = join_alike(some, _COMPARISONS_A_ROW, parents, rows, rule)
