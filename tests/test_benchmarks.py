@@ -320,7 +320,7 @@ def test_a_first_scan_of_joined_sentences(
     assert float(scan.split()[-1]) >= 0, "megabytes of temporary files"
     assert "1 % changed" not in printed
     assert all("matching_mb = 16" in key[0] for key in read_figures(tmp_path / "large.csv"))
-    assert [plot.name for plot in tmp_path.glob("*.svg")] == ["large-joined-articles-16-mb-postgresql.svg"]
+    assert [plot.name for plot in tmp_path.glob("*.svg")] == ["large-joined-articles-16-mb-sqlite.svg"]
 
 
 def not_measured(printed: str) -> None:

@@ -27,8 +27,8 @@ from db_dedup.flow.matching.groups import join_pairs
 from db_dedup.flow.matching.spool import zeros
 from db_dedup.progress import Progress
 
-# Up to so many rows every two rows of a run are compared. Of a longer run those are compared that share one of
-# the features that are rarest in the run, if that is cheaper: a visit of the index takes half as long as a
+# Up to so many rows every two rows of a run are compared. Of a longer run only those that share one of the
+# features that are rarest in the run, if that is cheaper: a visit of the index takes half as long as a
 # comparison.
 _LONGEST_COMPARED = 2_000
 _VISITS_A_COMPARISON = 2
