@@ -225,7 +225,7 @@ def _with_sizes(
     A row without single entries either has not changed since the segments were written, so that its size is
     the one beside them, or shares none of these hashes any more.
     """
-    postings = joined_postings([Postings.of(*found.single), found.packed])
+    postings = joined_postings([Postings.of(*found.single).narrowed(), found.packed])
     if size_of_one is not None and found.generation is not None:
         sizes, slots = memory.size_table(found.generation)
         hashes, single = postings.entry_hashes, found.single.ids.size

@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import Connection, event, func, select, text
 
 from db_dedup import Deduplicator
+from db_dedup.engines.embedded import sharing
 from db_dedup.engines.embedded.sharing import are_proposed, find_sharing_rows
 from db_dedup.flow.candidates.sketch_sizes import UNKNOWN_SIZE
 from db_dedup.flow.candidates.sketches import Sketches
@@ -141,16 +142,27 @@ def test_entries_of_many_rows_are_read_by_ranges_of_ids(
         assert_finds_what_brute_force_does(connection, store, stored, [drawn(chance) for _ in range(5)])
 
 
+def test_a_row_with_more_pairs_than_a_piece_has_all_of_them(
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sharing, "_PAIRS_A_PIECE", 2)
+    _, store = stored_table(scanned)
+    stored = {row_id: own.tobytes() for row_id, own in canonical_sketches(scanned).items()}
+    asked = [own for own in list(stored.values())[:3] for _ in range(4)]
+    with scanned.database.engine.connect() as connection:
+        assert_finds_what_brute_force_does(connection, store, stored, asked)
+
+
 def test_sizes_of_rows_that_have_not_changed_are_known_without_their_rows(scanned: Deduplicator) -> None:
     _, store = stored_table(scanned)
     changed = list(canonical_sketches(scanned))[:10]
     make_single(scanned, len(changed))
     own = canonical_sketches(scanned)
     with scanned.database.engine.connect() as connection:
-        sharing = sketch_lookup.find_sharing(
+        found = sketch_lookup.find_sharing(
             connection, store, np.concatenate([*own.values()]), segments.IndexMemory()
         )
-        sizes = {i: size for s in sharing for i, size in zip(s.ids.tolist(), s.counts.tolist(), strict=True)}
+        sizes = {i: size for s in found for i, size in zip(s.ids.tolist(), s.counts.tolist(), strict=True)}
     known = {i: min(values.size, 255) for i, values in own.items() if i not in changed}
     assert sizes == known | dict.fromkeys(changed, UNKNOWN_SIZE)
 

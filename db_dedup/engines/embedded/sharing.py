@@ -94,8 +94,9 @@ def _pairs_in_pieces(
     width = end - first
     while first < end:
         rows = first, min(first + width, end)
-        pairs = sharing_pairs(hashes, sharing.postings, counts, *rows, _PAIRS_A_PIECE)
-        if pairs[0].size > _PAIRS_A_PIECE and width > 1:
+        most = _PAIRS_A_PIECE if width > 1 else None  # one row has at most a pair for each asked sketch
+        pairs = sharing_pairs(hashes, sharing.postings, counts, *rows, most)
+        if most is not None and pairs[0].size > most:
             width //= 2
             continue
         yield pairs
