@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, make_url, text
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, make_url, text
+from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DBAPIError
 
 DRIVERS = {
@@ -90,10 +91,21 @@ def fresh_database(server: Server) -> Iterator[Database]:
 def opened(name: str, url: URL) -> Iterator[Database]:
     """The database at `url`, with an engine that is disposed at the end."""
     engine = create_engine(url)
+    event.listen(engine, "handle_error", _close_lost_cursor)
     try:
         yield Database(name, url.render_as_string(hide_password=False), engine)
     finally:
         engine.dispose()
+
+
+def _close_lost_cursor(fault: ExceptionContext) -> None:
+    """Close the cursor of a session that has ended.
+
+    SQLAlchemy leaves it open, and psycopg warns of a server's cursor that is deleted like that.
+    """
+    cursor = getattr(fault.execution_context, "cursor", None)
+    if fault.is_disconnect and cursor is not None:
+        cursor.close()
 
 
 def _make_on_postgresql(connection: Connection, name: str) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import warnings
+
 import pytest
 from sqlalchemy import Column, Integer, MetaData, Table, func, insert, select, table
+from sqlalchemy.exc import DBAPIError
 
 from db_dedup.store.streams import parts_of
 from tests.servers import Database
@@ -35,3 +39,16 @@ def test_an_error_closes_the_server_s_cursor(five_rows: Database) -> None:
         with pytest.raises(KeyError):
             parts.throw(KeyError)
         assert connection.scalar(cursors) == 0
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_a_session_that_has_ended_leaves_no_open_cursor(five_rows: Database) -> None:
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        with five_rows.engine.connect() as connection, five_rows.engine.connect() as other:
+            session = connection.scalar(select(func.pg_backend_pid()))
+            other.scalar(select(func.pg_terminate_backend(session)))
+            with pytest.raises(DBAPIError):
+                list(parts_of(connection, select(numbers.c.id), 2))
+        gc.collect()
+    assert not warned
