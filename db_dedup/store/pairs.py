@@ -14,9 +14,12 @@ from db_dedup.dialects.batches import batches
 from db_dedup.records.kinds import CONTAINED, KIND_BITS, OTHER_PLACE, SECOND_IS_PART, UNKNOWN
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.reader import Reader
+from db_dedup.store.streams import parts_of
 
 # Each row may be in as many pairs as an unabridged group has members.
 _IDS_A_PAIR_QUERY = 200
+_PAIRS_A_PART = 100_000
+"""As rows of a result they take twenty times as much memory as in arrays."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,8 @@ NO_PAIRS: Final = concatenate_pairs(())
 
 def read_pairs(connection: Connection, store: FingerprintStore) -> StoredPairs:
     """Return all stored pairs of a table under a recipe."""
-    return as_arrays(connection.execute(select_pairs(store)).all())
+    parts = parts_of(connection, select_pairs(store), _PAIRS_A_PART)
+    return concatenate_pairs([as_arrays(part) for part in parts])
 
 
 def select_pairs(store: FingerprintStore) -> Select[Any]:
@@ -187,10 +191,18 @@ def replace_pairs(
 def differing_pairs(old: StoredPairs, new: StoredPairs) -> tuple[StoredPairs, StoredPairs]:
     """Return (old pairs that are not among the new ones, new pairs that are not among the old ones).
 
-    A pair whose distance, similarity or kind changed is in both.
+    Each pair occurs once in the old ones, and once in the new ones. One whose distance, similarity or kind
+    changed is in both results.
     """
-    old_records, new_records = _as_records(old), _as_records(new)
-    is_lost, is_gained = ~np.isin(old_records, new_records), ~np.isin(new_records, old_records)
+    ids_a, ids_b = np.concatenate([old.id_a, new.id_a]), np.concatenate([old.id_b, new.id_b])
+    order = np.lexsort((ids_b, ids_a))  # of two equal pairs the old one comes first
+    is_followed = (np.diff(ids_a[order]) == 0) & (np.diff(ids_b[order]) == 0)
+    before, after = order[:-1][is_followed], order[1:][is_followed] - old.count
+    stays = (old.distances[before] == new.distances[after]) & (old.kinds[before] == new.kinds[after])
+    similarities = old.similarities[before], new.similarities[after]
+    stays &= (similarities[0] == similarities[1]) | np.isnan(similarities).all(axis=0)
+    is_lost, is_gained = np.ones(old.count, np.bool_), np.ones(new.count, np.bool_)
+    is_lost[before[stays]] = is_gained[after[stays]] = False
     return old.only(is_lost), new.only(is_gained)
 
 
@@ -209,17 +221,6 @@ def count_pairs_by_row(reader: Reader, store: FingerprintStore) -> list[tuple[in
 def delete_pairs_of(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> None:
     """Delete all pairs whose first row is one of these."""
     store.dialect.bulk_delete(connection, store.tables.pair, "id_a", ids)
-
-
-def _as_records(pairs: StoredPairs) -> NDArray[np.void]:
-    """Return each pair as one comparable value with its similarity and kind: a changed pair is replaced."""
-    kind = np.dtype([("a", np.int64), ("b", np.int64), ("d", np.int16), ("s", np.float64), ("k", np.uint8)])
-    records = np.empty(pairs.id_a.size, kind)
-    records["a"], records["b"], records["d"] = pairs.id_a, pairs.id_b, pairs.distances
-    # NaN equals nothing, not even itself
-    records["s"] = np.nan_to_num(pairs.similarities, nan=-1.0)
-    records["k"] = pairs.kinds
-    return records
 
 
 def delete_pairs(connection: Connection, store: FingerprintStore, pairs: StoredPairs) -> None:

@@ -14,7 +14,8 @@ from db_dedup.flow.candidates.sketch_sizes import MOST_SIZE, UNKNOWN_SIZE
 from db_dedup.store import segments
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.reader import Reader
-from db_dedup.store.segments import Generation, IndexMemory
+from db_dedup.store.segment_lookup import IndexMemory, read_all_sets, read_sizes
+from db_dedup.store.segments import Generation
 from db_dedup.store.sketches import SketchedRows, read_feature_sets, read_sketched_rows
 from db_dedup.store.streams import parts_of
 
@@ -111,7 +112,7 @@ def _require_sizes(
     Raises:
         DedupError: one is another than its row has: a look-up may leave out a row that it should find.
     """
-    sizes = segments.read_sizes(connection, store, generation, rows.ids, IndexMemory())
+    sizes = read_sizes(connection, store, generation, rows.ids, IndexMemory())
     is_wrong = (sizes != UNKNOWN_SIZE) & (sizes != np.minimum(rows.sizes, MOST_SIZE)) & ~rows.is_single
     if np.any(is_wrong):
         raise DedupError("the sizes beside the index of sketches are wrong")
@@ -130,7 +131,7 @@ def _require_sets(
         ids = settled[first : first + _SETS_A_STEP]
         stored = read_feature_sets(connection, store, (int(ids[0]), int(ids[-1])))
         own = dict(zip(stored.ids.tolist(), stored.sets, strict=True))
-        beside = segments.read_all_sets(connection, store, generation, ids)
+        beside = read_all_sets(connection, store, generation, ids)
         if any(packed and packed != own.get(row_id) for row_id, packed in beside.items()):
             raise DedupError("the sets of features beside the index of sketches are wrong")
 

@@ -15,9 +15,9 @@ from db_dedup.dialects.batches import number_batches
 from db_dedup.flow.candidates.postings import Postings, entries_of_sharing_rows, joined_postings
 from db_dedup.flow.candidates.segments import Entries, hashes_of
 from db_dedup.flow.candidates.sketch_sizes import ID_BITS, UNKNOWN_SIZE
-from db_dedup.store import segments
 from db_dedup.store.fingerprints import FingerprintStore
-from db_dedup.store.segments import Generation, IdRange, IndexMemory
+from db_dedup.store.segment_lookup import ALL_IDS, IdRange, IndexMemory, SegmentSearch, read_sizes
+from db_dedup.store.segments import Generation
 from db_dedup.store.sketches import has_sketch
 
 _VALUES_A_STATEMENT = 960
@@ -96,7 +96,8 @@ def find_sharing(
     # First the single ones: when these are folded, they are in segments before they are deleted here.
     single = _single_entries(connection, store, wanted.values, None, _SINGLE_ENTRIES_A_PIECE)
     size = wanted.hashes.size if of_one else None
-    found = None if single is None else _entries(connection, store, wanted, single, None, memory)
+    search = SegmentSearch(connection, store, wanted.hashes, memory, keeps=single is not None)
+    found = None if single is None else _entries(connection, store, wanted, single, None, search)
     if found is not None:
         yield _with_sizes(connection, store, found, size, memory)
         return
@@ -104,7 +105,7 @@ def find_sharing(
     highest = int(connection.execute(select(func.max(row.c.id))).scalar_one() or 0)
     first, width = 0, max(1, highest // 2)
     while first <= highest:
-        found = _entries(connection, store, wanted, single, (first, first + width - 1), memory)
+        found = _entries(connection, store, wanted, single, (first, first + width - 1), search)
         if found is None:
             width //= 2
             continue
@@ -148,7 +149,7 @@ def _entries(
     wanted: _Wanted,
     single: Entries | None,
     ids: IdRange | None,
-    memory: IndexMemory,
+    search: SegmentSearch,
 ) -> _Entries | None:
     """Return the entries of these values.
 
@@ -158,7 +159,7 @@ def _entries(
         wanted: values.
         single: the single entries of these values, of all rows; None where they are too many.
         ids: only of rows from the first to the second id. One row alone never has too many entries.
-        memory: of former look-ups.
+        search: for these values in the segments.
 
     Returns:
         None where there are too many.
@@ -172,7 +173,7 @@ def _entries(
     if single is None:
         return None
     most = None if is_one_row else wanted.entries_a_piece + 1
-    found = segments.find_in_segments(connection, store, wanted.hashes, ids or segments.ALL_IDS, most, memory)
+    found = search.find(ids or ALL_IDS, most)
     if most is not None and found.postings.rows.size >= most:
         return None
     return _Entries(single, found.postings, found.generation)
@@ -237,7 +238,7 @@ def _with_sizes(
     if found.generation is None:
         counts = np.full(ids.size, UNKNOWN_SIZE, np.int64)
     else:
-        counts = segments.read_sizes(connection, store, found.generation, ids, memory)
+        counts = read_sizes(connection, store, found.generation, ids, memory)
         counts[np.searchsorted(ids, found.single.ids)] = UNKNOWN_SIZE
     return Sharing(ids, counts, postings, found.generation)
 

@@ -33,6 +33,7 @@ from db_dedup.records.pages import take_lists
 from db_dedup.store import segments
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.reader import Reader
+from db_dedup.store.segment_lookup import IdRange
 from db_dedup.store.single_entries import drop_all_entries, put_entries
 
 _IDS_A_QUERY = 1000
@@ -83,7 +84,7 @@ class FeatureSets(NamedTuple):
     sets: list[bytes | None]
 
 
-def read_feature_sets(connection: Connection, store: FingerprintStore, ids: segments.IdRange) -> FeatureSets:
+def read_feature_sets(connection: Connection, store: FingerprintStore, ids: IdRange) -> FeatureSets:
     """Return the sets of the rows with a sketch from the first to the second id."""
     c = store.tables.fingerprint.c
     query = select(c.id, c.feature_set).where(store.mine, has_sketch(store), c.id.between(*ids))

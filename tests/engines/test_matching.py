@@ -20,10 +20,10 @@ from db_dedup.flow.matching import _join_sharing, spool
 from db_dedup.flow.matching import budget as budgets
 from db_dedup.flow.matching import match as matching
 from db_dedup.flow.matching import pairs as pairs_module
-from db_dedup.flow.matching._threads import in_threads
 from db_dedup.flow.matching.budget import Budget
 from db_dedup.flow.matching.match import NO_ROW, Matches
 from db_dedup.flow.matching.pairs import concatenate_pairs
+from db_dedup.flow.threads import in_threads
 from db_dedup.records.kinds import COPY, PARTIAL, UNKNOWN, ExcludedKind
 from tests.engines.reference import MatchRule, Row, brute_force, components, pairs_of, random_rows, table_of
 from tests.flow.reference import features_of

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from db_dedup.config import watched_table
+from db_dedup.flow.compare import feature_sets as module
 from db_dedup.flow.compare.feature_sets import (
     MOST_FEATURES,
     AskedFeatures,
@@ -146,6 +147,20 @@ def test_a_pair_without_a_set_may_be_alike() -> None:
     asked = AskedFeatures.of(features_of([[1, 2, 3]]), np.zeros(1, np.int64), _RULE.numbers)
     sets = PackedSets.of([None, *sets_of([[5 << 61, 6 << 61, 7 << 61]])])
     assert may_be_alike(asked, np.zeros(2, np.int64), np.arange(2), sets).tolist() == [True, False]
+
+
+def test_threads_rule_out_what_one_thread_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PAIRS_WORTH_THREADS", 100)
+    rng = np.random.default_rng(4)
+    rows = [rng.choice(400, rng.integers(20, 200), replace=False) for _ in range(30)]
+    hashes = [(row.astype(np.uint64) << np.uint64(55)).tolist() for row in rows]
+    sets = PackedSets.of([None if i % 7 == 0 else one for i, one in enumerate(sets_of(hashes))])
+    asked = AskedFeatures.of(features_of(hashes), np.arange(10), _RULE.numbers)
+    which, candidates = (part.reshape(-1) for part in np.indices((10, 30)))
+    order = rng.permutation(which.size)
+    found = [may_be_alike(asked, which[order], candidates[order], sets, threads) for threads in (1, 4)]
+    assert found[0].tolist() == found[1].tolist()
+    assert 10 < found[0].sum() < 290
 
 
 @pytest.mark.parametrize("damaged", [b"\x05", b"\x07\x00\x80"])

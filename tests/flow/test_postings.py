@@ -51,17 +51,20 @@ def test_rows_of_32_bits_take_half_of_the_memory(rows: list[int]) -> None:
     assert (narrowed.rows.itemsize == 4) is (max(rows, default=0) < 2**32)
 
 
-@given(some_sketches, some_sketches, st.integers(0, 6), st.integers(0, 6))
+@given(some_sketches, some_sketches, st.integers(0, 6), st.integers(0, 6), st.sampled_from([1, 3]))
 def test_who_meets_whom_is_told_by_the_lists(
-    asked: list[set[int]], stored: list[set[int]], first: int, count: int
+    asked: list[set[int]], stored: list[set[int]], first: int, count: int, threads: int
 ) -> None:
-    """Of a range of rows, whatever parts the lists come in."""
+    """Of a range of rows, whatever parts the lists come in, in one thread or in several."""
     wanted = set().union(*asked)
     entries = [(value, row) for row, some in enumerate(stored) for value in some if value in wanted]
     postings = joined_postings([postings_of(entries[::2]), postings_of(entries[1::2])])
     first = min(first, len(stored))
     end = min(first + count, len(stored))
-    which, rows = sharing_pairs(made(asked), postings, np.array([*map(len, stored)], np.int64), first, end)
+    counts = np.array([*map(len, stored)], np.int64)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(module, "_ROWS_WORTH_THREADS", 0)
+        which, rows = sharing_pairs(made(asked), postings, counts, first, end, threads=threads)
     found = list(zip(which.tolist(), rows.tolist(), strict=True))
     assert len(found) == len(set(found))
     assert set(found) == {

@@ -17,8 +17,9 @@ from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.jobs.scan import folding, sketch_index
 from db_dedup.jobs.scan.pieces import Pieces
 from db_dedup.sample import Sample
-from db_dedup.store import segments, sketch_lookup, sketches, watched_tables
+from db_dedup.store import segment_lookup, segments, sketch_lookup, sketches, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.segment_lookup import IndexMemory
 from db_dedup.store.sketch_contents import IndexContents
 from db_dedup.store.watched_tables import StoredTable
 from tests.bands import assert_bands_are_exact, canonical_sketches
@@ -70,7 +71,7 @@ def assert_finds_what_brute_force_does(
     store: FingerprintStore,
     stored: dict[int, bytes],
     asked: list[bytes],
-    memory: segments.IndexMemory | None = None,
+    memory: IndexMemory | None = None,
 ) -> None:
     found = list(find_sharing_rows(connection, store, Sketches.of_bytes(asked), memory=memory))
     pairs = [pair for some in found for pair in zip(some.which.tolist(), some.ids.tolist(), strict=True)]
@@ -91,7 +92,10 @@ def assert_finds_what_brute_force_does(
     assert {pair for pair, is_kept in zip(pairs, kept, strict=True) if is_kept} == wanted
 
 
-def test_the_index_finds_what_brute_force_does_after_any_history(scanned: Deduplicator) -> None:
+def test_the_index_finds_what_brute_force_does_after_any_history(
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segment_lookup, "_PIECES_A_QUERY", 2)  # several pieces are searched at the same time
     database, chance = scanned.database, Random(5)
     _, store = stored_table(scanned)
     with database.engine.connect() as connection:
@@ -99,7 +103,7 @@ def test_the_index_finds_what_brute_force_does_after_any_history(scanned: Dedupl
     with database.dialect.write_transaction(database.engine) as connection:
         sketches.drop_all_sketches(connection, store)
     stored: dict[int, bytes] = {}
-    memory = segments.IndexMemory()
+    memory = IndexMemory(threads=3)
     for _ in range(12):
         changed = chance.sample(ids, 6)
         new = {row_id: drawn(chance) for row_id in changed[:4]}
@@ -119,9 +123,14 @@ def test_the_index_finds_what_brute_force_does_after_any_history(scanned: Dedupl
         assert index.entry_count == index.wanted_count == sum(len(own) // 8 for own in stored.values())
 
 
+@pytest.mark.parametrize("single_entries", [50, 10**6])
+@pytest.mark.parametrize("kept_bytes", [0, 300, 10**6])
 def test_entries_of_many_rows_are_read_by_ranges_of_ids(
-    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch, single_entries: int, kept_bytes: int
 ) -> None:
+    """Whether the single entries fit into memory, and whether the pieces do."""
+    monkeypatch.setattr(segment_lookup, "_PIECES_A_QUERY", 1)
+    monkeypatch.setattr(segment_lookup, "_KEPT_BYTES", kept_bytes)
     database = scanned.database
     _, store = stored_table(scanned)
     with database.engine.connect() as connection:
@@ -135,9 +144,9 @@ def test_entries_of_many_rows_are_read_by_ranges_of_ids(
     with database.dialect.write_transaction(database.engine) as connection:
         sketches.put_sketches(connection, store, dict(list(stored.items())[200:]))
     monkeypatch.setattr(sketch_lookup, "_ENTRIES_A_PIECE", 50)
-    monkeypatch.setattr(sketch_lookup, "_SINGLE_ENTRIES_A_PIECE", 50)
+    monkeypatch.setattr(sketch_lookup, "_SINGLE_ENTRIES_A_PIECE", single_entries)
     with database.engine.connect() as connection:
-        shared = sketch_lookup.find_sharing(connection, store, np.zeros(1, np.uint64), segments.IndexMemory())
+        shared = sketch_lookup.find_sharing(connection, store, np.zeros(1, np.uint64), IndexMemory())
         assert len(list(shared)) >= 1
         assert_finds_what_brute_force_does(connection, store, stored, [drawn(chance) for _ in range(5)])
 
@@ -159,9 +168,7 @@ def test_sizes_of_rows_that_have_not_changed_are_known_without_their_rows(scanne
     make_single(scanned, len(changed))
     own = canonical_sketches(scanned)
     with scanned.database.engine.connect() as connection:
-        found = sketch_lookup.find_sharing(
-            connection, store, np.concatenate([*own.values()]), segments.IndexMemory()
-        )
+        found = sketch_lookup.find_sharing(connection, store, np.concatenate([*own.values()]), IndexMemory())
         sizes = {i: size for s in found for i, size in zip(s.ids.tolist(), s.counts.tolist(), strict=True)}
     known = {i: min(values.size, 255) for i, values in own.items() if i not in changed}
     assert sizes == known | dict.fromkeys(changed, UNKNOWN_SIZE)

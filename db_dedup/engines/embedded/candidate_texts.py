@@ -18,7 +18,7 @@ from db_dedup.flow.features.details import Details
 from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
 from db_dedup.records import SourceRow
 from db_dedup.records.kinds import UNKNOWN
-from db_dedup.store.segments import IndexMemory
+from db_dedup.store.segment_lookup import IndexMemory
 from db_dedup.store.source import Source
 
 ROWS_A_BATCH: Final = 1000

@@ -21,7 +21,7 @@ from db_dedup.flow.features.details import SECTIONS, Details
 from db_dedup.flow.matching.ragged import Ragged
 from db_dedup.flow.pipeline import FingerprintedRows
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
-from db_dedup.store.segments import IndexMemory
+from db_dedup.store.segment_lookup import IndexMemory
 
 CACHE_BYTES: Final = 256 * 2**20
 
@@ -46,14 +46,15 @@ class FeatureCache:
             was given, and besides a byte for each row of the table.
     """
 
-    def __init__(self, watched: WatchedTable, budget: int = CACHE_BYTES) -> None:
+    def __init__(self, watched: WatchedTable, budget: int = CACHE_BYTES, threads: int = 1) -> None:
         """Make an empty cache.
 
         Args:
             watched: the settings; they tell whether the weights of features are needed.
             budget: bytes that the rows after `trim` and the sets of features may take together.
+            threads: in which look-ups in the index compute.
         """
-        self.index = IndexMemory(budget // _SETS_ONE_IN)
+        self.index = IndexMemory(budget // _SETS_ONE_IN, threads)
         self.budget = budget - budget // _SETS_ONE_IN
         self._keeps_weights = Rule(watched.setting).uses_weights
         self._clear()

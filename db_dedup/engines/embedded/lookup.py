@@ -34,7 +34,7 @@ from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.labels import rejected_among
 from db_dedup.store.lookup import Asked, StoredRow, find_near, read_classes
 from db_dedup.store.neighbours import canonical_rows
-from db_dedup.store.segments import IndexMemory
+from db_dedup.store.segment_lookup import IndexMemory
 from db_dedup.store.sketches import put_sketches
 from db_dedup.store.source import Source
 

@@ -18,9 +18,9 @@ from db_dedup.flow.candidates.segments import narrowed
 from db_dedup.flow.candidates.sketch_sizes import UNKNOWN_SIZE
 from db_dedup.flow.candidates.sketches import Sketches, share_enough_each
 from db_dedup.flow.compare.feature_sets import AskedFeatures, PackedSets, may_be_alike
-from db_dedup.store import segments
 from db_dedup.store.fingerprints import FingerprintStore
-from db_dedup.store.segments import IndexMemory
+from db_dedup.store.segment_lookup import IndexMemory, read_sets
+from db_dedup.store.segments import translate_damage
 from db_dedup.store.sketch_lookup import Sharing, StoredSketches, find_sharing, read_sketched
 
 _PAIRS_A_PIECE: Final = 2_000_000
@@ -64,7 +64,7 @@ def find_sharing_rows(
         for first in range(0, sharing.ids.size, _ROWS_A_PIECE):
             end = min(first + _ROWS_A_PIECE, sharing.ids.size)
             counts, sketched = _known_counts(connection, store, sharing, first, end)
-            for pairs in _pairs_in_pieces(hashes, sharing, counts, first, end):
+            for pairs in _pairs_in_pieces(hashes, sharing, counts, first, end, memory.threads):
                 yield _sharing_rows(connection, store, sharing, sketched, pairs, features, memory)
 
 
@@ -88,14 +88,14 @@ def _known_counts(
 
 
 def _pairs_in_pieces(
-    hashes: Sketches, sharing: Sharing, counts: NDArray[np.int64], first: int, end: int
+    hashes: Sketches, sharing: Sharing, counts: NDArray[np.int64], first: int, end: int, threads: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield the pairs of an asked sketch and a row that share enough hashes, by ascending ranges of rows."""
     width = end - first
     while first < end:
         rows = first, min(first + width, end)
         most = _PAIRS_A_PIECE if width > 1 else None  # one row has at most a pair for each asked sketch
-        pairs = sharing_pairs(hashes, sharing.postings, counts, *rows, most)
+        pairs = sharing_pairs(hashes, sharing.postings, counts, *rows, most, threads)
         if most is not None and pairs[0].size > most:
             width //= 2
             continue
@@ -144,9 +144,9 @@ def _sharing_rows(
     which, rows, is_compared = which[is_there], rows[is_there], is_compared[places[is_there]]
     if features is not None:
         may = is_compared
-        with segments.translate_damage():
+        with translate_damage():
             sets = PackedSets.of(stored.feature_sets)
-            may[~may] = may_be_alike(features, which[~may], rows[~may], sets)
+            may[~may] = may_be_alike(features, which[~may], rows[~may], sets, memory.threads)
         which, rows = which[may], rows[may]
     return SharingRows(which, stored.ids[rows], stored.fingerprints[rows])
 
@@ -177,11 +177,12 @@ def _may_be_alike_in_memory(
     of_pairs = np.zeros(sharing.ids.size, np.bool_)
     of_pairs[places] = True
     rows = np.flatnonzero(of_pairs & (sharing.counts != UNKNOWN_SIZE))
-    found = segments.read_sets(connection, store, sharing.generation, sharing.ids[rows], memory)
+    found = read_sets(connection, store, sharing.generation, sharing.ids[rows], memory)
     begins, ends = np.zeros(sharing.ids.size, np.int64), np.zeros(sharing.ids.size, np.int64)
     begins[rows], ends[rows] = found.begins, found.ends
-    with segments.translate_damage():
-        may = may_be_alike(features, which, places, PackedSets(found.packed, begins, ends))
+    with translate_damage():
+        sets = PackedSets(found.packed, begins, ends)
+        may = may_be_alike(features, which, places, sets, memory.threads)
     return may, begins < ends
 
 

@@ -5,6 +5,8 @@ parts of the index, so a hash may have several.
 """
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import repeat
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -14,11 +16,13 @@ from db_dedup.flow._arrays import place_between, resized
 from db_dedup.flow._compiled import inner, kernel, scalar
 from db_dedup.flow._mix import mix
 from db_dedup.flow.candidates.sketches import Sketches, least_in_common
+from db_dedup.flow.threads import in_threads, split_evenly
 
 _SIDES: Final = ("left", "right")
 _SPARSE: Final = 64
 """Rows are numbered by a table of all ids between the least and the highest, if these are at most so many
 times the entries."""
+_ROWS_WORTH_THREADS: Final = 500_000
 _NARROW_BITS: Final = 32
 _MORE_THAN_ENOUGH: Final = np.int32(1 << 16)
 
@@ -96,6 +100,7 @@ def sharing_pairs(
     first: int = 0,
     end: int | None = None,
     most: int | None = None,
+    threads: int = 1,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return which of n asked sketches share enough hashes with which of r rows.
 
@@ -108,6 +113,7 @@ def sharing_pairs(
         first: only rows from this one on.
         end: only rows before this one; None for all.
         most: stop when there are more pairs than this; None never stops.
+        threads: in which many rows are counted.
 
     Returns:
         (int64[p] positions among the n, int64[p] positions among the r).
@@ -119,10 +125,10 @@ def sharing_pairs(
     limit = counts.size * asked.counts.size if most is None else most
     rows = postings.rows.astype(np.int32, copy=False)
     end = counts.size if end is None else end
-    found: tuple[NDArray[np.int64], NDArray[np.int64]] = _sharing_pairs(
-        asked.starts, asked.values, *lists, starts, ends, rows, counts, first, end, limit
-    )
-    return found
+    find = partial(_sharing_pairs, asked.starts, asked.values, *lists, starts, ends, rows, counts)
+    bounds = split_evenly(first, end, threads if rows.size >= _ROWS_WORTH_THREADS else 1)
+    found = list(in_threads(len(bounds) - 1, find, bounds[:-1], bounds[1:], repeat(limit)))
+    return np.concatenate([which for which, _ in found]), np.concatenate([others for _, others in found])
 
 
 @kernel

@@ -33,10 +33,12 @@ from db_dedup.flow.compare.kernels import RuleNumbers, least_shared
 from db_dedup.flow.compare.measures import MEASURES
 from db_dedup.flow.features.counting import Features
 from db_dedup.flow.features.details import CHARACTERS, SECTIONS, Details
+from db_dedup.flow.threads import in_threads, split_evenly
 
 MOST_FEATURES: Final = 4_000
 """A row with more has no set: it would be large, and such a row is rare."""
 
+_PAIRS_WORTH_THREADS: Final = 10_000
 _PLACES_A_FEATURE: Final = 12
 _FORMER_PLACES_A_FEATURE: Final = 5
 _COUNT_BITS: Final = np.int64(16)
@@ -130,6 +132,7 @@ def may_be_alike(
     which: NDArray[np.int64],
     rows: NDArray[np.int64],
     sets: PackedSets,
+    threads: int = 1,
 ) -> NDArray[np.bool_]:
     """Return bool[p]: which candidate pairs may share as many features as the rule asks for.
 
@@ -139,6 +142,7 @@ def may_be_alike(
         rows: int64[p], positions of the candidates among the sets.
         sets: of the candidates; a pair with a candidate that has none, or one of other features than the
             measure compares, may be alike.
+        threads: in which many pairs are compared.
 
     Raises:
         ValueError: a set is damaged.
@@ -147,10 +151,22 @@ def may_be_alike(
     if rule.measure < 0 or not np.any(sets.begins < sets.ends):
         return np.ones(which.size, np.bool_)
     of_grams = [*MEASURES.values()][rule.measure].features == "grams"
-    may: NDArray[np.bool_] = _may_be_alike(
-        *(asked.starts, asked.hashes, which, rows),
-        *(sets.packed, sets.begins, sets.ends, rule.measure, rule.threshold, of_grams),
-    )
+    may = np.ones(which.size, np.bool_)
+
+    def compare(first: int, end: int) -> None:
+        """Compare the pairs with a range of candidates, each of which is unpacked once."""
+        chosen = np.flatnonzero((rows >= first) & (rows < end))
+        may[chosen] = _may_be_alike(
+            *(asked.starts, asked.hashes, which[chosen], rows[chosen] - first, sets.packed),
+            *(sets.begins[first:end], sets.ends[first:end], rule.measure, rule.threshold, of_grams),
+        )
+
+    # Ranges with as many pairs each: the candidates may be close together among the rows.
+    parts = threads if rows.size >= _PAIRS_WORTH_THREADS else 1
+    middles = np.array(split_evenly(0, rows.size, parts)[1:-1], np.int64)
+    bounds = [0, *np.partition(rows, middles)[middles].tolist(), sets.begins.size]
+    for _ in in_threads(len(bounds) - 1, compare, bounds[:-1], bounds[1:]):
+        pass
     return may
 
 

@@ -21,10 +21,10 @@ from db_dedup.flow.matching._join_features import (
 )
 from db_dedup.flow.matching._join_runs import can_search, join_alike, join_all, join_runs
 from db_dedup.flow.matching._outlines import Outlines, count_outlines, outline_rows
-from db_dedup.flow.matching._threads import in_threads
 from db_dedup.flow.matching.budget import Budget, slices_within
 from db_dedup.flow.matching.groups import join_pairs
 from db_dedup.flow.matching.spool import zeros
+from db_dedup.flow.threads import in_threads
 from db_dedup.progress import Progress
 
 # Up to so many rows every two rows of a run are compared. Of a longer run only those that share one of the

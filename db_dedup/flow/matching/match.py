@@ -19,11 +19,11 @@ from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.matching import _pairs as kernels
 from db_dedup.flow.matching._join_sharing import join_sharing
 from db_dedup.flow.matching._list_pairs import HashIndex, index_hashes, pairs_of_some
-from db_dedup.flow.matching._threads import in_threads
 from db_dedup.flow.matching.budget import DEFAULT, Budget, slices_within
 from db_dedup.flow.matching.groups import flatten, group_sizes
 from db_dedup.flow.matching.pairs import NO_PAIRS, Pairs, PairSpool
 from db_dedup.flow.matching.rejections import pack, unpack
+from db_dedup.flow.threads import in_threads
 from db_dedup.progress import Progress
 from db_dedup.records.calibration import PairSetting
 

@@ -20,6 +20,7 @@ from db_dedup.engines.embedded.increment.scope import BatchScope
 from db_dedup.engines.embedded.neighbourhood import Neighbourhood
 from db_dedup.engines.embedded.pair_search import PairSearch
 from db_dedup.engines.embedded.readiness import make_ready
+from db_dedup.engines.embedded.usable_cores import usable_cores
 from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
 from db_dedup.flow.pipeline import Fingerprinter
 from db_dedup.store.fingerprints import FingerprintStore
@@ -46,7 +47,7 @@ class EmbeddedIncrement:
         self.watched, self.store, self.source = watched, store, source
         self.fingerprinter = fingerprinter
         self.index = index
-        self.cache = FeatureCache(watched, cache_bytes)
+        self.cache = FeatureCache(watched, cache_bytes, usable_cores())
         self._prepared: Prepared | None = None
         self._families = [column.family for column in source.key_columns]
 

@@ -8,6 +8,11 @@ from typing import TypeVar
 _Result = TypeVar("_Result")
 
 
+def split_evenly(first: int, end: int, parts: int) -> list[int]:
+    """Return the bounds of so many ranges from first to end - 1, of about one size."""
+    return [first + (end - first) * number // parts for number in range(parts + 1)]
+
+
 def in_threads(
     threads: int, function: Callable[..., _Result], *arguments: Iterable[object]
 ) -> Generator[_Result, None, None]:

@@ -1,0 +1,278 @@
+"""Look up hashes in the segments, and what is stored beside the entries of the rows found."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, Select, and_, bindparam, select
+from sqlalchemy.sql import ColumnElement
+
+from db_dedup.dialects.batches import number_batches
+from db_dedup.flow.candidates.postings import Postings, joined_postings
+from db_dedup.flow.candidates.segments import find_postings, pieces_of
+from db_dedup.flow.candidates.set_pieces import bounds_in, places_in_piece, set_pieces_of
+from db_dedup.flow.candidates.sketch_sizes import SizeTable, size_pieces_of, sizes_in
+from db_dedup.flow.compare.feature_sets import PackedSets
+from db_dedup.flow.threads import in_threads
+from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.segments import Generation, find_generation, is_of_segments, translate_damage
+from db_dedup.store.set_memory import SET_BYTES, SetMemory
+
+_PIECES_A_QUERY: Final = 960
+_KEPT_BYTES: Final = 64 * 2**20
+_NO_POSTINGS: Final = Postings(np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.uint32))
+
+IdRange = tuple[int, int]
+"""The first and the last id of rows that are wanted."""
+
+ALL_IDS: Final[IdRange] = (-(2**62), 2**62)
+
+
+class IndexMemory:
+    """What look-ups have read of the index and use again: which generation counted, and sizes of sketches and
+    sets of features.
+
+    Attributes:
+        threads: in which look-ups of many hashes compute.
+        generation: that of the last look-up; None before the first one.
+        sets: the sets of features that were read.
+    """
+
+    def __init__(self, set_bytes: int = SET_BYTES, threads: int = 1) -> None:
+        """Make an empty one, whose sets take at most about so many bytes."""
+        self.threads = threads
+        self.generation: Generation | None = None
+        self.sets = SetMemory(set_bytes)
+        self._size_pieces: dict[int, bytes] = {}
+        self._size_table: tuple[int, dict[int, bytes], SizeTable] | None = None
+
+    def size_pieces(self, generation: Generation) -> dict[int, bytes]:
+        """Return the pieces with sizes of a generation, which never change; forget those of another one."""
+        if generation != self.generation:
+            self.generation, self._size_pieces = generation, {}
+        return self._size_pieces
+
+    def size_table(self, generation: Generation) -> SizeTable:
+        """Return the sizes that were read of a generation in one array."""
+        pieces, made = self.size_pieces(generation), self._size_table
+        if made is None or made[1] is not pieces or made[0] != len(pieces):
+            made = self._size_table = len(pieces), pieces, SizeTable.of(dict(pieces))
+        return made[2]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a look-up found.
+
+    Attributes:
+        postings: the ids of the rows that have the hashes; in half of the memory where they have 32 bits.
+        generation: whose segments have them; None if none counts.
+    """
+
+    postings: Postings
+    generation: Generation | None
+
+
+class SegmentSearch:
+    """A look-up of some hashes, which may be made for one range of rows after another.
+
+    A generation is deleted after another one counts. So what a statement reads of it is complete if the same
+    statement finds that it counts.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        store: FingerprintStore,
+        hashes: NDArray[np.uint32],
+        memory: IndexMemory,
+        *,
+        keeps: bool = False,
+    ) -> None:
+        """Prepare; nothing is read yet.
+
+        Args:
+            connection: to read through.
+            store: the table and recipe.
+            hashes: uint32[n], ascending and distinct.
+            memory: of former look-ups. The generation that counted then is tried first.
+            keeps: keep the pieces for the next range, unless they take too much memory. Only where all single
+                entries have been read: entries that are folded later are not in the pieces that were kept.
+        """
+        self._connection, self._store, self._hashes, self._memory = connection, store, hashes, memory
+        self._generation = memory.generation
+        self._keeps, self._kept, self._kept_bytes = keeps, list[list[bytes]](), 0
+
+    def find(self, ids: IdRange = ALL_IDS, most: int | None = None) -> Found:
+        """Return the rows that have the hashes.
+
+        Args:
+            ids: only of these rows.
+            most: stop after so many entries; None returns all.
+
+        Raises:
+            DedupError: a piece is damaged.
+        """
+        if self._generation is None:
+            self._generation = find_generation(self._connection, self._store)
+        while self._generation is not None:
+            try:
+                return Found(self._postings(self._generation, ids, most), self._generation)
+            except _SwitchedError as switched:
+                self._generation, self._kept, self._kept_bytes = switched.now, [], 0
+        return Found(_NO_POSTINGS, None)
+
+    def _postings(self, generation: Generation, ids: IdRange, most: int | None) -> Postings:
+        limit = np.iinfo(np.int64).max if most is None else most
+        pieces = np.unique(pieces_of(self._hashes, generation.piece_count)).tolist()
+        queries = list(number_batches(pieces, _PIECES_A_QUERY))
+        # Some pieces are searched while the next ones are read.
+        threads = self._memory.threads if len(queries) > 1 else 1
+        found, count = [_NO_POSTINGS], 0
+
+        def find(packed: Sequence[bytes]) -> Postings:
+            return find_postings(packed, self._hashes, *ids, limit).narrowed()
+
+        parts = self._parts(generation, queries)
+        with translate_damage(), closing(in_threads(threads, find, parts)) as lists:
+            for some in lists:
+                found.append(some)
+                count += some.rows.size
+                if count >= limit:
+                    break
+        return joined_postings(found)
+
+    def _parts(self, generation: Generation, queries: Sequence[Sequence[int]]) -> Iterator[list[bytes]]:
+        """Yield the parts of some pieces after others."""
+        kept = list(self._kept)
+        yield from kept
+        for pieces in queries[len(kept) :]:
+            packed = self._read(generation, pieces)
+            self._kept_bytes += sum(map(len, packed))
+            self._keeps &= self._kept_bytes <= _KEPT_BYTES
+            if self._keeps:
+                self._kept.append(packed)
+            else:
+                self._kept.clear()
+            yield packed
+
+    def _read(self, generation: Generation, pieces: Sequence[int]) -> list[bytes]:
+        parameters = {"generation": generation.number, "pieces": pieces}
+        rows = self._connection.execute(_pieces_query(self._store), parameters).all()
+        if not rows or rows[0][0] != generation.number:
+            raise _SwitchedError(Generation(*map(int, rows[0][:3])) if rows else None)
+        return [bytes(row[3]) for row in rows if row[3] is not None]
+
+
+class _SwitchedError(Exception):
+    """Another generation counts now; None: none does."""
+
+    def __init__(self, now: Generation | None) -> None:
+        super().__init__()
+        self.now = now
+
+
+def read_sizes(
+    connection: Connection,
+    store: FingerprintStore,
+    generation: Generation,
+    ids: NDArray[np.int64],
+    memory: IndexMemory,
+) -> NDArray[np.int64]:
+    """Return int64[n]: how many hashes each row has in the segments, `UNKNOWN_SIZE` where it is not stored.
+
+    A generation that is deleted meanwhile, or was written by an earlier version, has no sizes.
+
+    Args:
+        connection: to read through.
+        store: the table and recipe.
+        generation: whose segments.
+        ids: int64[n], of the rows, ascending.
+        memory: what was read before; the rest is added.
+    """
+    known = memory.size_pieces(generation)
+    missing = [piece for piece in np.unique(size_pieces_of(ids)).tolist() if piece not in known]
+    known |= _read_beside(connection, store, generation, missing)
+    return sizes_in(known, ids)
+
+
+def read_sets(
+    connection: Connection,
+    store: FingerprintStore,
+    generation: Generation,
+    ids: NDArray[np.int64],
+    memory: IndexMemory,
+) -> PackedSets:
+    """Return the sets of the rows' features in the segments, as far as they are in memory now.
+
+    Args:
+        connection: to read through.
+        store: the table and recipe.
+        generation: whose segments.
+        ids: int64[n], of the rows, ascending.
+        memory: what was read before; some more is added.
+    """
+    wanted = memory.sets.wanted(generation.number, ids)
+    if wanted:
+        memory.sets.add(generation.number, _read_beside(connection, store, generation, wanted))
+    return memory.sets.sets_of(generation.number, ids)
+
+
+def read_all_sets(
+    connection: Connection, store: FingerprintStore, generation: Generation, ids: NDArray[np.int64]
+) -> dict[int, bytes]:
+    """Return id -> the set in the segments, empty if there is none, of rows whose ids are ascending."""
+    pieces = set_pieces_of(ids)
+    packed = _read_beside(connection, store, generation, np.unique(pieces).tolist())
+    found: dict[int, bytes] = {}
+    places = places_in_piece(ids).tolist()
+    bounds = {piece: bounds_in(content) for piece, content in packed.items()}
+    for row_id, piece, place in zip(ids.tolist(), pieces.tolist(), places, strict=True):
+        begins, sets = bounds[piece]
+        found[row_id] = sets[begins[place] : begins[place + 1]]
+    return found
+
+
+def _read_beside(
+    connection: Connection, store: FingerprintStore, generation: Generation, pieces: Sequence[int]
+) -> dict[int, bytes]:
+    """Return pieces that are stored beside the entries, empty where one is not there."""
+    found = dict.fromkeys(pieces, b"")
+    for some in number_batches(pieces, _PIECES_A_QUERY):
+        parameters = {"generation": generation.number, "pieces": some}
+        found |= {
+            piece: bytes(packed) for piece, packed in connection.execute(_beside_query(store), parameters)
+        }
+    return found
+
+
+@lru_cache(maxsize=64)
+def _pieces_query(store: FingerprintStore) -> Select[Any]:
+    """Build a query for (number, pieces, entries of the generation that counts; a part of these pieces).
+
+    There is a row without a part if there are no parts. Cached: building it takes as long as the database
+    needs for some pieces.
+    """
+    index, c = store.tables.sketch_index, store.tables.sketch_segment.c
+    are_wanted = and_(is_of_segments(store), _are_pieces(store))
+    return (
+        select(index.c.generation, index.c.piece_count, index.c.entry_count, c.packed)
+        .select_from(index.outerjoin(store.tables.sketch_segment, are_wanted))
+        .where(index.c.table_id == store.table_id, index.c.recipe == store.recipe)
+    )
+
+
+@lru_cache(maxsize=64)
+def _beside_query(store: FingerprintStore) -> Select[Any]:
+    c = store.tables.sketch_segment.c
+    return select(c.piece, c.packed).where(is_of_segments(store), _are_pieces(store))
+
+
+def _are_pieces(store: FingerprintStore) -> ColumnElement[bool]:
+    """Return the condition that a part is of one of the pieces, and of the generation, of the parameters."""
+    c = store.tables.sketch_segment.c
+    return and_(c.generation == bindparam("generation"), store.dialect.is_one_of(c.piece, "pieces"))
