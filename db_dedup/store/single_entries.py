@@ -1,17 +1,37 @@
 """The single entries of the index of sketches: (value, row) of rows that have changed since a scan."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
-from typing import Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Connection, Table, and_, delete, exists, not_, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    String,
+    Table,
+    and_,
+    bindparam,
+    cast,
+    delete,
+    exists,
+    func,
+    not_,
+    or_,
+    select,
+)
 
+from db_dedup.dialects.batches import number_batches
+from db_dedup.flow.candidates.segments import Entries, hashes_of
 from db_dedup.store.fingerprints import FingerprintStore
 
 _ENTRIES_A_LIST = 100_000
+_VALUES_A_STATEMENT = 960
+_AFTER_AN_ID: Final = ";"
 
 
 def put_entries(
@@ -36,6 +56,90 @@ def _listed(values: NDArray[np.int64], ids: NDArray[np.int64]) -> Iterator[tuple
     for first in range(0, values.size, _ENTRIES_A_LIST):
         part = slice(first, first + _ENTRIES_A_LIST)
         yield from zip(values[part].tolist(), ids[part].tolist(), strict=True)
+
+
+def read_entries(
+    connection: Connection,
+    store: FingerprintStore,
+    wanted: Sequence[int],
+    ids: tuple[int, int] | None,
+    most: int | None,
+) -> Entries | None:
+    """Return the single entries that have some values; None if they are `most` or more.
+
+    Args:
+        connection: to read through.
+        store: whose rows.
+        wanted: the values, as signed numbers.
+        ids: only of rows from the first to the second id.
+        most: None if they are never too many.
+    """
+    parameters: dict[str, Any] = {} if ids is None else {"first": ids[0], "last": ids[1]}
+    if len(wanted) <= _VALUES_A_STATEMENT:
+        found = _read_rows(connection, store, parameters | {"wanted": wanted}, most)
+        return None if found is None else _as_entries(*found)
+    given = [parameters | {"wanted": some} for some in number_batches(wanted, _VALUES_A_STATEMENT)]
+    if most is not None:
+        count = 0
+        for each in given:
+            count += connection.execute(_query(store, "counted", ids is not None), each).scalar_one()
+            if count >= most:
+                return None
+    parts = [_read_joined(connection, store, each) for each in given]
+    return _as_entries(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+_Columns = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""int64[e] values, int64[e] ids of their rows."""
+
+
+def _as_entries(values: NDArray[np.int64], ids: NDArray[np.int64]) -> Entries:
+    return Entries(hashes_of(values.view(np.uint64)), ids)
+
+
+def _read_rows(
+    connection: Connection, store: FingerprintStore, parameters: Mapping[str, Any], most: int | None
+) -> _Columns | None:
+    of_range = "first" in parameters
+    if most is None:
+        rows = connection.execute(_query(store, "rows", of_range), parameters).all()
+    else:
+        rows = connection.execute(_query(store, "some rows", of_range), {**parameters, "most": most}).all()
+        if len(rows) >= most:
+            return None
+    entries = np.fromiter(chain.from_iterable(rows), np.int64, 2 * len(rows)).reshape(-1, 2)
+    return np.ascontiguousarray(entries[:, 0]), entries[:, 1]
+
+
+def _read_joined(connection: Connection, store: FingerprintStore, parameters: Mapping[str, Any]) -> _Columns:
+    """Read the ids of each value as one text: a driver takes up to ten microseconds for a row of a result."""
+    rows = connection.execute(_query(store, "joined", "first" in parameters), parameters).all()
+    values, counts, texts = [*zip(*rows, strict=True)] or [(), (), ()]
+    text = "".join(texts)
+    ids = np.fromstring(text[: -len(_AFTER_AN_ID)], np.int64, sep=_AFTER_AN_ID)
+    if text and (not text.endswith(_AFTER_AN_ID) or ids.size != sum(counts)):
+        # MySQL cuts a long text. Where a number is cut, the text ends without the sign after it.
+        found = _read_rows(connection, store, parameters, None)
+        assert found is not None  # noqa: S101 - without a limit
+        return found
+    return np.repeat(np.array(values, np.int64), np.array(counts, np.int64)), ids
+
+
+@lru_cache(maxsize=64)
+def _query(
+    store: FingerprintStore, what: Literal["rows", "some rows", "counted", "joined"], of_range: bool
+) -> Select[Any]:
+    """Cached: building it takes as long as the database needs for some values."""
+    c = store.tables.band.c
+    rows = select(c.value, c.fingerprint_id)
+    ids = func.aggregate_strings(cast(c.fingerprint_id, String) + _AFTER_AN_ID, "")
+    query = {
+        "rows": rows,
+        "some rows": rows.limit(bindparam("most")),
+        "counted": select(func.count()),
+        "joined": select(c.value, func.count(), ids).group_by(c.value),
+    }[what].where(store.dialect.is_one_of(c.value, "wanted"))
+    return query.where(c.fingerprint_id.between(bindparam("first"), bindparam("last"))) if of_range else query
 
 
 def drop_all_entries(connection: Connection, store: FingerprintStore) -> None:

@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import BigInteger, Connection, Select, bindparam, func, select, type_coerce
+from sqlalchemy import BigInteger, Connection, Select, func, select, type_coerce
 
 from db_dedup.dialects.batches import number_batches
 from db_dedup.flow.candidates.postings import Postings, entries_of_sharing_rows, joined_postings
@@ -18,9 +17,9 @@ from db_dedup.flow.candidates.sketch_sizes import ID_BITS, UNKNOWN_SIZE
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.segment_lookup import ALL_IDS, IdRange, IndexMemory, SegmentSearch, read_sizes
 from db_dedup.store.segments import Generation
+from db_dedup.store.single_entries import read_entries
 from db_dedup.store.sketches import has_sketch
 
-_VALUES_A_STATEMENT = 960
 _ENTRIES_A_PIECE = 12_000_000  # of segments: some 150 MB
 _ENTRIES_OF_ONE = 1_000_000  # for one sketch, whose entries take more room each
 _SINGLE_ENTRIES_A_PIECE = 500_000
@@ -94,7 +93,7 @@ def find_sharing(
     """
     wanted = _Wanted.of(values, min(_ENTRIES_OF_ONE, _ENTRIES_A_PIECE) if of_one else _ENTRIES_A_PIECE)
     # First the single ones: when these are folded, they are in segments before they are deleted here.
-    single = _single_entries(connection, store, wanted.values, None, _SINGLE_ENTRIES_A_PIECE)
+    single = read_entries(connection, store, wanted.values, None, _SINGLE_ENTRIES_A_PIECE)
     size = wanted.hashes.size if of_one else None
     search = SegmentSearch(connection, store, wanted.hashes, memory, keeps=single is not None)
     found = None if single is None else _entries(connection, store, wanted, single, None, search)
@@ -167,7 +166,7 @@ def _entries(
     is_one_row = ids is not None and ids[0] == ids[1]
     if single is None:
         most = None if is_one_row else _SINGLE_ENTRIES_A_PIECE
-        single = _single_entries(connection, store, wanted.values, ids, most)
+        single = read_entries(connection, store, wanted.values, ids, most)
     elif ids is not None:
         single = single.of_rows(*ids)
     if single is None:
@@ -177,39 +176,6 @@ def _entries(
     if most is not None and found.postings.rows.size >= most:
         return None
     return _Entries(single, found.postings, found.generation)
-
-
-def _single_entries(
-    connection: Connection,
-    store: FingerprintStore,
-    wanted: Sequence[int],
-    ids: IdRange | None,
-    most: int | None,
-) -> Entries | None:
-    """Return the single entries of these values; None if they are `most` or more."""
-    parameters: dict[str, Any] = {} if ids is None else {"first": ids[0], "last": ids[1]}
-    if most is not None:
-        parameters["most"] = most
-    query = _single_query(store, ids is not None, most is not None)
-    parts, count = [np.empty((0, 2), np.int64)], 0
-    for some in number_batches(wanted, _VALUES_A_STATEMENT):
-        rows = connection.execute(query, {"wanted": some, **parameters}).all()
-        count += len(rows)
-        if most is not None and count >= most:
-            return None
-        parts.append(np.fromiter(chain.from_iterable(rows), np.int64, 2 * len(rows)).reshape(-1, 2))
-    entries = np.concatenate(parts)
-    return Entries(hashes_of(np.ascontiguousarray(entries[:, 0]).view(np.uint64)), entries[:, 1])
-
-
-@lru_cache(maxsize=64)
-def _single_query(store: FingerprintStore, of_range: bool, limited: bool) -> Select[Any]:
-    """Cached: building it takes as long as the database needs for some values."""
-    c = store.tables.band.c
-    query = select(c.value, c.fingerprint_id).where(store.dialect.is_one_of(c.value, "wanted"))
-    if of_range:
-        query = query.where(c.fingerprint_id.between(bindparam("first"), bindparam("last")))
-    return query.limit(bindparam("most")) if limited else query
 
 
 def _with_sizes(

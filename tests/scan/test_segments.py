@@ -17,7 +17,7 @@ from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.jobs.scan import folding, sketch_index
 from db_dedup.jobs.scan.pieces import Pieces
 from db_dedup.sample import Sample
-from db_dedup.store import segment_lookup, segments, sketch_lookup, sketches, watched_tables
+from db_dedup.store import segment_lookup, segments, single_entries, sketch_lookup, sketches, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.segment_lookup import IndexMemory
 from db_dedup.store.sketch_contents import IndexContents
@@ -96,6 +96,7 @@ def test_the_index_finds_what_brute_force_does_after_any_history(
     scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(segment_lookup, "_PIECES_A_QUERY", 2)  # several pieces are searched at the same time
+    monkeypatch.setattr(single_entries, "_VALUES_A_STATEMENT", 50)
     database, chance = scanned.database, Random(5)
     _, store = stored_table(scanned)
     with database.engine.connect() as connection:
@@ -123,12 +124,13 @@ def test_the_index_finds_what_brute_force_does_after_any_history(
         assert index.entry_count == index.wanted_count == sum(len(own) // 8 for own in stored.values())
 
 
-@pytest.mark.parametrize("single_entries", [50, 10**6])
+@pytest.mark.parametrize("most_single", [50, 10**6])
 @pytest.mark.parametrize("kept_bytes", [0, 300, 10**6])
 def test_entries_of_many_rows_are_read_by_ranges_of_ids(
-    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch, single_entries: int, kept_bytes: int
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch, most_single: int, kept_bytes: int
 ) -> None:
     """Whether the single entries fit into memory, and whether the pieces do."""
+    monkeypatch.setattr(single_entries, "_VALUES_A_STATEMENT", 5)
     monkeypatch.setattr(segment_lookup, "_PIECES_A_QUERY", 1)
     monkeypatch.setattr(segment_lookup, "_KEPT_BYTES", kept_bytes)
     database = scanned.database
@@ -144,11 +146,27 @@ def test_entries_of_many_rows_are_read_by_ranges_of_ids(
     with database.dialect.write_transaction(database.engine) as connection:
         sketches.put_sketches(connection, store, dict(list(stored.items())[200:]))
     monkeypatch.setattr(sketch_lookup, "_ENTRIES_A_PIECE", 50)
-    monkeypatch.setattr(sketch_lookup, "_SINGLE_ENTRIES_A_PIECE", single_entries)
+    monkeypatch.setattr(sketch_lookup, "_SINGLE_ENTRIES_A_PIECE", most_single)
     with database.engine.connect() as connection:
         shared = sketch_lookup.find_sharing(connection, store, np.zeros(1, np.uint64), IndexMemory())
         assert len(list(shared)) >= 1
         assert_finds_what_brute_force_does(connection, store, stored, [drawn(chance) for _ in range(5)])
+
+
+def test_ids_that_the_server_cuts_are_read_row_by_row(
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(single_entries, "_VALUES_A_STATEMENT", 5)
+    _, store = stored_table(scanned)
+    stored = {row_id: own.tobytes() for row_id, own in canonical_sketches(scanned).items()}
+    with scanned.database.dialect.write_transaction(scanned.database.engine) as connection:
+        sketches.drop_all_sketches(connection, store)
+        sketches.put_sketches(connection, store, stored)
+    with scanned.database.engine.connect() as connection:
+        for most in (4, 5, 7):
+            if scanned.database.engine.dialect.name in ("mysql", "mariadb"):
+                connection.exec_driver_sql(f"SET SESSION group_concat_max_len = {most}")
+            assert_finds_what_brute_force_does(connection, store, stored, list(stored.values())[:9])
 
 
 def test_a_row_with_more_pairs_than_a_piece_has_all_of_them(

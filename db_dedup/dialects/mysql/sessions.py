@@ -38,10 +38,12 @@ OPTIONS: Final[Mapping[str, Any]] = {"pool_pre_ping": True}
 _UTC: Final = "+00:00"
 
 # net_write_timeout: a scan may work on one page for longer than the server's usual minute.
+# group_concat_max_len: MySQL cuts what it joins after a kilobyte.
 _SET_UP: Final = (
     f"SET SESSION time_zone = '{_UTC}', "
     "sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', "
-    "net_write_timeout = 3600"
+    "net_write_timeout = 3600, "
+    "group_concat_max_len = 67108864"
 )
 
 _NOT_IN_A_URL: Final = ("autocommit", "conv", "cursorclass", "defer_connect", "sql_mode")

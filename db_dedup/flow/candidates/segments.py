@@ -32,6 +32,7 @@ _HEADER_BYTES: Final = 17
 _SLACK_BYTES: Final = 16
 _ENTRIES_A_SORT: Final = 1 << 22
 _HASH_BITS: Final = 32
+_LOW_BITS: Final = np.uint64((1 << _HASH_BITS) - 1)
 
 # Widths as numba's integers, not as literals: for each literal it would compile another function.
 _8, _16, _32, _64 = np.int64(8), np.int64(16), np.int64(32), np.int64(64)
@@ -111,7 +112,11 @@ def add_to_sums(sums, rows, hashes):
 
 
 def sort_entries(entries: Entries) -> Entries:
-    """Return the same entries by ascending hash, then by ascending row."""
+    """Return the same entries by ascending hash, then by ascending row; fast where they are in some runs."""
+    if entries.ids.size and entries.ids.min() >= 0 and int(entries.ids.max()) >> _HASH_BITS == 0:
+        keys = (entries.hashes.astype(np.uint64) << np.uint64(_HASH_BITS)) | entries.ids.astype(np.uint64)
+        keys.sort(kind="stable")  # it merges what is in order already
+        return Entries((keys >> np.uint64(_HASH_BITS)).astype(np.uint32), (keys & _LOW_BITS).astype(np.int64))
     order = np.lexsort((entries.ids, entries.hashes))
     return Entries(entries.hashes[order], entries.ids[order])
 
@@ -135,7 +140,7 @@ def sorted_entries(
     for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         # The hash, then the position of the row: numbers are sorted several times as fast as their positions.
         keys = np.sort(_keys_of_pieces(sketches.starts, sketches.values, places, piece_count, first, last))
-        yield Entries((keys >> np.uint64(32)).astype(np.uint32), ids[keys & np.uint64(0xFFFFFFFF)])
+        yield Entries((keys >> np.uint64(32)).astype(np.uint32), ids[keys & _LOW_BITS])
 
 
 def pack(entries: Entries, piece_count: int) -> Iterator[Part]:
@@ -333,8 +338,8 @@ def _unpack(packed, starts):
         for _ in range(groups):
             hashed, length, place = _group(packed, place, end, hashed, shift)
             while used + length > size:
-                hashes, ids = np.append(hashes, hashes), np.append(ids, ids)
                 size *= 2
+                hashes, ids = resized(hashes, size), resized(ids, size)
             id_shift = _id_shift(id_bits, length)
             row = base
             for _ in range(length):
@@ -360,11 +365,8 @@ def _id_delta(packed, place, end, id_bits, id_shift, length):
 @kernel
 def _find(packed, starts, wanted, first_id, last_id, most):
     used, lists, most_lists = 0, 0, wanted.size + starts.size  # a part begins another list of a hash
-    hashes, ends, ids = (
-        np.empty(most_lists, np.uint64),
-        np.empty(most_lists, np.int64),
-        np.empty(1024, np.int64),
-    )
+    hashes, ends = np.empty(most_lists, np.uint64), np.empty(most_lists, np.int64)
+    ids = np.empty(1024, np.int64)
     for part in range(starts.size - 1):
         place, end = starts[part] * 8, starts[part + 1] * 8
         groups, first, base, id_bits, shift = _header(packed, place, end)

@@ -75,7 +75,7 @@ def sort_run(some, parents, rows, rule):
         least = least_shared(rule.measure, rule.threshold, sizes[i], sizes[i])
         rare[i] = min(sizes[i], max(0, sizes[i] - least + 1))
     buckets = 1024
-    while buckets < min(sizes.sum(), _MOST_BUCKETS):
+    while buckets < min(_total(sizes), _MOST_BUCKETS):
         buckets *= 2
     mask = np.uint64(buckets - 1)
     counts = np.zeros(buckets, np.int32)
@@ -91,7 +91,7 @@ def index_rarest(begin, end, run, outlines, rows):
     places, starts, hashes = rows.places, rows.starts, rows.hashes
     some, sizes, rare, counts = run.rows, run.sizes, run.rare, run.counts
     mask = np.uint64(counts.size - 1)
-    is_rare = np.zeros(sizes[begin:end].sum(), np.bool_)
+    is_rare = np.zeros(_total(sizes[begin:end]), np.bool_)
     first_of, histogram = np.zeros(counts.size + 1, np.int64), np.empty(_MOST_COUNT + 1, np.int64)
     first = 0
     for i in range(begin, end):
@@ -156,6 +156,15 @@ def count_visits(run, index):
     for bucket in range(run.counts.size):
         visits += np.int64(run.counts[bucket]) * (index.first_of[bucket + 1] - index.first_of[bucket])
     return visits
+
+
+@inner
+def _total(numbers):
+    """Return what `numbers.sum()` does; for that numba imports scipy."""
+    total = np.int64(0)
+    for number in numbers:
+        total += number
+    return total
 
 
 @inner

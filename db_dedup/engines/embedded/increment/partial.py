@@ -27,9 +27,9 @@ _LEAST_LOST: Final = 8
 _ROWS_A_LOSS: Final = 200
 # Most lost rows have few neighbours, and then each is compared with each.
 _COMPARED_WITH_ALL: Final = 16
-# To search one row takes as long as to match some hundred rows of a group again, of which many are alike.
+# To search one row takes as long as to match some fifty rows of a group again.
 _LEAST_SEARCHED: Final = 8
-_ROWS_A_SEARCH: Final = 200
+_ROWS_A_SEARCH: Final = 50
 _COMPARED_FIRST: Final = 8
 
 
