@@ -3,11 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Select, Table, and_, or_, select
+from sqlalchemy import BigInteger, Connection, Select, Table, and_, or_, select, type_coerce
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql import ColumnElement
 
@@ -150,12 +151,14 @@ class FingerprintStore:
     def read_canonical_rows(self, connection: Connection) -> CanonicalRows:
         """Return the rows that can take part in pairs."""
         c = self.tables.fingerprint.c
-        query = select(c.id, c.fingerprint).where(self.mine, c.copy_of.is_(None), c.fingerprint.is_not(None))
-        rows = connection.execute(query).all()
-        return CanonicalRows(
-            np.fromiter((row.id for row in rows), np.int64, len(rows)),
-            np.fromiter((row.fingerprint for row in rows), np.uint64, len(rows)),
-        )
+        signed = type_coerce(c.fingerprint, BigInteger)
+        query = select(c.id, signed).where(self.mine, c.copy_of.is_(None), c.fingerprint.is_not(None))
+        parts = [
+            np.fromiter(chain.from_iterable(rows), np.int64, 2 * len(rows))
+            for rows in parts_of(connection, query, _ROWS_A_PART)
+        ]
+        ids, values = np.concatenate([np.empty(0, np.int64), *parts]).reshape(-1, 2).T
+        return CanonicalRows(ids.copy(), values.copy().view(np.uint64))
 
     def read_answer(self, reader: Reader) -> AnswerColumns:
         """Return the columns of the rows in some group; NULL is -1."""
