@@ -25,7 +25,7 @@ def in_threads(
     if threads == 1:
         yield from map(function, *arguments)
         return
-    with ThreadPoolExecutor(threads, "db-dedup-match") as pool:
+    with ThreadPoolExecutor(threads, "db-dedup") as pool:
         submitted: deque[Future[_Result]] = deque()
         for some in zip(*arguments, strict=False):
             submitted.append(pool.submit(function, *some))

@@ -19,7 +19,7 @@ from db_dedup.store.streams import parts_of
 # Each row may be in as many pairs as an unabridged group has members.
 _IDS_A_PAIR_QUERY = 200
 _PAIRS_A_PART = 100_000
-"""As rows of a result they take twenty times as much memory as in arrays."""
+"""As rows of a result they take many times the memory of arrays."""
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ def read_entries(
     parameters: dict[str, Any] = {} if ids is None else {"first": ids[0], "last": ids[1]}
     if len(wanted) <= _VALUES_A_STATEMENT:
         found = _read_rows(connection, store, parameters | {"wanted": wanted}, most)
-        return None if found is None else _as_entries(*found)
+        return None if most is not None and found[1].size >= most else _as_entries(*found)
     given = [parameters | {"wanted": some} for some in number_batches(wanted, _VALUES_A_STATEMENT)]
     if most is not None:
         count = 0
@@ -98,30 +98,25 @@ def _as_entries(values: NDArray[np.int64], ids: NDArray[np.int64]) -> Entries:
 
 
 def _read_rows(
-    connection: Connection, store: FingerprintStore, parameters: Mapping[str, Any], most: int | None
-) -> _Columns | None:
-    of_range = "first" in parameters
-    if most is None:
-        rows = connection.execute(_query(store, "rows", of_range), parameters).all()
-    else:
-        rows = connection.execute(_query(store, "some rows", of_range), {**parameters, "most": most}).all()
-        if len(rows) >= most:
-            return None
+    connection: Connection, store: FingerprintStore, parameters: Mapping[str, Any], most: int | None = None
+) -> _Columns:
+    """Read each entry as a row, at most so many."""
+    query = _query(store, "rows" if most is None else "some rows", "first" in parameters)
+    limit = {} if most is None else {"most": most}
+    rows = connection.execute(query, {**parameters, **limit}).all()
     entries = np.fromiter(chain.from_iterable(rows), np.int64, 2 * len(rows)).reshape(-1, 2)
     return np.ascontiguousarray(entries[:, 0]), entries[:, 1]
 
 
 def _read_joined(connection: Connection, store: FingerprintStore, parameters: Mapping[str, Any]) -> _Columns:
-    """Read the ids of each value as one text: a driver takes up to ten microseconds for a row of a result."""
+    """Read the ids of each value as one text: to a driver that is one row of a result."""
     rows = connection.execute(_query(store, "joined", "first" in parameters), parameters).all()
     values, counts, texts = [*zip(*rows, strict=True)] or [(), (), ()]
     text = "".join(texts)
     ids = np.fromstring(text[: -len(_AFTER_AN_ID)], np.int64, sep=_AFTER_AN_ID)
     if text and (not text.endswith(_AFTER_AN_ID) or ids.size != sum(counts)):
         # MySQL cuts a long text. Where a number is cut, the text ends without the sign after it.
-        found = _read_rows(connection, store, parameters, None)
-        assert found is not None  # noqa: S101 - without a limit
-        return found
+        return _read_rows(connection, store, parameters)
     return np.repeat(np.array(values, np.int64), np.array(counts, np.int64)), ids
 
 

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, event, func, select, text
 from db_dedup import Deduplicator
 from db_dedup.engines.embedded import sharing
 from db_dedup.engines.embedded.sharing import are_proposed, find_sharing_rows
+from db_dedup.flow.candidates.segments import hashes_of
 from db_dedup.flow.candidates.sketch_sizes import UNKNOWN_SIZE
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.jobs.scan import folding, sketch_index
@@ -133,40 +134,73 @@ def test_entries_of_many_rows_are_read_by_ranges_of_ids(
     monkeypatch.setattr(single_entries, "_VALUES_A_STATEMENT", 5)
     monkeypatch.setattr(segment_lookup, "_PIECES_A_QUERY", 1)
     monkeypatch.setattr(segment_lookup, "_KEPT_BYTES", kept_bytes)
-    database = scanned.database
+    monkeypatch.setattr(sketch_lookup, "_ENTRIES_A_PIECE", 50)
+    monkeypatch.setattr(sketch_lookup, "_SINGLE_ENTRIES_A_PIECE", most_single)
     _, store = stored_table(scanned)
+    stored = store_drawn(scanned, folded=200)
+    with scanned.database.engine.connect() as connection:
+        shared = sketch_lookup.find_sharing(connection, store, np.zeros(1, np.uint64), IndexMemory())
+        assert len(list(shared)) >= 1
+        chance = Random(8)
+        assert_finds_what_brute_force_does(connection, store, stored, [drawn(chance) for _ in range(5)])
+
+
+def store_drawn(dedup: Deduplicator, folded: int) -> dict[int, bytes]:
+    """Give all rows other sketches, so many of them folded and the rest as single entries."""
+    database, (_, store) = dedup.database, stored_table(dedup)
     with database.engine.connect() as connection:
         ids = list(connection.execute(select(store.tables.fingerprint.c.id)).scalars())
     chance = Random(7)
     stored = {row_id: drawn(chance) for row_id in ids}
     with database.dialect.write_transaction(database.engine) as connection:
         sketches.drop_all_sketches(connection, store)
-        sketches.put_sketches(connection, store, dict(list(stored.items())[:200]))
-    assert fold(scanned)
+        sketches.put_sketches(connection, store, dict(list(stored.items())[:folded]))
+    assert fold(dedup)
     with database.dialect.write_transaction(database.engine) as connection:
-        sketches.put_sketches(connection, store, dict(list(stored.items())[200:]))
-    monkeypatch.setattr(sketch_lookup, "_ENTRIES_A_PIECE", 50)
-    monkeypatch.setattr(sketch_lookup, "_SINGLE_ENTRIES_A_PIECE", most_single)
-    with database.engine.connect() as connection:
-        shared = sketch_lookup.find_sharing(connection, store, np.zeros(1, np.uint64), IndexMemory())
-        assert len(list(shared)) >= 1
-        assert_finds_what_brute_force_does(connection, store, stored, [drawn(chance) for _ in range(5)])
+        sketches.put_sketches(connection, store, dict(list(stored.items())[folded:]))
+    return stored
 
 
-def test_ids_that_the_server_cuts_are_read_row_by_row(
+def test_entries_that_are_folded_between_two_ranges_are_found(
     scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sketch_lookup, "_ENTRIES_A_PIECE", 500)
+    monkeypatch.setattr(sketch_lookup, "_SINGLE_ENTRIES_A_PIECE", 500)
+    _, store = stored_table(scanned)
+    stored = store_drawn(scanned, folded=10)
+    sketched = Sketches.of_bytes([*stored.values()])
+    owners = np.repeat(np.array([*stored], np.int64), sketched.counts)
+    found: set[tuple[int, int]] = set()
+    with scanned.database.engine.connect() as connection:
+        for number, some in enumerate(
+            sketch_lookup.find_sharing(connection, store, sketched.values, IndexMemory())
+        ):
+            rows = some.ids[some.postings.rows].tolist()
+            found.update(zip(some.postings.entry_hashes.tolist(), rows, strict=True))
+            if number == 0:
+                assert fold(scanned)
+    assert number > 1
+    assert found == set(zip(hashes_of(sketched.values).tolist(), owners.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("database", ["mariadb"], indirect=True)
+@pytest.mark.parametrize("most_bytes", [4, 11, 12])
+def test_ids_that_the_server_cuts_are_read_row_by_row(
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch, most_bytes: int
 ) -> None:
     monkeypatch.setattr(single_entries, "_VALUES_A_STATEMENT", 5)
     _, store = stored_table(scanned)
-    stored = {row_id: own.tobytes() for row_id, own in canonical_sketches(scanned).items()}
-    with scanned.database.dialect.write_transaction(scanned.database.engine) as connection:
-        sketches.drop_all_sketches(connection, store)
-        sketches.put_sketches(connection, store, stored)
+    stored = store_drawn(scanned, folded=0)
+    values = np.unique(Sketches.of_bytes([*stored.values()]).values).view(np.int64).tolist()
+    found = []
     with scanned.database.engine.connect() as connection:
-        for most in (4, 5, 7):
-            if scanned.database.engine.dialect.name in ("mysql", "mariadb"):
-                connection.exec_driver_sql(f"SET SESSION group_concat_max_len = {most}")
-            assert_finds_what_brute_force_does(connection, store, stored, list(stored.values())[:9])
+        for most in (10**6, most_bytes):
+            connection.exec_driver_sql(f"SET SESSION group_concat_max_len = {most}")
+            entries = single_entries.read_entries(connection, store, values, None, None)
+            assert entries is not None
+            found.append(sorted(zip(entries.hashes.tolist(), entries.ids.tolist(), strict=True)))
+    assert found[0] == found[1]
+    assert len(found[0]) == sum(len(own) // 8 for own in stored.values())
 
 
 def test_a_row_with_more_pairs_than_a_piece_has_all_of_them(
