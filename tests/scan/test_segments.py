@@ -20,7 +20,7 @@ from db_dedup.jobs.scan.pieces import Pieces
 from db_dedup.sample import Sample
 from db_dedup.store import segment_lookup, segments, single_entries, sketch_lookup, sketches, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
-from db_dedup.store.segment_lookup import IndexMemory
+from db_dedup.store.segment_lookup import IndexMemory, SegmentSearch
 from db_dedup.store.sketch_contents import IndexContents
 from db_dedup.store.watched_tables import StoredTable
 from tests.bands import assert_bands_are_exact, canonical_sketches
@@ -183,12 +183,47 @@ def test_entries_that_are_folded_between_two_ranges_are_found(
     assert found == set(zip(hashes_of(sketched.values).tolist(), owners.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("database", ["mariadb"], indirect=True)
-@pytest.mark.parametrize("most_bytes", [4, 11, 12])
-def test_ids_that_the_server_cuts_are_read_row_by_row(
-    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch, most_bytes: int
+def test_a_search_that_ended_early_goes_on_in_another_generation(
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(single_entries, "_VALUES_A_STATEMENT", 5)
+    """The pieces that were kept are of the former one."""
+    monkeypatch.setattr(segment_lookup, "_PIECES_A_QUERY", 1)
+    _, store = stored_table(scanned)
+    sketched = Sketches.of_bytes([*store_drawn(scanned, folded=150).values()])
+    hashes = np.unique(hashes_of(sketched.values))
+    with scanned.database.engine.connect() as connection:
+        search = SegmentSearch(connection, store, hashes, IndexMemory(), keeps=True)
+        before = search.find(most=1)
+        connection.rollback()  # the next statement sees what is committed by then
+        assert fold(scanned)
+        after = search.find()
+    assert before.generation != after.generation
+    assert after.postings.rows.size == sketched.values.size
+
+
+@pytest.mark.parametrize("at_once", [5, 10**6])
+def test_too_many_single_entries_are_not_read(
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr(single_entries, "_VALUES_A_STATEMENT", at_once)
+    _, store = stored_table(scanned)
+    sketched = Sketches.of_bytes([*store_drawn(scanned, folded=0).values()])
+    wanted, count = np.unique(sketched.values).view(np.int64).tolist(), sketched.values.size
+    with scanned.database.engine.connect() as connection:
+        assert single_entries.read_entries(connection, store, wanted, None, count) is None
+        found = single_entries.read_entries(connection, store, wanted, None, count + 1)
+    assert found is not None
+    assert found.ids.size == count
+
+
+@pytest.mark.parametrize("database", ["mariadb"], indirect=True)
+@pytest.mark.parametrize("most_bytes", [4, 11, 13])
+@pytest.mark.parametrize("at_once", [1, 5])
+def test_ids_that_the_server_cuts_are_read_row_by_row(
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch, most_bytes: int, at_once: int
+) -> None:
+    """Wherever it cuts: between two ids, or in the last one, so that their number is right."""
+    monkeypatch.setattr(single_entries, "_VALUES_A_STATEMENT", at_once)
     _, store = stored_table(scanned)
     stored = store_drawn(scanned, folded=0)
     values = np.unique(Sketches.of_bytes([*stored.values()]).values).view(np.int64).tolist()
