@@ -1,6 +1,6 @@
 """A watched table of sample petitions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from db_dedup.records.frames import FrameList
 from db_dedup.sample import Sample, generate_petitions
 from db_dedup.store.frames import serving_frames
 from db_dedup.store.watched_tables import find_table
+from tests.servers import Database
 
 COLUMNS = {"title": Text(), "content": Text()}
 
@@ -47,3 +48,12 @@ def answer(dedup: Deduplicator) -> tuple[Sequence[Any], Sequence[Any], Sequence[
     groups = sorted(dedup.groups(), key=lambda g: g.group_id)
     members = [(g.group_id, sorted(dedup.members(g.group_id))) for g in groups]
     return sorted(dedup.pairs(), key=lambda p: (p.key_a, p.key_b)), groups, members
+
+
+@pytest.fixture
+def scanned(database: Database, sample: Sample) -> Iterator[Deduplicator]:
+    fill_database(database.engine, sample)
+    dedup = watch(database.engine)
+    dedup.scan()
+    yield dedup
+    database.engine.dispose()

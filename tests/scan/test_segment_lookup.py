@@ -1,0 +1,181 @@
+"""Look-ups in the index of sketches: whatever was folded, they find what brute force does."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+from sqlalchemy import select
+
+from db_dedup import Deduplicator
+from db_dedup.engines.embedded import sharing
+from db_dedup.flow.candidates.segments import hashes_of
+from db_dedup.flow.candidates.sketch_sizes import UNKNOWN_SIZE
+from db_dedup.flow.candidates.sketches import Sketches
+from db_dedup.store import segment_lookup, single_entries, sketch_lookup, sketches
+from db_dedup.store.segment_lookup import IndexMemory, SegmentSearch
+from db_dedup.store.sketch_contents import IndexContents
+from tests.bands import canonical_sketches
+from tests.scan.indexes import (
+    assert_finds_what_brute_force_does,
+    drawn,
+    fold,
+    make_single,
+    store_drawn,
+    stored_table,
+)
+
+ROWS = 40
+
+
+def test_the_index_finds_what_brute_force_does_after_any_history(
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segment_lookup, "_PIECES_A_QUERY", 2)  # several pieces are searched at the same time
+    monkeypatch.setattr(single_entries, "_VALUES_A_STATEMENT", 50)
+    database, chance = scanned.database, Random(5)
+    _, store = stored_table(scanned)
+    with database.engine.connect() as connection:
+        ids = list(connection.execute(select(store.tables.fingerprint.c.id)).scalars())[:ROWS]
+    with database.dialect.write_transaction(database.engine) as connection:
+        sketches.drop_all_sketches(connection, store)
+    stored: dict[int, bytes] = {}
+    memory = IndexMemory(threads=3)
+    for _ in range(12):
+        changed = chance.sample(ids, 6)
+        new = {row_id: drawn(chance) for row_id in changed[:4]}
+        with database.dialect.write_transaction(database.engine) as connection:
+            sketches.drop_sketches(connection, store, changed)
+            sketches.put_sketches(connection, store, new)
+        stored = {row_id: own for row_id, own in stored.items() if row_id not in changed} | new
+        if chance.random() < 0.5:
+            assert fold(scanned)
+        with database.engine.connect() as connection:
+            asked = [drawn(chance) for _ in range(3)] + list(stored.values())[:3]
+            assert_finds_what_brute_force_does(connection, store, stored, asked, memory)
+            for one in asked:
+                assert_finds_what_brute_force_does(connection, store, stored, [one], memory)
+            index = IndexContents.read(connection, store)
+        assert index.rows.ids.tolist() == sorted(stored)
+        assert index.entry_count == index.wanted_count == sum(len(own) // 8 for own in stored.values())
+
+
+@pytest.mark.parametrize("most_single", [50, 10**6])
+@pytest.mark.parametrize("kept_bytes", [0, 300, 10**6])
+def test_entries_of_many_rows_are_read_by_ranges_of_ids(
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch, most_single: int, kept_bytes: int
+) -> None:
+    """Whether the single entries fit into memory, and whether the pieces do."""
+    monkeypatch.setattr(single_entries, "_VALUES_A_STATEMENT", 5)
+    monkeypatch.setattr(segment_lookup, "_PIECES_A_QUERY", 1)
+    monkeypatch.setattr(segment_lookup, "_KEPT_BYTES", kept_bytes)
+    monkeypatch.setattr(sketch_lookup, "_ENTRIES_A_PIECE", 50)
+    monkeypatch.setattr(sketch_lookup, "_SINGLE_ENTRIES_A_PIECE", most_single)
+    _, store = stored_table(scanned)
+    stored = store_drawn(scanned, folded=200)
+    with scanned.database.engine.connect() as connection:
+        shared = sketch_lookup.find_sharing(connection, store, np.zeros(1, np.uint64), IndexMemory())
+        assert len(list(shared)) >= 1
+        chance = Random(8)
+        assert_finds_what_brute_force_does(connection, store, stored, [drawn(chance) for _ in range(5)])
+
+
+def test_entries_that_are_folded_between_two_ranges_are_found(
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sketch_lookup, "_ENTRIES_A_PIECE", 500)
+    monkeypatch.setattr(sketch_lookup, "_SINGLE_ENTRIES_A_PIECE", 500)
+    _, store = stored_table(scanned)
+    stored = store_drawn(scanned, folded=10)
+    sketched = Sketches.of_bytes([*stored.values()])
+    owners = np.repeat(np.array([*stored], np.int64), sketched.counts)
+    found: set[tuple[int, int]] = set()
+    with scanned.database.engine.connect() as connection:
+        for number, some in enumerate(
+            sketch_lookup.find_sharing(connection, store, sketched.values, IndexMemory())
+        ):
+            rows = some.ids[some.postings.rows].tolist()
+            found.update(zip(some.postings.entry_hashes.tolist(), rows, strict=True))
+            if number == 0:
+                assert fold(scanned)
+    assert number > 1
+    assert found == set(zip(hashes_of(sketched.values).tolist(), owners.tolist(), strict=True))
+
+
+def test_a_search_that_ended_early_goes_on_in_another_generation(
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pieces that were kept are of the former one."""
+    monkeypatch.setattr(segment_lookup, "_PIECES_A_QUERY", 1)
+    _, store = stored_table(scanned)
+    sketched = Sketches.of_bytes([*store_drawn(scanned, folded=150).values()])
+    hashes = np.unique(hashes_of(sketched.values))
+    with scanned.database.engine.connect() as connection:
+        search = SegmentSearch(connection, store, hashes, IndexMemory(), keeps=True)
+        before = search.find(most=1)
+        connection.rollback()  # the next statement sees what is committed by then
+        assert fold(scanned)
+        after = search.find()
+    assert before.generation != after.generation
+    assert after.postings.rows.size == sketched.values.size
+
+
+@pytest.mark.parametrize("at_once", [5, 10**6])
+def test_too_many_single_entries_are_not_read(
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr(single_entries, "_VALUES_A_STATEMENT", at_once)
+    _, store = stored_table(scanned)
+    sketched = Sketches.of_bytes([*store_drawn(scanned, folded=0).values()])
+    wanted, count = np.unique(sketched.values).view(np.int64).tolist(), sketched.values.size
+    with scanned.database.engine.connect() as connection:
+        assert single_entries.read_entries(connection, store, wanted, None, count) is None
+        found = single_entries.read_entries(connection, store, wanted, None, count + 1)
+    assert found is not None
+    assert found.ids.size == count
+
+
+@pytest.mark.parametrize("database", ["mariadb"], indirect=True)
+@pytest.mark.parametrize("most_bytes", [4, 11, 13])
+@pytest.mark.parametrize("at_once", [1, 5])
+def test_ids_that_the_server_cuts_are_read_row_by_row(
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch, most_bytes: int, at_once: int
+) -> None:
+    """Wherever it cuts: between two ids, or in the last one, so that their number is right."""
+    monkeypatch.setattr(single_entries, "_VALUES_A_STATEMENT", at_once)
+    _, store = stored_table(scanned)
+    stored = store_drawn(scanned, folded=0)
+    values = np.unique(Sketches.of_bytes([*stored.values()]).values).view(np.int64).tolist()
+    found = []
+    with scanned.database.engine.connect() as connection:
+        for most in (10**6, most_bytes):
+            connection.exec_driver_sql(f"SET SESSION group_concat_max_len = {most}")
+            entries = single_entries.read_entries(connection, store, values, None, None)
+            assert entries is not None
+            found.append(sorted(zip(entries.hashes.tolist(), entries.ids.tolist(), strict=True)))
+    assert found[0] == found[1]
+    assert len(found[0]) == sum(len(own) // 8 for own in stored.values())
+
+
+def test_a_row_with_more_pairs_than_a_piece_has_all_of_them(
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sharing, "_PAIRS_A_PIECE", 2)
+    _, store = stored_table(scanned)
+    stored = {row_id: own.tobytes() for row_id, own in canonical_sketches(scanned).items()}
+    asked = [own for own in list(stored.values())[:3] for _ in range(4)]
+    with scanned.database.engine.connect() as connection:
+        assert_finds_what_brute_force_does(connection, store, stored, asked)
+
+
+def test_sizes_of_rows_that_have_not_changed_are_known_without_their_rows(scanned: Deduplicator) -> None:
+    _, store = stored_table(scanned)
+    changed = list(canonical_sketches(scanned))[:10]
+    make_single(scanned, len(changed))
+    own = canonical_sketches(scanned)
+    with scanned.database.engine.connect() as connection:
+        found = sketch_lookup.find_sharing(connection, store, np.concatenate([*own.values()]), IndexMemory())
+        sizes = {i: size for s in found for i, size in zip(s.ids.tolist(), s.counts.tolist(), strict=True)}
+    known = {i: min(values.size, 255) for i, values in own.items() if i not in changed}
+    assert sizes == known | dict.fromkeys(changed, UNKNOWN_SIZE)
