@@ -115,6 +115,8 @@ def test_few_groups_are_listed_as_if_all_were_looked_at(
                 # Nothing can be read but the groups of the pairs or rows that fit.
                 patched.setattr(review_pages, "read_largest", None)
                 patched.setattr(review_pages, "read_newest", None)
+                # However slow the machine is: after a time the candidates are given up.
+                patched.setattr("db_dedup.app.review_pages._SHARE_OF_CANDIDATES", 1_000)
                 few = listed(visitor, path)
             with monkeypatch.context() as patched:
                 patched.setattr(review_candidates, "_MOST", 0)
