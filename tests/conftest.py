@@ -179,3 +179,22 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterat
     }
     for reason in sorted(reason for reason in reasons if reason.startswith(NOT_TESTED)):
         terminalreporter.write_line(reason, red=True, bold=True)
+
+
+_internal_errors: list[str] = []
+
+
+def pytest_internalerror(excrepr: object) -> None:
+    """Keep the errors of pytest's own: the first is the reason for the others."""
+    _internal_errors.append(str(excrepr))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
+    """After an internal error say last what came first, and what failed: pytest then has no summary."""
+    yield
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if _internal_errors and reporter is not None:
+        for report in [*reporter.stats.get("failed", []), *reporter.stats.get("error", [])]:
+            reporter.write_line(f"FAILED {report.nodeid}: {report.longreprtext[-500:]}")
+        reporter.write_line(f"the first internal error ended with: {_internal_errors[0][-1500:]}", red=True)
