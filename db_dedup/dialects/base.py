@@ -1,8 +1,8 @@
 """What every database must be able to do for us, and what it can do beyond that."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, ClassVar
 
 from sqlalchemy import (
@@ -76,6 +76,15 @@ class Dialect(ABC):
     @abstractmethod
     def read_snapshot(self, engine: Engine) -> AbstractContextManager[Connection]:
         """Return a read-only transaction that sees the database as it is at its first read."""
+
+    @contextmanager
+    def short_reads(self, engine: Engine) -> Iterator[Connection]:
+        """Open a connection for reading alone; others may write between two of its statements.
+
+        So the statements may see different states of the database.
+        """
+        with engine.connect() as connection, self.settled(connection):
+            yield connection
 
     @abstractmethod
     def write_transaction(self, engine: Engine) -> AbstractContextManager[Connection]:

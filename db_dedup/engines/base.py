@@ -210,7 +210,7 @@ class Increment(Protocol):
         """Whether an index of all fingerprints is in memory; without it each search queries the database."""
 
     def load_index(self, connection: Connection) -> None:
-        """Read all fingerprints into memory, in a transaction that holds the table."""
+        """Read all fingerprints into memory, through a connection for reading alone."""
 
     def drop_index(self) -> None:
         """Delete from memory what depends on the stored answer: after a rollback the index has fingerprints

@@ -148,16 +148,13 @@ class FingerprintStore:
         """Return row key -> id of everything stored."""
         return {row_key: row_id for row_id, row_key in self.ids_and_keys(reader)}
 
-    def read_canonical_rows(self, connection: Connection) -> CanonicalRows:
+    def read_canonical_rows(self, reader: Reader) -> CanonicalRows:
         """Return the rows that can take part in pairs."""
         c = self.tables.fingerprint.c
         signed = type_coerce(c.fingerprint, BigInteger)
         query = select(c.id, signed).where(self.mine, c.copy_of.is_(None), c.fingerprint.is_not(None))
-        parts = [
-            np.fromiter(chain.from_iterable(rows), np.int64, 2 * len(rows))
-            for rows in parts_of(connection, query, _ROWS_A_PART)
-        ]
-        ids, values = np.concatenate([np.empty(0, np.int64), *parts]).reshape(-1, 2).T
+        numbers = chain.from_iterable(reader.rows(query, c.id))
+        ids, values = np.fromiter(numbers, np.int64).reshape(-1, 2).T
         return CanonicalRows(ids.copy(), values.copy().view(np.uint64))
 
     def read_answer(self, reader: Reader) -> AnswerColumns:

@@ -7,9 +7,11 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select
 
+from db_dedup.dialects.base import Dialect
 from db_dedup.store.streams import parts_of
 
 _ROWS_A_PART: Final = 10_000
+_ROWS_A_PAGE: Final = 20_000
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,18 @@ class Reader:
     def of(cls, connection: Connection) -> "Reader":
         """Return a reader that reads all at once through a connection that stays open."""
         return cls(lambda: nullcontext(connection))
+
+    @classmethod
+    def beside_others(
+        cls, dialect: Dialect, open_connection: Callable[[], AbstractContextManager[Connection]]
+    ) -> "Reader":
+        """Return a reader that keeps nobody from writing for long.
+
+        Args:
+            dialect: of the database.
+            open_connection: gives a connection that nobody else uses, in no transaction.
+        """
+        return cls(open_connection, _ROWS_A_PAGE if dialect.capabilities.one_writer else None, is_own=True)
 
     def rows(self, query: Select[Any], row_id: ColumnElement[int]) -> Iterator[Sequence[Any]]:
         """Yield the rows of a query.

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
 import pytest
 
+from db_dedup.dialects import open_engine
+from db_dedup.engines.embedded import sharing
+from db_dedup.engines.embedded.candidate_texts import CandidateTexts
 from db_dedup.engines.embedded.increment.prepared import Prepared, prepare
 from db_dedup.engines.embedded.pair_search import PairSearch
 from db_dedup.flow.pipeline import Fingerprinter
 from db_dedup.jobs.worker.change_worker import ChangeWorker, TableWorker
+from tests.servers import Database
 from tests.worker.conftest import body, change, count_waiting, is_right, write, write_in_parts
 from tests.worker.watched import Watched
+
+LONG_STEPS = (
+    (Fingerprinter, "fingerprint"),
+    (sharing, "sharing_pairs"),
+    (sharing, "may_be_alike"),
+    (CandidateTexts, "confirm"),
+)
 
 
 @pytest.fixture
@@ -75,6 +88,49 @@ def test_nothing_is_fingerprinted_while_the_lock_is_held(
     assert sum(fingerprinted) >= 6
     assert len(fingerprinted) == ahead
     assert is_right(alone)
+
+
+def test_sqlite_can_be_written_during_each_long_step_ahead(
+    sqlite_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a rollback journal a transaction that has read something would keep others from committing."""
+    own = open_engine(sqlite_database.url, create=True)  # others' engines have transactions of their drivers
+    watched = Watched.make(own, 0)
+    write(watched, range(12))
+    drain(worker_without_scans(watched))
+    steps: list[str] = []
+    blocking: list[str] = []
+
+    def look(name: str) -> None:
+        steps.append(name)
+        file = str(sqlite_database.engine.url.database)
+        with closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as other:
+            try:
+                other.execute("BEGIN EXCLUSIVE")
+            except sqlite3.OperationalError:
+                blocking.append(name)
+
+    def ahead(*arguments: Any) -> Prepared:
+        with pytest.MonkeyPatch.context() as patched:
+            for holder, name in LONG_STEPS:
+                patched.setattr(holder, name, watched_step(name, getattr(holder, name)))
+            return prepare(*arguments)
+
+    def watched_step(name: str, original: Any) -> Any:
+        def step(*arguments: Any, **more: Any) -> Any:
+            look(name)
+            return original(*arguments, **more)
+
+        return step
+
+    monkeypatch.setattr("db_dedup.engines.embedded.increment.increment.prepare", ahead)
+    for number in range(6):
+        change(watched, number, f"{body(number)} indeed")
+    drain(worker_without_scans(watched))
+    assert set(steps) == {name for _, name in LONG_STEPS}
+    assert blocking == []
+    assert is_right(watched)
+    own.dispose()
 
 
 def test_nothing_is_searched_while_the_lock_is_held(alone: Watched, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,7 @@ class SQLiteDialect(Dialect):
     prepare_engine = staticmethod(sessions.prepare_engine)
     jdbc = staticmethod(sessions.jdbc)
     read_snapshot = staticmethod(sessions.read_snapshot)
+    short_reads = staticmethod(sessions.short_reads)
     write_transaction = staticmethod(sessions.write_transaction)
     reads_beside_writes = staticmethod(sessions.reads_beside_writes)
     is_shared = staticmethod(sessions.is_shared)

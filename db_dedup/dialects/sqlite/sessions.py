@@ -19,6 +19,7 @@ from db_dedup.records.names import Namespace
 from db_dedup.translation import Phrase
 
 OPTIONS: Final[Mapping[str, Any]] = {"connect_args": {"timeout": 10.0}}
+_BEGINS_NOTHING: Final = "dedup_begins_nothing"
 
 
 def engine_url(url: URL, create: bool) -> URL:
@@ -99,6 +100,16 @@ def read_snapshot(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
+def short_reads(engine: Engine) -> Iterator[Connection]:
+    """Open a connection without transactions: with a rollback journal one that reads keeps writers from
+    committing."""
+    with engine.connect() as opened:
+        connection = opened.execution_options(**{_BEGINS_NOTHING: True})
+        with settled(connection):
+            yield connection
+
+
+@contextmanager
 def write_transaction(engine: Engine) -> Iterator[Connection]:
     """Open a transaction that has the right to write from its start, so that two writers wait for each
     other."""
@@ -169,7 +180,8 @@ def _set_up(connection: DBAPIConnection, _record: object) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN")
+    if not connection.get_execution_options().get(_BEGINS_NOTHING):
+        connection.exec_driver_sql("BEGIN")
 
 
 # Broken bytes stay apart from each other: of two keys with such, one must not pass for the other. Every text

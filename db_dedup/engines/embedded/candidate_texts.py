@@ -114,7 +114,7 @@ class CandidateTexts:
             self._left_out.add((row.row_key, row.digest))
 
     def end_read(self, connection: Connection) -> None:
-        """End a transaction that has only read, so that SQLite's writers can commit during what follows.
+        """End a transaction that has only read, since what follows takes long.
 
         Only where the connection is for reading alone.
         """

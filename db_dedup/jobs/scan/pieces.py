@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Self, TypeVar
 
 from sqlalchemy import Connection, Engine
 
@@ -18,9 +18,6 @@ from db_dedup.records.pages import take_lists
 from db_dedup.store.reader import Reader
 
 _Item = TypeVar("_Item")
-
-
-_ROWS_A_PAGE: Final = 20_000
 
 
 class Writing(ABC):
@@ -124,8 +121,7 @@ class Pieces(Writing):
     def reader(self) -> Reader:
         """Reads what is committed; in short pages where a reader keeps writers out."""
         self.pause()
-        page_rows = _ROWS_A_PAGE if self._dialect.capabilities.one_writer else None
-        return Reader(self._engine.connect, page_rows, is_own=True)
+        return Reader.beside_others(self._dialect, self._engine.connect)
 
     @property
     def would_wait(self) -> bool:

@@ -14,7 +14,7 @@ _ONE_WRITER_FIRST_BATCH: Final = 20
 # database would make batches ever smaller without making any of them quick.
 _LEAST_BY_TIME: Final = 25
 # While a batch holds SQLite's lock, every other writer waits.
-_ONE_WRITER_LOCK_SECONDS: Final = 0.06
+_ONE_WRITER_LOCK_SECONDS: Final = 0.05
 # The texts of a batch are in memory together, and their features take some ten times as much.
 _CHARACTERS_A_BATCH: Final = 8_000_000
 

@@ -92,7 +92,7 @@ class ChangeBatches:
         An error is left to the transaction: it meets it again, with the changes that it is the error of.
         """
         started, limit = time.monotonic(), self._size.ahead(self._increments.source)
-        with self._table.engine.connect() as connection, self._table.dialect.settled(connection):
+        with self._table.dialect.short_reads(self._table.engine) as connection:
             stored = self._table.read(connection)
             if watched_tables.lease_holder(connection, self._table.tables, self._table.name) is not None:
                 return _NOTHING  # a scan is running, or the index is being folded: no batch may write

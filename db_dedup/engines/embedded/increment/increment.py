@@ -6,6 +6,7 @@ scans ran at the same time, neither would see the other's rows.
 """
 
 from collections.abc import Collection
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 
@@ -24,6 +25,7 @@ from db_dedup.engines.embedded.usable_cores import usable_cores
 from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
 from db_dedup.flow.pipeline import Fingerprinter
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.reader import Reader
 from db_dedup.store.source import Source
 
 
@@ -61,8 +63,9 @@ class EmbeddedIncrement:
         return self.index is not None
 
     def load_index(self, connection: Connection) -> None:
-        """Read all fingerprints into memory."""
-        self.index = FingerprintIndex(*self.store.read_canonical_rows(connection))
+        """Read all fingerprints into memory, through a connection for short reads."""
+        reader = Reader.beside_others(self.store.dialect, lambda: nullcontext(connection))
+        self.index = FingerprintIndex(*self.store.read_canonical_rows(reader))
 
     def drop_index(self) -> None:
         """Delete from memory what depends on the stored answer: the index, and the pairs found ahead."""

@@ -110,8 +110,7 @@ def prepare(
     """Read, fingerprint and match rows that may have changed.
 
     Args:
-        connection: one of our own. Its transaction is ended before each long computation, because an open
-            read keeps SQLite's writers from committing.
+        connection: one of our own, for short reads. Its transaction is ended before each long computation.
         store: the stored answer.
         source: the user's table.
         fingerprinter: of the stored recipe.
