@@ -79,9 +79,9 @@ class Dialect(ABC):
 
     @contextmanager
     def short_reads(self, engine: Engine) -> Iterator[Connection]:
-        """Open a connection for reading alone; others may write between two of its statements.
+        """Open a connection for reading; others can commit between two of its statements.
 
-        So the statements may see different states of the database.
+        Two statements may see different states of the database.
         """
         with engine.connect() as connection, self.settled(connection):
             yield connection

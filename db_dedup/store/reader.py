@@ -36,14 +36,14 @@ class Reader:
         return cls(lambda: nullcontext(connection))
 
     @classmethod
-    def beside_others(
+    def for_dialect(
         cls, dialect: Dialect, open_connection: Callable[[], AbstractContextManager[Connection]]
     ) -> "Reader":
-        """Return a reader that keeps nobody from writing for long.
+        """Return a reader that reads in pages where an open read blocks writers.
 
         Args:
             dialect: of the database.
-            open_connection: gives a connection that nobody else uses, in no transaction.
+            open_connection: returns a connection that is used by this reader only, without a transaction.
         """
         return cls(open_connection, _ROWS_A_PAGE if dialect.capabilities.one_writer else None, is_own=True)
 

@@ -27,9 +27,7 @@ def test_they_are_those_of_the_table(
     with database.engine.connect() as connection:
         table_id, recipe = connection.execute(select(row.c.table_id, row.c.recipe).distinct()).one()
         store = FingerprintStore(dedup.database.dialect, tables, table_id, recipe)
-        found = store.read_canonical_rows(
-            Reader.beside_others(store.dialect, lambda: nullcontext(connection))
-        )
+        found = store.read_canonical_rows(Reader.for_dialect(store.dialect, lambda: nullcontext(connection)))
         query = select(row.c.id, row.c.fingerprint).where(
             row.c.copy_of.is_(None), row.c.fingerprint.is_not(None)
         )

@@ -93,8 +93,11 @@ def test_nothing_is_fingerprinted_while_the_lock_is_held(
 def test_sqlite_can_be_written_during_each_long_step_ahead(
     sqlite_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a rollback journal a transaction that has read something would keep others from committing."""
-    own = open_engine(sqlite_database.url, create=True)  # others' engines have transactions of their drivers
+    """With a rollback journal, a transaction that has read something blocks the commits of others.
+
+    The engine is one of ours: in an engine of the user's the driver begins no transaction for a SELECT.
+    """
+    own = open_engine(sqlite_database.url, create=True)
     watched = Watched.make(own, 0)
     write(watched, range(12))
     drain(worker_without_scans(watched))

@@ -19,7 +19,7 @@ from db_dedup.records.names import Namespace
 from db_dedup.translation import Phrase
 
 OPTIONS: Final[Mapping[str, Any]] = {"connect_args": {"timeout": 10.0}}
-_BEGINS_NOTHING: Final = "dedup_begins_nothing"
+_NO_TRANSACTION: Final = "dedup_no_transaction"
 
 
 def engine_url(url: URL, create: bool) -> URL:
@@ -101,10 +101,12 @@ def read_snapshot(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def short_reads(engine: Engine) -> Iterator[Connection]:
-    """Open a connection without transactions: with a rollback journal one that reads keeps writers from
-    committing."""
+    """Open a connection whose statements run outside a transaction.
+
+    With a rollback journal, a transaction that has read something blocks the commits of others.
+    """
     with engine.connect() as opened:
-        connection = opened.execution_options(**{_BEGINS_NOTHING: True})
+        connection = opened.execution_options(**{_NO_TRANSACTION: True})
         with settled(connection):
             yield connection
 
@@ -180,7 +182,7 @@ def _set_up(connection: DBAPIConnection, _record: object) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    if not connection.get_execution_options().get(_BEGINS_NOTHING):
+    if not connection.get_execution_options().get(_NO_TRANSACTION):
         connection.exec_driver_sql("BEGIN")
 
 

@@ -121,7 +121,7 @@ class Pieces(Writing):
     def reader(self) -> Reader:
         """Reads what is committed; in short pages where a reader keeps writers out."""
         self.pause()
-        return Reader.beside_others(self._dialect, self._engine.connect)
+        return Reader.for_dialect(self._dialect, self._engine.connect)
 
     @property
     def would_wait(self) -> bool:

@@ -13,7 +13,7 @@ _ONE_WRITER_FIRST_BATCH: Final = 20
 # Every batch has costs that do not depend on its size. Below this size they are most of it, so a slow
 # database would make batches ever smaller without making any of them quick.
 _LEAST_BY_TIME: Final = 25
-# While a batch holds SQLite's lock, every other writer waits.
+# While a batch holds SQLite's lock, every other writer waits, and tries again after 53, 78 and 103 ms.
 _ONE_WRITER_LOCK_SECONDS: Final = 0.05
 # The texts of a batch are in memory together, and their features take some ten times as much.
 _CHARACTERS_A_BATCH: Final = 8_000_000

@@ -64,7 +64,7 @@ class EmbeddedIncrement:
 
     def load_index(self, connection: Connection) -> None:
         """Read all fingerprints into memory, through a connection for short reads."""
-        reader = Reader.beside_others(self.store.dialect, lambda: nullcontext(connection))
+        reader = Reader.for_dialect(self.store.dialect, lambda: nullcontext(connection))
         self.index = FingerprintIndex(*self.store.read_canonical_rows(reader))
 
     def drop_index(self) -> None:
