@@ -1,4 +1,4 @@
-"""Two ways to join the rows of a long run: every two of them, or those that share a feature rare in the run.
+"""Three ways to join the rows of a long run: every two, those that share enough hashes or a rare feature.
 
 The rows are generated petitions; with a folder of data, texts that join sentences of articles of law.
 
@@ -20,8 +20,9 @@ from db_dedup.config import watched_table
 from db_dedup.flow.candidates.sketches import entries_of_part, runs_of_equal
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.matching._join_features import count_visits, index_rarest, join_indexed, sort_run
-from db_dedup.flow.matching._join_runs import join_all
+from db_dedup.flow.matching._join_runs import join_all, join_counted
 from db_dedup.flow.matching._outlines import Outlines, count_outlines, outline_rows
+from db_dedup.flow.matching._shared_hashes import count_odd
 from db_dedup.flow.pipeline import Fingerprinter
 
 _WATCHED = watched_table("texts", {"columns": {"text": 1}, "frames": False})
@@ -40,7 +41,7 @@ SMALL = Sizes(rows=1_000)
 
 
 def run(data: Path | None, sizes: Sizes = Sizes()) -> None:
-    """Print what both ways take for the longest runs, for each of their rows."""
+    """Print what each way takes for the longest runs, for each of their rows."""
     if data is None:
         name, texts = "generated petitions", made_petitions(sizes.rows)
     else:
@@ -52,38 +53,57 @@ def run(data: Path | None, sizes: Sizes = Sizes()) -> None:
     counts, firsts = count_outlines(rows, rule)
     outlines = outline_rows(counts, firsts, np.zeros(int(firsts[-1]), np.uint64), rows, rule)
     salts = np.zeros(chosen.size, np.uint64)
-    run_rows, starts = runs_of_equal(*entries_of_part(done.sketches, rows.sketch_places, salts, 0, 1))
-    longest = np.argsort(-np.diff(starts), kind="stable")[:_RUNS]
-    _compare(run_rows[:2], outlines, rows, rule)  # compiles
+    entries = entries_of_part(done.sketches, rows.sketch_places, salts, 0, 1)
+    run_rows, starts, hashes = runs_of_equal(*entries)
+    is_odd = (hashes & np.uint64(1)).astype(np.bool_)
+    longest = np.argsort(np.where(is_odd, -np.diff(starts), 0), kind="stable")[:_RUNS]
+    frequencies, _ = count_odd(rows)
+
+    def compare(some: NDArray[np.int32], shared: np.uint64) -> tuple[int, float, float, float]:
+        return _compare(some, shared, frequencies, outlines, rows, rule)
+
+    compare(run_rows[:2], hashes[0])  # compiles
     print(f"the longest runs of {sizes.rows:,} {name}; microseconds for each of their rows")
-    print(f"{'rows':>8} {'visits a comparison':>20} {'every two':>10} {'by rare features':>17}")
+    print(f"{'rows':>8} {'visits a comparison':>20} {'every two':>10} {'by hashes':>10} {'by features':>12}")
     for one in longest.tolist():
         some = run_rows[starts[one] : starts[one + 1]]
-        visits, every_two, by_features = _compare(some, outlines, rows, rule)
+        visits, *seconds = compare(some, hashes[one])
+        every_two, by_hashes, by_features = (1e6 / some.size * each for each in seconds)
         comparisons = max(1, some.size * (some.size - 1) // 2)
-        micro = 1e6 / some.size
         print(
-            f"{some.size:>8,} {visits / comparisons:>20.2f} {every_two * micro:>10.1f} "
-            f"{by_features * micro:>17.1f}",
+            f"{some.size:>8,} {visits / comparisons:>20.2f} {every_two:>10.1f} {by_hashes:>10.1f} "
+            f"{by_features:>12.1f}",
             flush=True,
         )
 
 
-def _compare(some: NDArray[np.int32], outlines: Outlines, rows: Any, rule: Any) -> tuple[int, float, float]:
-    """Return (visits of the index, seconds of comparing every two rows, seconds by rare features)."""
-    count = outlines.sizes.size
-    every_two = _seconds(lambda: join_all(some, outlines, np.arange(count, dtype=np.int32), rows, rule))
+def _compare(
+    some: NDArray[np.int32],
+    shared: np.uint64,
+    frequencies: NDArray[np.int32],
+    outlines: Outlines,
+    rows: Any,
+    rule: Any,
+) -> tuple[int, float, float, float]:
+    """Return (visits of the index of features, seconds of every two rows, by hashes, by rare features)."""
+    run = np.array([0, some.size]), np.zeros(1, np.int64), np.array([shared])
+
+    def of_all() -> tuple[Outlines, NDArray[np.int32], Any, Any]:
+        return outlines, np.arange(outlines.sizes.size, dtype=np.int32), rows, rule
+
+    every_two = _seconds(lambda: join_all(some, *of_all()))
+    by_hashes = _seconds(lambda: join_counted(some, *run, frequencies, *of_all()))
     visits: list[int] = []
 
     def by_features() -> None:
-        parents = np.arange(count, dtype=np.int32)
+        parents = np.arange(outlines.sizes.size, dtype=np.int32)
         found = sort_run(some, parents, rows, rule)
         index = index_rarest(0, some.size, found, outlines, rows)
         visits.append(count_visits(found, index))
         join_indexed(found, index, outlines, parents, rows, rule)
 
     seconds = _seconds(by_features)
-    return visits[0], every_two, seconds
+    return visits[0], every_two, by_hashes, seconds
 
 
 def _seconds(work: Callable[[], object]) -> float:

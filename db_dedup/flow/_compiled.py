@@ -9,6 +9,8 @@ unique and a slice assigned to a slice.
 import gc
 import hashlib
 import pickle
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
 
 import numba as nb
@@ -20,12 +22,27 @@ from numba.core.runtime.nrt import rtsys
 
 from db_dedup import progress
 
+_ROOMS: Final = ("flow", "methods")
+"""The folders that have kernels."""
+
 _OPTIONS: Final[dict[str, Any]] = {
     "cache": True,
     "nogil": True,
     "error_model": "numpy",  # no checks for a division by zero: kernels never divide by what may be zero
     "no_cfunc_wrapper": True,
 }
+
+
+@lru_cache(maxsize=1)
+def _digest_of_kernels() -> bytes:
+    """Return a digest of the source files of all kernels.
+
+    A compiled kernel contains those that it calls, also from other files. numba looks at its own file alone,
+    so that after an upgrade it would go on with the old form of what the kernel calls.
+    """
+    package = Path(__file__).parent.parent
+    paths = sorted(path for room in _ROOMS for path in (package / room).rglob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).digest()
 
 
 class _CacheFile(IndexDataCacheFile):
@@ -87,6 +104,7 @@ def _decorator(**options: Any) -> Any:
         if isinstance(cache, FunctionCache):
             cache.__class__ = _Cache
             cache._cache_file.__class__ = _CacheFile
+            cache._cache_file._source_stamp = cache._cache_file._source_stamp, _digest_of_kernels()
         return compiled
 
     return decorate

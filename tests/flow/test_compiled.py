@@ -108,3 +108,35 @@ def test_a_constant_and_a_variable_have_one_compiled_form(tmp_path: Path) -> Non
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "1"
+
+
+CALLEE = """
+from db_dedup.flow._compiled import inner
+
+@inner
+def added(n):
+    return n + {amount}
+"""
+CALLER = """
+from db_dedup.flow import _compiled
+_compiled._ROOMS = ({folder!r},)
+from callee import added
+
+@_compiled.kernel
+def twice(n):
+    return added(n) * 2
+
+print(twice(5))
+"""
+
+
+def test_a_kernel_is_compiled_anew_if_another_file_changes_what_it_calls(tmp_path: Path) -> None:
+    """As after an upgrade, which leaves the compiled kernels of files that are the same."""
+    (tmp_path / "caller.py").write_text(CALLER.format(folder=str(tmp_path)), encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    said = []
+    for amount in (1, 2, 2):
+        (tmp_path / "callee.py").write_text(CALLEE.format(amount=amount), encoding="utf-8")
+        command = [sys.executable, "-B", str(tmp_path / "caller.py")]
+        said.append(subprocess.check_output(command, env=environment, text=True).strip())
+    assert said == ["12", "14", "14"]

@@ -66,13 +66,14 @@ def test_runs_hold_the_rows_of_each_value(sets: list[set[int]], data: st.DataObj
     found = []
     for part, owners in entries(made(sets), np.array(places, np.int64), np.array(salts, np.uint64)):
         assert (np.diff(part.astype(object)) >= 0).all()
-        run_rows, starts = runs_of_equal(part, owners)
-        found += [sorted(run.tolist()) for run in np.split(run_rows, starts[1:-1]) if run.size]
+        run_rows, starts, values = runs_of_equal(part, owners)
+        runs = [sorted(run.tolist()) for run in np.split(run_rows, starts[1:-1]) if run.size]
+        found += list(zip(values.tolist(), runs, strict=True))
     sharing: dict[int, list[int]] = {}
     for row, (place, salt) in enumerate(zip(places, salts, strict=True)):
         for value in sets[place]:
             sharing.setdefault((value + salt) % 2**64, []).append(row)
-    assert sorted(found) == sorted(run for run in sharing.values() if len(run) > 1)
+    assert sorted(found) == sorted(each for each in sharing.items() if len(each[1]) > 1)
 
 
 def test_many_entries_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

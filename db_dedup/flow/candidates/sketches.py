@@ -140,7 +140,7 @@ def entries_of_part(
 
 def runs_of_equal(
     values: NDArray[np.uint64], rows: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint64]]:
     """Return the rows that share a value, run by run.
 
     Args:
@@ -148,7 +148,8 @@ def runs_of_equal(
         rows: int32[n].
 
     Returns:
-        (int32[r] rows, int64[k + 1] where each of the k runs of two or more rows starts).
+        (int32[r] rows, int64[k + 1] where each of the k runs of two or more rows starts, uint64[k] the value
+        of each run).
     """
     is_equal = values[1:] == values[:-1]
     in_run = np.zeros(values.size, np.bool_)
@@ -156,7 +157,7 @@ def runs_of_equal(
     in_run[:-1] |= is_equal
     kept = values[in_run]
     firsts = np.flatnonzero(np.concatenate([np.ones(min(1, kept.size), np.bool_), kept[1:] != kept[:-1]]))
-    return rows[in_run], np.concatenate([firsts, [kept.size]]).astype(np.int64)
+    return rows[in_run], np.concatenate([firsts, [kept.size]]).astype(np.int64), kept[firsts]
 
 
 def least_in_common(count: Any) -> Any:
@@ -168,7 +169,8 @@ def least_in_common(count: Any) -> Any:
     return np.maximum(1, (count - _EVEN_HASHES + _ONE_IN - 1) // _ONE_IN)
 
 
-_least_in_common = inner(least_in_common)
+count_in_common = inner(least_in_common)
+"""`least_in_common` for other kernels."""
 
 
 @kernel
@@ -178,7 +180,7 @@ def share_enough(starts, values, a, b):
         return False
     i, i_end = starts[a], starts[a + 1]
     j, j_end = starts[b], starts[b + 1]
-    least = _least_in_common(min(i_end - i, j_end - j))
+    least = count_in_common(min(i_end - i, j_end - j))
     common = 0
     while i < i_end and j < j_end:
         if values[i] == values[j]:

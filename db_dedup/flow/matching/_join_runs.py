@@ -1,40 +1,69 @@
 """The compiled kernels that join rows which share a value of their sketches, run by run.
 
 A run is all the rows with the same value. Most runs are short, and comparing all pairs of a run is cheapest.
-A very long run of near-equal rows is joined by a few comparisons, since rows of one group need no comparison.
-A long run of rows that are not alike, such as letters with the same set phrase, is left to `_join_features`;
-of the short rows in it every two are compared.
+Of a longer run only those pairs are compared that share enough other hashes (`_shared_hashes`). A very long
+run of near-equal rows is joined by a few comparisons, since rows of one group need no comparison. A very long
+run of rows that are not alike, such as letters with the same set phrase, is left to `_join_features`. Of the
+short rows of any run every two are compared.
 """
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import stable_order
 from db_dedup.flow._compiled import inner, kernel, scalar
 from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_hashes
 from db_dedup.flow.matching._join_short import bounds_of_short, compare_short
 from db_dedup.flow.matching._outlines import misses_more
+from db_dedup.flow.matching._shared_hashes import find_sharing, index_sharing
 from db_dedup.flow.matching.groups import find_root, joined
+
+_ROWS_AN_UPDATE = 64
+"""After so many rows it is looked which rows of a long run were joined by then."""
+
+
+class _Run(NamedTuple):
+    """n rows of a run, the one with the most features first.
+
+    Attributes:
+        rows: int32[n], row numbers.
+        sizes: int64[n], how many features each row has.
+        roots: int32[n], the group of each row, as it was a while ago.
+        shorts: bool[n], which rows are short.
+        firsts: int64[n + 1], where the bit set of each row begins.
+        sets: uint64[w], copies of these sets, one after the other, so that they are in the cache.
+    """
+
+    rows: NDArray[np.int32]
+    sizes: NDArray[np.int64]
+    roots: NDArray[np.int32]
+    shorts: NDArray[np.bool_]
+    firsts: NDArray[np.int64]
+    sets: NDArray[np.uint64]
 
 
 @kernel
-def join_runs(run_rows, starts, longest, outlines, parents, rows, rule):
-    """Join the groups of confirmed pairs within each run of rows that is not long.
+def join_runs(run_rows, starts, is_counted, longest, outlines, parents, rows, rule):
+    """Join the groups of confirmed pairs within each run of rows, but for those that are left to others.
 
     Args:
         run_rows: row numbers, run by run.
         starts: the position where each run starts, and the end of the last run.
-        longest: the most rows of a run in which every two rows are compared.
+        is_counted: bool[r], the runs that are left to `join_counted`.
+        longest: the most rows of another run in which every two rows are compared.
         outlines: of all rows, by `outline_rows`.
         parents: int32[n], the union-find parents of all rows.
         rows: `RowArrays`; two rows of a run share a hash, but perhaps not enough hashes.
         rule: `RuleNumbers`.
 
     Returns:
-        (left, right) row numbers of the pairs that joined two groups, and bool[r]: the runs that are left to
-        `join_alike` and `_join_features`.
+        (left, right) row numbers of the pairs that joined two groups, and bool[r]: the runs that are left, of
+        which those that are not counted are for `join_alike` and `_join_features`.
     """
     pairs, found = (np.empty(1024, np.int32), np.empty(1024, np.int32)), np.int64(0)
-    is_long = np.zeros(starts.size - 1, np.bool_)
+    is_left = np.zeros(starts.size - 1, np.bool_)
     bounds = bounds_of_short(rule)
     compares_all = can_search(rule)
     for run in range(starts.size - 1):
@@ -49,12 +78,49 @@ def join_runs(run_rows, starts, longest, outlines, parents, rows, rule):
             pairs, found, others = compare_short(some, bounds, outlines, parents, rows, rule, pairs, found)
             if others == 0:
                 continue
-        if compares_all and some.size <= longest:
+        if compares_all and some.size <= longest and not is_counted[run]:
             pairs, found = _compare_all(some, outlines, parents, rows, rule, pairs, found)
         else:
-            is_long[run] = True
+            is_left[run] = True
     left, right = pairs
-    return left[:found].copy(), right[:found].copy(), is_long
+    return left[:found].copy(), right[:found].copy(), is_left
+
+
+@kernel
+def join_counted(run_rows, starts, chosen, hashes, frequencies, outlines, parents, rows, rule):
+    """Join the groups of confirmed pairs within some runs, by the other hashes that their rows share.
+
+    Two short rows of a run are compared by `join_runs`.
+
+    Args:
+        run_rows: row numbers, run by run.
+        starts: the position where each run starts, and the end of the last run.
+        chosen: the numbers of the runs.
+        hashes: uint64[r], the hash of each run; those of the chosen runs are odd.
+        frequencies: by `count_odd`.
+        outlines: of all rows, by `outline_rows`.
+        parents: int32[n], the union-find parents of all rows.
+        rows: `RowArrays`.
+        rule: `RuleNumbers`, with a bound.
+
+    Returns:
+        (left, right) row numbers of the pairs that joined two groups.
+    """
+    pairs, found = (np.empty(1024, np.int32), np.empty(1024, np.int32)), np.int64(0)
+    for number in chosen:
+        some = run_rows[starts[number] : starts[number + 1]]
+        if _are_joined(some, parents):
+            continue
+        run = _copied(some, outlines, parents)
+        own, near = np.empty(run.firsts[1], np.uint64), np.empty(run.rows.size, np.int64)
+        index = index_sharing(run.rows, hashes[number], frequencies, rows)
+        for i in range(run.rows.size - 1):
+            if i % _ROWS_AN_UPDATE == 0:
+                _write_roots(run, parents)
+            count = find_sharing(i, index, near)
+            pairs, found = _compare_near(i, count, near, own, run, parents, rows, rule, pairs, found)
+    left, right = pairs
+    return left[:found].copy(), right[:found].copy()
 
 
 @kernel
@@ -144,36 +210,61 @@ def _compare(a, b, parents, rows, rule, pairs, found):
 
 @inner
 def _compare_all(some, outlines, parents, rows, rule, pairs, found):
-    """Compare every two rows of different groups; return (the pairs, their number).
+    """Compare every two rows of different groups; return (the pairs, their number)."""
+    run = _copied(some, outlines, parents)
+    own, near = np.empty(run.firsts[1], np.uint64), np.empty(some.size, np.int64)
+    for i in range(some.size - 1):
+        count = some.size - 1 - i
+        for k in range(count):
+            near[k] = i + 1 + k
+        pairs, found = _compare_near(i, count, near, own, run, parents, rows, rule, pairs, found)
+    return pairs, found
 
-    Nearly all of them are rejected by the bit sets of their features. These are copied, so that they are one
-    after the other in the cache. To read the features of each two rows would take fifty times as long.
-    """
+
+@inner
+def _copied(some, outlines, parents):
+    """Return the `_Run` of some rows."""
     some, sizes = _by_size(some, outlines)
-    roots, shorts = np.empty(some.size, np.int32), np.empty(some.size, np.bool_)
+    shorts = np.empty(some.size, np.bool_)
     for i in range(some.size):
-        roots[i] = find_root(parents, some[i])
         shorts[i] = outlines.lengths[some[i]] > 0
     firsts, sets = copied_sets(some, outlines)
-    own, near = np.empty(firsts[1], np.uint64), np.empty(some.size, np.int64)
-    for i in range(some.size - 1):
-        for k in range(_find_near(i, roots, shorts, sizes, firsts, sets, own, near, rule)):
-            j = near[k]
-            words = firsts[j + 1] - firsts[j]
-            _write_set(i, words, firsts, sets, own)
-            least = least_shared(rule.measure, rule.threshold, sizes[i], sizes[j])
-            if misses_more(own, 0, sets, firsts[j], words, sizes[i] - least):
-                continue
-            pairs, found = _compare(some[i], some[j], parents, rows, rule, pairs, found)
+    run = _Run(some, sizes, np.empty(some.size, np.int32), shorts, firsts, sets)
+    _write_roots(run, parents)
+    return run
+
+
+@inner
+def _write_roots(run, parents):
+    """Write the group of each row as it is now."""
+    for i in range(run.rows.size):
+        run.roots[i] = find_root(parents, run.rows[i])
+
+
+@inner
+def _compare_near(i, count, near, own, run, parents, rows, rule, pairs, found):
+    """Compare row i with the rows at the first `count` positions in `near`; return (the pairs, their number).
+
+    Nearly all of them are rejected by the bit sets of their features. To read the features of each two rows
+    would take fifty times as long.
+    """
+    for k in range(_keep_near(i, count, near, own, run, rule)):
+        j = near[k]
+        words = run.firsts[j + 1] - run.firsts[j]
+        _write_set(i, words, run, own)
+        least = least_shared(rule.measure, rule.threshold, run.sizes[i], run.sizes[j])
+        if misses_more(own, 0, run.sets, run.firsts[j], words, run.sizes[i] - least):
+            continue
+        pairs, found = _compare(run.rows[i], run.rows[j], parents, rows, rule, pairs, found)
     return pairs, found
 
 
 @scalar
-def _write_set(i, words, firsts, sets, own):
+def _write_set(i, words, run, own):
     """Write to `own` the set of one row, joined to so many words; return their number."""
-    size = firsts[i + 1] - firsts[i]
+    size = run.firsts[i + 1] - run.firsts[i]
     for k in range(size):
-        own[k] = sets[firsts[i] + k]
+        own[k] = run.sets[run.firsts[i] + k]
     while size > words:
         size >>= 1
         for k in range(size):
@@ -182,26 +273,36 @@ def _write_set(i, words, firsts, sets, own):
 
 
 @scalar
-def _find_near(i, roots, shorts, sizes, firsts, sets, own, near, rule):
-    """Write to `near` the positions after i of the rows that may be pairs with row i; return their number.
+def _keep_near(i, count, near, own, run, rule):
+    """Keep those of some positions after i whose rows may be pairs with row i; return their number.
 
     These rows have at most as many features as row i. One that misses more of its features in row i than the
     measure allows is no pair.
+
+    Args:
+        i: the position of a row.
+        count: how many positions.
+        near: int64[n], ascending positions, overwritten.
+        own: uint64[w], overwritten with the set of row i.
+        run: `_Run`.
+        rule: `RuleNumbers`.
     """
-    count, size, most = 0, np.int64(-1), np.int64(0)
-    words = _write_set(i, firsts[i + 1] - firsts[i], firsts, sets, own)
-    for j in range(i + 1, roots.size):
+    roots, shorts, sizes, firsts = run.roots, run.shorts, run.sizes, run.firsts
+    kept, size, most = 0, np.int64(-1), np.int64(0)
+    words = _write_set(i, firsts[i + 1] - firsts[i], run, own)
+    for k in range(count):
+        j = near[k]
         if roots[i] == roots[j] or (shorts[i] and shorts[j]):
             continue  # joined before, or compared by `compare_short`
         if size != sizes[j]:
             size = sizes[j]
             most = size - least_shared(rule.measure, rule.threshold, sizes[i], size)
         if words > firsts[j + 1] - firsts[j]:
-            words = _write_set(i, firsts[j + 1] - firsts[j], firsts, sets, own)
-        if not misses_more(sets, firsts[j], own, 0, words, most):
-            near[count] = j
-            count += 1
-    return count
+            words = _write_set(i, firsts[j + 1] - firsts[j], run, own)
+        if not misses_more(run.sets, firsts[j], own, 0, words, most):
+            near[kept] = j
+            kept += 1
+    return kept
 
 
 @inner

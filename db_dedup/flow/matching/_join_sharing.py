@@ -5,11 +5,18 @@ depend on which thread is faster. Then its groups are joined to those of all.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow.candidates.sketches import Sketches, count_entries, entries_of_part, runs_of_equal
+from db_dedup.flow.candidates.sketches import (
+    Sketches,
+    count_entries,
+    entries_of_part,
+    least_in_common,
+    runs_of_equal,
+)
 from db_dedup.flow.compare.kernels import RowArrays, RuleNumbers
 from db_dedup.flow.matching._join_features import (
     RareFeatures,
@@ -19,21 +26,24 @@ from db_dedup.flow.matching._join_features import (
     join_indexed,
     sort_run,
 )
-from db_dedup.flow.matching._join_runs import can_search, join_alike, join_all, join_runs
+from db_dedup.flow.matching._join_runs import can_search, join_alike, join_all, join_counted, join_runs
 from db_dedup.flow.matching._outlines import Outlines, count_outlines, outline_rows
+from db_dedup.flow.matching._shared_hashes import BYTES_A_HASH, count_odd
 from db_dedup.flow.matching.budget import Budget, slices_within
 from db_dedup.flow.matching.groups import join_pairs
 from db_dedup.flow.matching.spool import zeros
 from db_dedup.flow.threads import in_threads
 from db_dedup.progress import Progress
 
-# Up to so many rows every two rows of a run are compared. Of a longer run only those that share one of the
-# features that are rarest in the run, if that is cheaper: a visit of the index takes half as long as a
+# From so many rows of a run on, shared hashes are counted. For fewer rows it takes longer than it saves.
+_SHORTEST_COUNTED = 128
+# Up to so many rows every two rows of a run are compared. With more comparisons, rows are searched for by the
+# features that are the rarest in the run, if that is cheaper: a visit of that index takes half as long as a
 # comparison.
 _LONGEST_COMPARED = 2_000
 _VISITS_A_COMPARISON = 2
-# Still longer runs are never compared as a whole. In these each row first gets some comparisons, which join
-# most rows if all are alike.
+# With still more comparisons they are never all made. Each row of such a run first gets some, which join most
+# rows if all are alike.
 _LONGEST_UNJOINED = 20_000
 _COMPARISONS_A_ROW = 20
 _INDEX_BYTES_A_FEATURE = 3  # whether it is rare, and its part of the row's bit set
@@ -72,47 +82,119 @@ def join_sharing(
     sizes, firsts = count_outlines(rows, rule)
     sets = zeros(int(firsts[-1]), np.uint64, budget.outline_bytes)
     outlines = outline_rows(sizes, firsts, sets, rows, rule)
+    runs = _Runs(sketches, salts, rows, rule, budget, parts, outlines, *count_odd(rows))
+    yield from _join_each(runs.join_part, range(parts), parents, progress, budget.threads)
 
-    def join_part(part: int, own_parents: NDArray[np.int32]) -> Edges:
-        run_rows, starts = runs_of_equal(*entries_of_part(sketches, rows.sketch_places, salts, part, parts))
-        left, right, is_long = join_runs(
-            run_rows, starts, _LONGEST_COMPARED, outlines, own_parents, rows, rule
-        )
+
+@dataclass(frozen=True)
+class _Runs:
+    """The rows of a table by the hashes that they share: each run is all rows that share one.
+
+    Attributes:
+        sketches: as for `join_sharing`.
+        salts: as for `join_sharing`.
+        rows: as for `join_sharing`.
+        rule: as for `join_sharing`.
+        budget: as for `join_sharing`.
+        parts: how many parts all the hashes come in.
+        outlines: of the rows.
+        frequencies: by `count_odd`.
+        odd_counts: by `count_odd`.
+    """
+
+    sketches: Sketches
+    salts: NDArray[np.uint64]
+    rows: RowArrays
+    rule: RuleNumbers
+    budget: Budget
+    parts: int
+    outlines: Outlines
+    frequencies: NDArray[np.int32]
+    odd_counts: NDArray[np.int32]
+
+    def join_part(self, part: int, parents: NDArray[np.int32]) -> Edges:
+        """Join the rows of the runs of one part."""
+        entries = entries_of_part(self.sketches, self.rows.sketch_places, self.salts, part, self.parts)
+        run_rows, starts, values = runs_of_equal(*entries)
+        hashes = values - self.salts[run_rows[starts[:-1]]]
+        is_counted, comparisons = self._plan(run_rows, starts, hashes)
+        of_all = self.outlines, parents, self.rows, self.rule
+        left, right, is_left = join_runs(run_rows, starts, is_counted, _LONGEST_COMPARED, *of_all)
         edges = [(left, right)]
-        for run in np.flatnonzero(is_long).tolist():
+        is_short = is_counted & (comparisons <= _LONGEST_COMPARED // 2 * np.diff(starts))
+        counted = np.flatnonzero(is_left & is_short)
+        if counted.size:  # else the kernel need not be compiled
+            edges.append(join_counted(run_rows, starts, counted, hashes, self.frequencies, *of_all))
+        for run in np.flatnonzero(is_left & ~is_short).tolist():
             some = run_rows[starts[run] : starts[run + 1]]
-            edges += _join_long_run(some, outlines, own_parents, rows, rule, budget)
+            shared = hashes[run : run + 1] if is_counted[run] else None
+            edges += self._join_long_run(some, shared, int(comparisons[run]), parents)
         return np.concatenate([left for left, _ in edges]), np.concatenate([right for _, right in edges])
 
-    yield from _join_each(join_part, range(parts), parents, progress, budget.threads)
+    def _plan(
+        self, run_rows: NDArray[np.int32], starts: NDArray[np.int64], hashes: NDArray[np.uint64]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Return (bool[r] the runs of which shared hashes are counted, int64[r] how many pairs are compared).
 
+        They are counted where the memory holds them. A pair that shares an even hash needs no other one. A
+        row that needs one odd hash alone may be compared with all others.
+        """
+        lengths = np.diff(starts)
+        comparisons = lengths * (lengths - 1) // 2
+        is_counted = (lengths >= _SHORTEST_COUNTED) & (hashes & np.uint64(1)).astype(np.bool_)
+        if is_counted.any():
+            held = BYTES_A_HASH * np.add.reduceat(self.odd_counts[run_rows], starts[:-1], dtype=np.int64)
+            is_counted &= (held <= self.budget.index_bytes) & can_search(self.rule)
+            needed = least_in_common(self.sketches.counts[self.rows.sketch_places[run_rows]])
+            needing_one = np.add.reduceat(needed == 1, starts[:-1], dtype=np.int64)
+            comparisons = np.where(is_counted, np.minimum(comparisons, needing_one * lengths), comparisons)
+        return is_counted, comparisons
 
-def _join_long_run(
-    some: NDArray[np.int32],
-    outlines: Outlines,
-    parents: NDArray[np.int32],
-    rows: RowArrays,
-    rule: RuleNumbers,
-    budget: Budget,
-) -> Iterator[Edges]:
-    """Join the rows of a long run by the features that are the rarest in it, or by comparing every two rows.
+    def _join_long_run(
+        self,
+        some: NDArray[np.int32],
+        shared: NDArray[np.uint64] | None,
+        comparisons: int,
+        parents: NDArray[np.int32],
+    ) -> Iterator[Edges]:
+        """Join the rows of a long run by the features that are the rarest in it, or by comparing them.
 
-    As many rows as the memory holds are indexed at a time.
-    """
-    if some.size > _LONGEST_UNJOINED or not can_search(rule):
-        some, left, right = join_alike(some, _COMPARISONS_A_ROW, parents, rows, rule)
-        yield left, right
-    if not some.size:
-        return
-    run: SearchedRun = sort_run(some, parents, rows, rule)
-    for begin, end in slices_within(_INDEX_BYTES_A_FEATURE * run.sizes + 4 * run.rare, budget.index_bytes):
-        index: RareFeatures = index_rarest(begin, end, run, outlines, rows)
-        comparisons = some.size * (some.size - 1) // 2
-        if some.size <= _LONGEST_UNJOINED and count_visits(run, index) > _VISITS_A_COMPARISON * comparisons:
-            yield join_all(some, outlines, parents, rows, rule)
+        As many rows as the memory holds are indexed at a time.
+
+        Args:
+            some: the rows.
+            shared: uint64[1], the hash of the run, if shared hashes are counted.
+            comparisons: how many pairs are compared then, or without counting.
+            parents: int32[n], the union-find parents of all rows.
+        """
+        outlines, rows, rule = self.outlines, self.rows, self.rule
+        longest = _LONGEST_UNJOINED * (_LONGEST_UNJOINED - 1) // 2
+        if comparisons > longest or not can_search(rule):
+            some, left, right = join_alike(some, _COMPARISONS_A_ROW, parents, rows, rule)
+            yield left, right
+        if not some.size:
             return
-        left, right = join_indexed(run, index, outlines, parents, rows, rule)
-        yield left, right
+        run: SearchedRun = sort_run(some, parents, rows, rule)
+        amounts = _INDEX_BYTES_A_FEATURE * run.sizes + 4 * run.rare
+        for begin, end in slices_within(amounts, self.budget.index_bytes):
+            index: RareFeatures = index_rarest(begin, end, run, outlines, rows)
+            if comparisons <= longest and count_visits(run, index) > _VISITS_A_COMPARISON * comparisons:
+                yield self._compared(some, shared, parents)
+                return
+            left, right = join_indexed(run, index, outlines, parents, rows, rule)
+            yield left, right
+
+    def _compared(
+        self, some: NDArray[np.int32], shared: NDArray[np.uint64] | None, parents: NDArray[np.int32]
+    ) -> Edges:
+        """Join the rows of a run by comparing them; the arguments are those of `_join_long_run`."""
+        of_all = self.outlines, parents, self.rows, self.rule
+        if shared is None:
+            found: Edges = join_all(some, *of_all)
+        else:
+            starts, chosen = np.array([0, some.size]), np.zeros(1, np.int64)
+            found = join_counted(some, starts, chosen, shared, self.frequencies, *of_all)
+        return found
 
 
 def _join_each(

@@ -238,8 +238,8 @@ def _candidates(
     places = canonical.astype(np.int64)
     sketches = rows.sketches
     for values, positions in entries(rows.sketches, places):
-        runs = runs_of_equal(values, positions)
-        yield sharing_in_runs(*runs, sketches.starts, sketches.values, places, at_most + 1)
+        run_rows, starts, _ = runs_of_equal(values, positions)
+        yield sharing_in_runs(run_rows, starts, sketches.starts, sketches.values, places, at_most + 1)
     near: Iterable[tuple[NDArray[np.int32], NDArray[np.int32]]] = candidate_pairs(
         rows.fingerprints[canonical], radius
     )
