@@ -52,10 +52,17 @@ Key = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class Sizes:
-    """The most rows; smaller sizes are measured, too. At least so many: to measure the larger ones alone."""
+    """What is measured.
+
+    Attributes:
+        most_rows: smaller sizes are measured, too.
+        least_rows: to measure the larger sizes alone.
+        petitions: 0 to measure the articles of law alone.
+    """
 
     most_rows: int = 1_000_000
     least_rows: int = 10_000
+    petitions: int = 1
 
 
 SMALL = Sizes(most_rows=300, least_rows=300)
@@ -69,14 +76,15 @@ def run(
 ) -> None:
     """Measure each size in each database, print the figures, put them into the file and draw them."""
     chosen = [rows for rows in SIZES if sizes.least_rows <= rows <= sizes.most_rows] or [sizes.most_rows]
-    names = ["made-up petitions", *(["articles of law"] if data else [])]
+    made_up = "made-up petitions"
+    names = [*([made_up] if sizes.petitions else []), *(["articles of law"] if data else [])]
     figures = read_figures(folder / "growth.csv")
     print("first scan at the default preset, by the command line; memory: anonymous, of db_dedup's processes")
     print(f"{'texts':<18} {'database':<11} {'rows':>9} {'wall s':>8} {'CPU s':>8} {'MB':>7} {'store MB':>9}")
     for name in names:
         for rows in chosen:
             for database, url in each_database(databases):
-                texts = multiplied_articles(data, rows) if data and name != names[0] else made_petitions(rows)
+                texts = multiplied_articles(data, rows) if data and name != made_up else made_petitions(rows)
                 found = scan_once(url, texts)
                 figures[name, database, rows] = found
                 print(

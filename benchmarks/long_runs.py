@@ -87,12 +87,13 @@ def _compare(
 ) -> tuple[int, float, float, float]:
     """Return (visits of the index of features, seconds of every two rows, by hashes, by rare features)."""
     run = np.array([0, some.size]), np.zeros(1, np.int64), np.array([shared])
+    most = np.full(1, some.size**2)
 
     def of_all() -> tuple[Outlines, NDArray[np.int32], Any, Any]:
         return outlines, np.arange(outlines.sizes.size, dtype=np.int32), rows, rule
 
     every_two = _seconds(lambda: join_all(some, *of_all()))
-    by_hashes = _seconds(lambda: join_counted(some, *run, frequencies, *of_all()))
+    by_hashes = _seconds(lambda: join_counted(some, *run, frequencies, most, *of_all()))
     visits: list[int] = []
 
     def by_features() -> None:

@@ -89,3 +89,12 @@ def test_runs_that_the_memory_does_not_hold_are_compared_as_before(
     found = RULE.match(table_of(rows), budget=Budget(memory))
     assert found.group_of.tolist() == brute_force(rows, RULE).group_of
     assert bool(counted) == (memory > 400)
+
+
+@pytest.mark.parametrize("hashes", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("seed", range(4))
+def test_all_rows_are_in_the_same_form(seed: int, hashes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_join_sharing, "_SHORTEST_COUNTED", 2)
+    form = frozenset(2 * n + 1 for n in range(hashes))
+    rows = [replace(row, sketch=row.sketch | form) for row in rows_of(Random(seed), 40)]
+    assert RULE.match(table_of(rows)).group_of.tolist() == brute_force(rows, RULE).group_of

@@ -17,8 +17,11 @@ from db_dedup.flow._compiled import inner, kernel, scalar
 from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_hashes
 from db_dedup.flow.matching._join_short import bounds_of_short, compare_short
 from db_dedup.flow.matching._outlines import misses_more
-from db_dedup.flow.matching._shared_hashes import find_sharing, index_sharing
+from db_dedup.flow.matching._shared_hashes import count_visits, find_sharing, index_sharing
 from db_dedup.flow.matching.groups import find_root, joined
+
+_VISITS_A_COMPARISON = 16
+"""So many visits of the index of hashes take as long as a comparison of two bit sets."""
 
 _ROWS_AN_UPDATE = 64
 """After so many rows it is looked which rows of a long run were joined by then."""
@@ -87,7 +90,9 @@ def join_runs(run_rows, starts, is_counted, longest, outlines, parents, rows, ru
 
 
 @kernel
-def join_counted(run_rows, starts, chosen, hashes, frequencies, outlines, parents, rows, rule):
+def join_counted(
+    run_rows, starts, chosen, hashes, frequencies, most_comparisons, outlines, parents, rows, rule
+):
     """Join the groups of confirmed pairs within some runs, by the other hashes that their rows share.
 
     Two short rows of a run are compared by `join_runs`.
@@ -98,29 +103,38 @@ def join_counted(run_rows, starts, chosen, hashes, frequencies, outlines, parent
         chosen: the numbers of the runs.
         hashes: uint64[r], the hash of each run; those of the chosen runs are odd.
         frequencies: by `count_odd`.
+        most_comparisons: int64[r], with more of them a run is given up. `_VISITS_A_COMPARISON` visits of the
+            index count as one.
         outlines: of all rows, by `outline_rows`.
         parents: int32[n], the union-find parents of all rows.
         rows: `RowArrays`.
         rule: `RuleNumbers`, with a bound.
 
     Returns:
-        (left, right) row numbers of the pairs that joined two groups.
+        (left, right) row numbers of the pairs that joined two groups, and bool[c]: which of the chosen runs
+        were given up.
     """
     pairs, found = (np.empty(1024, np.int32), np.empty(1024, np.int32)), np.int64(0)
-    for number in chosen:
-        some = run_rows[starts[number] : starts[number + 1]]
+    is_left = np.zeros(chosen.size, np.bool_)
+    for c in range(chosen.size):
+        some = run_rows[starts[chosen[c]] : starts[chosen[c] + 1]]
         if _are_joined(some, parents):
             continue
         run = _copied(some, outlines, parents)
-        own, near = np.empty(run.firsts[1], np.uint64), np.empty(run.rows.size, np.int64)
-        index = index_sharing(run.rows, hashes[number], frequencies, rows)
-        for i in range(run.rows.size - 1):
+        own, near = np.empty(run.firsts[1], np.uint64), np.empty(some.size, np.int64)
+        index = index_sharing(run.rows, hashes[chosen[c]], frequencies, rows)
+        budget = most_comparisons[chosen[c]] - count_visits(index) // _VISITS_A_COMPARISON
+        for i in range(some.size - 1):
+            if budget < 0:
+                is_left[c] = True
+                break
             if i % _ROWS_AN_UPDATE == 0:
                 _write_roots(run, parents)
             count = find_sharing(i, index, near)
+            budget -= count
             pairs, found = _compare_near(i, count, near, own, run, parents, rows, rule, pairs, found)
     left, right = pairs
-    return left[:found].copy(), right[:found].copy()
+    return left[:found].copy(), right[:found].copy(), is_left
 
 
 @kernel

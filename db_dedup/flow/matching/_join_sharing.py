@@ -37,13 +37,13 @@ from db_dedup.progress import Progress
 
 # From so many rows of a run on, shared hashes are counted. For fewer rows it takes longer than it saves.
 _SHORTEST_COUNTED = 128
-# Up to so many rows every two rows of a run are compared. With more comparisons, rows are searched for by the
-# features that are the rarest in the run, if that is cheaper: a visit of that index takes half as long as a
+# Up to so many rows every two rows of a run are compared. Of a longer run only those that share one of the
+# features that are the rarest in it, if that is cheaper: a visit of that index takes half as long as a
 # comparison.
 _LONGEST_COMPARED = 2_000
 _VISITS_A_COMPARISON = 2
-# With still more comparisons they are never all made. Each row of such a run first gets some, which join most
-# rows if all are alike.
+# Still longer runs are never compared as a whole. In these each row first gets some comparisons, which join
+# most rows if all are alike.
 _LONGEST_UNJOINED = 20_000
 _COMPARISONS_A_ROW = 20
 _INDEX_BYTES_A_FEATURE = 3  # whether it is rare, and its part of the row's bit set
@@ -117,59 +117,57 @@ class _Runs:
         entries = entries_of_part(self.sketches, self.rows.sketch_places, self.salts, part, self.parts)
         run_rows, starts, values = runs_of_equal(*entries)
         hashes = values - self.salts[run_rows[starts[:-1]]]
-        is_counted, comparisons = self._plan(run_rows, starts, hashes)
+        lengths = np.diff(starts)
+        # Half as many as there are pairs of rows, or so many that no other way is worth its preparation.
+        most = np.maximum(lengths, 2 * _LONGEST_COMPARED) * lengths // 4
+        is_counted = self._are_counted(run_rows, starts, hashes, most)
         of_all = self.outlines, parents, self.rows, self.rule
         left, right, is_left = join_runs(run_rows, starts, is_counted, _LONGEST_COMPARED, *of_all)
         edges = [(left, right)]
-        is_short = is_counted & (comparisons <= _LONGEST_COMPARED // 2 * np.diff(starts))
-        counted = np.flatnonzero(is_left & is_short)
+        counted = np.flatnonzero(is_left & is_counted)
         if counted.size:  # else the kernel need not be compiled
-            edges.append(join_counted(run_rows, starts, counted, hashes, self.frequencies, *of_all))
-        for run in np.flatnonzero(is_left & ~is_short).tolist():
-            some = run_rows[starts[run] : starts[run + 1]]
-            shared = hashes[run : run + 1] if is_counted[run] else None
-            edges += self._join_long_run(some, shared, int(comparisons[run]), parents)
+            of_runs = run_rows, starts, counted, hashes, self.frequencies, most
+            left, right, is_left[counted] = join_counted(*of_runs, *of_all)
+            edges.append((left, right))
+        for run in np.flatnonzero(is_left).tolist():
+            edges += self._join_long_run(run_rows[starts[run] : starts[run + 1]], parents)
         return np.concatenate([left for left, _ in edges]), np.concatenate([right for _, right in edges])
 
-    def _plan(
-        self, run_rows: NDArray[np.int32], starts: NDArray[np.int64], hashes: NDArray[np.uint64]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Return (bool[r] the runs of which shared hashes are counted, int64[r] how many pairs are compared).
-
-        They are counted where the memory holds them. A pair that shares an even hash needs no other one. A
-        row that needs one odd hash alone may be compared with all others.
-        """
-        lengths = np.diff(starts)
-        comparisons = lengths * (lengths - 1) // 2
-        is_counted = (lengths >= _SHORTEST_COUNTED) & (hashes & np.uint64(1)).astype(np.bool_)
-        if is_counted.any():
-            held = BYTES_A_HASH * np.add.reduceat(self.odd_counts[run_rows], starts[:-1], dtype=np.int64)
-            is_counted &= (held <= self.budget.index_bytes) & can_search(self.rule)
-            needed = least_in_common(self.sketches.counts[self.rows.sketch_places[run_rows]])
-            needing_one = np.add.reduceat(needed == 1, starts[:-1], dtype=np.int64)
-            comparisons = np.where(is_counted, np.minimum(comparisons, needing_one * lengths), comparisons)
-        return is_counted, comparisons
-
-    def _join_long_run(
+    def _are_counted(
         self,
-        some: NDArray[np.int32],
-        shared: NDArray[np.uint64] | None,
-        comparisons: int,
-        parents: NDArray[np.int32],
-    ) -> Iterator[Edges]:
-        """Join the rows of a long run by the features that are the rarest in it, or by comparing them.
+        run_rows: NDArray[np.int32],
+        starts: NDArray[np.int64],
+        hashes: NDArray[np.uint64],
+        most: NDArray[np.int64],
+    ) -> NDArray[np.bool_]:
+        """Return bool[r]: the runs of which shared hashes are counted, if the memory holds these.
 
-        As many rows as the memory holds are indexed at a time.
+        A pair that shares an even hash needs no other one. A row that needs one odd hash alone may have to be
+        compared with all others.
 
         Args:
-            some: the rows.
-            shared: uint64[1], the hash of the run, if shared hashes are counted.
-            comparisons: how many pairs are compared then, or without counting.
-            parents: int32[n], the union-find parents of all rows.
+            run_rows: row numbers, run by run.
+            starts: int64[r + 1], where each run starts.
+            hashes: uint64[r], the hash of each run.
+            most: int64[r], the most comparisons.
+        """
+        lengths = np.diff(starts)
+        are_counted = (lengths >= _SHORTEST_COUNTED) & (hashes & np.uint64(1)).astype(np.bool_)
+        if are_counted.any():
+            held = BYTES_A_HASH * np.add.reduceat(self.odd_counts[run_rows], starts[:-1], dtype=np.int64)
+            are_counted &= (held <= self.budget.index_bytes) & can_search(self.rule)
+            needed = least_in_common(self.sketches.counts[self.rows.sketch_places[run_rows]])
+            needing_one = np.add.reduceat(needed == 1, starts[:-1], dtype=np.int64)
+            are_counted &= np.minimum(needing_one, lengths // 2) * lengths <= most
+        return are_counted
+
+    def _join_long_run(self, some: NDArray[np.int32], parents: NDArray[np.int32]) -> Iterator[Edges]:
+        """Join the rows of a long run by the features that are the rarest in it, or by comparing every two.
+
+        As many rows as the memory holds are indexed at a time.
         """
         outlines, rows, rule = self.outlines, self.rows, self.rule
-        longest = _LONGEST_UNJOINED * (_LONGEST_UNJOINED - 1) // 2
-        if comparisons > longest or not can_search(rule):
+        if some.size > _LONGEST_UNJOINED or not can_search(rule):
             some, left, right = join_alike(some, _COMPARISONS_A_ROW, parents, rows, rule)
             yield left, right
         if not some.size:
@@ -178,23 +176,15 @@ class _Runs:
         amounts = _INDEX_BYTES_A_FEATURE * run.sizes + 4 * run.rare
         for begin, end in slices_within(amounts, self.budget.index_bytes):
             index: RareFeatures = index_rarest(begin, end, run, outlines, rows)
-            if comparisons <= longest and count_visits(run, index) > _VISITS_A_COMPARISON * comparisons:
-                yield self._compared(some, shared, parents)
+            comparisons = some.size * (some.size - 1) // 2
+            if (
+                some.size <= _LONGEST_UNJOINED
+                and count_visits(run, index) > _VISITS_A_COMPARISON * comparisons
+            ):
+                yield join_all(some, outlines, parents, rows, rule)
                 return
             left, right = join_indexed(run, index, outlines, parents, rows, rule)
             yield left, right
-
-    def _compared(
-        self, some: NDArray[np.int32], shared: NDArray[np.uint64] | None, parents: NDArray[np.int32]
-    ) -> Edges:
-        """Join the rows of a run by comparing them; the arguments are those of `_join_long_run`."""
-        of_all = self.outlines, parents, self.rows, self.rule
-        if shared is None:
-            found: Edges = join_all(some, *of_all)
-        else:
-            starts, chosen = np.array([0, some.size]), np.zeros(1, np.int64)
-            found = join_counted(some, starts, chosen, shared, self.frequencies, *of_all)
-        return found
 
 
 def _join_each(

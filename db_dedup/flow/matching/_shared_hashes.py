@@ -25,23 +25,25 @@ class SharedHashes(NamedTuple):
     """An index of n rows of a run by those of their odd hashes that are more frequent than that of the run.
 
     Attributes:
-        needed: uint16[n], how many of these hashes a pair of two such rows shares, in the run that compares
-            it; for rows that need different numbers, the smaller one.
+        needed: int16[n], how many of these hashes a pair of two such rows shares, in the run that compares
+            it, beside those that all rows have; below 0 if these are too many. For rows that need different
+            numbers, the smaller one.
         starts: int64[n + 1]; row i owns the slice starts[i]:starts[i + 1] of `slots`.
         slots: int32[m], the slot of each hash.
-        ends: int32[s], where the rows of each slot end in `sharing`.
+        ends: int32[s], where the rows of each slot end in `sharing`; where they begin, if all rows have the
+            hash.
         places: int32[s], the first of the rows of each slot that `find_sharing` has not passed.
         sharing: int32[m], slot by slot the positions of the rows that have its hash, ascending.
-        counts: uint16[n], overwritten by `find_sharing`.
+        counts: int16[n], overwritten by `find_sharing`.
     """
 
-    needed: NDArray[np.uint16]
+    needed: NDArray[np.int16]
     starts: NDArray[np.int64]
     slots: NDArray[np.int32]
     ends: NDArray[np.int32]
     places: NDArray[np.int32]
     sharing: NDArray[np.int32]
-    counts: NDArray[np.uint16]
+    counts: NDArray[np.int16]
 
 
 @kernel
@@ -78,11 +80,8 @@ def index_sharing(some, shared, frequencies, rows):
         rows: `RowArrays`.
     """
     starts, hashes = _more_frequent(some, shared, frequencies, rows)
-    needed = np.empty(some.size, np.uint16)
-    for i in range(some.size):
-        place = rows.sketch_places[some[i]]
-        needed[i] = count_in_common(rows.sketch_starts[place + 1] - rows.sketch_starts[place]) - 1
     slots, ends = _slots_of(hashes)
+    of_all = np.int64(0)
     places = np.zeros(ends.size, np.int32)
     for slot in range(1, ends.size):
         ends[slot] += ends[slot - 1]
@@ -92,9 +91,19 @@ def index_sharing(some, shared, frequencies, rows):
         for slot in slots[starts[i] : starts[i + 1]]:
             sharing[places[slot]] = i
             places[slot] += 1
+    # Each row of a run of letters in the same form has the hashes of the form: nothing to count.
+    end = np.int32(0)
     for slot in range(ends.size):
-        places[slot] = ends[slot - 1] if slot else 0
-    return SharedHashes(needed, starts, slots, ends, places, sharing, np.zeros(some.size, np.uint16))
+        places[slot], end = end, ends[slot]
+        if end - places[slot] == some.size:
+            ends[slot] = places[slot]
+            of_all += 1
+    needed = np.empty(some.size, np.int16)
+    for i in range(some.size):
+        place = rows.sketch_places[some[i]]
+        size = rows.sketch_starts[place + 1] - rows.sketch_starts[place]
+        needed[i] = max(np.int64(-1), count_in_common(size) - 1 - of_all)
+    return SharedHashes(needed, starts, slots, ends, places, sharing, np.zeros(some.size, np.int16))
 
 
 @inner
@@ -152,6 +161,16 @@ def _slots_of(hashes):
     return slots, sizes
 
 
+@inner
+def count_visits(index):
+    """Return how many entries of the index `find_sharing` visits for all rows together."""
+    visits = np.int64(0)
+    for slot in range(index.ends.size):
+        count = np.int64(index.ends[slot]) - np.int64(index.places[slot])
+        visits += count * (count - 1) // 2
+    return visits
+
+
 @scalar
 def find_sharing(i, index, near):
     """Write to `near` the positions after i of the rows that are to be compared with row i.
@@ -171,7 +190,7 @@ def find_sharing(i, index, near):
         slot = np.uint64(index.slots[k])
         index.places[slot] += 1  # its hashes are distinct, so the first place is that of row i
         for place in range(np.uint64(index.places[slot]), np.uint64(index.ends[slot])):
-            counts[np.uint64(sharing[place])] += np.uint16(1)
+            counts[np.uint64(sharing[place])] += np.int16(1)
     return _find_equal(i, index.needed, counts, near)
 
 
@@ -183,9 +202,9 @@ def _find_equal(i, needed, counts, near):
     while j < end:
         step = min(np.uint64(_ROWS_A_STEP), end - j)
         # Most steps have none. Without a branch several rows are compared at a time.
-        equal = np.uint16(0)
+        equal = np.int16(0)
         for k in range(j, j + step):
-            equal += np.uint16(counts[k] == min(own, needed[k]))
+            equal += np.int16(counts[k] == min(own, needed[k]))
         if equal:
             for k in range(j, j + step):
                 near[found] = k
