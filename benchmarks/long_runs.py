@@ -87,7 +87,7 @@ def _compare(
 ) -> tuple[int, float, float, float]:
     """Return (visits of the index of features, seconds of every two rows, by hashes, by rare features)."""
     run = np.array([0, some.size]), np.zeros(1, np.int64), np.array([shared])
-    most = np.full(1, some.size**2)
+    most = np.full(1, np.iinfo(np.int64).max)  # never given up
 
     def of_all() -> tuple[Outlines, NDArray[np.int32], Any, Any]:
         return outlines, np.arange(outlines.sizes.size, dtype=np.int32), rows, rule

@@ -91,10 +91,29 @@ def test_runs_that_the_memory_does_not_hold_are_compared_as_before(
     assert bool(counted) == (memory > 400)
 
 
+@pytest.mark.parametrize("longest", [0, 2_000])
 @pytest.mark.parametrize("hashes", [1, 2, 3, 4, 8])
 @pytest.mark.parametrize("seed", range(4))
-def test_all_rows_are_in_the_same_form(seed: int, hashes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_rows_are_in_the_same_form(
+    seed: int, hashes: int, longest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the form is as much as two rows must share, counting leaves most pairs, and is given up."""
     monkeypatch.setattr(_join_sharing, "_SHORTEST_COUNTED", 2)
+    monkeypatch.setattr(_join_sharing, "_LONGEST_COMPARED", longest)
     form = frozenset(2 * n + 1 for n in range(hashes))
     rows = [replace(row, sketch=row.sketch | form) for row in rows_of(Random(seed), 40)]
     assert RULE.match(table_of(rows)).group_of.tolist() == brute_force(rows, RULE).group_of
+
+
+def test_the_rest_of_a_run_that_is_given_up_is_searched_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All rows share as many hashes as they must, so most comparisons are made before those of the pair."""
+    monkeypatch.setattr(_join_sharing, "_SHORTEST_COUNTED", 2)
+    monkeypatch.setattr(_join_sharing, "_LONGEST_COMPARED", 0)
+    chance = Random(1)
+    rows = []
+    for digest in range(1, 41):
+        sketch = frozenset({1, 3, 5, *(chance.getrandbits(64) | 1 for _ in range(55))})
+        features = {min(digest, 39): 1, 100 + digest: 1}
+        rows.append(Row(chance.getrandbits(64), digest, 0, features, sketch))
+    assert least_in_common(58) == 3
+    assert list(pairs_of(RULE.match(table_of(rows)))) == [(38, 39)]

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from db_dedup.flow._compiled import _ROOMS
+
 ROOT = Path(__file__).parent.parent.parent
 FILES = sorted(path for room in ("db_dedup", "tests", "benchmarks") for path in (ROOT / room).rglob("*.py"))
 SLOW_TO_COMPILE = {"argsort", "concatenate", "cumsum", "diff", "repeat", "sort", "unique"}
@@ -128,6 +130,17 @@ def twice(n):
 
 print(twice(5))
 """
+
+
+def test_all_kernels_are_in_the_folders_whose_sources_count() -> None:
+    package = ROOT / "db_dedup"
+    rooms = {
+        path.relative_to(package).parts[0]
+        for path in package.rglob("*.py")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if decorators(node) & {"kernel", "inner", "scalar", "_compiled.kernel"}
+    }
+    assert rooms == set(_ROOMS)
 
 
 def test_a_kernel_is_compiled_anew_if_another_file_changes_what_it_calls(tmp_path: Path) -> None:

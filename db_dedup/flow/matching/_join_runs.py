@@ -17,11 +17,11 @@ from db_dedup.flow._compiled import inner, kernel, scalar
 from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_hashes
 from db_dedup.flow.matching._join_short import bounds_of_short, compare_short
 from db_dedup.flow.matching._outlines import misses_more
-from db_dedup.flow.matching._shared_hashes import count_visits, find_sharing, index_sharing
+from db_dedup.flow.matching._shared_hashes import count_steps, find_sharing, index_sharing
 from db_dedup.flow.matching.groups import find_root, joined
 
-_VISITS_A_COMPARISON = 16
-"""So many visits of the index of hashes take as long as a comparison of two bit sets."""
+_STEPS_A_COMPARISON = 16
+"""So many steps of counting shared hashes take as long as a comparison of two bit sets."""
 
 _ROWS_AN_UPDATE = 64
 """After so many rows it is looked which rows of a long run were joined by then."""
@@ -103,8 +103,8 @@ def join_counted(
         chosen: the numbers of the runs.
         hashes: uint64[r], the hash of each run; those of the chosen runs are odd.
         frequencies: by `count_odd`.
-        most_comparisons: int64[r], with more of them a run is given up. `_VISITS_A_COMPARISON` visits of the
-            index count as one.
+        most_comparisons: int64[r], with more of them a run is given up; `_STEPS_A_COMPARISON` steps of
+            counting are as good as one.
         outlines: of all rows, by `outline_rows`.
         parents: int32[n], the union-find parents of all rows.
         rows: `RowArrays`.
@@ -123,7 +123,7 @@ def join_counted(
         run = _copied(some, outlines, parents)
         own, near = np.empty(run.firsts[1], np.uint64), np.empty(some.size, np.int64)
         index = index_sharing(run.rows, hashes[chosen[c]], frequencies, rows)
-        budget = most_comparisons[chosen[c]] - count_visits(index) // _VISITS_A_COMPARISON
+        budget = most_comparisons[chosen[c]] - count_steps(index) // _STEPS_A_COMPARISON
         for i in range(some.size - 1):
             if budget < 0:
                 is_left[c] = True

@@ -118,8 +118,10 @@ class _Runs:
         run_rows, starts, values = runs_of_equal(*entries)
         hashes = values - self.salts[run_rows[starts[:-1]]]
         lengths = np.diff(starts)
-        # Half as many as there are pairs of rows, or so many that no other way is worth its preparation.
+        # Half as many as there are pairs of rows, or so many that no other way is worth its preparation; of
+        # the longest runs no more than of others.
         most = np.maximum(lengths, 2 * _LONGEST_COMPARED) * lengths // 4
+        most = np.minimum(most, _LONGEST_UNJOINED**2 // 4)
         is_counted = self._are_counted(run_rows, starts, hashes, most)
         of_all = self.outlines, parents, self.rows, self.rule
         left, right, is_left = join_runs(run_rows, starts, is_counted, _LONGEST_COMPARED, *of_all)

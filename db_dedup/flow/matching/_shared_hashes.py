@@ -162,13 +162,13 @@ def _slots_of(hashes):
 
 
 @inner
-def count_visits(index):
-    """Return how many entries of the index `find_sharing` visits for all rows together."""
-    visits = np.int64(0)
+def count_steps(index):
+    """Return how many hashes that two rows share `find_sharing` counts for all rows together."""
+    steps = np.int64(0)
     for slot in range(index.ends.size):
         count = np.int64(index.ends[slot]) - np.int64(index.places[slot])
-        visits += count * (count - 1) // 2
-    return visits
+        steps += count * (count - 1) // 2
+    return steps
 
 
 @scalar
