@@ -18,6 +18,7 @@ from db_dedup.store.streams import parts_of
 
 # Each row may be in as many pairs as an unabridged group has members.
 _IDS_A_PAIR_QUERY = 200
+_SIDES: Final = ("id_a", "id_b")
 _PAIRS_A_PART = 100_000
 """As rows of a result they take many times the memory of arrays."""
 
@@ -86,12 +87,20 @@ def select_pairs(store: FingerprintStore) -> Select[Any]:
 
 def read_pairs_of(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> StoredPairs:
     """Return every stored pair that has one of these rows, once."""
+    return distinct_pairs(concatenate_pairs([_read_by(connection, store, ids, side) for side in _SIDES]))
+
+
+def read_pairs_within(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> StoredPairs:
+    """Return every stored pair of some rows that are whole groups, so that both rows of a pair are here."""
+    return _read_by(connection, store, ids, _SIDES[0])
+
+
+def _read_by(connection: Connection, store: FingerprintStore, ids: Sequence[int], side: str) -> StoredPairs:
+    query = _query_of_rows(store, side)
     parts = [
-        as_arrays(connection.execute(by_one, {"ids": some}).all())
-        for some in batches(ids, _IDS_A_PAIR_QUERY)
-        for by_one in _queries_of_rows(store)
+        as_arrays(connection.execute(query, {"ids": some}).all()) for some in batches(ids, _IDS_A_PAIR_QUERY)
     ]
-    return distinct_pairs(concatenate_pairs(parts))
+    return concatenate_pairs(parts)
 
 
 def distinct_pairs(pairs: StoredPairs) -> StoredPairs:
@@ -116,14 +125,13 @@ def read_linked_ids(
 
 
 @lru_cache(maxsize=64)
-def _queries_of_rows(store: FingerprintStore) -> tuple[Select[Any], Select[Any]]:
-    """Build the queries for the pairs whose first row, and whose second row, is one of some rows.
+def _query_of_rows(store: FingerprintStore, side: str) -> Select[Any]:
+    """Build the query for the pairs whose row on this side is one of some rows.
 
-    Cached: building them takes as long as the database needs for some pairs.
+    Cached: building it takes as long as the database needs for some pairs.
     """
-    pair, is_one_of = store.tables.pair, store.dialect.is_one_of
-    query = _select(pair)
-    return query.where(is_one_of(pair.c.id_a, "ids")), query.where(is_one_of(pair.c.id_b, "ids"))
+    pair = store.tables.pair
+    return _select(pair).where(store.dialect.is_one_of(pair.c[side], "ids"))
 
 
 def _select(pair: Table) -> Select[Any]:

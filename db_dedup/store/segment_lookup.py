@@ -21,6 +21,7 @@ from db_dedup.flow.threads import in_threads
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.segments import Generation, find_generation, is_of_segments, translate_damage
 from db_dedup.store.set_memory import SET_BYTES, SetMemory
+from db_dedup.store.single_memory import SingleMemory
 
 _PIECES_A_QUERY: Final = 960
 _KEPT_BYTES: Final = 64 * 2**20
@@ -40,6 +41,7 @@ class IndexMemory:
         threads: in which look-ups of many hashes compute.
         generation: that of the last look-up; None before the first one.
         sets: the sets of features that were read.
+        single: the single entries, where a worker keeps them.
     """
 
     def __init__(self, set_bytes: int = SET_BYTES, threads: int = 1) -> None:
@@ -47,12 +49,15 @@ class IndexMemory:
         self.threads = threads
         self.generation: Generation | None = None
         self.sets = SetMemory(set_bytes)
+        self.single = SingleMemory()
         self._size_pieces: dict[int, bytes] = {}
         self._size_table: tuple[int, dict[int, bytes], SizeTable] | None = None
 
     def size_pieces(self, generation: Generation) -> dict[int, bytes]:
         """Return the pieces with sizes of a generation, which never change; forget those of another one."""
         if generation != self.generation:
+            if self.generation is not None:
+                self.single.clear()  # they have been folded
             self.generation, self._size_pieces = generation, {}
         return self._size_pieces
 

@@ -21,6 +21,7 @@ from db_dedup.flow.candidates.segments import (
     Entries,
     Part,
     count_pieces,
+    hashes_of,
     unpack,
 )
 from db_dedup.store.fingerprints import FingerprintStore
@@ -154,6 +155,14 @@ def joined(parts: Sequence[Entries]) -> Entries:
     return Entries(
         np.concatenate([part.hashes for part in parts]), np.concatenate([part.ids for part in parts])
     )
+
+
+def entries_of(ids: Sequence[int], sketches: Sequence[bytes]) -> Entries:
+    """Return the entries of the rows of these ids, each with its sketch."""
+    # Writable: for a read-only array numba would compile the kernel once more.
+    values = np.frombuffer(bytearray(b"".join(sketches)), np.uint64)
+    counts = [len(sketch) // values.itemsize for sketch in sketches]
+    return Entries(hashes_of(values), np.repeat(np.array(ids, np.int64), counts))
 
 
 @contextmanager

@@ -137,6 +137,12 @@ def _query(
     return query.where(c.fingerprint_id.between(bindparam("first"), bindparam("last"))) if of_range else query
 
 
+def has_more_entries(connection: Connection, store: FingerprintStore, most: int) -> bool:
+    """Return whether there are more single entries than so many, of all tables and recipes."""
+    some = select(store.tables.band.c.fingerprint_id).limit(most + 1).subquery()
+    return int(connection.execute(select(func.count()).select_from(some)).scalar_one()) > most
+
+
 def drop_all_entries(connection: Connection, store: FingerprintStore) -> None:
     """Delete all single entries of a store's rows."""
     row, band = store.tables.fingerprint, store.tables.band

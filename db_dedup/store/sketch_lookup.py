@@ -93,10 +93,10 @@ def find_sharing(
     """
     wanted = _Wanted.of(values, min(_ENTRIES_OF_ONE, _ENTRIES_A_PIECE) if of_one else _ENTRIES_A_PIECE)
     # First the single ones: when these are folded, they are in segments before they are deleted here.
-    single = read_entries(connection, store, wanted.values, None, _SINGLE_ENTRIES_A_PIECE)
+    single = _single_entries(connection, store, wanted, None, _SINGLE_ENTRIES_A_PIECE, memory)
     size = wanted.hashes.size if of_one else None
     search = SegmentSearch(connection, store, wanted.hashes, memory, keeps=single is not None)
-    found = None if single is None else _entries(connection, store, wanted, single, None, search)
+    found = None if single is None else _entries(connection, store, wanted, single, None, search, memory)
     if found is not None:
         yield _with_sizes(connection, store, found, size, memory)
         return
@@ -104,7 +104,7 @@ def find_sharing(
     highest = int(connection.execute(select(func.max(row.c.id))).scalar_one() or 0)
     first, width = 0, max(1, highest // 2)
     while first <= highest:
-        found = _entries(connection, store, wanted, single, (first, first + width - 1), search)
+        found = _entries(connection, store, wanted, single, (first, first + width - 1), search, memory)
         if found is None:
             width //= 2
             continue
@@ -149,6 +149,7 @@ def _entries(
     single: Entries | None,
     ids: IdRange | None,
     search: SegmentSearch,
+    memory: IndexMemory,
 ) -> _Entries | None:
     """Return the entries of these values.
 
@@ -159,6 +160,7 @@ def _entries(
         single: the single entries of these values, of all rows; None where they are too many.
         ids: only of rows from the first to the second id. One row alone never has too many entries.
         search: for these values in the segments.
+        memory: of former look-ups.
 
     Returns:
         None where there are too many.
@@ -166,7 +168,7 @@ def _entries(
     is_one_row = ids is not None and ids[0] == ids[1]
     if single is None:
         most = None if is_one_row else _SINGLE_ENTRIES_A_PIECE
-        single = read_entries(connection, store, wanted.values, ids, most)
+        single = _single_entries(connection, store, wanted, ids, most, memory)
     elif ids is not None:
         single = single.of_rows(*ids)
     if single is None:
@@ -176,6 +178,21 @@ def _entries(
     if most is not None and found.postings.rows.size >= most:
         return None
     return _Entries(single, found.postings, found.generation)
+
+
+def _single_entries(
+    connection: Connection,
+    store: FingerprintStore,
+    wanted: _Wanted,
+    ids: IdRange | None,
+    most: int | None,
+    memory: IndexMemory,
+) -> Entries | None:
+    """Return the single entries of these values, from memory if they are there; None if `most` or more."""
+    if not memory.single.is_loaded:
+        return read_entries(connection, store, wanted.values, ids, most)
+    found = memory.single.find(wanted.hashes, ids or ALL_IDS)
+    return None if most is not None and found.ids.size >= most else found
 
 
 def _with_sizes(

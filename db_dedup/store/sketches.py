@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 
 from db_dedup.dialects.batches import batches
-from db_dedup.flow.candidates.segments import Entries, hashes_of
+from db_dedup.flow.candidates.segments import Entries
 from db_dedup.records.pages import take_lists
 from db_dedup.store import segments
 from db_dedup.store.fingerprints import FingerprintStore
@@ -98,10 +98,10 @@ def read_single_sketches(reader: Reader, store: FingerprintStore) -> Entries:
     c = store.tables.fingerprint.c
     query = select(c.id, c.sketch).where(store.mine, c.sketch.is_not(None))
     parts = [segments.NO_ENTRIES]
-    for rows in batches(reader.rows(query, c.id), _SKETCHES_A_PART, lambda _: 0):
-        values = np.frombuffer(b"".join(bytes(row[1]) for row in rows), np.uint64)
-        ids = np.array([row[0] for row in rows], np.int64)
-        parts.append(Entries(hashes_of(values), np.repeat(ids, [len(row[1]) // 8 for row in rows])))
+    parts += [
+        segments.entries_of([row[0] for row in rows], [bytes(row[1]) for row in rows])
+        for rows in batches(reader.rows(query, c.id), _SKETCHES_A_PART, lambda _: 0)
+    ]
     return segments.joined(parts)
 
 

@@ -14,6 +14,7 @@ from db_dedup.flow.candidates.segments import hashes_of
 from db_dedup.flow.candidates.sketch_sizes import UNKNOWN_SIZE
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.store import segment_lookup, single_entries, sketch_lookup, sketches
+from db_dedup.store.reader import Reader
 from db_dedup.store.segment_lookup import IndexMemory, SegmentSearch
 from db_dedup.store.sketch_contents import IndexContents
 from tests.bands import canonical_sketches
@@ -29,9 +30,11 @@ from tests.scan.indexes import (
 ROWS = 40
 
 
+@pytest.mark.parametrize("keeps_single", [False, True])
 def test_the_index_finds_what_brute_force_does_after_any_history(
-    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch, keeps_single: bool
 ) -> None:
+    """Whether or not the single entries are kept in memory, as a worker keeps them."""
     monkeypatch.setattr(segment_lookup, "_PIECES_A_QUERY", 2)  # several pieces are searched at the same time
     monkeypatch.setattr(single_entries, "_VALUES_A_STATEMENT", 50)
     database, chance = scanned.database, Random(5)
@@ -48,10 +51,13 @@ def test_the_index_finds_what_brute_force_does_after_any_history(
         with database.dialect.write_transaction(database.engine) as connection:
             sketches.drop_sketches(connection, store, changed)
             sketches.put_sketches(connection, store, new)
+        memory.single.add(new)
         stored = {row_id: own for row_id, own in stored.items() if row_id not in changed} | new
         if chance.random() < 0.5:
             assert fold(scanned)
         with database.engine.connect() as connection:
+            if keeps_single and not memory.single.is_loaded:
+                memory.single.load(sketches.read_single_sketches(Reader.of(connection), store))
             asked = [drawn(chance) for _ in range(3)] + list(stored.values())[:3]
             assert_finds_what_brute_force_does(connection, store, stored, asked, memory)
             for one in asked:

@@ -136,22 +136,26 @@ def test_sqlite_can_be_written_during_each_long_step_ahead(
     own.dispose()
 
 
-def test_nothing_is_searched_while_the_lock_is_held(alone: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_searched_or_compared_while_the_lock_is_held(
+    alone: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A row's former text is a candidate of its new one, and its exact duplicates become canonical."""
     write(alone, range(12))
     drain(worker_without_scans(alone))
-    searched: list[int] = []
-    original = PairSearch.find
+    locked: list[str] = []
+    original = PairSearch.find_after
 
-    def find(self: PairSearch, asked: Sequence[Any], *others: Any) -> Any:
-        searched.append(len(asked))
-        return original(self, asked, *others)
+    def find_after(*arguments: Any) -> Any:
+        with monkeypatch.context() as patched:
+            for name in ("find", "_among", "_confirmed"):
+                patched.setattr(PairSearch, name, lambda *_, name=name: locked.append(name))
+            return original(*arguments)
 
-    monkeypatch.setattr(PairSearch, "find", find)
+    monkeypatch.setattr(PairSearch, "find_after", find_after)
     for number in range(6):
         change(alone, number, f"{body(number)} indeed")
     drain(worker_without_scans(alone))  # another one: it has no former text in memory
-    assert searched == []
+    assert locked == []
     assert is_right(alone)
 
 

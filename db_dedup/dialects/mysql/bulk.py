@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Engine, LargeBinary, Table
+from sqlalchemy import Connection, Engine, Integer, LargeBinary, Table
 
 from db_dedup.dialects.batches import Rows, batches, row_batches
 from db_dedup.dialects.queue import QUEUE_KEY, oldest_changes
@@ -15,21 +15,29 @@ _ROWS_A_STATEMENT = 2_000
 
 
 def bulk_insert(connection: Connection, table: Table, columns: Sequence[str], rows: Rows) -> None:
-    """Insert with INSERT; the driver puts many rows into one statement."""
+    """Insert with INSERT; the driver puts many rows into one statement, or numbers come as a JSON array.
+
+    The driver takes five times as long to quote each number.
+    """
     quote = connection.dialect.identifier_preparer.quote
     names, marks = ", ".join(map(quote, columns)), ", ".join("%s" for _ in columns)
-    statement = f"INSERT INTO {_name(connection, table)} ({names}) VALUES ({marks})"  # noqa: S608 - names are quoted
+    into = f"INSERT INTO {_name(connection, table)} ({names}) "
+    are_numbers = all(isinstance(table.c[name].type, Integer) for name in columns)
     for batch in row_batches(table, columns, rows, _ROWS_A_CALL):
-        connection.exec_driver_sql(statement, [tuple(row) for row in batch])
+        given = [tuple(row) for row in batch]
+        if are_numbers:
+            fields = _json_fields(connection, table, columns)
+            statement = f"{into} SELECT * FROM JSON_TABLE(%s, '$[*]' COLUMNS ({fields})) AS new"  # noqa: S608 - names are quoted
+            connection.exec_driver_sql(statement, (json.dumps(given),))
+        else:
+            connection.exec_driver_sql(f"{into} VALUES ({marks})", given)
 
 
 def bulk_update(connection: Connection, table: Table, key: str, columns: Sequence[str], rows: Rows) -> None:
     """Update with an UPDATE that is joined to a JSON array of arrays."""
     quote = connection.dialect.identifier_preparer.quote
     names = [key, *columns]
-    fields = ", ".join(
-        f"{quote(name)} {_json_type(connection, table, name)} PATH '$[{i}]'" for i, name in enumerate(names)
-    )
+    fields = _json_fields(connection, table, names)
     values = ", ".join(f"old.{quote(name)} = {_from_json(table, name, quote(name))}" for name in columns)
     statement = (
         f"UPDATE JSON_TABLE(%s, '$[*]' COLUMNS ({fields})) AS new "  # noqa: S608 - names are quoted
@@ -55,9 +63,7 @@ def bulk_delete_keys(connection: Connection, table: Table, columns: Sequence[str
     It fixes join order and index, since the planner misjudges a queue that is short now.
     """
     quote = connection.dialect.identifier_preparer.quote
-    fields = ", ".join(
-        f"{quote(name)} {_json_type(connection, table, name)} PATH '$[{i}]'" for i, name in enumerate(columns)
-    )
+    fields = _json_fields(connection, table, columns)
     are_equal = " AND ".join(f"old.{quote(name)} = gone.{quote(name)}" for name in columns)
     statement = (
         f"DELETE old FROM JSON_TABLE(%s, '$[*]' COLUMNS ({fields})) AS gone "
@@ -86,6 +92,14 @@ def take_changes(
 
 def _name(connection: Connection, table: Table) -> str:
     return connection.dialect.identifier_preparer.format_table(table)
+
+
+def _json_fields(connection: Connection, table: Table, columns: Sequence[str]) -> str:
+    """Return the columns of a table of JSON arrays, each with the values of these columns."""
+    quote = connection.dialect.identifier_preparer.quote
+    types = (_json_type(connection, table, name) for name in columns)
+    fields = zip(columns, types, strict=True)
+    return ", ".join(f"{quote(name)} {kind} PATH '$[{i}]'" for i, (name, kind) in enumerate(fields))
 
 
 def _json_type(connection: Connection, table: Table, column: str) -> str:

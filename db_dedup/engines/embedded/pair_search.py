@@ -6,6 +6,7 @@ on how many rows of the table share a phrase.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -47,10 +48,25 @@ class _Candidates(NamedTuple):
     def part(self, chosen: slice) -> "_Candidates":
         return _Candidates(self.which[chosen], self.ids[chosen])
 
+    def of_rows(self, rows: Sequence[AnswerRow]) -> "_Candidates":
+        """Return the pairs whose candidates are among some rows."""
+        is_of_rows = np.isin(self.ids, [row.id for row in rows])
+        return _Candidates(self.which[is_of_rows], self.ids[is_of_rows])
+
+
+_NO_CANDIDATES: Final = _Candidates(np.empty(0, np.int64), np.empty(0, np.int64))
+
 
 class FoundPairs(NamedTuple):
-    """The p duplicates of one row: int64[p] their ids, and the rest as in `StoredPairs`, the row first."""
+    """The p duplicates of one row, found ahead.
 
+    Attributes:
+        own_id: the id that the row was searched with, below zero.
+        ids: int64[p], of stored rows; below zero: of rows that were searched with it.
+        distances, similarities, kinds: as in `StoredPairs`, the row first.
+    """
+
+    own_id: int
     ids: NDArray[np.int64]
     distances: NDArray[np.int16]
     similarities: NDArray[np.float64]
@@ -81,50 +97,57 @@ class PairSearch:
         since: Sequence[AnswerRow],
         void: Collection[int],
     ) -> StoredPairs:
-        """Return what `find` returns; the stored rows are not searched again for rows found before.
+        """Return what `find` returns; rows that `find_ahead` has found are not searched or compared again.
 
         Args:
             asked: as for `find`.
             places: as for `find`.
             rows: as for `find`.
-            before: digest of a row -> what `find_stored` returned of it.
+            before: digest of a row -> what `find_ahead` returned of it.
             since: canonical rows that were written after that, in earlier transactions.
             void: ids of all rows that were written or stopped being canonical after that, this transaction
                 included. No other row has changed.
         """
         late = np.array([row.id for row in [*asked, *since]], np.int64)
-        is_out = np.union1d(late, np.fromiter(void, np.int64, len(void)))
-        parts = [_with_first(row.id, before[row.digest]) for row in asked if row.digest in before]
-        with_stored = concatenate_pairs(parts)
-        with_stored = with_stored.only(~np.isin(with_stored.id_b, is_out))
-        rows.load(neighbours.rows_of_ids(self._connection, self._store, _missing(with_stored.id_b, rows)))
-        # Before anything is compared: that may delete features from memory, and then the places are others.
-        among = self._among(asked, since, places)
+        pairs = [
+            _found_before(asked, since, before, np.union1d(late, np.fromiter(void, np.int64, len(void))))
+        ]
+        rows.load(neighbours.rows_of_ids(self._connection, self._store, _missing(pairs[0].id_b, rows)))
         new = [row for row in asked if row.digest not in before]
+        known = [row for row in asked if row.digest in before]
+        strangers = [row for row in since if row.digest not in before]
+        # Before anything is compared: that may delete features from memory, and then the places are others.
+        of_new = self._among(new, [*known, *since], places) if new else _NO_CANDIDATES
+        of_known = self._among(known, strangers, places) if strangers else _NO_CANDIDATES
+        of_known = of_known.of_rows(strangers)
         if new:
             more = self.find(new, places, rows)
-            with_stored = concatenate_pairs([with_stored, more.only(~np.isin(more.id_b, late))])
-        confirmed = [self._confirmed(asked, part, rows) for part in _pieces(among)]
-        return concatenate_pairs([with_stored, *confirmed])
+            pairs.append(more.only(~np.isin(more.id_b, late)))
+        pairs += [self._confirmed(new, part, rows) for part in _pieces(of_new)]
+        pairs += [self._confirmed(known, part, rows) for part in _pieces(of_known)]
+        return concatenate_pairs(pairs)
 
-    def find_stored(self, asked: Sequence[AnswerRow]) -> list[FoundPairs]:
-        """Return for each of some rows, stored or not, its duplicates among the stored rows.
+    def find_ahead(self, asked: Sequence[AnswerRow]) -> list[FoundPairs]:
+        """Return for each of some rows its duplicates among the stored rows and among these rows.
 
         Args:
-            asked: their features are in memory. Their ids are distinct.
+            asked: their features are in memory. Their ids are distinct, and below zero.
         """
         placed = ((row.id, self._texts.place(row)) for row in asked)
         places = {row_id: place for row_id, place in placed if place is not None}
         rows = Neighbourhood()
-        pairs = concatenate_pairs(
-            [self._confirmed(asked, part, rows) for part in self._candidates(asked, places)]
-        )
+        rows.load(asked)
+        among = self._among(asked, [], places)
+        with_stored = [self._confirmed(asked, part, rows) for part in self._candidates(asked, places)]
+        once = concatenate_pairs([self._confirmed(asked, part, rows) for part in _pieces(among)])
+        pairs = concatenate_pairs([*with_stored, once, _swapped(once)])
         order = np.argsort(pairs.id_a, kind="stable")
-        first, last = (np.searchsorted(pairs.id_a[order], [row.id for row in asked], s) for s in _SIDES)
-        chosen = (order[a:b] for a, b in zip(first.tolist(), last.tolist(), strict=True))
+        own_ids = [row.id for row in asked]
+        first, last = (np.searchsorted(pairs.id_a[order], own_ids, side) for side in _SIDES)
+        chosen = [order[a:b] for a, b in zip(first.tolist(), last.tolist(), strict=True)]
         return [
-            FoundPairs(pairs.id_b[i], pairs.distances[i], pairs.similarities[i], pairs.kinds[i])
-            for i in chosen
+            FoundPairs(own_id, pairs.id_b[i], pairs.distances[i], pairs.similarities[i], pairs.kinds[i])
+            for own_id, i in zip(own_ids, chosen, strict=True)
         ]
 
     def find(self, asked: Sequence[AnswerRow], places: Places, rows: Neighbourhood) -> StoredPairs:
@@ -176,8 +199,7 @@ class PairSearch:
                 last = int(np.searchsorted(near.ids, sharing.ids.max(), "right"))
                 yield from _pieces(_united(near.part(slice(first, last)), sharing))
                 first = last
-        none = _Candidates(near.which[:0], near.ids[:0])
-        yield from _pieces(_united(near.part(slice(first, None)), none))
+        yield from _pieces(_united(near.part(slice(first, None)), _NO_CANDIDATES))
 
     def _among(self, asked: Sequence[AnswerRow], since: Sequence[AnswerRow], places: Places) -> _Candidates:
         """Return the candidate pairs among the asked rows, each once, and of these with some other rows."""
@@ -200,8 +222,7 @@ class PairSearch:
             near.append(np.stack([sketched[own][pairs[0]], sketched[pairs[1]]], axis=1))
         which, others = np.concatenate(near).T
         is_once = (others >= len(asked)) | (ids[which] < ids[others])
-        found = _Candidates(which[is_once], ids[others[is_once]])
-        return _united(found, found.part(slice(0)))
+        return _united(_Candidates(which[is_once], ids[others[is_once]]), _NO_CANDIDATES)
 
     def _asked_sketches(
         self, asked: Sequence[AnswerRow], places: Places
@@ -288,8 +309,44 @@ def oriented(pairs: StoredPairs, received: Callable[[int], Receipt]) -> StoredPa
     )
 
 
+def _found_before(
+    asked: Sequence[AnswerRow],
+    since: Sequence[AnswerRow],
+    before: Mapping[bytes, FoundPairs],
+    void: NDArray[np.int64],
+) -> StoredPairs:
+    """Return the pairs of the asked rows that were found ahead and still count, each once.
+
+    Args:
+        asked: as for `PairSearch.find_after`.
+        since: the same.
+        before: the same.
+        void: int64[v], ids of stored rows whose texts were others then.
+    """
+    parts = [_with_first(row.id, before[row.digest]) for row in asked if row.digest in before]
+    found = concatenate_pairs(parts)
+    numbers = -1 - np.minimum(found.id_b, -1)  # of rows that were searched at the same time
+    written = np.zeros(numbers.max(initial=0) + 1, np.int64)
+    for row in [*asked, *since]:
+        own = before.get(row.digest)
+        if own is not None and -1 - own.own_id < written.size:
+            written[-1 - own.own_id] = row.id
+    is_stored = found.id_b >= 0
+    found = replace(found, id_b=np.where(is_stored, found.id_b, written[numbers]))
+    # The searched row that is written first is in no pair until the other one is written, too.
+    is_there = np.where(is_stored, ~np.isin(found.id_b, void), found.id_b > 0)
+    is_second = ~is_stored & np.isin(found.id_b, [row.id for row in asked]) & (found.id_b < found.id_a)
+    return found.only(is_there & ~is_second)
+
+
+def _swapped(pairs: StoredPairs) -> StoredPairs:
+    """Return the same pairs with their rows the other way round."""
+    kinds = swapped_kinds(pairs.kinds)
+    return StoredPairs(pairs.id_b, pairs.id_a, pairs.distances, pairs.similarities, kinds)
+
+
 def _with_first(row_id: int, found: FoundPairs) -> StoredPairs:
-    return StoredPairs(np.full(found.ids.size, row_id, np.int64), *found)
+    return StoredPairs(np.full(found.ids.size, row_id, np.int64), *found[1:])
 
 
 def _missing(ids: NDArray[np.int64], rows: Neighbourhood) -> list[int]:
@@ -316,7 +373,7 @@ def _pieces(candidates: _Candidates) -> Iterator[_Candidates]:
     Args:
         candidates: sorted by their ids.
     """
-    starts = np.flatnonzero(np.diff(candidates.ids, prepend=-1))
+    starts = np.flatnonzero(np.diff(candidates.ids, prepend=candidates.ids[:1] - 1))
     first = 0
     while first < starts.size:
         within = np.searchsorted(starts, starts[first] + _PAIRS_A_PIECE, "right") - 1

@@ -31,6 +31,7 @@ from db_dedup.flow.matching._outlines import Outlines, count_outlines, outline_r
 from db_dedup.flow.matching._shared_hashes import BYTES_A_HASH, count_odd
 from db_dedup.flow.matching.budget import Budget, slices_within
 from db_dedup.flow.matching.groups import join_pairs
+from db_dedup.flow.matching.paging import expect_reads
 from db_dedup.flow.matching.spool import zeros
 from db_dedup.flow.threads import in_threads
 from db_dedup.progress import Progress
@@ -81,7 +82,10 @@ def join_sharing(
     parts = max(-(-count // budget.entries_a_part(count, parents.size)), budget.threads)
     sizes, firsts = count_outlines(rows, rule)
     sets = zeros(int(firsts[-1]), np.uint64, budget.outline_bytes)
+    expect_reads(rows.hashes, in_order=True)
     outlines = outline_rows(sizes, firsts, sets, rows, rule)
+    for values in (rows.hashes, sets):
+        expect_reads(values, in_order=False)
     runs = _Runs(sketches, salts, rows, rule, budget, parts, outlines, *count_odd(rows))
     yield from _join_each(runs.join_part, range(parts), parents, progress, budget.threads)
 

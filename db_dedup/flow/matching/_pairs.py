@@ -11,6 +11,9 @@ from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.compare.kernels import confirmed, is_candidate, kind_of
 from db_dedup.flow.matching.groups import find_root
 
+_VALUES_A_PAGE = 512
+"""At least: of eight bytes each."""
+
 
 @kernel
 def join_confirmed(left, right, parents, rows, rule):
@@ -29,6 +32,30 @@ def join_confirmed(left, right, parents, rows, rule):
             parents[max(a, b)] = min(a, b)
             joined[p] = True
     return joined
+
+
+@kernel
+def read_features(first, end, numbers, rows):
+    """Read a value of each page that has features of some rows, so that the system brings it into memory.
+
+    Args:
+        first: position of a row.
+        end: position after the last one.
+        numbers: int32[n], row numbers.
+        rows: `RowArrays`.
+
+    Returns:
+        Something of the values: else the compiler would leave them out.
+    """
+    found = np.uint64(0)
+    for i in range(first, end):
+        place = rows.places[numbers[i]]
+        if place >= 0:
+            for j in range(rows.starts[place], rows.starts[place + 1], _VALUES_A_PAGE):
+                found ^= rows.hashes[j]
+            if rows.starts[place + 1] > rows.starts[place]:
+                found ^= rows.hashes[rows.starts[place + 1] - 1]
+    return found
 
 
 @kernel

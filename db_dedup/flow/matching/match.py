@@ -21,6 +21,7 @@ from db_dedup.flow.matching._join_sharing import join_sharing
 from db_dedup.flow.matching._list_pairs import HashIndex, index_hashes, pairs_of_some
 from db_dedup.flow.matching.budget import DEFAULT, Budget, slices_within
 from db_dedup.flow.matching.groups import flatten, group_sizes
+from db_dedup.flow.matching.paging import PAIRS_AT_A_TIME, expect_reads, fits_into_memory, read_ahead
 from db_dedup.flow.matching.pairs import NO_PAIRS, Pairs, PairSpool
 from db_dedup.flow.matching.rejections import pack, unpack
 from db_dedup.flow.threads import in_threads
@@ -209,6 +210,7 @@ class _Search:
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Join all groups; return the pairs that connect them, for a group of g rows g - 1 pairs."""
         progress.start(step, None)
+        expect_reads(self._rows.hashes, in_order=False)
         found = [self._join(*self._neighbours(shift)) for shift in BLOCK_SHIFTS]
         for left, right in candidate_pairs(self._values, self._rule.radius, self.parents):
             found.append(self._join(left, right))
@@ -235,9 +237,27 @@ class _Search:
     def _join(
         self, left: NDArray[np.int32], right: NDArray[np.int32]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        joined = kernels.join_confirmed(left, right, self.parents, self._rows, self._rule)
+        if fits_into_memory(self._rows.hashes):
+            joined = self._join_part(left, right)
+        else:
+            parts = [slice(i, i + PAIRS_AT_A_TIME) for i in range(0, left.size, PAIRS_AT_A_TIME)]
+            found = [np.empty(0, np.bool_)]
+            for part in parts:
+                self._read_ahead(left[part], right[part])
+                found.append(self._join_part(left[part], right[part]))
+            joined = np.concatenate(found)
         flatten(self.parents)
         return left[joined], right[joined]
+
+    def _join_part(self, left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Join the groups of these pairs; return bool[p], which pairs joined two."""
+        joined: NDArray[np.bool_] = kernels.join_confirmed(left, right, self.parents, self._rows, self._rule)
+        return joined
+
+    def _read_ahead(self, left: NDArray[np.int32], right: NDArray[np.int32]) -> None:
+        """Read the features of the pairs that are not joined yet."""
+        is_apart = self.parents[left] != self.parents[right]
+        read_ahead(np.unique(np.concatenate([left[is_apart], right[is_apart]])), self._rows)
 
     def all_pairs(
         self, sizes: NDArray[np.int64], is_big: NDArray[np.bool_], progress: Progress

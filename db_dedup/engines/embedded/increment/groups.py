@@ -25,6 +25,7 @@ from db_dedup.store.pairs import (
     concatenate_pairs,
     distinct_pairs,
     read_pairs_of,
+    read_pairs_within,
     replace_pairs,
 )
 
@@ -106,6 +107,7 @@ class _Regrouping:
         self._scope, self._pairs, self._searched = scope, pairs, searched
         self._lost, self._partial = lost, partial
         self._abridged = abridged
+        self._loaded: set[int | None] = set()
         self._stored = NO_PAIRS
 
     def groups(self, ids: Collection[int]) -> list[Group]:
@@ -138,6 +140,22 @@ class _Regrouping:
         """Load all canonical rows of some groups."""
         scope = self._scope
         scope.rows.load(neighbours.canonical_rows_in_groups(scope.connection, scope.store, sorted(ids)))
+        self._loaded.update(ids)
+
+    def _read_pairs(self, ids: Sequence[int]) -> StoredPairs:
+        """Return the stored pairs of some rows, as far as the batch has not read them: those of changed rows.
+
+        Of a group that is loaded whole, both rows of all other pairs are loaded.
+        """
+        scope = self._scope
+        unchanged = [i for i in ids if i not in self._pairs.affected]
+        within = [i for i in unchanged if scope.rows[i].group_id in self._loaded]
+        others = [i for i in unchanged if scope.rows[i].group_id not in self._loaded]
+        parts = (
+            read_pairs_within(scope.connection, scope.store, within),
+            read_pairs_of(scope.connection, scope.store, others),
+        )
+        return distinct_pairs(concatenate_pairs(parts))
 
     def _part_of(self, row: AnswerRow) -> int | None:
         """Return the part of its partly loaded group that a row is in; None if it is in none."""
@@ -149,7 +167,7 @@ class _Regrouping:
         scope, found = self._scope, self._pairs.found
         parts = {row.id: self._part_of(row) for row in scope.canonical_rows()}
         whole = scope.rows.grouped(row_id for row_id, part in parts.items() if part is None)
-        self._stored = read_pairs_of(scope.connection, scope.store, whole)
+        self._stored = self._read_pairs(whole)
         stays = ~having(self._stored, self._pairs.affected)
         known = distinct_pairs(concatenate_pairs([self._stored.only(stays), found]))
         has_duplicates = neighbours.having_exact_duplicates(scope.connection, scope.store, whole)

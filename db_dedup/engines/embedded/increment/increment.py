@@ -26,6 +26,9 @@ from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
 from db_dedup.flow.pipeline import Fingerprinter
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.reader import Reader
+from db_dedup.store.single_entries import has_more_entries
+from db_dedup.store.single_memory import MOST_ENTRIES
+from db_dedup.store.sketches import read_single_sketches
 from db_dedup.store.source import Source
 
 
@@ -33,7 +36,8 @@ class EmbeddedIncrement:
     """Applies changes of one table under one recipe.
 
     Attributes:
-        index: all fingerprints in memory, kept up to date; None if each search queries the database.
+        index: all fingerprints in memory, kept up to date; None if each search queries the database. With
+            it, the single entries of the index of sketches are in memory, too, unless they are too many.
         cache: the features of rows that were read, kept from batch to batch.
     """
 
@@ -64,12 +68,20 @@ class EmbeddedIncrement:
 
     def load_index(self, connection: Connection) -> None:
         """Read all fingerprints into memory, through a connection for short reads."""
-        reader = Reader.for_dialect(self.store.dialect, lambda: nullcontext(connection))
-        self.index = FingerprintIndex(*self.store.read_canonical_rows(reader))
+        self.index = FingerprintIndex(*self.store.read_canonical_rows(self._reader(connection)))
+
+    def _load_single_entries(self, connection: Connection) -> None:
+        """Read the single entries of the index of sketches into memory, unless they are too many."""
+        if self.watched.rule.sketches and not has_more_entries(connection, self.store, MOST_ENTRIES):
+            self.cache.index.single.load(read_single_sketches(self._reader(connection), self.store))
+
+    def _reader(self, connection: Connection) -> Reader:
+        return Reader.for_dialect(self.store.dialect, lambda: nullcontext(connection))
 
     def drop_index(self) -> None:
-        """Delete from memory what depends on the stored answer: the index, and the pairs found ahead."""
+        """Delete from memory what depends on the stored answer: the indexes, and the pairs found ahead."""
         self.index = None
+        self.cache.index.single.clear()
         if self._prepared is not None:
             self._prepared = replace(self._prepared, pairs={}, stale=frozenset(), since={}, outdated=set())
 
@@ -82,6 +94,8 @@ class EmbeddedIncrement:
             again: the keys of rows whose pairs are searched even if the rows have not changed.
         """
         self.cache.trim()
+        if self.has_index and not self.cache.index.single.is_loaded:
+            self._load_single_entries(connection)
         texts = CandidateTexts(self.watched, self.source, self.fingerprinter, self.cache, ends_reads=True)
         search = PairSearch(connection, self.store, self.watched, self.index, texts)
         self._prepared = prepare(

@@ -92,7 +92,9 @@ def _put_sketches(scope: BatchScope, asked: Sequence[AnswerRow]) -> dict[int, in
     places = {row.id: scope.texts.place(row) for row in asked}
     found = {row_id: place for row_id, place in places.items() if place is not None}
     sketches = scope.texts.sketches()
-    put_sketches(scope.connection, scope.store, {i: sketches.bytes_of(place) for i, place in found.items()})
+    written = {row_id: sketches.bytes_of(place) for row_id, place in found.items()}
+    put_sketches(scope.connection, scope.store, written)
+    scope.texts.index.single.add(written)
     return found
 
 

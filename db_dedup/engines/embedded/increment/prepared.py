@@ -42,11 +42,11 @@ class Prepared:
         known: for each row its stored digest at that time.
         done: what was computed of them.
         places: row key -> position.
-        pairs: digest of a searched row -> its duplicates among the stored rows. Among them are rows that will
-            become canonical, because the one that they equal has changed.
+        pairs: digest of a searched row -> its duplicates among the stored rows and the searched ones. Among
+            these are rows that will become canonical, because the one that they equal has changed.
         stale: row keys of candidates that differ from what is stored of them; rows of `rows` are not among
             them, and the first batch reports them all.
-        since: canonical rows that were written since, by id; each search compares its rows with these, too.
+        since: canonical rows that were written since, by id; a row of a batch may be their duplicate, too.
         outdated: ids of rows that were written since or stopped being canonical: pairs with them are void.
     """
 
@@ -138,7 +138,7 @@ def prepare(
     # Numbers below zero: no stored row has them.
     asked = [_unsaved(row, -1 - i) for i, row in enumerate(searched.values()) if row.fingerprint is not None]
     texts.read(connection, asked)
-    found = search.find_stored(asked)
+    found = search.find_ahead(asked)
     connection.rollback()
     places = {row.row_key: place for place, row in enumerate(rows)}
     # A row may have changed before its features were read: nothing was compared with its digest then, which
