@@ -53,12 +53,8 @@ class SingleMemory:
         Args:
             hashes: uint32[n], ascending and distinct.
             ids: only of the rows from the first to the second id.
-
-        Raises:
-            LookupError: nothing is loaded.
         """
-        if self._entries is None:
-            raise LookupError("no entries are loaded")
+        assert self._entries is not None  # noqa: S101 - the caller asks `is_loaded`
         if self._added:
             self._entries, self._added = sort_entries(segments.joined([self._entries, *self._added])), []
         every = self._entries

@@ -93,10 +93,19 @@ def read_feature_sets(connection: Connection, store: FingerprintStore, ids: IdRa
     return FeatureSets(np.array([row[0] for row in rows], np.int64), sets)
 
 
-def read_single_sketches(reader: Reader, store: FingerprintStore) -> Entries:
-    """Return the entries of all rows whose entries are single ones, in 32 bits."""
+def read_single_sketches(reader: Reader, store: FingerprintStore, *, by_entries: bool = False) -> Entries:
+    """Return the entries of all rows whose entries are single ones, in 32 bits.
+
+    Args:
+        reader: of our tables.
+        store: the table and recipe.
+        by_entries: look for the rows by the entries that there are, which reads a small part of a large
+            table. A fold that broke off may have deleted the entries of a row already.
+    """
     c = store.tables.fingerprint.c
     query = select(c.id, c.sketch).where(store.mine, c.sketch.is_not(None))
+    if by_entries:
+        query = query.where(c.id.in_(select(store.tables.band.c.fingerprint_id)))
     parts = [segments.NO_ENTRIES]
     parts += [
         segments.entries_of([row[0] for row in rows], [bytes(row[1]) for row in rows])

