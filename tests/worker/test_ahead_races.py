@@ -72,6 +72,35 @@ def test_a_row_changes_between_two_reads_of_the_matching(
     assert is_right(alone)
 
 
+@pytest.mark.parametrize("changes_a_part", [1, 4])
+def test_a_row_becomes_canonical_that_was_not_matched_ahead(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch, changes_a_part: int
+) -> None:
+    """It must be compared with the rows that were, whether they are written at the same time or later: none
+    of its own changes waits."""
+    write_in_parts(monkeypatch, changes_a_part)
+    write(watched, (0, 3))
+    with watched.dedup.database.engine.begin() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO letters_0 SELECT 9, body, region, 9 FROM letters_0 WHERE id = 0"
+        )
+    drain(worker_without_scans(watched))
+    worker = worker_without_scans(watched)
+    change(watched, 0, "for a moment")
+    change(watched, 0, body(0))
+    change(watched, 3, body(6))
+    original = CandidateTexts.read
+
+    def read(self: CandidateTexts, connection: Connection, rows: Any) -> None:
+        monkeypatch.setattr(CandidateTexts, "read", original)
+        change(watched, 0, "something else")
+        original(self, connection, rows)
+
+    monkeypatch.setattr(CandidateTexts, "read", read)
+    drain(worker)
+    assert is_right(watched)
+
+
 def test_nothing_is_matched_while_a_scan_is_running(alone: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     """No batch could write it, and the next look at the queue would match it once more."""
     write(alone, range(4))
