@@ -1,4 +1,4 @@
-"""Features that do not fit into memory: what is read ahead, and what the system is told of the file."""
+"""Features that do not fit into memory: what is prefetched, and what the system is told of the file."""
 
 import re
 from collections.abc import Iterator
@@ -47,12 +47,12 @@ def test_the_answer_is_the_same_where_features_do_not_fit(
 ) -> None:
     read: list[int] = []
 
-    def read_ahead(numbers: NDArray[np.int32], rows: RowArrays) -> None:
+    def prefetch(numbers: NDArray[np.int32], rows: RowArrays) -> None:
         read.append(numbers.size)
-        paging.read_ahead(numbers, rows)
+        paging.prefetch(numbers, rows)
 
     monkeypatch.setattr(match, "fits_into_memory", lambda _: False)
-    monkeypatch.setattr(match, "read_ahead", read_ahead)
+    monkeypatch.setattr(match, "prefetch", prefetch)
     monkeypatch.setattr(match, "PAIRS_AT_A_TIME", 7)
     rows = random_rows(Random(1), 200)
     table, rule = table_of(rows), MatchRule(7, measure, 0.4, 1000)
@@ -77,7 +77,7 @@ def test_each_page_of_the_rows_is_read() -> None:
     assert found == every ^ np.bitwise_xor.reduce(last)
 
 
-@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="the system does not tell")
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="only Linux tells the flags of a map")
 def test_the_system_is_told_how_features_are_read(values: NDArray[np.uint64]) -> None:
     assert not is_read_here_and_there(values)
     expect_reads(values, in_order=False)

@@ -15,7 +15,7 @@ from db_dedup.flow.pipeline import Fingerprinter
 from db_dedup.jobs.pace import pace_of
 from db_dedup.jobs.worker import batch_size
 from db_dedup.jobs.worker.batch_size import BatchSize
-from db_dedup.jobs.worker.change_worker import Batch, ChangeWorker
+from db_dedup.jobs.worker.change_worker import Batch, ChangeWorker, TableWorker
 from db_dedup.records import DeadChange
 from db_dedup.store import changes
 from db_dedup.store.clock import utc_now
@@ -44,6 +44,13 @@ def poisoned(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 def watched(database: Database) -> Watched:
     """Scanned empty, attached; its key is a number."""
     return Watched.make(database.engine, 0)
+
+
+@pytest.fixture
+def alone(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> Watched:
+    """Scanned empty, attached; four changes are written at a time."""
+    write_in_parts(monkeypatch, 4)
+    return watched
 
 
 def write_in_parts(monkeypatch: pytest.MonkeyPatch, changes_a_part: int) -> None:
@@ -84,6 +91,20 @@ def drain(watched: Watched, batch_changes: int = 500) -> list[Batch]:
     worker = watched.dedup.worker(batch_changes)
     ChangeWorker([worker], on_batch=done.append).run(threading.Event(), drain=True)
     return done
+
+
+def worker_without_scans(watched: Watched) -> TableWorker:
+    """A worker that handles all changes in batches, however many they are."""
+    worker = watched.dedup.worker()
+    worker._choice.may_prefer_scan = False
+    return worker
+
+
+def drain_by(worker: TableWorker) -> int:
+    """Let this worker work until the queue is empty; return how many batches it took."""
+    done: list[Batch] = []
+    ChangeWorker([worker], on_batch=done.append).run(threading.Event(), drain=True)
+    return len(done)
 
 
 def queue_changes(watched: Watched, row_keys: list[str]) -> None:

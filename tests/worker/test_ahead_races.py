@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import pytest
 from sqlalchemy import Connection
 
 from db_dedup.engines.embedded.candidate_texts import CandidateTexts
-from db_dedup.jobs.worker.change_worker import ChangeWorker, TableWorker
 from db_dedup.jobs.worker.increments import Increments
 from db_dedup.store import watched_tables
-from tests.worker.conftest import body, change, count_waiting, is_right, table_id, write, write_in_parts
+from tests.worker.conftest import (
+    body,
+    change,
+    count_waiting,
+    drain_by,
+    is_right,
+    table_id,
+    worker_without_scans,
+    write,
+    write_in_parts,
+)
 from tests.worker.watched import Watched
-
-
-@pytest.fixture
-def alone(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> Watched:
-    """Scanned empty, attached; four changes are written at a time."""
-    write_in_parts(monkeypatch, 4)
-    return watched
-
-
-def worker_without_scans(watched: Watched) -> TableWorker:
-    worker = watched.dedup.worker()
-    worker._choice.may_prefer_scan = False
-    return worker
-
-
-def drain(worker: TableWorker) -> None:
-    ChangeWorker([worker]).run(threading.Event(), drain=True)
 
 
 def test_features_leave_the_memory_while_a_changed_row_is_searched(alone: Watched) -> None:
@@ -42,7 +33,7 @@ def test_features_leave_the_memory_while_a_changed_row_is_searched(alone: Watche
     increment.cache.budget = 0
     change(alone, 5, body(8) + " and more")  # matched, not written
     assert count_waiting(alone) == 5
-    drain(worker)
+    drain_by(worker)
     assert is_right(alone)
 
 
@@ -55,7 +46,7 @@ def test_a_row_changes_between_two_reads_of_the_matching(
         connection.exec_driver_sql(
             "INSERT INTO letters_0 SELECT 9, body, region, 9 FROM letters_0 WHERE id = 0"
         )
-    drain(worker_without_scans(alone))
+    drain_by(worker_without_scans(alone))
     assert is_right(alone)
     worker = worker_without_scans(alone)
     change(alone, 0, "for a moment")
@@ -68,7 +59,7 @@ def test_a_row_changes_between_two_reads_of_the_matching(
         original(self, connection, rows)
 
     monkeypatch.setattr(CandidateTexts, "read", read)
-    drain(worker)
+    drain_by(worker)
     assert is_right(alone)
 
 
@@ -84,7 +75,7 @@ def test_a_row_becomes_canonical_that_was_not_matched_ahead(
         connection.exec_driver_sql(
             "INSERT INTO letters_0 SELECT 9, body, region, 9 FROM letters_0 WHERE id = 0"
         )
-    drain(worker_without_scans(watched))
+    drain_by(worker_without_scans(watched))
     worker = worker_without_scans(watched)
     change(watched, 0, "for a moment")
     change(watched, 0, body(0))
@@ -97,7 +88,7 @@ def test_a_row_becomes_canonical_that_was_not_matched_ahead(
         original(self, connection, rows)
 
     monkeypatch.setattr(CandidateTexts, "read", read)
-    drain(worker)
+    drain_by(worker)
     assert is_right(watched)
 
 
@@ -118,5 +109,5 @@ def test_nothing_is_matched_while_a_scan_is_running(alone: Watched, monkeypatch:
     assert not matched
     with database.dialect.write_transaction(database.engine) as connection:
         watched_tables.drop_lease(connection, database.tables, "scan")
-    drain(worker)
+    drain_by(worker)
     assert is_right(alone)

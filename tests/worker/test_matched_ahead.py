@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
 from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
@@ -16,9 +15,17 @@ from db_dedup.engines.embedded.candidate_texts import CandidateTexts
 from db_dedup.engines.embedded.increment.prepared import Prepared, prepare
 from db_dedup.engines.embedded.pair_search import PairSearch
 from db_dedup.flow.pipeline import Fingerprinter
-from db_dedup.jobs.worker.change_worker import ChangeWorker, TableWorker
 from tests.servers import Database
-from tests.worker.conftest import body, change, count_waiting, is_right, write, write_in_parts
+from tests.worker.conftest import (
+    body,
+    change,
+    count_waiting,
+    drain_by,
+    is_right,
+    worker_without_scans,
+    write,
+    write_in_parts,
+)
 from tests.worker.watched import Watched
 
 LONG_STEPS = (
@@ -36,18 +43,6 @@ def alone(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> Watched:
     return watched
 
 
-def worker_without_scans(watched: Watched) -> TableWorker:
-    worker = watched.dedup.worker()
-    worker._choice.may_prefer_scan = False
-    return worker
-
-
-def drain(worker: TableWorker) -> int:
-    batches: list[Any] = []
-    ChangeWorker([worker], on_batch=batches.append).run(threading.Event(), drain=True)
-    return len(batches)
-
-
 def test_all_changes_are_matched_at_once_and_written_in_parts(
     alone: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,7 +56,7 @@ def test_all_changes_are_matched_at_once_and_written_in_parts(
 
     monkeypatch.setattr("db_dedup.engines.embedded.increment.increment.prepare", noted)
     write(alone, range(20))
-    assert drain(worker_without_scans(alone)) >= 10
+    assert drain_by(worker_without_scans(alone)) >= 10
     assert len(matched) < 5
     assert is_right(alone)
 
@@ -71,7 +66,7 @@ def test_nothing_is_fingerprinted_while_the_lock_is_held(
 ) -> None:
     write(alone, range(6))
     worker = worker_without_scans(alone)
-    drain(worker)
+    drain_by(worker)
     fingerprinted: list[int] = []
     original = Fingerprinter.fingerprint
 
@@ -100,7 +95,7 @@ def test_sqlite_can_be_written_during_each_long_step_ahead(
     own = open_engine(sqlite_database.url, create=True)
     watched = Watched.make(own, 0)
     write(watched, range(12))
-    drain(worker_without_scans(watched))
+    drain_by(worker_without_scans(watched))
     steps: list[str] = []
     blocking: list[str] = []
 
@@ -129,7 +124,7 @@ def test_sqlite_can_be_written_during_each_long_step_ahead(
     monkeypatch.setattr("db_dedup.engines.embedded.increment.increment.prepare", ahead)
     for number in range(6):
         change(watched, number, f"{body(number)} indeed")
-    drain(worker_without_scans(watched))
+    drain_by(worker_without_scans(watched))
     assert set(steps) == {name for _, name in LONG_STEPS}
     assert blocking == []
     assert is_right(watched)
@@ -141,7 +136,7 @@ def test_nothing_is_searched_or_compared_while_the_lock_is_held(
 ) -> None:
     """A row's former text is a candidate of its new one, and its exact duplicates become canonical."""
     write(alone, range(12))
-    drain(worker_without_scans(alone))
+    drain_by(worker_without_scans(alone))
     locked: list[str] = []
     original = PairSearch.find_after
 
@@ -154,7 +149,7 @@ def test_nothing_is_searched_or_compared_while_the_lock_is_held(
     monkeypatch.setattr(PairSearch, "find_after", find_after)
     for number in range(6):
         change(alone, number, f"{body(number)} indeed")
-    drain(worker_without_scans(alone))  # another one: it has no former text in memory
+    drain_by(worker_without_scans(alone))  # another one: it has no former text in memory
     assert locked == []
     assert is_right(alone)
 
@@ -168,7 +163,7 @@ def test_a_row_that_changes_after_it_was_matched(alone: Watched, text: str) -> N
     assert count_waiting(alone) > 0
     change(alone, 1, text)  # written already
     change(alone, 7, text)  # matched, not written
-    drain(worker)
+    drain_by(worker)
     assert is_right(alone)
 
 
@@ -179,20 +174,20 @@ def test_another_worker_writes_after_the_matching(alone: Watched) -> None:
     other.step()
     one.step()
     write(alone, range(10, 13))
-    drain(other)
-    drain(one)
+    drain_by(other)
+    drain_by(one)
     assert is_right(alone)
 
 
 def test_a_text_that_comes_back_while_its_change_waits(alone: Watched) -> None:
     """Its pairs were left out while it was another: the waiting change must find them."""
     write(alone, (0, 1, 2))
-    drain(worker_without_scans(alone))
+    drain_by(worker_without_scans(alone))
     worker = worker_without_scans(alone)
     write(alone, (3, 4))
     change(alone, 0, "something else")
     worker._size.changes = worker._size.limit = worker._size._most = 1
     worker.step()
     change(alone, 0, body(0))
-    drain(worker)
+    drain_by(worker)
     assert is_right(alone)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,18 @@ from hypothesis import strategies as st
 from db_dedup.engines.embedded.increment import increment
 from db_dedup.flow.candidates.segments import Entries, hashes_of
 from db_dedup.jobs.scan.folding import fold
-from db_dedup.jobs.worker.change_worker import ChangeWorker, TableWorker
+from db_dedup.jobs.worker.change_worker import TableWorker
 from db_dedup.store import single_entries, single_memory, sketch_lookup, watched_tables
 from db_dedup.store.segment_lookup import ALL_IDS
 from db_dedup.store.single_memory import SingleMemory
-from tests.worker.conftest import body, change, is_right, write, write_in_parts
+from tests.worker.conftest import (
+    body,
+    change,
+    drain_by,
+    is_right,
+    worker_without_scans,
+    write,
+)
 from tests.worker.watched import Watched
 
 _SKETCHES = st.dictionaries(
@@ -74,13 +80,6 @@ def test_it_is_dropped_when_its_entries_are_too_many(monkeypatch: pytest.MonkeyP
 
 
 @pytest.fixture
-def alone(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> Watched:
-    """Scanned empty, attached; four changes are written at a time."""
-    write_in_parts(monkeypatch, 4)
-    return watched
-
-
-@pytest.fixture
 def look_ups(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many values were looked up in the database, each time."""
     counts: list[int] = []
@@ -94,16 +93,6 @@ def look_ups(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
-def worker_without_scans(watched: Watched) -> TableWorker:
-    worker = watched.dedup.worker()
-    worker._choice.may_prefer_scan = False
-    return worker
-
-
-def drain(worker: TableWorker) -> None:
-    ChangeWorker([worker]).run(threading.Event(), drain=True)
-
-
 def memory_of(worker: TableWorker) -> SingleMemory:
     increment: Any = worker._increments._increment
     memory: SingleMemory = increment.cache.index.single
@@ -114,7 +103,7 @@ def test_a_worker_looks_single_entries_up_in_memory(alone: Watched, look_ups: li
     worker = worker_without_scans(alone)
     for first in (0, 12, 24):
         write(alone, range(first, first + 12))
-        drain(worker)
+        drain_by(worker)
     assert look_ups == []
     assert is_right(alone)
 
@@ -124,16 +113,16 @@ def test_another_worker_writes_in_between(alone: Watched) -> None:
     one, other = worker_without_scans(alone), worker_without_scans(alone)
     for first in (0, 12, 24):
         write(alone, range(first, first + 6))
-        drain(one)
+        drain_by(one)
         write(alone, range(first + 6, first + 12))
-        drain(other)
+        drain_by(other)
     assert is_right(alone)
 
 
 def test_a_batch_that_fails_leaves_no_entries_behind(alone: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     worker = worker_without_scans(alone)
     write(alone, range(6))
-    drain(worker)
+    drain_by(worker)
     assert memory_of(worker).is_loaded
     write(alone, range(6, 12))
     with monkeypatch.context() as patched:
@@ -141,7 +130,7 @@ def test_a_batch_that_fails_leaves_no_entries_behind(alone: Watched, monkeypatch
         with pytest.raises(RuntimeError):
             worker.step()
     assert not memory_of(worker).is_loaded
-    drain(worker)
+    drain_by(worker)
     assert is_right(alone)
 
 
@@ -153,15 +142,15 @@ def test_the_index_is_folded_in_between(alone: Watched) -> None:
     """By then the entries are in segments, and those in memory are forgotten."""
     worker, database = worker_without_scans(alone), alone.dedup.database
     write(alone, range(24))
-    drain(worker)
+    drain_by(worker)
     before = _count(memory_of(worker))
     with database.engine.connect() as connection:
         stored = alone.read_stored(connection)
     assert fold(database.engine, database.dialect, database.tables, stored)
     change(alone, 3, body(3) + " indeed")
-    drain(worker)  # the first look-up finds that they are folded
+    drain_by(worker)  # the first look-up finds that they are folded
     change(alone, 4, body(4) + " indeed")
-    drain(worker)
+    drain_by(worker)
     assert 0 < _count(memory_of(worker)) < before
     assert is_right(alone)
 
@@ -179,6 +168,6 @@ def test_too_many_single_entries_stay_in_the_database(
     worker = worker_without_scans(alone)
     for first in (0, 12, 24):
         write(alone, range(first, first + 12))
-        drain(worker)
+        drain_by(worker)
     assert look_ups
     assert is_right(alone)

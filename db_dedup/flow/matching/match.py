@@ -21,7 +21,7 @@ from db_dedup.flow.matching._join_sharing import join_sharing
 from db_dedup.flow.matching._list_pairs import HashIndex, index_hashes, pairs_of_some
 from db_dedup.flow.matching.budget import DEFAULT, Budget, slices_within
 from db_dedup.flow.matching.groups import flatten, group_sizes
-from db_dedup.flow.matching.paging import PAIRS_AT_A_TIME, expect_reads, fits_into_memory, read_ahead
+from db_dedup.flow.matching.paging import PAIRS_AT_A_TIME, expect_reads, fits_into_memory, prefetch
 from db_dedup.flow.matching.pairs import NO_PAIRS, Pairs, PairSpool
 from db_dedup.flow.matching.rejections import pack, unpack
 from db_dedup.flow.threads import in_threads
@@ -243,7 +243,7 @@ class _Search:
             parts = [slice(i, i + PAIRS_AT_A_TIME) for i in range(0, left.size, PAIRS_AT_A_TIME)]
             found = [np.empty(0, np.bool_)]
             for part in parts:
-                self._read_ahead(left[part], right[part])
+                self._prefetch(left[part], right[part])
                 found.append(self._join_part(left[part], right[part]))
             joined = np.concatenate(found)
         flatten(self.parents)
@@ -254,10 +254,10 @@ class _Search:
         joined: NDArray[np.bool_] = kernels.join_confirmed(left, right, self.parents, self._rows, self._rule)
         return joined
 
-    def _read_ahead(self, left: NDArray[np.int32], right: NDArray[np.int32]) -> None:
-        """Read the features of the pairs that are not joined yet."""
+    def _prefetch(self, left: NDArray[np.int32], right: NDArray[np.int32]) -> None:
+        """Prefetch the features of the pairs that are not joined yet."""
         is_apart = self.parents[left] != self.parents[right]
-        read_ahead(np.unique(np.concatenate([left[is_apart], right[is_apart]])), self._rows)
+        prefetch(np.unique(np.concatenate([left[is_apart], right[is_apart]])), self._rows)
 
     def all_pairs(
         self, sizes: NDArray[np.int64], is_big: NDArray[np.bool_], progress: Progress

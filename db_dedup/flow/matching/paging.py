@@ -44,8 +44,8 @@ def fits_into_memory(values: NDArray[np.generic]) -> bool:
     return _map_of(values) is None or _SHARE_OF_MEMORY * values.nbytes <= _memory_bytes()
 
 
-def read_ahead(numbers: NDArray[np.int32], rows: RowArrays) -> None:
-    """Read the features of some rows into memory, many at a time.
+def prefetch(numbers: NDArray[np.int32], rows: RowArrays) -> None:
+    """Read the features of some rows into memory, many rows at a time.
 
     Args:
         numbers: int32[n], of the rows.
