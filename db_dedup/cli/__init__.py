@@ -6,6 +6,7 @@ Importing this package loads next to nothing: signals must be answered before th
 SQLAlchemy and jieba take to load.
 """
 
+import atexit
 import gc
 from typing import Final
 
@@ -20,6 +21,8 @@ def main() -> None:
     """Run the command line as the one thing that this process does."""
     interrupts.answer_with(interrupts.leave_at_once)
     gc.set_threshold(_ALLOCATIONS)
+    # Python searches all that is left for cyclic garbage before the process ends: a fifth of a short command.
+    atexit.register(gc.freeze)
     from db_dedup.cli.application import run  # noqa: PLC0415 - see above
 
     interrupts.answer_with(interrupts.interrupt)

@@ -163,6 +163,21 @@ def test_threads_rule_out_what_one_thread_does(monkeypatch: pytest.MonkeyPatch) 
     assert 10 < found[0].sum() < 290
 
 
+def test_a_set_is_unpacked_as_far_as_each_of_its_pairs_needs() -> None:
+    """The first pair is ruled out by the first places, so the rest of the set is left for the next one."""
+    rng = np.random.default_rng(5)
+    rows = [sorted(rng.integers(0, 2**64, 300, np.uint64).tolist()) for _ in range(8)]
+    mixed = [rows[0][: 40 * n] + rows[1][40 * n :] for n in range(8)]
+    sets = PackedSets.of(sets_of([*rows, *mixed]))
+    asked = AskedFeatures.of(features_of([*rows, *map(sorted, mixed)]), np.arange(16), _RULE.numbers)
+    which, candidates = (part.reshape(-1) for part in np.indices((16, 16)))
+    for order in (np.arange(which.size), rng.permutation(which.size)):
+        together = may_be_alike(asked, which[order], candidates[order], sets)
+        alone = [may_be_alike(asked, which[i : i + 1], candidates[i : i + 1], sets)[0] for i in order]
+        assert together.tolist() == alone
+    assert 16 < together.sum() < 200
+
+
 @pytest.mark.parametrize("damaged", [b"\x05", b"\x07\x00\x80"])
 def test_a_damaged_set_is_an_error(damaged: bytes) -> None:
     asked = AskedFeatures.of(features_of([[1, 2, 3]]), np.zeros(1, np.int64), _RULE.numbers)

@@ -202,10 +202,14 @@ def _pack_sets(starts, hashes, has_set, of_grams):
 
 @kernel
 def _may_be_alike(starts, hashes, asked, rows, packed, set_begins, set_ends, measure, threshold, of_grams):
-    """Unpack the set of each candidate once, and compare it with all the rows that it is a candidate of."""
+    """Compare the set of each candidate with all the rows that it is a candidate of.
+
+    A set is unpacked once, and only as far as these comparisons need: most rows share so little that the
+    first half of their places is enough to tell.
+    """
     may = np.ones(asked.size, np.bool_)
     order, ends = _by_row(rows, set_begins.size)
-    bits = np.zeros(_MOST_WORDS, np.uint64)
+    bits, unpacked = np.zeros(_MOST_WORDS, np.uint64), np.empty(2, np.int64)
     for row in range(set_begins.size):
         begin, end = set_begins[row] * 8, set_ends[row] * 8
         first_pair = ends[row - 1] if row > 0 else np.int64(0)
@@ -218,12 +222,14 @@ def _may_be_alike(starts, hashes, asked, rows, packed, set_begins, set_ends, mea
         places, shift = size * _FORMER_PLACES_A_FEATURE, _FORMER_SHIFT
         if head & _FINE:
             places, shift = size * _PLACES_A_FEATURE, _SHIFT
-        _mark_places(packed, begin + _COUNT_BITS, end, shift, places, bits)
+        unpacked[0], unpacked[1] = begin + _COUNT_BITS, -1
         for i in range(first_pair, ends[row]):
             first, last = starts[asked[order[i]]], starts[asked[order[i]] + 1]
             least = least_shared(measure, threshold, last - first, size)
-            may[order[i]] = _may_share(hashes, first, last, bits, places, size, least)
-        for word in range((places >> 6) + 1):
+            may[order[i]] = _may_share(
+                hashes, first, last, packed, end, shift, places, size, least, bits, unpacked
+            )
+        for word in range((min(unpacked[1], places) >> 6) + 1):
             bits[word] = np.uint64(0)
     return may
 
@@ -244,22 +250,28 @@ def _by_row(rows, count):
 
 
 @scalar
-def _mark_places(packed, place, end, shift, places, bits):
-    """Set the bit of each place that a set has.
+def _unpack_word(packed, end, shift, places, word, bits, unpacked):
+    """Set the bit of each place that a set has in a word, and in those before it.
 
     Args:
         packed: uint8[m], sets.
-        place: where the codes of this one begin, in bits.
-        end: where they end.
+        end: where the codes of this one end, in bits.
         shift: of its codes.
         places: that there are.
-        bits: uint64[w], 0 for each place.
+        word: the places are those below 64 * (word + 1).
+        bits: uint64[w], 0 for each place that is not unpacked.
+        unpacked: int64[2]: where the codes begin that are left, and the last place whose bit is set. It is
+            past all places when no code is left.
 
     Raises:
         ValueError: the set is damaged.
     """
-    at = np.int64(-1)
-    while _has_code(packed, place, end):
+    place, at = unpacked
+    until = ((word + 1) << 6) - 1
+    while at < until:
+        if not _has_code(packed, place, end):
+            at = max(places, until)
+            break
         value, left = get_loaded(packed, place), min(BITS_AT_ONCE, end - place)
         zeros = zeros_before_one(value)
         if zeros + 1 + shift > left:
@@ -275,6 +287,7 @@ def _mark_places(packed, place, end, shift, places, bits):
             left -= zeros + 1 + shift
             zeros = zeros_before_one(value)
         place += before - left
+    unpacked[0], unpacked[1] = place, at
 
 
 @scalar
@@ -292,7 +305,7 @@ def _has_code(packed, place, end):
 
 
 @scalar
-def _may_share(hashes, first, last, bits, places, size, least):
+def _may_share(hashes, first, last, packed, end, shift, places, size, least, bits, unpacked):
     """Return whether a row may share so many features with a set.
 
     A feature whose place the set does not have is none of the set's. A place of the set where the row has no
@@ -302,26 +315,26 @@ def _may_share(hashes, first, last, bits, places, size, least):
         hashes: uint64[m], features.
         first: of the row; they are ascending.
         last: the one after its last one.
-        bits: uint64[w], a bit for each place of the set.
-        places: that there are.
+        packed: uint8[p], sets; as for `_unpack_word`, and so are `end`, `shift`, `places`, `bits`, `unpacked`.
         size: how many features the set has.
         least: how many must be shared.
     """
     spare, spare_of_set = last - first - least, size - least
-    word, mine = np.int64(0), np.uint64(0)
-    for i in range(first, last):
-        place = _place_of(hashes[i], places)
-        while word < place >> 6:
-            spare_of_set -= popcount(bits[word] & ~mine)
-            word, mine = word + 1, np.uint64(0)
-            if spare_of_set < 0:
-                return False
-        bit = np.uint64(1) << np.uint64(place & 63)
-        mine |= bit
-        spare -= np.int64(bits[word] & bit == 0)
-        if spare < 0:
-            return False
-    while word <= places >> 6:
+    if spare < 0 or spare_of_set < 0:
+        return False
+    i = first
+    for word in range((places >> 6) + 1):
+        _unpack_word(packed, end, shift, places, word, bits, unpacked)
+        mine = np.uint64(0)
+        while i < last:
+            place = _place_of(hashes[i], places)
+            if place >> 6 != word:
+                break
+            bit = np.uint64(1) << np.uint64(place & 63)
+            mine |= bit
+            spare -= np.int64(bits[word] & bit == 0)
+            i += 1
         spare_of_set -= popcount(bits[word] & ~mine)
-        word, mine = word + 1, np.uint64(0)
-    return spare_of_set >= 0 and spare >= 0
+        if spare < 0 or spare_of_set < 0:
+            return False
+    return True
