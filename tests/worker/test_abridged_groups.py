@@ -147,3 +147,18 @@ def test_a_label_on_two_rows_that_are_not_similar_makes_their_group_loose(databa
         assert watched.stored() == watched.fresh()
         are_loose.append(watched.stored()["groups"][0][3])
     assert are_loose == [False, False, True]
+
+
+def test_a_part_that_splits_off_keeps_its_stored_pairs(database: Database) -> None:
+    """They are found again by the searches that show that it has split off, and are not written twice."""
+    watched = Watched.make_with(database.engine, "chains", PLAIN_KEYS[0], WAYS[0])
+    worker = watched.dedup.worker()
+    worker._choice.may_prefer_scan = False
+    places = (0, 1, 2, 3, 4, 8, 12, 13, 14)
+    write_rows(watched, [Write(key, place, "A", key) for key, place in enumerate(places)])
+    drain(worker)
+    assert [size for _, size, *_ in watched.stored()["groups"]] == [9]
+    write_rows(watched, [Write(5, None, "A", 5)])
+    drain(worker)
+    assert watched.stored() == watched.fresh()
+    assert sorted(size for _, size, *_ in watched.stored()["groups"]) == [3, 5]
