@@ -32,7 +32,8 @@ Written by `make docs` from the commands themselves; each shows the same with `-
 
 Data goes to stdout; messages and progress bars go to stderr, and the bars only where stderr is a terminal.
 Every option can also be given by the environment variable that its help names; the option wins.
-`db-dedup --version` prints the version.
+`db-dedup --version` prints the version, and
+`db-dedup --install-completion` has your shell complete commands and options.
 What a command returns to the shell: [errors and exit codes](errors.md).
 
 ### Language of messages
@@ -53,7 +54,7 @@ _CHINESE_INTRODUCTION: Final = """\
 
 本页由 `make docs` 根据命令本身写出；各命令加上 `--help` 显示同样的内容。
 
-数据写到 stdout；消息和进度条写到 stderr，而且只有 stderr 是终端时才显示进度条。每个选项也可以用其说明中写明的环境变量给出，选项优先。`db-dedup --version` 打印版本。命令返回给 shell 的值，见[错误和退出码](errors.md)。
+数据写到 stdout；消息和进度条写到 stderr，而且只有 stderr 是终端时才显示进度条。每个选项也可以用其说明中写明的环境变量给出，选项优先。`db-dedup --version` 打印版本，`db-dedup --install-completion` 让 shell 能够补全命令和选项。命令返回给 shell 的值，见[错误和退出码](errors.md)。
 ### 消息的语言
 
 消息、帮助和提示为英文或中文。语言按以下次序决定：

@@ -53,7 +53,7 @@ def file(
         ),
     ] = None,
     preset: Annotated[
-        str, typer.Option(envvar="DB_DEDUP_PRESET", help="The rule: balanced or strict.")
+        str, typer.Option(envvar="DB_DEDUP_PRESET", help="The rule: balanced, strict or tweet.")
     ] = DEFAULT_PRESET,
     encoding: Annotated[
         str | None,

@@ -58,7 +58,7 @@ def pairs(
         typer.Option(
             "--other-place/--no-other-place",
             envvar="DB_DEDUP_OTHER_PLACE",
-            help="Only pairs that each name a place which the other does not, or only the others.",
+            help="Only pairs whose two texts name different places, or only the other pairs.",
         ),
     ] = None,
     texts: Texts = False,

@@ -69,7 +69,7 @@ DuplicateLabel = Annotated[
     typer.Option(
         "--duplicate-label",
         envvar="DB_DEDUP_DUPLICATE_LABEL",
-        help="What a duplicate is called in the file; every other label then means that two rows are none.",
+        help="What a duplicate is called in the file; every other label then means no duplicate.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", envvar="DB_DEDUP_JSON", help="Print JSON.")]
