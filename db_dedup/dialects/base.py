@@ -326,7 +326,7 @@ class Dialect(ABC):
     def take_changes(
         self, connection: Connection, queue: Table, table_id: int, limit: int, row_key: str | None
     ) -> list[tuple[str, str]]:
-        """Delete the oldest changes of a table and give (row key, operation) of each.
+        """Delete the oldest changes of a table and give (row key, operation) of each, the oldest first.
 
         Those that another transaction has just written or holds are passed over, never waited for.
 

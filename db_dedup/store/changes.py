@@ -54,9 +54,11 @@ class Change(NamedTuple):
 
 
 def written(changes: Iterable[Change]) -> set[str]:
-    """Return the keys of rows whose last change was a write, so that they should be in the table."""
-    latest = {change.row_key: change.operation for change in changes}
-    return {key for key, last in latest.items() if last in (INSERTED, UPDATED)}
+    """Return the keys of rows that were written, in any order with their deletions.
+
+    Which change came last is not asked: a clock that is set back gives another order.
+    """
+    return {change.row_key for change in changes if change.operation in (INSERTED, UPDATED)}
 
 
 def searched_again(changes: Sequence[Change]) -> set[str]:
@@ -79,11 +81,12 @@ def written_among(
         .where(c.table_id == table_id, dialect.is_one_of(c.row_key, "row_keys"))
         .order_by(c.queued_at)
     )
-    return {
-        key
+    latest = {
+        key: operation
         for some in batches(row_keys, _KEYS_A_QUERY)
-        for key in written(Change(*row) for row in connection.execute(query, {"row_keys": some}))
+        for key, operation in connection.execute(query, {"row_keys": some})
     }
+    return {key for key, last in latest.items() if last in (INSERTED, UPDATED)}
 
 
 def take_changes(
@@ -94,7 +97,7 @@ def take_changes(
     limit: int,
     row_key: str | None = None,
 ) -> list[Change]:
-    """Delete the oldest changes from the queue and return them; a rollback puts them back.
+    """Delete the oldest changes from the queue and return them in its order; a rollback puts them back.
 
     Changes that other transactions have locked are left out. A row must be read after its change was taken:
     the read then sees what was committed with the change.
@@ -173,7 +176,7 @@ def oldest_waiting(connection: Connection, tables: Tables, table_id: int, limit:
 
 
 def waiting_keys(connection: Connection, tables: Tables, table_id: int, limit: int) -> list[str]:
-    """Return the row keys of the oldest changes, each once."""
+    """Return the row keys of the oldest changes, each once, without those that no query can ask for."""
     change = tables.change
     query = (
         select(change.c.row_key)
@@ -181,7 +184,7 @@ def waiting_keys(connection: Connection, tables: Tables, table_id: int, limit: i
         .order_by(change.c.queued_at)
         .limit(limit)
     )
-    return list(dict.fromkeys(connection.execute(query).scalars()))
+    return list(dict.fromkeys(filter(is_encodable, connection.execute(query).scalars())))
 
 
 def handled_by_scan(

@@ -24,6 +24,7 @@ from db_dedup.store.set_memory import SET_BYTES, SetMemory
 from db_dedup.store.single_memory import SingleMemory
 
 _PIECES_A_QUERY: Final = 960
+_SET_PIECES_A_QUERY: Final = 256  # some 20 MB
 _KEPT_BYTES: Final = 64 * 2**20
 _NO_POSTINGS: Final = Postings(np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.uint32))
 
@@ -221,9 +222,10 @@ def read_sets(
         ids: int64[n], of the rows, ascending.
         memory: what was read before; some more is added.
     """
-    wanted = memory.sets.wanted(generation.number, ids)
-    if wanted:
-        memory.sets.add(generation.number, _read_beside(connection, store, generation, wanted))
+    for some in number_batches(memory.sets.wanted(generation.number, ids), _SET_PIECES_A_QUERY):
+        memory.sets.add(generation.number, _read_beside(connection, store, generation, some))
+        if memory.sets.is_full:
+            break
     return memory.sets.sets_of(generation.number, ids)
 
 

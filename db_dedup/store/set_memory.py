@@ -61,7 +61,7 @@ class SetMemory:
             pieces = set_pieces_of(ids)
             pieces, counts = np.unique(pieces[self._slots_of(pieces) < 0], return_counts=True)
             self._misses += int(counts.sum())
-            if self._misses < _MISSES_BEFORE or self._bytes_used >= self._budget:
+            if self._misses < _MISSES_BEFORE or self.is_full:
                 return []
             most_first: list[int] = pieces[np.argsort(-counts, kind="stable")].tolist()
             return most_first[: max(_PIECES_A_LOOKUP, int(np.count_nonzero(counts >= _ROWS_WORTH_A_PIECE)))]
@@ -74,8 +74,9 @@ class SetMemory:
         return np.where(self._pieces[places] == pieces, self._slots[places], -1)
 
     @property
-    def _bytes_used(self) -> int:
-        return self._used + 8 * (ROWS_A_PIECE + 1) * self._pieces.size
+    def is_full(self) -> bool:
+        """Whether the budget is used up."""
+        return self._used + 8 * (ROWS_A_PIECE + 1) * self._pieces.size >= self._budget
 
     def add(self, generation: int, pieces: Mapping[int, bytes]) -> None:
         """Keep some pieces of a generation; an empty one has no sets."""

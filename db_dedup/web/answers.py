@@ -54,7 +54,8 @@ async def pairs(
     limit: Limit = 100,
     kind: Annotated[list[Kind] | None, Query(description="Only pairs of these kinds.")] = None,
     other_place: Annotated[
-        bool | None, Query(description="Only pairs whose two texts name different places, or only the other pairs.")
+        bool | None,
+        Query(description="Only pairs whose two texts name different places, or only the other pairs."),
     ] = None,
 ) -> PairPage:
     """List the duplicate pairs by row key; the links of exact duplicates come last."""

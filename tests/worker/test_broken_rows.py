@@ -126,6 +126,28 @@ def test_a_key_that_is_no_text_is_parked(
     dedup.database.close()
 
 
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_key_that_is_no_text_is_parked_beside_a_broken_row(
+    database: Database, poisoned: pytest.MonkeyPatch, is_first: bool
+) -> None:
+    """No query can ask for the changes of such a key alone."""
+    dedup = _files(database, "TEXT", database.url)
+    rows = ["CAST(X'61FF' AS TEXT), 'any'", f"'c', '{POISON}'"]
+    with database.engine.begin() as connection:
+        for row in rows if is_first else reversed(rows):
+            connection.execute(text(f"INSERT INTO files VALUES ({row})"))
+        connection.execute(text("INSERT INTO files VALUES ('a', :body), ('b', :body)"), {"body": body(0)})
+    worker = dedup.worker()
+    while not worker.is_drained():
+        worker.step()
+    with dedup.database.engine.connect() as connection:
+        parked = changes.read_dead(connection, dedup.database.tables, 1)
+    assert sorted(each.row_key for each in parked) == [r"a\udcff", "c"]
+    poisoned.undo()
+    assert _pairs(dedup) == [("a", "b")]
+
+
 @pytest.mark.parametrize("database", ["mariadb", "mysql"], indirect=True)
 def test_a_key_in_another_spelling_is_the_same_row_under_another_key(database: Database) -> None:
     dedup = _files(database, "VARCHAR(90) COLLATE utf8mb4_general_ci")

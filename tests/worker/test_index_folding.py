@@ -11,12 +11,15 @@ from db_dedup.jobs.worker import index_folding
 from db_dedup.jobs.worker.index_folding import IndexFolding
 
 
-def test_a_fold_that_failed_is_not_tried_after_every_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [DedupError("a piece is damaged"), MemoryError()])
+def test_a_fold_that_failed_is_not_tried_after_every_batch(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
     attempts = []
 
     def fail(*_: object) -> int:
         attempts.append(1)
-        raise DedupError("a piece is damaged")
+        raise error
 
     monkeypatch.setattr(index_folding, "entries_before_folding", fail)
     folding = IndexFolding(MagicMock())

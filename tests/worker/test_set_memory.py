@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -16,8 +17,10 @@ from db_dedup.errors import DedupError
 from db_dedup.flow.candidates.set_pieces import ROWS_A_PIECE, bounds_in, pack_sets, set_pieces_of
 from db_dedup.jobs.scan.folding import fold
 from db_dedup.records import Match
-from db_dedup.store import set_memory, sketch_lookup, watched_tables
+from db_dedup.store import segment_lookup, set_memory, sketch_lookup, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.segment_lookup import IndexMemory
+from db_dedup.store.segments import Generation
 from db_dedup.store.set_memory import SetMemory
 from db_dedup.store.sketch_contents import IndexContents
 from tests.worker.test_feature_sets import _NOTES, dedup, note, write
@@ -152,6 +155,26 @@ def test_pieces_whose_rows_would_take_longer_are_read_however_many_they_are(
     pieces = set_pieces_of(np.array(few)).tolist()
     assert sorted(SetMemory().wanted(1, np.array(ids))) == sorted(pieces[i] for i in (0, 2, 4))
     assert len(SetMemory().wanted(1, np.array(few))) == 2
+
+
+def test_no_look_up_reads_many_times_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(set_memory, "_MISSES_BEFORE", 0)
+    monkeypatch.setattr(segment_lookup, "_SET_PIECES_A_QUERY", 2)
+    ids = np.arange(9 * ROWS_A_PIECE)
+    packed = {part.piece: part.packed for part in pack_sets(ids, [b"x" * 10] * ids.size)}
+    read: list[int] = []
+
+    def read_beside(_connection: Any, _store: Any, _generation: Any, pieces: list[int]) -> dict[int, bytes]:
+        read.extend(pieces)
+        return {piece: packed[piece] for piece in pieces}
+
+    monkeypatch.setattr(segment_lookup, "_read_beside", read_beside)
+    memory = IndexMemory(set_bytes=3 * 18 * ROWS_A_PIECE)
+    generation, nothing = Generation(1, 1, 1), MagicMock()
+    for _ in range(2):
+        found = segment_lookup.read_sets(nothing, nothing, generation, ids, memory)
+        assert len(read) == 4
+        assert np.count_nonzero(found.begins < found.ends) == 4 * ROWS_A_PIECE
 
 
 def test_memory_keeps_to_its_budget_and_forgets_another_generation(monkeypatch: pytest.MonkeyPatch) -> None:

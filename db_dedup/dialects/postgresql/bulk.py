@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Integer, Table, any_, column, delete, func, insert
@@ -99,14 +100,18 @@ def refresh_statistics(engine: Engine, table: Table) -> None:
 def take_changes(
     connection: Connection, queue: Table, table_id: int, limit: int, row_key: str | None
 ) -> list[tuple[str, str]]:
-    """Delete with RETURNING; rows that are being written are not seen, so that nothing is waited for."""
+    """Delete with RETURNING; rows that are being written are not seen, so that nothing is waited for.
+
+    They are returned in the order of their places in the table, which is none of theirs.
+    """
     places = oldest_changes(queue, [column("ctid")], table_id, limit, row_key).scalar_subquery()
     statement = (
         delete(queue)
         .where(column("ctid") == any_(func.array(places)))
-        .returning(queue.c.row_key, queue.c.operation)
+        .returning(queue.c.row_key, queue.c.operation, queue.c.queued_at)
     )
-    return [(row[0], row[1]) for row in connection.execute(statement).all()]
+    rows = sorted(connection.execute(statement).all(), key=itemgetter(2))
+    return [(row[0], row[1]) for row in rows]
 
 
 def _name(connection: Connection, table: Table) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection, DateTime, Engine, Table, column
@@ -57,11 +58,14 @@ def refresh_statistics(engine: Engine, table: Table) -> None:
 def take_changes(
     connection: Connection, queue: Table, table_id: int, limit: int, row_key: str | None
 ) -> list[tuple[str, str]]:
-    """Select, then delete by rowid: older versions have no RETURNING, and nobody else writes meanwhile."""
+    """Select, then delete by rowid: older versions have no RETURNING, and nobody else writes meanwhile.
+
+    Changes of one millisecond are in the order of their rowids, which ascend.
+    """
     columns = [column("rowid"), queue.c.row_key, queue.c.operation]
     rows = connection.execute(oldest_changes(queue, columns, table_id, limit, row_key)).all()
     bulk_delete(connection, queue, "rowid", [row[0] for row in rows])
-    return [(row[1], row[2]) for row in rows]
+    return [(row[1], row[2]) for row in sorted(rows, key=itemgetter(0))]
 
 
 def _execute(

@@ -315,9 +315,9 @@ def _may_share(hashes, first, last, packed, end, shift, places, size, least, bit
         hashes: uint64[m], features.
         first: of the row; they are ascending.
         last: the one after its last one.
-        packed: uint8[p], sets; as for `_unpack_word`, and so are `end`, `shift`, `places`, `bits`, `unpacked`.
         size: how many features the set has.
         least: how many must be shared.
+        packed: as for `_unpack_word`, like `end`, `shift`, `places`, `bits` and `unpacked`.
     """
     spare, spare_of_set = last - first - least, size - least
     if spare < 0 or spare_of_set < 0:

@@ -100,8 +100,7 @@ class Increments:
 
     def _is_for(self, stored: StoredTable) -> bool:
         """Return whether the increment that there is was made for these settings."""
-        made_for = self._stored
-        return made_for is not None and (made_for.watched, made_for.recipe) == (stored.watched, stored.recipe)
+        return self._stored is not None and self._stored.is_alike(stored)
 
     def _made(self, context: JobContext, stored: StoredTable) -> Increment:
         store = FingerprintStore(self._table.dialect, self._table.tables, stored.id, stored.recipe or 0)

@@ -7,6 +7,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.errors import DedupError
 from db_dedup.jobs.scan.folding import entries_before_folding, fold
+from db_dedup.jobs.worker.driver_errors import translate_driver_error
 from db_dedup.jobs.worker.worker_table import WorkerTable
 
 logger = logging.getLogger(__name__)
@@ -37,8 +38,8 @@ class IndexFolding:
             return
         try:
             self._fold_if_due()
-        except (DedupError, SQLAlchemyError) as error:
-            reason = error if isinstance(error, DedupError) else self._table.dialect.translate_error(error)
+        except (DedupError, SQLAlchemyError, MemoryError) as error:
+            reason = translate_driver_error(error, self._table.dialect.translate_error)
             logger.warning("the index of sketches of %s was not folded: %s", self._table.name, reason)
             self._changes_left = _CHANGES_AFTER_A_FAILURE
 
