@@ -32,6 +32,8 @@ from db_dedup.store.watched_tables import StoredTable
 MOST_QUEUED: Final = 10_000
 """The most queued changes: to read more of them would keep the lock for too long."""
 MOST_RESERVED: Final = 1_000
+MOST_RESERVED_BYTES: Final = 64 * 2**20
+"""Of what reservations are compared by: each check reads them all."""
 """The most reservations of a table, for the same reason."""
 
 
@@ -116,7 +118,8 @@ class BlockingCheck:
             now = database_now(connection)
             reservations.remove_expired(connection, tables, stored.id, now)
             others = self._reserved(connection, stored, now)
-            if len(others) >= MOST_RESERVED:
+            size = sum(len(each.packed) for each in others)
+            if len(others) >= MOST_RESERVED or size >= MOST_RESERVED_BYTES:
                 raise TableBusyError(
                     "{name!r} has {count} reservations: confirm or release some",
                     name=self._name,
@@ -173,16 +176,20 @@ class BlockingCheck:
         return lookup.check(connection, records, queued=queued, own_keys=own_keys, reserved=reserved)
 
     def _reserved(self, connection: Connection, stored: StoredTable, now: datetime) -> list[Reservation]:
-        """Return the reservations that have neither expired nor become a row that others see."""
-        live = reservations.read_live(connection, self._database.tables, stored.id, now)
-        if any(recipe != stored.recipe for recipe, _ in live):
+        """Return the reservations that have neither expired nor become a row that others see.
+
+        Of those that have become a row, which nobody needs to confirm, only the keys are read.
+        """
+        live = reservations.list_live(connection, self._database.tables, stored.id, now)
+        if any(each.recipe != stored.recipe for each in live):
             raise TableBusyError(
                 "{name!r} has reservations by its former settings: try again when they have expired",
                 name=self._name,
             )
-        keys = sorted({each.row_key for _, each in live if each.row_key is not None})
+        keys = sorted({each.row_key for each in live if each.row_key is not None})
         visible = self._visible(connection, stored, keys)
-        return [each for _, each in live if each.row_key not in visible]
+        names = [each.name for each in live if each.row_key not in visible]
+        return reservations.read_named(connection, self._database.tables, stored.id, names)
 
     def _visible(self, connection: Connection, stored: StoredTable, row_keys: Sequence[str]) -> set[str]:
         """Return which rows a check finds: they are stored, or their changes are in the queue."""

@@ -128,9 +128,13 @@ def add_token(file: Path, line: str) -> None:
         ConfigError: the file cannot be written.
     """
     try:
-        opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(opened, "a", encoding="utf-8") as lines:
-            lines.write(f"{_HEADER if not lines.tell() else ''}{line}\n")
+        opened = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(opened, "a+b") as lines:
+            lines.seek(max(0, lines.tell() - 1))
+            last = lines.read(1)
+            # Many editors write no end of line behind the last one.
+            before = _HEADER if not last else "" if last == b"\n" else "\n"
+            lines.write(f"{before}{line}\n".encode())
     except OSError as error:
         raise ConfigError("cannot write {file}: {reason}", file=file, reason=error.strerror) from None
 

@@ -22,7 +22,7 @@ from db_dedup.translation import LANGUAGES, VARIABLE, Phrase, language_of_enviro
 
 _URL_OPTIONS = ("--url", "--store-url")
 _COMPILING = Phrase("first use of this version: compiling, once; this can take up to a minute")
-_URL_WITH_PASSWORD = re.compile(r"[\w+]+://[^/@]*:[^/]*@")
+_URL_WITH_PASSWORD = re.compile(r"[\w+]+://[^/@:]*:.*@", re.DOTALL)
 
 app = typer.Typer(
     name="db-dedup",

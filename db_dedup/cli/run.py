@@ -13,10 +13,20 @@ from apscheduler.triggers.base import BaseTrigger
 from db_dedup.app import Database
 from db_dedup.cli.shared.interrupts import stop_event
 from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, StoreUrl, Url, open_database, table_opener
-from db_dedup.cli.shared.serving import SERVER, log_requests, require_web, tell_address
+from db_dedup.cli.shared.serving import (
+    SERVER,
+    Host,
+    Port,
+    ReadOnly,
+    TokensFile,
+    chosen_server,
+    log_requests,
+    require_web,
+    tell_address,
+)
 from db_dedup.cli.shared.terminal import say
 from db_dedup.cli.shared.working import late_tables, scans_of, tell_scan, tell_scan_fault
-from db_dedup.config import ScheduleSettings, Settings
+from db_dedup.config import ScheduleSettings, ServerSettings, Settings
 from db_dedup.errors import ConfigError, DedupError
 from db_dedup.extras import load
 from db_dedup.jobs.leading import Leading, Work
@@ -34,7 +44,15 @@ from db_dedup.store.lag import read_lag
 _SECONDS_UNTIL_REPAIRED: Final = 30.0
 
 
-def run(config: Config = DEFAULT_CONFIG, url: Url = None, store_url: StoreUrl = None) -> None:
+def run(
+    config: Config = DEFAULT_CONFIG,
+    url: Url = None,
+    store_url: StoreUrl = None,
+    host: Host = None,
+    port: Port = None,
+    tokens: TokensFile = None,
+    read_only: ReadOnly = False,
+) -> None:
     """Run worker, schedule and HTTP service in one process, as the settings file says, until stopped.
 
     The worker handles the changes of the attached tables. The section schedule of the file says when to scan,
@@ -58,7 +76,8 @@ def run(config: Config = DEFAULT_CONFIG, url: Url = None, store_url: StoreUrl = 
                 path=config,
             )
         log_requests()
-        service = _Service(database, settings, stop) if settings.serves else None
+        server = chosen_server(settings.server, host, port, tokens, read_only)
+        service = _Service(database, settings, server, stop) if settings.serves else None
         try:
             if works:
                 lock = database.dialect.leader_lock(database.engine, database.namespace)
@@ -140,16 +159,20 @@ class _Parts:
 class _Service:
     """The HTTP service in a thread of its own."""
 
-    def __init__(self, database: Database, settings: Settings, stop: threading.Event) -> None:
+    def __init__(
+        self, database: Database, settings: Settings, server: ServerSettings, stop: threading.Event
+    ) -> None:
         self._fault: BaseException | None = None
         self._thread = threading.Thread(
-            target=self._serve, args=(database, settings, stop), name="db-dedup-serve"
+            target=self._serve, args=(database, settings, server, stop), name="db-dedup-serve"
         )
         self._thread.start()
 
-    def _serve(self, database: Database, settings: Settings, stop: threading.Event) -> None:
+    def _serve(
+        self, database: Database, settings: Settings, server: ServerSettings, stop: threading.Event
+    ) -> None:
         try:
-            load(SERVER, "web").serve(database, settings, settings.server, stop, tell_address)
+            load(SERVER, "web").serve(database, settings, server, stop, tell_address)
         except BaseException as error:  # raised by the main thread
             self._fault = error
         finally:

@@ -1,14 +1,24 @@
 """`db-dedup serve`: checks, pairs, groups and labels over HTTP."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from db_dedup.app.tokens import TOKENS_VARIABLE, add_token, new_token
 from db_dedup.cli.shared.interrupts import stop_event
 from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, StoreUrl, Url, load_settings, open_database
-from db_dedup.cli.shared.serving import SERVER, log_requests, require_web, tell_address
+from db_dedup.cli.shared.serving import (
+    SERVER,
+    Host,
+    Port,
+    ReadOnly,
+    TokensFile,
+    chosen_server,
+    log_requests,
+    require_web,
+    tell_address,
+)
 from db_dedup.cli.shared.terminal import say
 from db_dedup.config import ServerSettings, Settings
 from db_dedup.extras import load
@@ -18,37 +28,10 @@ def serve(
     config: Config = DEFAULT_CONFIG,
     url: Url = None,
     store_url: StoreUrl = None,
-    host: Annotated[
-        str | None,
-        typer.Option(
-            envvar="DB_DEDUP_SERVER_HOST", help="The address to listen on.", show_default="127.0.0.1"
-        ),
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            envvar="DB_DEDUP_SERVER_PORT",
-            min=0,
-            max=65535,
-            help="The port; 0 takes a free one.",
-            show_default="8765",
-        ),
-    ] = None,
-    tokens: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="DB_DEDUP_SERVER_TOKENS",
-            help="The file of the digests of the clients' tokens.",
-            dir_okay=False,
-            show_default=False,
-        ),
-    ] = None,
-    read_only: Annotated[
-        bool,
-        typer.Option(
-            "--read-only", envvar="DB_DEDUP_SERVER_READ_ONLY", help="Refuse labels and reservations."
-        ),
-    ] = False,
+    host: Host = None,
+    port: Port = None,
+    tokens: TokensFile = None,
+    read_only: ReadOnly = False,
     create: Annotated[
         str | None,
         typer.Option(
@@ -71,11 +54,7 @@ def serve(
     For other programs there is an API, for people a review console in the browser.
     """
     settings = load_settings(config, url)
-    chosen: dict[str, Any] = {"host": host, "port": port, "tokens": None if tokens is None else str(tokens)}
-    chosen["read_only"] = read_only or None
-    server = (settings or Settings()).server.model_copy(
-        update={name: value for name, value in chosen.items() if value is not None}
-    )
+    server = chosen_server((settings or Settings()).server, host, port, tokens, read_only)
     if create is not None:
         _create_token(server, create, client)
         return

@@ -1,26 +1,51 @@
 """The table of reservations. It is written only under the lock of the watched table, and by releases."""
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, func, insert, select
 
 from db_dedup.records.reservations import Reservation
 from db_dedup.schema.tables import Tables
 
 
-def read_live(
-    connection: Connection, tables: Tables, table_id: int, now: datetime
-) -> list[tuple[int, Reservation]]:
-    """Return (number of the recipe, reservation) of all that have not expired, the first to expire first."""
+class LiveReservation(NamedTuple):
+    """A reservation that has not expired, without what it is compared by.
+
+    Attributes:
+        recipe: the number of its recipe.
+        size: bytes of what it is compared by.
+    """
+
+    recipe: int
+    name: str
+    row_key: str | None
+    size: int
+
+
+def list_live(connection: Connection, tables: Tables, table_id: int, now: datetime) -> list[LiveReservation]:
+    """Return all reservations that have not expired."""
+    c = tables.reservation.c
+    query = select(c.recipe, c.name, c.row_key, func.length(c.packed)).where(
+        c.table_id == table_id, c.expires_at > now
+    )
+    return [LiveReservation(*row) for row in connection.execute(query)]
+
+
+def read_named(
+    connection: Connection, tables: Tables, table_id: int, names: Sequence[str]
+) -> list[Reservation]:
+    """Return the reservations of these names, the first to expire first."""
     c = tables.reservation.c
     query = (
-        select(c.recipe, c.name, c.expires_at, c.row_key, c.packed)
-        .where(c.table_id == table_id, c.expires_at > now)
+        select(c.name, c.expires_at, c.row_key, c.packed)
+        .where(c.table_id == table_id, c.name.in_(names))
         .order_by(c.expires_at, c.name)
     )
     return [
-        (recipe, Reservation(name, expires_at, row_key, bytes(packed)))
-        for recipe, name, expires_at, row_key, packed in connection.execute(query)
+        Reservation(name, expires_at, row_key, bytes(packed))
+        for name, expires_at, row_key, packed in (connection.execute(query) if names else ())
     ]
 
 
@@ -28,8 +53,8 @@ def find_live(
     connection: Connection, tables: Tables, table_id: int, name: str, now: datetime
 ) -> Reservation | None:
     """Return a reservation that has not expired; None if there is none of this name."""
-    live = read_live(connection, tables, table_id, now)
-    return next((each for _, each in live if each.name == name), None)
+    found = read_named(connection, tables, table_id, [name])
+    return next((each for each in found if each.expires_at > now), None)
 
 
 def add(connection: Connection, tables: Tables, table_id: int, recipe: int, added: Reservation) -> None:

@@ -47,9 +47,12 @@ def label_place(cursor: str | None) -> tuple[datetime, str, str] | None:
         return None
     decided_at, key_a, key_b = _values(cursor, str, str, str)
     try:
-        return datetime.fromisoformat(decided_at), key_a, key_b
+        moment = datetime.fromisoformat(decided_at)
     except ValueError:
         raise _wrong() from None
+    if moment.tzinfo is not None:
+        raise _wrong()
+    return moment, key_a, key_b
 
 
 def _values(cursor: str, *types: type) -> list[Any]:

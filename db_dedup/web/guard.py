@@ -20,7 +20,7 @@ from db_dedup.config import ServerSettings
 from db_dedup.config.server import LOOPBACK_NAMES, is_loopback
 from db_dedup.errors import DedupError
 from db_dedup.web.console import door
-from db_dedup.web.problems import RefusedError, problem
+from db_dedup.web.problems import RefusedError, problem, unreadable_tokens
 
 logger = logging.getLogger(__name__)
 
@@ -152,7 +152,7 @@ class Guard:
         try:
             client = door.client_of(headers, self._tokens)
         except DedupError as error:
-            raise _unreadable(error) from None
+            raise unreadable_tokens(error) from None
         return None if client is None else self._allowed(client)
 
     def _allowed(self, client: Client) -> Client:
@@ -167,7 +167,7 @@ class Guard:
         try:
             client = self._tokens.client(token.strip()) if scheme.casefold() == "bearer" else None
         except DedupError as error:
-            raise _unreadable(error) from None
+            raise unreadable_tokens(error) from None
         if client is None:
             raise RefusedError("token-missing", "Send Authorization: Bearer and your token.")
         return self._allowed(client)
@@ -222,11 +222,6 @@ def _check_length(length: str | None, most: int) -> None:
 
 def _too_large(most: int) -> RefusedError:
     return RefusedError("too-large", f"A body has at most {most:,} bytes.")
-
-
-def _unreadable(error: DedupError) -> RefusedError:
-    logger.error("no tokens: %s", error)
-    return RefusedError("failed", "The tokens of the service cannot be read.")
 
 
 def _is_within(peer: str, networks: Iterable[IPv4Network | IPv6Network]) -> bool:

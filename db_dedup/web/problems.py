@@ -1,6 +1,7 @@
 """Errors as problem details (RFC 9457): JSON with type, title, status and detail."""
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
@@ -26,6 +27,8 @@ from db_dedup.errors import (
     UnknownNameError,
 )
 from db_dedup.translation import Phrase
+
+logger = logging.getLogger(__name__)
 
 MEDIA_TYPE: Final = "application/problem+json"
 RETRY_SECONDS: Final = 5
@@ -110,6 +113,12 @@ class RefusedError(HTTPException):
     def __init__(self, name: str, detail: str, **more: object) -> None:
         super().__init__(_BY_NAME[name].status, detail)
         self.name, self.more = name, more
+
+
+def unreadable_tokens(error: DedupError) -> RefusedError:
+    """Log why the tokens cannot be read, and return what a client is told, which is not in which file."""
+    logger.error("no tokens: %s", error)
+    return RefusedError("failed", "The tokens of the service cannot be read.")
 
 
 def problem(name: str, detail: str, **more: Any) -> Response:

@@ -176,14 +176,18 @@ def test_python_says_the_same() -> None:
         assert PASSWORD not in line
 
 
+@pytest.mark.parametrize("password", [PASSWORD, f"a/{PASSWORD}@b"])
 @pytest.mark.parametrize(
     "before", [(), ("pairs",), ("explain", "petitions", "1", "2"), ("scan", "petitions")]
 )
 def test_a_url_where_none_belongs_is_not_printed(
-    before: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    before: tuple[str, ...],
+    password: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The library of the command line would show what it cannot place."""
-    url = f"mysql+pymysql://clerk:{PASSWORD}@{NO_SERVER}"
+    url = f"mysql+pymysql://clerk:{password}@{NO_SERVER}"
     monkeypatch.setattr("sys.argv", ["db-dedup", *before, url])
     with pytest.raises(SystemExit) as ended:
         main()

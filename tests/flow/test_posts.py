@@ -200,6 +200,8 @@ def test_no_post_changes_another(batch: list[str]) -> None:
             "rt@rt@",
             "//@a",
             "/@a",
+            "/@_",
+            "@中.中",
             '"@a',
             "(rt @a",
             "@a.b",

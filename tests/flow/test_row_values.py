@@ -157,3 +157,9 @@ def test_never_fails_and_is_always_storable(value: Any, family: Family) -> None:
     text = canonical_text(value, family)
     text.encode()
     assert canonical_text(text, Family.TEXT) == text
+
+
+def test_a_text_of_very_many_digits_that_is_no_number_is_read_once() -> None:
+    """It would otherwise be divided in two at each digit, which takes hours."""
+    for text in ("1" * 1_000_000 + "x", "1." + "1" * 1_000_000 + "x", "." + "1" * 1_000_000 + "e"):
+        assert canonical_text(text, Family.NUMBER) == text

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from db_dedup import Database, Deduplicator
 from db_dedup.cli.application import app
 from db_dedup.sample import Sample
+from db_dedup.web.cursors import cursor_of
 from tests.servers import Database as Served
 from tests.web.conftest import Client, running, scanned
 
@@ -174,6 +175,8 @@ def test_a_label_is_stored_listed_and_withdrawn(own_database: Database) -> None:
         assert client.send("DELETE", path).json()["withdrawn"] is False
         assert client.send("DELETE", path).json()["withdrawn"] is None
         assert len(client.everything(f"{TABLE}/labels", "labels")) == 2
+        forged = cursor_of(("2026-01-01T00:00:00+00:00", "a", "b"))
+        assert client.get(f"{TABLE}/labels", cursor=forged).problem == "invalid"
         unknown = client.post(f"{TABLE}/labels", {"labels": [{**labels[0], "key_a": "no such row"}]}).json()
         assert (unknown["kept"], len(unknown["faults"])) == (0, 1)
 

@@ -312,3 +312,27 @@ def test_a_password_is_never_shown(caplog: pytest.LogCaptureFixture) -> None:
         answers = [client.get("/tables"), client.get("/status"), client.get("/health/ready")]
     assert {answer.problem for answer in answers} == {"busy"}
     assert "hunter2" not in caplog.text + "".join(answer.body.decode() for answer in answers)
+
+
+def test_a_token_is_added_behind_a_last_line_without_an_end(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    first, line = new_token(["read"], "desk")
+    file.write_text(f"{line}\n# a note", encoding="utf-8")
+    second, line = new_token(["check"], "other")
+    add_token(file, line)
+    tokens = Tokens(file)
+    for token, name in ((first, "desk"), (second, "other")):
+        client = tokens.client(token)
+        assert client is not None
+        assert client.name == name
+
+
+def test_no_page_tells_where_the_tokens_are(with_scopes: StartWith, tmp_path: Path) -> None:
+    known = with_scopes("read")
+    (tmp_path / "tokens").write_text("broken\n")
+    connection = http.client.HTTPConnection("127.0.0.1", known.port)
+    connection.request("GET", "/console/login")
+    answer = connection.getresponse()
+    assert answer.status == 500
+    assert str(tmp_path) not in answer.read().decode()
+    connection.close()

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import numpy as np
 import pytest
-from sqlalchemy import select, text, update
+from sqlalchemy import Connection, select, text, update
 
 from db_dedup import Database, Deduplicator
 from db_dedup.errors import InvalidArgumentError, ReservationExpiredError, RowNotFoundError, TableBusyError
 from db_dedup.records import CheckResult, Reservation
 from db_dedup.sample import Sample
+from db_dedup.schema.tables import Tables
+from db_dedup.store import reservations
 from db_dedup.store.clock import database_now
 from tests.servers import Database as Served
 from tests.web.conftest import Answer, Client, running, scanned
@@ -269,5 +271,37 @@ def test_reservations_by_former_settings_are_waited_for(own_database: Database, 
 def test_there_is_a_most(dedup: Deduplicator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("db_dedup.app.blocking_check.MOST_RESERVED", 1)
     reserved(dedup.reserve(RECORD))
+    with pytest.raises(TableBusyError, match="has 1 reservations"):
+        dedup.reserve(OTHER)
+
+
+def test_reservations_whose_rows_are_stored_are_not_read(
+    own_database: Database, dedup: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody needs to confirm them, so there may be many."""
+    monkeypatch.setattr("db_dedup.app.blocking_check.MOST_RESERVED", 1)
+    first = reserved(dedup.reserve(RECORD, row_key=9001))
+    store(own_database, 9001, RECORD)
+    read: list[str] = []
+    read_named = reservations.read_named
+
+    def noted(
+        connection: Connection, tables: Tables, table_id: int, names: Sequence[str]
+    ) -> list[Reservation]:
+        read.extend(names)
+        return read_named(connection, tables, table_id, names)
+
+    monkeypatch.setattr(reservations, "read_named", noted)
+    reserved(dedup.reserve(OTHER))
+    assert read == []
+    dedup.confirm(first.name)
+    assert read == [first.name]
+
+
+def test_reservations_together_have_a_most_bytes(
+    dedup: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = len(reserved(dedup.reserve(RECORD)).packed)
+    monkeypatch.setattr("db_dedup.app.blocking_check.MOST_RESERVED_BYTES", size)
     with pytest.raises(TableBusyError, match="has 1 reservations"):
         dedup.reserve(OTHER)

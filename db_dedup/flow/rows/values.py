@@ -10,7 +10,8 @@ from uuid import UUID
 
 from db_dedup.records import Family
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
+# Possessive: a million digits before a letter would otherwise be tried in all divisions in two.
+_NUMBER = re.compile(r"[+-]?(\d++(?:\.\d*+)?|\.\d++)([eE][+-]?\d{1,4})?", re.ASCII)
 _ESCAPED_NUL = re.compile(r"(?<!\\)(\\\\)*\\u0000")
 _FAR_DATE = re.compile(r"(\d{4,7})-(\d\d)-(\d\d)(?: (\d\d:\d\d:\d\d(?:\.\d+)?))?( BC)?", re.ASCII)
 _SURROGATES = re.compile("[\ud800-\udfff]+")

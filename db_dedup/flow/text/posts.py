@@ -20,7 +20,12 @@ from db_dedup.records.forms import NONE, REPLY, UNOFFICIAL
 # "@united.Thanks" is a name and a word.
 _PART: Final = r"[\w\-·]++"
 _DOTTED: Final = rf"@{_PART}(?:\.{_PART})*+"
-_NAME: Final = rf"(?:{_DOTTED}(?:/?{_DOTTED})*+(?=:)|@{_PART}(?:/?@{_PART})*+)"
+# No post has fifty names in one chain. Where something must follow that may not be there, a chain without an
+# end would be read to its end from each of its names.
+_CHAIN: Final = "{0,50}+"
+_DOTTED_CHAIN: Final = rf"{_DOTTED}(?:/?{_DOTTED}){_CHAIN}(?=:)"
+_NAME: Final = rf"(?:{_DOTTED_CHAIN}|@{_PART}(?:/?@{_PART})*+)"
+_NAME_IN_FRONT: Final = rf"(?:{_DOTTED_CHAIN}|@{_PART}(?:/?@{_PART}){_CHAIN})"
 # After a blank not the eyes of ":D". After a mention they may follow without one: "@name:)".
 _COLON: Final = r"(?::| :(?=[ \n]|[^\x00-\x7f]|$))?"
 _COLON_OF_MENTION: Final = r"(?::(?![()])| :(?=[ \n]|[^\x00-\x7f]|$))?"
@@ -36,7 +41,7 @@ _RETWEET = re.compile(
     rf"|(?<!\w)(?:转发|转自|转) ?:? ?{_NAME}{_COLON}"
     rf"|(?<![a-z0-9])[\"“] ?{_NAME}(?= ?:){_COLON}"
     rf"|(?:(?<!http:)(?<!https:)(?<!ftp:)(?<!/)//|\|\|) ?{_NAME}{_COLON}"
-    rf"|(?<![a-z0-9:/])/{_NAME}(?= ?:){_COLON}"
+    rf"|(?<![a-z0-9:/])/{_NAME_IN_FRONT}(?= ?:){_COLON}"
 )
 _REPLY = re.compile(rf"(?<!\w)回复 ?{_NAME}{_COLON}|^{_NAME}{_COLON_OF_MENTION}")
 _MENTION = re.compile(rf"{_EDGE}(?<![a-z0-9]/){_NAME}{_COLON_OF_MENTION}")

@@ -170,15 +170,32 @@ def _read_group(
     summary, keys = found
     others = [key for key in keys if key != summary.representative_key]
     shown, is_last = others[: ROWS_A_PAGE - 1], len(others) < ROWS_A_PAGE
-    first = summary.representative_key
-    beside = dict.fromkeys(shown, first)
-    if summary.is_loose:
-        beside |= {key: near.row_key for key, near in served.dedup.texts().nearest(shown).items()}
-    rows = served.review.rows([first, *shown, *beside.values()], [(beside[key], key) for key in shown])
+    wanted = [summary.representative_key, *shown]
+    present = served.review.rows(wanted, []).judged.digests
+    gone = [key for key in wanted if key not in present]
+    # If the representative is gone, the others are beside the first row that is there.
+    first, *left = [key for key in wanted if key in present] or [summary.representative_key]
+    cards, copies = _compared(served, first, left, summary.is_loose, full, words)
+    return GroupShown(summary, cards, copies, gone, None if is_last else cursors.cursor_of((shown[-1],)))
+
+
+def _compared(
+    served: ServedTable, first: str, others: Sequence[str], is_loose: bool, full: bool, words: Words
+) -> tuple[list[Card], list[str]]:
+    """Return (a card for each text of the other rows, the rows with the text of the row beside them).
+
+    A row is beside the first one; in a loose group beside the nearest one, if that is still there.
+    """
+    near: dict[str, str] = {}
+    if is_loose:
+        near = {key: row.row_key for key, row in served.dedup.texts().nearest(others).items()}
+    pairs = [(row, key) for key in others for row in (first, near.get(key, first))]
+    rows = served.review.rows([first, *others, *near.values()], pairs)
     digests = rows.judged.digests
+    beside = {key: near[key] if near.get(key) in digests else first for key in others}
     cards: dict[bytes, list[str]] = {}
     copies = []
-    for key in shown:
+    for key in others:
         if key in digests and digests.get(beside[key]) == digests[key]:
             copies.append(key)
         elif key in digests and beside[key] in digests:
@@ -187,8 +204,7 @@ def _read_group(
         _card(served, beside[key], key, same, rows.judged, rows.labels.get((beside[key], key)), full, words)
         for key, *same in cards.values()
     ]
-    gone = [key for key in shown if key not in digests]
-    return GroupShown(summary, made, copies, gone, None if is_last else cursors.cursor_of((shown[-1],)))
+    return made, copies
 
 
 def _read_history(served: ServedTable, row_key: str, found: GroupShown | None) -> GroupHistory:

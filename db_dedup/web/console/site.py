@@ -22,7 +22,13 @@ from db_dedup.translation import ENGLISH, Phrase, lookup
 from db_dedup.web.console.door import LANGUAGE_COOKIE, PREFIX, cookies_of, form_value
 from db_dedup.web.console.words import Words, choose_language
 from db_dedup.web.context import Context, context_of
-from db_dedup.web.problems import RefusedError, problem, problem_of_error, problem_of_status
+from db_dedup.web.problems import (
+    RefusedError,
+    problem,
+    problem_of_error,
+    problem_of_status,
+    unreadable_tokens,
+)
 
 _MOST_FIELDS: Final = 50
 
@@ -68,7 +74,10 @@ class Visitor:
     @property
     def form_value(self) -> str:
         """What the reader's forms must have; another instance of the service takes it, too."""
-        secret = self.console.tokens.shared_secret() or self.console.secret
+        try:
+            secret = self.console.tokens.shared_secret() or self.console.secret
+        except DedupError as error:
+            raise unreadable_tokens(error) from None
         return form_value(secret, self.request.headers)
 
     def page(self, template: str, status: int = 200, **values: Any) -> Response:

@@ -250,3 +250,27 @@ def test_no_text_or_key_is_logged(visitor: Visitor, client: Client, caplog: pyte
         assert client.get("/tables").status == 200
     assert "/console/tables/{table}/group 404" in caplog.text
     assert "8172" not in caplog.text
+
+
+@pytest.mark.parametrize("is_loose", [False, True])
+def test_rows_of_a_group_whose_representative_was_deleted_are_shown(
+    own_database: Database, is_loose: bool
+) -> None:
+    """Until the worker or a scan has seen it."""
+    dedup = Deduplicator(own_database, "petitions")
+    group = next(each for each in dedup.groups() if each.size > 2)
+    row = own_database.tables.fingerprint
+    with own_database.engine.begin() as connection:
+        is_first = row.c.row_key == group.representative_key
+        connection.execute(update(row).where(is_first).values(is_loose=is_loose))
+        connection.execute(sql(f"DELETE FROM petitions WHERE id = {group.representative_key}"))
+    seen: list[str] = []
+    with running(own_database) as client:
+        for page in Visitor(client.port).every(f"{GROUPS}/group?row_key={group.group_id}"):
+            assert group.representative_key in page.text
+            for form in page.forms():
+                assert group.representative_key not in (form["key_a"], form["key_b"])
+                seen += [form["key_a"], form["key_b"]]
+            for said in re.findall(r"would be shown: ([\d, ]+)\.|second row: ([\d, ]+)<", page.text):
+                seen += [key for keys in said for key in keys.split(", ") if key]
+    assert set(seen) == set(dedup.members(group.group_id)) - {group.representative_key}
