@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from db_dedup.config import watched_table
-from db_dedup.engines.embedded import engine
+from db_dedup.engines.embedded import engine, fingerprint_process
 from db_dedup.engines.embedded.engine import EmbeddedEngine
 from db_dedup.engines.embedded.fingerprint_process import FingerprintProcess, FingerprintProcesses
 from db_dedup.errors import DedupError
@@ -17,6 +20,19 @@ from db_dedup.records import Family
 from db_dedup.records.recipe import Recipe
 from db_dedup.sample import generate_petitions
 
+NOISY = """
+import os
+
+class Noisy:
+    name = "noisy"
+
+    def __init__(self, user_words):
+        print("a model was loaded")
+
+    def cut_batch(self, texts):
+        os.write(1, b"by a library in C")
+        return [token for text in texts for token in (*text.split(), "\\n")]
+"""
 WATCHED = watched_table(
     "petitions", {"columns": {"title": 2, "content": 1, "region": {"kind": "value"}}, "within": "region"}
 )
@@ -44,6 +60,41 @@ def test_its_end_is_an_error_that_says_so() -> None:
         elsewhere._process.kill()
         with pytest.raises(DedupError, match="ended with code -9"):
             elsewhere.fingerprint([("a", "b", "c")] * 20_000)
+
+
+def test_what_it_does_not_understand_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that has not ended would wait for the next question for ever."""
+    monkeypatch.setattr(fingerprint_process, "_SECONDS_TO_END", 0.1)
+    with FingerprintProcess(WATCHED.recipe) as elsewhere:
+        elsewhere._answers.close()
+        elsewhere._answers = BytesIO(b"hello")
+        with pytest.raises(DedupError, match="ended with code -9"):
+            elsewhere.fingerprint([("a", "b", "c")])
+
+
+def test_a_segmenter_may_print(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    about = tmp_path / "noisy-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: noisy\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[db_dedup.segmenters]\nnoisy = noisy:Noisy\n")
+    (tmp_path / "noisy.py").write_text(NOISY)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONUNBUFFERED", "1")
+    recipe = replace(WATCHED.recipe, segmenter="noisy")
+    with FingerprintProcess(recipe) as elsewhere:
+        found = elsewhere.fingerprint([("title of it", "a text of words", "c")], ["c"])
+    assert found.has_fingerprint.all()
+
+
+def test_files_of_the_current_folder_are_not_its_modules(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("queue", "secrets", "numpy", "jieba"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(3)\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    with FingerprintProcess(WATCHED.recipe) as elsewhere:
+        assert elsewhere.fingerprint([("a", "b", "c")]).digests
 
 
 def test_it_ends_with_its_owner() -> None:

@@ -7,13 +7,13 @@ process finds them.
 """
 
 import subprocess
-import sys
 from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
 
 import numpy as np
 
+from db_dedup.engines.embedded.own_process import can_run_modules, command_of
 from db_dedup.engines.embedded.usable_cores import usable_cores
 from db_dedup.flow.candidates.segments import pack, sorted_entries
 from db_dedup.flow.candidates.sketches import Sketches
@@ -37,13 +37,11 @@ class CompilingAhead:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        # In a frozen program `sys.executable` is the program itself.
-        is_python = bool(sys.executable) and not getattr(sys, "frozen", False)
-        if is_python and usable_cores() > 1 and not is_rule_compiled():
+        if can_run_modules() and usable_cores() > 1 and not is_rule_compiled():
             report_compiling()
             with suppress(OSError):  # no more processes are allowed: this one compiles what it needs
                 self._process = subprocess.Popen(  # noqa: S603 - this interpreter, this module
-                    [sys.executable, "-m", __spec__.name],
+                    command_of(__spec__.name),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,

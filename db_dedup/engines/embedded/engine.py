@@ -1,6 +1,5 @@
 """The embedded engine: it works on one machine, in the caller's process and in child processes."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
@@ -13,6 +12,7 @@ from db_dedup.engines.embedded.feature_cache import CACHE_BYTES
 from db_dedup.engines.embedded.fingerprint_process import FingerprintProcesses
 from db_dedup.engines.embedded.increment import EmbeddedIncrement
 from db_dedup.engines.embedded.lookup import EmbeddedLookup
+from db_dedup.engines.embedded.own_process import can_run_modules
 from db_dedup.engines.embedded.table_scan import EmbeddedScan
 from db_dedup.engines.embedded.usable_cores import usable_cores
 from db_dedup.flow.compare.rule import Rule
@@ -88,6 +88,6 @@ def _fingerprinter(
 ) -> Fingerprinter | FingerprintProcesses:
     """Return the fingerprinter, in processes of its own if the table has enough rows to be worth it."""
     count = min(usable_cores(), row_count // _ROWS_WORTH_A_PROCESS, _MOST_PROCESSES)
-    if count < 1 or not sys.executable:
+    if count < 1 or not can_run_modules():
         return Fingerprinter(recipe)
     return resources.enter_context(FingerprintProcesses(recipe, count, keep_weights=uses_weights))

@@ -18,6 +18,7 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import IO, Final, Self
 
+from db_dedup.engines.embedded.own_process import command_of
 from db_dedup.errors import DedupError
 from db_dedup.flow.features.counting import NO_FEATURES
 from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
@@ -31,6 +32,9 @@ _PIPE_CLOSED: Final = (BrokenPipeError,) if sys.platform != "win32" else (OSErro
 _ALLOCATIONS: Final = 100_000
 """After so many, Python searches for cyclic garbage in a fingerprinting process."""
 
+_SECONDS_TO_END: Final = 5.0
+"""A process whose pipe is closed has ended, or is about to."""
+
 
 class FingerprintProcess:
     """Does the work of a `Fingerprinter` in another process, one page at a time."""
@@ -39,7 +43,7 @@ class FingerprintProcess:
         """Start the process; without `keep_weights` it leaves out the weights of features in its answers."""
         with _signals_held_back():
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter, this module
-                [sys.executable, "-m", __spec__.name],
+                command_of(__spec__.name),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 start_new_session=True,
@@ -77,6 +81,9 @@ class FingerprintProcess:
                 self._send((rows, within, known, compares_known))
             answer = pickle.load(self._answers)  # noqa: S301 - our own process wrote it
         except (EOFError, pickle.UnpicklingError):  # it may have ended in the middle of an answer
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_SECONDS_TO_END)
+            self._process.kill()  # otherwise what came was no answer, and it waits for the next question
             raise DedupError(
                 "the fingerprinting process ended with code {exit_code}", exit_code=self._process.wait()
             ) from None
@@ -215,9 +222,16 @@ def _give(answer: object, answers: IO[bytes]) -> None:
     answers.flush()
 
 
+def take_stdout() -> IO[bytes]:
+    """Return stdout as the way of answers; what a segmenter prints goes to stderr from now on."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return answers
+
+
 if __name__ == "__main__":
     leave_out_blas()
     try:
-        serve(sys.stdin.buffer, sys.stdout.buffer)
+        serve(sys.stdin.buffer, take_stdout())
     except _PIPE_CLOSED:
         os._exit(1)  # the scan has ended: no process reads an answer or an error
