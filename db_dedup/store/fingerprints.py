@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql import ColumnElement
 
 from db_dedup.dialects.base import Dialect
-from db_dedup.dialects.batches import batches
+from db_dedup.dialects.batches import batches, number_batches
 from db_dedup.errors import RowKeyError
 from db_dedup.records.fingerprints import AnswerColumns, AnswerRow, RowFingerprint, StoredFingerprint
 from db_dedup.records.pages import take_lists
@@ -169,6 +169,18 @@ class FingerprintStore:
             found = [[-1 if v is None else int(v) for v in row] for row in rows]
             parts.append(np.array(found, np.int64).T)
         return AnswerColumns(*np.concatenate(parts, axis=1))
+
+    def read_feature_sets(self, connection: Connection, ids: Sequence[int]) -> dict[int, bytes]:
+        """Return id -> the set of features that is stored of a row, for those that have one."""
+        c = self.tables.fingerprint.c
+        query = select(c.id, c.feature_set).where(
+            self.dialect.is_one_of(c.id, "ids"), c.feature_set.is_not(None)
+        )
+        return {
+            row_id: bytes(packed)
+            for some in number_batches(ids, _KEYS_A_QUERY)
+            for row_id, packed in connection.execute(query, {"ids": some})
+        }
 
     def delete_rows(self, connection: Connection, ids: Sequence[int]) -> None:
         """Delete the fingerprints of rows that are no longer in the user's table."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import Connection, event, func, select, text
+from sqlalchemy import Connection, event, func, select, text, update
 
 from db_dedup import Deduplicator
 from db_dedup.jobs.scan import folding, sketch_index
@@ -116,6 +116,26 @@ def test_a_rebuild_of_a_small_table_writes_segments(
     assert stored == {generation.number}
     assert single_count(scanned) == 0
     assert_bands_are_exact(scanned)
+
+
+def test_a_rebuild_replaces_the_sets_of_unchanged_texts(scanned: Deduplicator) -> None:
+    """They may be of another release of the segmenter, whose fingerprint happens to be the same, or not."""
+    database, (_, store) = scanned.database, stored_table(scanned)
+    row = store.tables.fingerprint
+    has_set = row.c.feature_set.is_not(None)
+    query = select(row.c.row_key, row.c.feature_set, row.c.fingerprint).where(has_set).order_by(row.c.row_key)
+    with database.dialect.write_transaction(database.engine) as connection:
+        stored = connection.execute(query).all()
+        (one, wrong, _), (other, *_) = stored[0], stored[1]
+        connection.execute(update(row).where(row.c.row_key == other).values(feature_set=wrong))
+        connection.execute(
+            update(row).where(row.c.row_key == one).values(feature_set=stored[2][1], fingerprint=2**63 + 1)
+        )
+    for rebuild in (False, True):
+        scanned.scan(rebuild=rebuild)
+        with database.engine.connect() as connection:
+            assert (connection.execute(query).all() == stored) is rebuild
+    assert scanned.verify().is_right
 
 
 def test_segments_of_a_former_recipe_without_rows_are_removed(

@@ -23,6 +23,7 @@ from db_dedup.jobs.review.labels import ScanLabels, labels_for, move_labels
 from db_dedup.jobs.scan.afterwards import fold_index, reason_of, refresh_statistics
 from db_dedup.jobs.scan.answer import AnswerDifference
 from db_dedup.jobs.scan.covered_changes import delete_covered, read_covered
+from db_dedup.jobs.scan.feature_sets import replace_sets
 from db_dedup.jobs.scan.frozen_frames import NOTHING_FROZEN, FrozenFrames, freeze_frames
 from db_dedup.jobs.scan.lease import Lease, is_fold, new_owner
 from db_dedup.jobs.scan.pieces import OneTransaction, Pieces
@@ -233,6 +234,8 @@ class FullScan:
             for page in pages:
                 if run.serves:
                     kept_back |= _by_key(row for row in page.rows if not is_stored(row, page.stored))
+                    if self._rebuild:
+                        replace_sets(pieces, run.store, page)
                     continue
                 waiting.append(page)
                 # Others get their gap to write in, while the next page is read.
