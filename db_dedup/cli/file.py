@@ -16,7 +16,7 @@ from db_dedup.cli.shared.terminal import TerminalProgress, say
 from db_dedup.config import DEFAULT_PRESET
 from db_dedup.errors import ConfigError
 from db_dedup.frames.embedded import SheetDuplicates, find_in_sheet, propose_columns, risks_of_sheet
-from db_dedup.frames.files import check_output, read_file, write_file
+from db_dedup.frames.files import check_output, check_rows, read_file, write_file
 from db_dedup.frames.sheet import Sheet
 from db_dedup.present.scan_words import report_lines
 from db_dedup.present.texts import read_member_texts, read_neighbours
@@ -90,6 +90,8 @@ def file(
     if out is not None:
         check_output(out, path)
     rows = read_file(path, encoding, sheet)
+    if out is not None:
+        check_rows(out, rows)
     say("{source}, {rows}", source=rows.description, rows=counted(len(rows.rows), "row"))
     chosen = columns or _proposed(rows)
     say("compared: {columns}", columns=", ".join(chosen))

@@ -55,11 +55,15 @@ def read_csv(path: Path, encoding: str | None = None) -> Sheet:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
-        return sheet_of(filter(None, reader), 2, description)
+        lines = list(reader)
     except csv.Error as error:
         raise ConfigError(
             "{path}, line {line}: {error}", path=path, line=reader.line_num, error=error
         ) from None
+    while lines and not lines[-1]:
+        del lines[-1]
+    header = next((place for place, line in enumerate(lines) if line), 0)
+    return sheet_of(lines[header:], header + 2, description)
 
 
 def write_csv(path: Path, names: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:

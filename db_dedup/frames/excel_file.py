@@ -69,13 +69,29 @@ def write_excel(path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]])
     with xlsxwriter.Workbook(str(path), options) as workbook:
         sheet = workbook.add_worksheet()
         for number, row in enumerate(chain([names], rows)):
-            if number > _MOST_ROWS:
-                raise ConfigError(
-                    "a workbook holds no more than {most:,} rows: write .csv or .parquet", most=_MOST_ROWS
-                )
+            _check_number(number)
             for place, value in enumerate(row):
                 if value is not None:
                     sheet.write(number, place, _cell(value, number))
+
+
+def check_excel(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Refuse rows that `write_excel` could not write, before the work of many minutes is done.
+
+    Raises:
+        ConfigError: as there.
+    """
+    for number, row in enumerate(chain([names], rows)):
+        _check_number(number)
+        for value in row:
+            _cell(value, number)
+
+
+def _check_number(number: int) -> None:
+    if number > _MOST_ROWS:
+        raise ConfigError(
+            "a workbook holds no more than {most:,} rows: write .csv or .parquet", most=_MOST_ROWS
+        )
 
 
 def _cell(value: Any, number: int) -> Any:

@@ -1,6 +1,7 @@
 """Files by their endings: read as sheets, written with the groups that were found."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,7 +9,7 @@ from db_dedup.app.table_export import TableExport
 from db_dedup.errors import ConfigError
 from db_dedup.extras import load
 from db_dedup.frames.csv_file import read_csv, write_csv
-from db_dedup.frames.excel_file import read_excel, write_excel
+from db_dedup.frames.excel_file import check_excel, read_excel, write_excel
 from db_dedup.frames.groups import RowGroups
 from db_dedup.frames.parquet_file import read_parquet, write_parquet, write_parquet_parts
 from db_dedup.frames.sheet import Sheet
@@ -86,8 +87,7 @@ def write_export(path: Path, export: TableExport) -> None:
         ConfigError: The kind of file cannot hold these rows.
     """
     names = [column.name for column in export.columns]
-    unfinished = path.with_name(f".{path.name}.part")
-    try:
+    with _replaced(path) as unfinished:
         match path.suffix.lower():
             case ".csv":
                 write_csv(unfinished, names, export.rows)
@@ -96,6 +96,14 @@ def write_export(path: Path, export: TableExport) -> None:
             case _:
                 columns = [(column.name, column.family, column.type_name) for column in export.columns]
                 write_parquet_parts(unfinished, columns, export.rows)
+
+
+@contextmanager
+def _replaced(path: Path) -> Iterator[Path]:
+    """Yield the path of a file that takes the place of this one, if nothing fails."""
+    unfinished = path.with_name(f".{path.name}.part")
+    try:
+        yield unfinished
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
@@ -114,8 +122,24 @@ def _check_written(path: Path, option: str) -> None:
         load(*needed)
 
 
+def check_rows(path: Path, sheet: Sheet) -> None:
+    """Refuse rows that the file cannot hold, before the work begins.
+
+    Args:
+        path: the file.
+        sheet: the rows.
+
+    Raises:
+        ConfigError: a text is too long, or there are too many rows.
+    """
+    if path.suffix.lower() == ".xlsx":
+        check_excel(sheet.names, sheet.rows)
+
+
 def write_file(path: Path, source: Path, sheet: Sheet, groups: RowGroups) -> None:
     """Write the rows of a sheet, in their order, with the group, its size and whether they represent it.
+
+    A file that is there is replaced once the new one is complete.
 
     Args:
         path: its ending tells what to write: .csv, .xlsx or .parquet.
@@ -129,11 +153,12 @@ def write_file(path: Path, source: Path, sheet: Sheet, groups: RowGroups) -> Non
     names = (*sheet.names, *groups.column_names(sheet.names))
     added: Sequence[tuple[Any, ...]] = list(zip(*groups.columns(sheet.first_row), strict=True))
     rows = [(*row, *more) for row, more in zip(sheet.rows, added, strict=True)]
-    match path.suffix.lower():
-        case ".csv":
-            write_csv(path, names, rows)
-        case ".xlsx":
-            write_excel(path, names, rows)
-        case _:
-            is_parquet = source.suffix.lower() in _PARQUET
-            write_parquet(path, names, rows, source if is_parquet else None)
+    with _replaced(path) as unfinished:
+        match path.suffix.lower():
+            case ".csv":
+                write_csv(unfinished, names, rows)
+            case ".xlsx":
+                write_excel(unfinished, names, rows)
+            case _:
+                is_parquet = source.suffix.lower() in _PARQUET
+                write_parquet(unfinished, names, rows, source if is_parquet else None)

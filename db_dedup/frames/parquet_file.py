@@ -22,7 +22,7 @@ def read_parquet(path: Path) -> Sheet:
         ConfigError: It is none.
     """
     table = _read(path)
-    columns = [column.to_pylist() for column in table.columns]
+    columns = [_values(column) for column in table.columns]
     rows = list(zip(*columns, strict=True))
     return Sheet(unique_names(table.column_names), rows, 1, Phrase("{name}: Parquet", name=path.name))
 
@@ -69,6 +69,17 @@ def write_parquet_parts(
                 for place in range(len(columns))
             ]
             writer.write_table(arrow.Table.from_arrays(arrays, schema=schema))
+
+
+def _values(column: Any) -> list[Any]:
+    """Return the values of a column; as texts if Python has none for some, such as a date after 9999."""
+    arrow = load("pyarrow", _EXTRA)
+    try:
+        return list(column.to_pylist())
+    except (arrow.ArrowException, AttributeError, OverflowError, ValueError):
+        if arrow.types.is_duration(column.type):  # there is no text of one
+            column = column.cast(arrow.int64())
+        return list(column.cast(arrow.string()).to_pylist())
 
 
 def _type_of(arrow: Any, family: Family, type_name: str) -> Any:

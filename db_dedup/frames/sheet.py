@@ -38,7 +38,8 @@ class Sheet:
 def sheet_of(records: Iterable[Sequence[Any]], first_row: int, description: str) -> Sheet:
     """Make a sheet of records, of which the first holds the names of the columns.
 
-    Records without any value are left out. Cells that are missing at the end of a record are empty.
+    Cells that are missing at the end of a record are empty. A record without any value is a row, too, so that
+    rows have the numbers that a spreadsheet shows.
 
     Args:
         records: the header, then the rows.

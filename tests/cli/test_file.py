@@ -14,8 +14,10 @@ import pytest
 import xlsxwriter
 from python_calamine import CalamineWorkbook
 
+from db_dedup.errors import ConfigError
+from db_dedup.frames import files
 from db_dedup.frames.excel_file import write_excel
-from db_dedup.frames.parquet_file import write_parquet
+from db_dedup.frames.parquet_file import read_parquet, write_parquet
 from db_dedup.sample import Sample
 from tests.cli.conftest import fail, run, succeed
 from tests.forms import in_form, texts
@@ -181,6 +183,41 @@ def test_bad_input(letters: Path, arguments: list[str], fault: str) -> None:
 def test_a_text_too_long_for_a_cell_is_not_cut(letters: Path) -> None:
     long = json.dumps(["路灯坏了三个月没有人来修理" * 3000], ensure_ascii=False)
     write_parquet(Path("long.parquet"), ["text"], [[long]])
+    Path("found.xlsx").write_bytes(b"of yesterday")
     error = fail("file", "long.parquet", "--column", "text", "--out", "found.xlsx", "--limit", "0")
     assert "row 2 has a text of 39,004 characters" in str(error)
+    assert "compared: text" not in str(error)  # nothing was searched before
+    assert Path("found.xlsx").read_bytes() == b"of yesterday"
     assert letters.exists()
+
+
+def test_a_file_that_cannot_be_written_leaves_the_former_one(
+    letters: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill_the_disk(path: Path, *_: object) -> None:
+        path.write_bytes(b"half")
+        raise ConfigError("no space left")
+
+    monkeypatch.setattr(files, "write_csv", fill_the_disk)
+    Path("found.csv").write_bytes(b"of yesterday")
+    fail("file", str(letters), "--out", "found.csv", "--limit", "0")
+    assert Path("found.csv").read_bytes() == b"of yesterday"
+    assert sorted(path.name for path in Path().glob("*found*")) == ["found.csv"]
+
+
+def test_parquet_values_outside_pythons_range_are_texts() -> None:
+    far = pyarrow.table(
+        {
+            "body": ["小区门口的路灯坏了三个月"] * 2,
+            "day": pyarrow.array([2_932_897, 0], pyarrow.int32()).cast(pyarrow.date32()),
+            "moment": pyarrow.array([2**63 - 1, 0], pyarrow.timestamp("us")),
+            "fine": pyarrow.array([1_001, 0], pyarrow.timestamp("ns")),
+            "length": pyarrow.array([2**63 - 1, 0], pyarrow.duration("ns")),
+        }
+    )
+    pyarrow.parquet.write_table(far, "far.parquet")
+    sheet = read_parquet(Path("far.parquet"))
+    assert sheet.rows[0][1] == "10000-01-01"
+    assert all(isinstance(value, str) for value in sheet.rows[0][1:3])
+    assert len(sheet.rows) == 2
+    assert '"rows": [' in succeed("file", "far.parquet", "--column", "body", "--json").stdout

@@ -103,6 +103,16 @@ def test_short_and_blank_lines() -> None:
     assert sheet.rows == [("1", None), ("2", None)]
 
 
+def test_rows_have_the_numbers_that_a_spreadsheet_shows(tmp_path: Path) -> None:
+    """A blank line is a row there, too."""
+    path = tmp_path / "letters.csv"
+    path.write_text("\n\ntitle,body\na,1\n\nb,2\n\n\n", encoding="utf-8")
+    sheet = read_csv(path)
+    assert sheet.names == ("title", "body")
+    assert sheet.first_row == 4
+    assert sheet.rows == [("a", "1"), (None, None), ("b", "2")]
+
+
 def test_formulas_are_made_harmless_and_nothing_else_is_changed(tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     write_csv(path, ["title", "=size"], [["=1+1", 3], ["-12.5", True], ["路灯，\n坏了", None]])
