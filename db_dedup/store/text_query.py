@@ -6,6 +6,7 @@ that write row keys. Read as texts, the values have the canonical texts that the
 """
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -26,6 +27,11 @@ _SPLIT: Final = "dedup_split"
 _QUOTED_LITERALS: Final = (Family.TEXT, Family.UUID)
 """Families of key columns whose values a database compares with a quoted literal; numbers need no quotes."""
 _KEYS_SAMPLED: Final = 20_000
+_QUOTED: Final = tuple(
+    re.compile(rf"{text}|\"[^\"]*\"|`[^`]*`", re.DOTALL)
+    for text in (r"'(?:[^']|'')*'", r"'(?:[^'\\]|''|\\.)*'")
+)
+"""Quoted texts and names: of the databases in which a backslash escapes nothing, and of the others."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,11 @@ def text_query(source: Source, engine: Engine, part_count: int) -> TextQuery:
         query = query.add_columns(table.c[split.column.name].label(_SPLIT))
         parts = _parts(split, part_count, compiling)
     sql = _written(query.where(source.condition), compiling)
+    if all("?" in quoted.sub("", sql) for quoted in _QUOTED):
+        raise ConfigError(
+            "the condition where has an operator with a question mark, which the Spark engine takes for a "
+            "parameter: write its function, such as jsonb_exists(tags, 'urgent')"
+        )
     return TextQuery(sql, names, order is not None, source.texts, parts)
 
 

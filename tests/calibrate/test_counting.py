@@ -23,6 +23,7 @@ from db_dedup.jobs.review.calibration.counting import (
 from db_dedup.jobs.review.calibration.evidence import UNLABELLED, Evidence
 from db_dedup.jobs.review.calibration.steps import neighbours, step
 from db_dedup.records import PairSetting
+from db_dedup.records.kinds import EDITED, PARTIAL
 
 NOW = PairSetting(3, sketches=False, similarity="word_jaccard", threshold=0.5)
 
@@ -146,6 +147,18 @@ def test_the_best_setting_is_found() -> None:
     assert chosen.radius == 8
     assert 0.59 < chosen.threshold <= 0.71
     assert score(separable(), chosen).f1 == 1
+
+
+def test_the_best_setting_leaves_out_the_kinds_that_are_excluded() -> None:
+    """They would lower its precision, and so ask for a higher threshold."""
+    groups = ((1, 5, 0.9, EDITED), (1, 5, 0.5, EDITED), (0, 20, 0.6, PARTIAL))
+    made = evidence(*((label, 0, False, score) for label, count, score, _ in groups for _ in range(count)))
+    kinds = np.repeat([kind for *_, kind in groups], [count for _, count, *_ in groups]).astype(np.uint8)
+    measured = replace(made.measured, kinds=dict.fromkeys(MEASURES, kinds))
+    now = replace(NOW, threshold=0.7, exclude_kinds=("partial",))
+    chosen = best_setting(replace(made, measured=measured), now)
+    assert chosen.threshold <= 0.5
+    assert chosen.exclude_kinds == ("partial",)
 
 
 def test_no_setting_of_the_grid_is_better_than_the_best() -> None:

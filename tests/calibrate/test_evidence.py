@@ -70,3 +70,23 @@ def test_too_many_pairs_are_not_taken_for_all() -> None:
         _, is_complete = find_measured(rows, 11, 10)
         assert not is_complete
         assert not gather(rows, {(0, 1): True}, 10).is_complete
+
+
+def test_pairs_that_share_many_hashes_count_once() -> None:
+    """So a limit that is not reached leaves none out."""
+    rows = []
+    starts = "小区的电梯已经停运三天，老人下楼买菜十分困难", "建设路与和平路交叉口的路面塌陷已有两周"
+    for start in starts:
+        text = f"{start}，物业说没有维修资金，已经多次反映没有结果，请有关部门尽快督促修好并给予答复，谢谢"
+        rows += [f"{text}第{n}次反映" for n in range(10)]
+    with MeasuredTable(watched_table("petitions", {"columns": {"content": 1}}).recipe) as wide:
+        wide.add_page([SourceRow(str(i), None, (text,), None) for i, text in enumerate(rows)])
+        measured = wide.rows()
+        pairs, is_all = find_measured(measured, 0, 10_000)
+        count = pairs.left.size
+        assert is_all
+        assert count >= 90
+        same, is_all = find_measured(measured, 0, count)
+        assert (same.left.size, is_all) == (count, True)
+        fewer, is_all = find_measured(measured, 0, count - 1)
+        assert (fewer.left.size, is_all) == (count - 1, False)

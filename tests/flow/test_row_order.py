@@ -137,3 +137,7 @@ def test_ranks_are_the_places_in_the_order_of_receipt(
     ranks = receipt_ranks([value for value, _ in rows], [key for _, key in rows], families).tolist()
     ordered = sorted(rows, key=lambda row: (receipt(row[0], row[1], families), row[1]))
     assert [ordered.index(row) for row in rows] == ranks
+
+
+def test_a_text_with_a_nul_can_be_stored_in_every_database() -> None:
+    assert order_text("a\0b", Family.TEXT) == "a\1b"

@@ -37,6 +37,9 @@ MORE = {
         ("YEAR", "2024"),
         ("TIME(6)", "'20:00:00.5'"),
         ("TIME", "'838:59:59'"),
+        ("TIME(2)", "'100:00:00.5'"),
+        ("TIME(6)", "'-01:00:00'"),
+        ("TIME(3)", "'-00:00:00.25'"),
         ("BINARY(4)", "x'0102'"),
         ("CHAR(9)", "'ab '"),
         ("TEXT CHARACTER SET gbk", "'拆迁'"),
@@ -137,3 +140,21 @@ def test_a_key_that_must_be_checked_is_refused(postgresql_database: Database) ->
     run(postgresql_database, "CREATE TABLE petitions (id inet PRIMARY KEY, body VARCHAR(20))")
     with pytest.raises(ConfigError, match="scan with it, or name another key"):
         queried(postgresql_database, source_of(postgresql_database))
+
+
+def test_an_operator_with_a_question_mark_is_refused(postgresql_database: Database) -> None:
+    """The driver of Java takes it for a parameter."""
+    run(
+        postgresql_database,
+        "CREATE TABLE q (id int PRIMARY KEY, body text, tags jsonb)",
+        """INSERT INTO q VALUES (1, 'a', '["urgent"]'), (2, 'b', '[]')""",
+    )
+    conditions = {"tags ? 'urgent'": [], "body <> 'it''s ?'": ["1", "2"], "jsonb_exists(tags, '?')": []}
+    for where, found in conditions.items():
+        source = source_of(postgresql_database, "q", columns={"body": 1}, where=where)
+        if where.startswith("tags"):
+            with pytest.raises(ConfigError, match="operator with a question mark"):
+                queried(postgresql_database, source)
+        else:
+            rows = read(postgresql_database, queried(postgresql_database, source))
+            assert sorted(row.row_key for row in rows) == found

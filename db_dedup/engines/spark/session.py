@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 import pyarrow as pa
@@ -31,6 +32,7 @@ _JAVA_ERROR: Final = re.compile(
     r"^(?:Caused by: )?[\w.$]+(?:Exception|Error): (?P<message>.+)$", re.MULTILINE
 )
 _LONGEST_REASON: Final = 300
+_SHUFFLE_PARTS: Final = "spark.sql.shuffle.partitions"
 _FEWEST_PARTS: Final = 2
 _PARTS_A_CORE: Final = 2
 _ROWS_A_PART: Final = 50_000
@@ -72,7 +74,7 @@ class Session:
         cores = int(self.spark.sparkContext.defaultParallelism)
         wanted = max(_FEWEST_PARTS, _PARTS_A_CORE * cores, -(-row_count // _ROWS_A_PART))
         self.partitions = partitions or wanted
-        self.spark.conf.set("spark.sql.shuffle.partitions", str(self.partitions))
+        self.spark.conf.set(_SHUFFLE_PARTS, str(self.partitions))
 
     def has_class(self, name: str) -> bool:
         """Return whether the driver of Spark can load a class of Java."""
@@ -163,7 +165,13 @@ def check_jars(jars: Sequence[str]) -> None:
 def is_active() -> bool:
     """Return whether this process has a session of Spark, as under `spark-submit`."""
     with quiet():
-        return import_module("pyspark.sql").SparkSession.getActiveSession() is not None
+        return _session_of_process(import_module("pyspark.sql")) is not None
+
+
+def _session_of_process(sql: Any) -> Any:
+    """Return the session of this process, whichever thread has made it; None if there is none."""
+    # `getActiveSession` knows only that of the thread that asks.
+    return sql.SparkSession.getActiveSession() or sql.SparkSession._instantiatedSession
 
 
 def check_master(master: str) -> None:
@@ -202,22 +210,55 @@ def check_master(master: str) -> None:
 
 @contextmanager
 def open_session(settings: EngineSettings) -> Iterator[Session]:
-    """Open a session, or take the one that is active, as `spark-submit` makes it; close only our own.
+    """Open a session, or take the one that this process has, as `spark-submit` makes it; close only our own.
+
+    Scans in several threads share one, which the last of them closes.
 
     Raises:
         DedupError: the cluster refuses.
     """
     with quiet(), translate_spark_errors():
-        sql = import_module("pyspark.sql")
-        active = sql.SparkSession.getActiveSession()
-        spark = active or _started(sql, settings)
+        spark = _OWN.enter(import_module("pyspark.sql"), settings)
+        parts = spark.conf.get(_SHUFFLE_PARTS, None)
         try:
             session = Session(spark)
             session.check_versions()
             yield session
         finally:
-            if active is None:
+            _OWN.leave(spark, parts)
+
+
+class _OwnSession:
+    """The session that we have started in this process, and how many scans use it."""
+
+    def __init__(self) -> None:
+        self._lock, self._users = Lock(), 0
+        self._own: Any = None
+
+    def enter(self, sql: Any, settings: EngineSettings) -> Any:
+        """Return the session of this process, or start one."""
+        with self._lock:
+            spark = _session_of_process(sql)
+            if spark is None:
+                spark = self._own = _started(sql, settings)
+                self._users = 0
+            self._users += spark is self._own
+            return spark
+
+    def leave(self, spark: Any, shuffle_parts: str | None) -> None:
+        """Stop our own session after its last scan; give another one back its number of parts."""
+        with self._lock:
+            if spark is not self._own:
+                if shuffle_parts is not None:
+                    spark.conf.set(_SHUFFLE_PARTS, shuffle_parts)
+                return
+            self._users -= 1
+            if self._users == 0:
+                self._own = None
                 spark.stop()
+
+
+_OWN: Final = _OwnSession()
 
 
 def _started(sql: Any, settings: EngineSettings) -> Any:

@@ -187,7 +187,8 @@ def find_measured(rows: MeasuredRows, radius: int, at_most: int) -> tuple[Measur
         agrees = rows.within[canonical[left]] == rows.within[canonical[right]]
         pairs = np.stack([canonical[left[agrees]], canonical[right[agrees]]], axis=1).astype(np.int64)
         found = np.union1d(found, pack(pairs))
-        if found.size > at_most:
+        # Of more candidates than that some are not here, of which only a part may agree.
+        if found.size > at_most or left.size > at_most:
             is_all = False
             break
     both = unpack(found[:at_most]).astype(np.int32)
@@ -234,12 +235,16 @@ def _kinds(
 def _candidates(
     rows: MeasuredRows, canonical: NDArray[np.int32], radius: int, at_most: int
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-    """Yield the candidate pairs of each generator as positions among the canonical rows."""
+    """Yield the candidate pairs of each generator as positions among the canonical rows.
+
+    Where there are more than `at_most` by hashes, so many and one are yielded.
+    """
     places = canonical.astype(np.int64)
     sketches = rows.sketches
     for values, positions in entries(rows.sketches, places):
-        run_rows, starts, _ = runs_of_equal(values, positions)
-        yield sharing_in_runs(run_rows, starts, sketches.starts, sketches.values, places, at_most + 1)
+        run_rows, starts, run_values = runs_of_equal(values, positions)
+        sketched = sketches.starts, sketches.values, places
+        yield sharing_in_runs(run_rows, starts, run_values, *sketched, at_most + 1)
     near: Iterable[tuple[NDArray[np.int32], NDArray[np.int32]]] = candidate_pairs(
         rows.fingerprints[canonical], radius
     )

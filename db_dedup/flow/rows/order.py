@@ -21,6 +21,7 @@ _NEGATIVE, _ZERO, _POSITIVE, _INFINITE, _NO_NUMBER = "0", "1", "2", "3", "9"
 # Before "0" and after "9", the first characters of other years; "-infinity" is before them, "infinity" after.
 _BEFORE_CHRIST, _BEYOND_9999 = ".", ":"
 _YEAR_DIGITS: Final = 7
+_LEAST_STORABLE: Final = "\1"
 
 TypedKey = tuple[tuple[int, Decimal | int, str], ...]
 Receipt = tuple[bool, str, TypedKey]
@@ -37,7 +38,9 @@ def order_text(value: Any, family: Family) -> str | None:
     text = canonical_text(value, family)
     if family is Family.DATE and (far := far_date(text)) is not None:
         return _far_order(far)
-    return _number_order(text) if family in (Family.NUMBER, Family.BOOLEAN) else text[:_LENGTH]
+    if family in (Family.NUMBER, Family.BOOLEAN):
+        return _number_order(text)
+    return text[:_LENGTH].replace("\0", _LEAST_STORABLE)  # PostgreSQL stores no NUL
 
 
 def typed_key(row_key: str, families: Sequence[Family]) -> TypedKey:

@@ -14,6 +14,8 @@ from db_dedup.records import Family
 _NUMBER = re.compile(r"[+-]?(\d++(?:\.\d*+)?|\.\d++)([eE][+-]?\d{1,4})?", re.ASCII)
 _ESCAPED_NUL = re.compile(r"(?<!\\)(\\\\)*\\u0000")
 _FAR_DATE = re.compile(r"(\d{4,7})-(\d\d)-(\d\d)(?: (\d\d:\d\d:\d\d(?:\.\d+)?))?( BC)?", re.ASCII)
+# As MySQL writes TIME, which may be negative, and has up to 838 hours.
+_DURATION = re.compile(r"(-?)(\d{1,3}):([0-5]\d):([0-5]\d)(?:\.(\d{1,6}))?", re.ASCII)
 _SURROGATES = re.compile("[\ud800-\udfff]+")
 _WORDS_FOR_TRUE: Final = frozenset({"1", "t", "true", "y", "yes", "on"})
 _WORDS_FOR_FALSE: Final = frozenset({"0", "f", "false", "n", "no", "off"})
@@ -192,7 +194,14 @@ def _read_time(text: str) -> str:
     try:
         return time.fromisoformat(text.strip()).isoformat()
     except ValueError:
+        found = _DURATION.fullmatch(text.strip())
+    if found is None:
         return text
+    sign, hours, minutes, seconds, fraction = found.groups("")
+    value = timedelta(
+        hours=int(hours), minutes=int(minutes), seconds=int(seconds), microseconds=int(fraction.ljust(6, "0"))
+    )
+    return _duration_text(-value if sign else value)
 
 
 def _read_uuid(text: str) -> str:

@@ -85,9 +85,12 @@ def _count_folds(
     result = np.zeros((count, len(options), THRESHOLDS.size, 2))
     is_judged = evidence.labels >= 0
     size = THRESHOLDS.size + 1
-    steps = {m: _steps(evidence, replace(now, similarity=m, threshold=0.0)) for m in MEASURES}
+    by_measure = {m: replace(now, similarity=m, threshold=0.0) for m in MEASURES}
+    steps = {m: _steps(evidence, setting) for m, setting in by_measure.items()}
+    kept = {m: Rule(setting).is_kept(evidence.measured) for m, setting in by_measure.items()}
     for number, (radius, sketches, measure) in enumerate(options):
-        chosen = is_judged & is_found(evidence, PairSetting(radius, sketches, NO_SIMILARITY, 0.0))
+        are_candidates = is_found(evidence, PairSetting(radius, sketches, NO_SIMILARITY, 0.0))
+        chosen = is_judged & kept[measure] & are_candidates
         # The pairs of every step above i are at or above threshold i.
         place = ((folds[chosen] * size) + steps[measure][chosen]) * 2 + evidence.labels[chosen]
         sums = np.bincount(place, evidence.weights[chosen], count * size * 2).reshape(count, size, 2)
