@@ -73,7 +73,7 @@ def _print_calibration(rows: list[dict[str, object]], gold: Mapping[frozenset[st
     """One setting for all texts: how well it does when it is chosen without the petitions it is judged by."""
     watched = watched_table("petitions", {"columns": {"title": 1, "content": 1}})
     now = watched.setting
-    with MeasuredTable(watched.recipe) as wide:
+    with MeasuredTable(watched.recipe, None, watched.rule.short_threshold) as wide:
         wide.add_page(
             [SourceRow(str(r["id"]), None, (str(r["title"]), str(r["content"])), None) for r in rows]
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
+from random import Random
 
 import numpy as np
 import pytest
@@ -45,6 +47,34 @@ def test_it_holds_what_a_scan_finds(settings: dict[str, object]) -> None:
     with MeasuredTable(watched.recipe, watched.setting if watched.exclude_kinds else None) as wide:
         evidence = gather(rows_of(wide), labelled, 100_000)
     setting = watched.setting
+    assert evidence.is_complete
+    assert int(evidence.weights[is_found(evidence, setting)].sum()) == len(expected) > 40
+
+
+@pytest.mark.parametrize(
+    ("present", "judged"),
+    [
+        ({}, {"similarity": "char_jaccard", "threshold": 0.2}),
+        ({}, {"similarity": "overlap", "threshold": 0.2}),
+        ({"similarity": "char_jaccard", "threshold": 0.4}, {"threshold": 0.3}),
+    ],
+)
+def test_it_holds_what_a_scan_by_another_measure_finds(
+    present: dict[str, object], judged: dict[str, object]
+) -> None:
+    """The measure of the presets has sketches of its own: of short texts it keeps prefixes."""
+    chance = Random(5)
+    texts = [p.content[: chance.randrange(20, 140)] for p in SAMPLE.petitions]
+    texts += [
+        "".join(chance.choice("的一是了") if chance.random() < 0.2 else c for c in text) for text in texts
+    ]
+    columns = {"columns": {"content": 1}, "frames": False}
+    now, then = (watched_table("petitions", {**columns, **given}) for given in (present, judged))
+    expected = find_pairs([{"id": i, "content": text} for i, text in enumerate(texts)], then)
+    with MeasuredTable(now.recipe, None, now.rule.short_threshold) as wide:
+        wide.add_page([SourceRow(str(i), None, (text,), None) for i, text in enumerate(texts)])
+        evidence = gather(wide.rows(), {(0, 1): False}, 1_000_000)
+    setting = replace(then.setting, long_grams=False)
     assert evidence.is_complete
     assert int(evidence.weights[is_found(evidence, setting)].sum()) == len(expected) > 40
 

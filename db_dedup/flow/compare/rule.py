@@ -38,6 +38,8 @@ class MeasuredPairs:
             needs that of its measure.
         other_numbers: bool[p], whether both rows are short and each has a number that the other does not;
             None: nowhere.
+        shares_by_length: bool[p], `shares_hashes` by the sketches of a measure that compares short texts in
+            another way (`Measure.by_length`); None: by the same sketches.
     """
 
     distances: NDArray[np.int16]
@@ -47,6 +49,7 @@ class MeasuredPairs:
     long_scores: NDArray[np.float64] | None = None
     kinds: Mapping[str, NDArray[np.uint8]] = field(default_factory=dict)
     other_numbers: NDArray[np.bool_] | None = None
+    shares_by_length: NDArray[np.bool_] | None = None
 
     def only(self, chosen: NDArray[np.bool_]) -> "MeasuredPairs":
         """Return the chosen pairs."""
@@ -54,6 +57,7 @@ class MeasuredPairs:
         kinds = {name: values[chosen] for name, values in self.kinds.items()}
         long_scores = None if self.long_scores is None else self.long_scores[chosen]
         other_numbers = None if self.other_numbers is None else self.other_numbers[chosen]
+        shares_by_length = None if self.shares_by_length is None else self.shares_by_length[chosen]
         return MeasuredPairs(
             self.distances[chosen],
             self.shares_hashes[chosen],
@@ -62,6 +66,7 @@ class MeasuredPairs:
             long_scores,
             kinds,
             other_numbers,
+            shares_by_length,
         )
 
     def similarity(self, setting: PairSetting) -> NDArray[np.float64]:
@@ -142,6 +147,9 @@ class Rule:
 
     def shares_hashes(self, pairs: MeasuredPairs) -> NDArray[np.bool_]:
         """Return bool[p]: whether the pairs are candidates by their sketches; all False without sketches."""
+        is_by_length = self.measure is not None and self.measure.by_length
+        if is_by_length and pairs.shares_by_length is not None:
+            return pairs.shares_by_length & self.setting.sketches
         return pairs.shares_hashes & self.setting.sketches
 
     def is_alike(self, pairs: MeasuredPairs) -> NDArray[np.bool_]:

@@ -49,6 +49,8 @@ class MeasuredRows:
         within: int32[n], equal where rows agree in the `within` columns.
         lengths: int64[n], characters in the weighted columns.
         sketches: of the n rows.
+        sketches_by_length: of the n rows, by the recipe of a measure that compares short texts in another way
+            (`Measure.by_length`); None: the same.
         words: the features by the rule's segmenter.
         grams: the character 3-grams.
         details: what measures of character 3-grams compare beside them, and the names of places.
@@ -63,6 +65,7 @@ class MeasuredRows:
     within: NDArray[np.int32]
     lengths: NDArray[np.int64]
     sketches: Sketches
+    sketches_by_length: Sketches | None
     words: Features
     grams: Features
     details: Details
@@ -95,12 +98,16 @@ class MeasuredTable:
     It is a context manager, since the features are in temporary files.
     """
 
-    def __init__(self, recipe: Recipe, kinds_by: PairSetting | None = None) -> None:
+    def __init__(
+        self, recipe: Recipe, kinds_by: PairSetting | None = None, short_threshold: float = 0.0
+    ) -> None:
         """Prepare the segmenter, which takes a moment.
 
         Args:
             recipe: of the table.
             kinds_by: also measure what kinds of pairs there are, by this setting.
+            short_threshold: of the rule. The recipe has it only if its measure compares short texts by it,
+                and then the sketches are others than those of the other measures.
         """
         self._kinds_by = kinds_by
         self._fingerprinter = Fingerprinter(replace(recipe, compared_by="words", sketches=True))
@@ -110,6 +117,12 @@ class MeasuredTable:
             recipe, compared_by="grams", segmenter="words", sketches=False, short_threshold=1.0
         )
         self._by_grams = Fingerprinter(by_grams)
+        threshold = max(short_threshold, recipe.short_threshold)
+        self._is_by_length = recipe.short_threshold > 0
+        self._other_sketches: Fingerprinter | None = None
+        if threshold > 0:
+            other = 0.0 if self._is_by_length else threshold
+            self._other_sketches = Fingerprinter(replace(by_grams, sketches=True, short_threshold=other))
         self._keys: list[str] = []
         self._lengths: list[int] = []
         self._within: list[int] = []
@@ -137,6 +150,8 @@ class MeasuredTable:
         self._words.add_sketches(done.sketches)
         by_grams = self._by_grams.fingerprint(values, within)
         self._grams.add(by_grams.features, by_grams.details)
+        if self._other_sketches is not None:
+            self._grams.add_sketches(self._other_sketches.fingerprint(values, within).sketches)
         self._keys += [row.row_key for row in page]
         self._lengths += [sum(map(len, row.values)) for row in page]
         numbers = self._within_numbers
@@ -147,6 +162,10 @@ class MeasuredTable:
         """Return all rows that were added; valid while the files are open."""
         digests = np.frombuffer(b"".join(part[2] for part in self._done), np.uint64).reshape(-1, 2)
         copy_of = find_exact_duplicates(digests)
+        sketches, by_length = self._words.all_sketches(), None
+        if self._other_sketches is not None:
+            both = sketches, self._grams.all_sketches()
+            by_length, sketches = both if self._is_by_length else both[::-1]
         return MeasuredRows(
             self._keys,
             digests,
@@ -155,7 +174,8 @@ class MeasuredTable:
             np.concatenate([np.empty(0, np.bool_), *(part[1] for part in self._done)]),
             np.array(self._within, np.int32),
             np.array(self._lengths, np.int64),
-            self._words.all_sketches(),
+            sketches,
+            by_length,
             self._words.all_features(),
             self._grams.all_features(),
             self._grams.all_details(),
@@ -203,6 +223,9 @@ def measure_pairs(rows: MeasuredRows, left: NDArray[np.int32], right: NDArray[np
     a, b = rows.canonical_of[left], rows.canonical_of[right]
     distances = np.bitwise_count(rows.fingerprints[a] ^ rows.fingerprints[b]).astype(np.int16)
     shares = all_share_enough(rows.sketches.starts, rows.sketches.values, a, b)
+    others, by_length = rows.sketches_by_length, None
+    if others is not None:
+        by_length = all_share_enough(others.starts, others.values, a, b)
     cannot = ~(rows.has_fingerprint[a] & rows.has_fingerprint[b]) | (rows.within[a] != rows.within[b])
     are_exact_duplicates = a == b
     distances[cannot] = FAR
@@ -216,7 +239,9 @@ def measure_pairs(rows: MeasuredRows, left: NDArray[np.int32], right: NDArray[np
     edits = edit_similarities(rows.details.starts, rows.details.values, a, b)
     kinds = {} if rows.kinds_by is None else _kinds(rows, rows.kinds_by, a, b)
     numbers = which_have_other_numbers(rows.details.starts, rows.details.values, a, b)
-    measured = MeasuredPairs(distances, shares & ~cannot, scores, edits, long_scores, kinds, numbers)
+    by_length = None if by_length is None else by_length & ~cannot
+    shares &= ~cannot
+    measured = MeasuredPairs(distances, shares, scores, edits, long_scores, kinds, numbers, by_length)
     return MeasuredRowPairs(left, right, measured)
 
 
@@ -240,11 +265,13 @@ def _candidates(
     Where there are more than `at_most` by hashes, so many and one are yielded.
     """
     places = canonical.astype(np.int64)
-    sketches = rows.sketches
-    for values, positions in entries(rows.sketches, places):
-        run_rows, starts, run_values = runs_of_equal(values, positions)
-        sketched = sketches.starts, sketches.values, places
-        yield sharing_in_runs(run_rows, starts, run_values, *sketched, at_most + 1)
+    for sketches in (rows.sketches, rows.sketches_by_length):
+        if sketches is None:
+            continue
+        for values, positions in entries(sketches, places):
+            run_rows, starts, run_values = runs_of_equal(values, positions)
+            sketched = sketches.starts, sketches.values, places
+            yield sharing_in_runs(run_rows, starts, run_values, *sketched, at_most + 1)
     near: Iterable[tuple[NDArray[np.int32], NDArray[np.int32]]] = candidate_pairs(
         rows.fingerprints[canonical], radius
     )

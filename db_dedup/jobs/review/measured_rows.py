@@ -13,7 +13,9 @@ def read_measured_rows(context: JobContext) -> Iterator[MeasuredRows]:
     """Read and fingerprint every row of the table; the rows can be used until the block ends."""
     # Measures other than the present one are tried, too, and they may need the long grams.
     recipe = replace(context.recipe, long_grams=context.watched.rule.long_grams)
-    with MeasuredTable(recipe, context.watched.setting if context.watched.exclude_kinds else None) as wide:
+    watched = context.watched
+    kinds_by = watched.setting if watched.exclude_kinds else None
+    with MeasuredTable(recipe, kinds_by, watched.rule.short_threshold) as wide:
         context.progress.start("fingerprints", None)
         for page in context.source.pages(context.source_engine):
             wide.add_page(page)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow.candidates.blocks import MAX_RADIUS
-from db_dedup.flow.compare.measures import MEASURES, NO_SIMILARITY
+from db_dedup.flow.compare.measures import MEASURES
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.jobs.review.calibration.counting import counts_by_group, is_found, score
 from db_dedup.jobs.review.calibration.evidence import Evidence
@@ -89,7 +89,8 @@ def _count_folds(
     steps = {m: _steps(evidence, setting) for m, setting in by_measure.items()}
     kept = {m: Rule(setting).is_kept(evidence.measured) for m, setting in by_measure.items()}
     for number, (radius, sketches, measure) in enumerate(options):
-        are_candidates = is_found(evidence, PairSetting(radius, sketches, NO_SIMILARITY, 0.0))
+        rule = Rule(PairSetting(radius, sketches, measure, 0.0))
+        are_candidates = rule.is_near(evidence.measured) | rule.shares_hashes(evidence.measured)
         chosen = is_judged & kept[measure] & are_candidates
         # The pairs of every step above i are at or above threshold i.
         place = ((folds[chosen] * size) + steps[measure][chosen]) * 2 + evidence.labels[chosen]

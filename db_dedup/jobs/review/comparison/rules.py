@@ -141,7 +141,8 @@ def _evidence(given: LabelledRows, watched: WatchedTable, labels: NDArray[np.boo
     """Return the labelled pairs, each with everything that a rule can need of it."""
     places = _places(given)
     recipe = replace(_recipe(given, watched), long_grams=watched.rule.long_grams)
-    with MeasuredTable(recipe, watched.setting if watched.exclude_kinds else None) as table:
+    kinds_by = watched.setting if watched.exclude_kinds else None
+    with MeasuredTable(recipe, kinds_by, watched.rule.short_threshold) as table:
         table.add_page(given.rows)
         rows = table.rows()
         measured = measure_pairs(rows, places[:, 0], places[:, 1]).measured
