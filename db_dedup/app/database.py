@@ -143,10 +143,12 @@ class Database:
         with self.translate_driver_errors():
             views = self._table_views()
             with self.dialect.write_transaction(self.engine) as connection:
-                targets = watched_targets(connection, self.tables)
-                triggers = remove_triggers(connection, self.dialect, self.namespace, targets)
-                with self._short_wait(connection):
-                    relations = migrate.uninstall(connection, self.namespace, views)
+                # Where each DROP is committed, a worker would else make triggers again in between.
+                with self.dialect.schema_lock(connection, self.namespace):
+                    targets = watched_targets(connection, self.tables)
+                    triggers = remove_triggers(connection, self.dialect, self.namespace, targets)
+                    with self._short_wait(connection):
+                        relations = migrate.uninstall(connection, self.namespace, views)
                 return sorted([*triggers, *self._with_schema(relations)])
 
     def installed_names(self) -> list[str]:

@@ -17,7 +17,7 @@ def add_column(op: Operations, namespace: Namespace, base: str, column: sa.Colum
 
 
 def create_table(
-    op: Operations, namespace: Namespace, base: str, *columns: sa.Column[Any], **options: Any
+    op: Operations, namespace: Namespace, base: str, *columns: sa.schema.SchemaItem, **options: Any
 ) -> None:
     """Make one of our tables, unless it is there."""
     name, schema = namespace.name(base), namespace.schema

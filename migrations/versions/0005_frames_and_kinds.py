@@ -16,6 +16,7 @@ from alembic.operations import Operations
 
 from db_dedup.records.names import Namespace
 from db_dedup.schema.definitions import rewritten
+from db_dedup.schema.migration_steps import add_column, create_table, quoted_schema, replace_view
 from db_dedup.schema.tables import TABLE_OPTIONS
 from db_dedup.schema.types import ExactText, LongText, RowId, Timestamp
 from db_dedup.schema.views import AnySelect, CreateView, DropView
@@ -30,13 +31,13 @@ _ADDED = ("frames", "short_threshold", "long_grams", "exclude_kinds", "frame_dri
 
 
 def upgrade(op: Operations, namespace: Namespace) -> None:
-    _drop_view(op, namespace)
-    pair, schema = namespace.name("pair"), _schema(namespace)
-    op.add_column(pair, sa.Column("kind", sa.SmallInteger), schema=schema)
-    op.add_column(pair, sa.Column("contained_id", RowId), schema=schema)
-    op.add_column(pair, sa.Column("other_place", sa.Boolean), schema=schema)
-    op.create_table(
-        namespace.name("frame_list"),
+    add_column(op, namespace, "pair", sa.Column("kind", sa.SmallInteger))
+    add_column(op, namespace, "pair", sa.Column("contained_id", RowId))
+    add_column(op, namespace, "pair", sa.Column("other_place", sa.Boolean))
+    create_table(
+        op,
+        namespace,
+        "frame_list",
         sa.Column("table_id", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("recipe", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("digest", ExactText(64), nullable=False),
@@ -44,10 +45,9 @@ def upgrade(op: Operations, namespace: Namespace) -> None:
         sa.Column("sample_count", sa.Integer, nullable=False),
         sa.Column("grams", LongText, nullable=False),
         sa.Column("measured_at", Timestamp, nullable=False),
-        schema=namespace.schema,
         **TABLE_OPTIONS,
     )
-    _make_view(op, namespace, with_kinds=True)
+    replace_view(op, namespace, "duplicate_pairs", _duplicate_pairs(namespace, with_kinds=True))
     _rewrite(op, namespace, lambda definition: rewritten(definition, 4))
 
 
@@ -55,14 +55,9 @@ def downgrade(op: Operations, namespace: Namespace) -> None:
     _drop_view(op, namespace)
     op.drop_table(namespace.name("frame_list"), schema=namespace.schema)
     for column in ("other_place", "contained_id", "kind"):
-        op.drop_column(namespace.name("pair"), column, schema=_schema(namespace))
+        op.drop_column(namespace.name("pair"), column, schema=quoted_schema(namespace))
     _make_view(op, namespace, with_kinds=False)
     _rewrite(op, namespace, _former)
-
-
-def _schema(namespace: Namespace) -> sa.quoted_name | None:
-    """Return our schema as one name: Alembic takes a name with a dot for two names, unless it is marked."""
-    return None if namespace.schema is None else sa.quoted_name(namespace.schema, quote=True)
 
 
 def _drop_view(op: Operations, namespace: Namespace) -> None:

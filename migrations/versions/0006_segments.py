@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from alembic.operations import Operations
 
 from db_dedup.records.names import Namespace
+from db_dedup.schema.migration_steps import add_column, create_table, quoted_schema
 from db_dedup.schema.tables import TABLE_OPTIONS
 from db_dedup.schema.types import Packed, RowId
 
@@ -23,20 +24,22 @@ depends_on = None
 
 
 def upgrade(op: Operations, namespace: Namespace) -> None:
-    column = sa.Column("sketch_size", sa.SmallInteger)
-    op.add_column(namespace.name("fingerprint"), column, schema=_schema(namespace))
-    op.create_table(
-        namespace.name("sketch_index"),
+    add_column(op, namespace, "fingerprint", sa.Column("sketch_size", sa.SmallInteger))
+    create_table(
+        op,
+        namespace,
+        "sketch_index",
         sa.Column("table_id", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("recipe", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("generation", sa.Integer, nullable=False),
         sa.Column("piece_count", sa.Integer, nullable=False),
         sa.Column("entry_count", RowId, nullable=False),
-        schema=namespace.schema,
         **TABLE_OPTIONS,
     )
-    op.create_table(
-        namespace.name("sketch_segment"),
+    create_table(
+        op,
+        namespace,
+        "sketch_segment",
         sa.Column("table_id", sa.Integer, nullable=False),
         sa.Column("recipe", sa.Integer, nullable=False),
         sa.Column("generation", sa.Integer, nullable=False),
@@ -44,7 +47,6 @@ def upgrade(op: Operations, namespace: Namespace) -> None:
         sa.Column("part", sa.Integer, nullable=False),
         sa.Column("packed", Packed, nullable=False),
         sa.PrimaryKeyConstraint("table_id", "recipe", "generation", "piece", "part"),
-        schema=namespace.schema,
         **TABLE_OPTIONS,
     )
 
@@ -63,12 +65,7 @@ def downgrade(op: Operations, namespace: Namespace) -> None:
     op.execute(sa.update(watched).where(watched.c.id.in_(indexed)).values(recipe=None, recipe_digest=None))
     for name in ("sketch_segment", "sketch_index"):
         op.drop_table(namespace.name(name), schema=namespace.schema)
-    op.drop_column(namespace.name("fingerprint"), "sketch_size", schema=_schema(namespace))
-
-
-def _schema(namespace: Namespace) -> sa.quoted_name | None:
-    """Return our schema as one name: Alembic takes a name with a dot for two names, unless it is marked."""
-    return None if namespace.schema is None else sa.quoted_name(namespace.schema, quote=True)
+    op.drop_column(namespace.name("fingerprint"), "sketch_size", schema=quoted_schema(namespace))
 
 
 def _table(namespace: Namespace, base: str, *columns: str) -> sa.TableClause:

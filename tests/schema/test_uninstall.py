@@ -1,9 +1,15 @@
 from collections.abc import Iterator
+from contextlib import suppress
+from threading import Thread
+from time import sleep
+from typing import Any
 
 import pytest
-from sqlalchemy import Column, Connection, Integer, MetaData, Table, insert, select, text
+from sqlalchemy import Column, Connection, Integer, MetaData, Table, event, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
+from db_dedup import Deduplicator
+from db_dedup.errors import DatabaseUnavailableError, DedupError
 from db_dedup.records.names import Namespace
 from db_dedup.schema.home import version_table
 from db_dedup.schema.migrate import uninstall, upgrade
@@ -113,3 +119,34 @@ def test_a_schema_that_was_there_before_stays(postgresql_database: Database) -> 
         connection.execute(text("RESET ROLE"))
         connection.execute(text("DROP SCHEMA dedup"))
         connection.execute(text("DROP ROLE clerk"))
+
+
+def test_a_worker_makes_no_triggers_between_theirs_and_our_tables_end(mariadb_database: Database) -> None:
+    """Where each DROP is committed at once, a worker that waits for the lock would make them again."""
+    with mariadb_database.engine.begin() as connection:
+        connection.execute(text("CREATE TABLE notes (id INT PRIMARY KEY, body VARCHAR(90))"))
+    dedup = Deduplicator(mariadb_database.url, "notes", {"body": 1})
+    dedup.upgrade()
+    dedup.scan()
+    dedup.attach()
+    other = Deduplicator(mariadb_database.url, "notes", {"body": 1})
+
+    def attach() -> None:
+        with suppress(DedupError):
+            other.attach()
+
+    worker = Thread(target=attach)
+
+    def begin(_connection: Connection, _cursor: Any, sql: str, *_: Any) -> None:
+        if sql.startswith("DROP TRIGGER") and worker.ident is None:
+            worker.start()
+            sleep(0.5)
+
+    event.listen(dedup.database.engine, "before_cursor_execute", begin)
+    with suppress(DatabaseUnavailableError):  # the server may let the other one go first
+        dedup.database.uninstall()
+    worker.join(60)
+    with mariadb_database.engine.begin() as connection:
+        connection.execute(text("INSERT INTO notes VALUES (1, 'perhaps nobody queues it')"))
+    dedup.database.close()
+    other.database.close()
