@@ -98,8 +98,10 @@ def _count_candidates(texts: Sequence[str], watched: WatchedTable) -> str:
         return "-"
     with MeasuredTable(watched.recipe) as wide:
         wide.add_page([SourceRow(str(number), None, (text,), None) for number, text in enumerate(texts)])
-        pairs, _ = find_measured(wide.rows(), watched.rule.radius, _MOST_PAIRS)
-    return f"{pairs.left.size:,}"
+        pairs = find_measured(wide.rows(), watched.rule.radius, _MOST_PAIRS)[0].measured
+    # Among them are those of other measures, too.
+    rule = Rule(watched.setting)
+    return f"{np.count_nonzero(rule.is_near(pairs) | rule.shares_hashes(pairs)):,}"
 
 
 def _runs(text: str) -> set[tuple[str, ...]]:

@@ -32,9 +32,9 @@ from db_dedup.store.watched_tables import StoredTable
 MOST_QUEUED: Final = 10_000
 """The most queued changes: to read more of them would keep the lock for too long."""
 MOST_RESERVED: Final = 1_000
-MOST_RESERVED_BYTES: Final = 64 * 2**20
-"""Of what reservations are compared by: each check reads them all."""
 """The most reservations of a table, for the same reason."""
+MOST_RESERVED_BYTES: Final = 64 * 2**20
+"""The most bytes of what they are compared by, which each check reads."""
 
 
 class BlockingCheck:
@@ -178,7 +178,7 @@ class BlockingCheck:
     def _reserved(self, connection: Connection, stored: StoredTable, now: datetime) -> list[Reservation]:
         """Return the reservations that have neither expired nor become a row that others see.
 
-        Of those that have become a row, which nobody needs to confirm, only the keys are read.
+        A client need not confirm what it has stored, so there may be many of these: only their keys are read.
         """
         live = reservations.list_live(connection, self._database.tables, stored.id, now)
         if any(each.recipe != stored.recipe for each in live):

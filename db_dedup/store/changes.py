@@ -54,9 +54,9 @@ class Change(NamedTuple):
 
 
 def written(changes: Iterable[Change]) -> set[str]:
-    """Return the keys of rows that were written, in any order with their deletions.
+    """Return the keys of rows that were written, even if they were deleted before or afterwards.
 
-    Which change came last is not asked: a clock that is set back gives another order.
+    Which change was the last one cannot be told for certain: the clock may have been set back.
     """
     return {change.row_key for change in changes if change.operation in (INSERTED, UPDATED)}
 
@@ -176,7 +176,8 @@ def oldest_waiting(connection: Connection, tables: Tables, table_id: int, limit:
 
 
 def waiting_keys(connection: Connection, tables: Tables, table_id: int, limit: int) -> list[str]:
-    """Return the row keys of the oldest changes, each once, without those that no query can ask for."""
+    """Return the row keys of the oldest changes, each once; without those that are no valid text, which no
+    query can ask for."""
     change = tables.change
     query = (
         select(change.c.row_key)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, delete, insert, select
 
 from db_dedup.records.reservations import Reservation
 from db_dedup.schema.tables import Tables
@@ -15,21 +15,17 @@ class LiveReservation(NamedTuple):
 
     Attributes:
         recipe: the number of its recipe.
-        size: bytes of what it is compared by.
     """
 
     recipe: int
     name: str
     row_key: str | None
-    size: int
 
 
 def list_live(connection: Connection, tables: Tables, table_id: int, now: datetime) -> list[LiveReservation]:
     """Return all reservations that have not expired."""
     c = tables.reservation.c
-    query = select(c.recipe, c.name, c.row_key, func.length(c.packed)).where(
-        c.table_id == table_id, c.expires_at > now
-    )
+    query = select(c.recipe, c.name, c.row_key).where(c.table_id == table_id, c.expires_at > now)
     return [LiveReservation(*row) for row in connection.execute(query)]
 
 

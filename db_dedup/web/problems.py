@@ -116,7 +116,7 @@ class RefusedError(HTTPException):
 
 
 def unreadable_tokens(error: DedupError) -> RefusedError:
-    """Log why the tokens cannot be read, and return what a client is told, which is not in which file."""
+    """Log why the tokens cannot be read, and return an answer that does not name their file."""
     logger.error("no tokens: %s", error)
     return RefusedError("failed", "The tokens of the service cannot be read.")
 

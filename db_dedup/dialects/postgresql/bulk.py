@@ -102,7 +102,7 @@ def take_changes(
 ) -> list[tuple[str, str]]:
     """Delete with RETURNING; rows that are being written are not seen, so that nothing is waited for.
 
-    They are returned in the order of their places in the table, which is none of theirs.
+    The statement returns them by their places in the table, so they are sorted here.
     """
     places = oldest_changes(queue, [column("ctid")], table_id, limit, row_key).scalar_subquery()
     statement = (

@@ -58,9 +58,9 @@ def refresh_statistics(engine: Engine, table: Table) -> None:
 def take_changes(
     connection: Connection, queue: Table, table_id: int, limit: int, row_key: str | None
 ) -> list[tuple[str, str]]:
-    """Select, then delete by rowid: older versions have no RETURNING, and nobody else writes meanwhile.
+    """Select, then delete by rowid: older versions have no RETURNING.
 
-    Changes of one millisecond are in the order of their rowids, which ascend.
+    They are sorted by rowid, which ascends: the time does not order the changes of one millisecond.
     """
     columns = [column("rowid"), queue.c.row_key, queue.c.operation]
     rows = connection.execute(oldest_changes(queue, columns, table_id, limit, row_key)).all()

@@ -223,7 +223,7 @@ def _give(answer: object, answers: IO[bytes]) -> None:
 
 
 def take_stdout() -> IO[bytes]:
-    """Return stdout as the way of answers; what a segmenter prints goes to stderr from now on."""
+    """Return the stdout that answers are written to; what a segmenter prints goes to stderr from now on."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return answers

@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
-# The package is found where this process has found it, be it by a path that only this process has. `-P`
-# leaves out the current folder: a file of the user's may be called as one of Python's own modules.
+# `-P` leaves out the current folder: a file of the user's may have the name of one of Python's own modules.
+# The folder of this package comes last, in case that this process has found it by a path of its own.
 _RUN: Final = """\
 import sys
 from runpy import run_module

@@ -171,7 +171,7 @@ def is_active() -> bool:
 def _session_of_process(sql: Any) -> Any:
     """Return the session of this process, whichever thread has made it; None if there is none."""
     # `getActiveSession` knows only that of the thread that asks.
-    return sql.SparkSession.getActiveSession() or sql.SparkSession._instantiatedSession
+    return sql.SparkSession.getActiveSession() or getattr(sql.SparkSession, "_instantiatedSession", None)
 
 
 def check_master(master: str) -> None:
@@ -218,8 +218,7 @@ def open_session(settings: EngineSettings) -> Iterator[Session]:
         DedupError: the cluster refuses.
     """
     with quiet(), translate_spark_errors():
-        spark = _OWN.enter(import_module("pyspark.sql"), settings)
-        parts = spark.conf.get(_SHUFFLE_PARTS, None)
+        spark, parts = _OWN.enter(import_module("pyspark.sql"), settings)
         try:
             session = Session(spark)
             session.check_versions()
@@ -235,15 +234,16 @@ class _OwnSession:
         self._lock, self._users = Lock(), 0
         self._own: Any = None
 
-    def enter(self, sql: Any, settings: EngineSettings) -> Any:
-        """Return the session of this process, or start one."""
+    def enter(self, sql: Any, settings: EngineSettings) -> tuple[Any, str | None]:
+        """Return (the session of this process, or one that is started; its number of parts)."""
         with self._lock:
             spark = _session_of_process(sql)
             if spark is None:
                 spark = self._own = _started(sql, settings)
                 self._users = 0
+            parts = spark.conf.get(_SHUFFLE_PARTS, None)
             self._users += spark is self._own
-            return spark
+            return spark, parts
 
     def leave(self, spark: Any, shuffle_parts: str | None) -> None:
         """Stop our own session after its last scan; give another one back its number of parts."""

@@ -204,8 +204,7 @@ def _pack_sets(starts, hashes, has_set, of_grams):
 def _may_be_alike(starts, hashes, asked, rows, packed, set_begins, set_ends, measure, threshold, of_grams):
     """Compare the set of each candidate with all the rows that it is a candidate of.
 
-    A set is unpacked once, and only as far as these comparisons need: most rows share so little that the
-    first half of their places is enough to tell.
+    A set is unpacked once, and only as far as these comparisons need: the first places often rule a pair out.
     """
     may = np.ones(asked.size, np.bool_)
     order, ends = _by_row(rows, set_begins.size)

@@ -203,12 +203,12 @@ def find_measured(rows: MeasuredRows, radius: int, at_most: int) -> tuple[Measur
     canonical = np.flatnonzero(is_canonical).astype(np.int32)
     found = np.empty(0, np.int64)
     is_all = True
-    for left, right in _candidates(rows, canonical, radius, at_most):
+    for left, right, is_cut in _candidates(rows, canonical, radius, at_most):
         agrees = rows.within[canonical[left]] == rows.within[canonical[right]]
         pairs = np.stack([canonical[left[agrees]], canonical[right[agrees]]], axis=1).astype(np.int64)
         found = np.union1d(found, pack(pairs))
-        # Of more candidates than that some are not here, of which only a part may agree.
-        if found.size > at_most or left.size > at_most:
+        is_all &= not is_cut
+        if found.size > at_most:
             is_all = False
             break
     both = unpack(found[:at_most]).astype(np.int32)
@@ -259,10 +259,10 @@ def _kinds(
 
 def _candidates(
     rows: MeasuredRows, canonical: NDArray[np.int32], radius: int, at_most: int
-) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-    """Yield the candidate pairs of each generator as positions among the canonical rows.
+) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32], bool]]:
+    """Yield candidate pairs of each generator as positions among the canonical rows.
 
-    Where there are more than `at_most` by hashes, so many and one are yielded.
+    With each of these parts comes whether it was cut off at more than `at_most` pairs.
     """
     places = canonical.astype(np.int64)
     for sketches in (rows.sketches, rows.sketches_by_length):
@@ -271,8 +271,10 @@ def _candidates(
         for values, positions in entries(sketches, places):
             run_rows, starts, run_values = runs_of_equal(values, positions)
             sketched = sketches.starts, sketches.values, places
-            yield sharing_in_runs(run_rows, starts, run_values, *sketched, at_most + 1)
+            left, right = sharing_in_runs(run_rows, starts, run_values, *sketched, at_most + 1)
+            yield left, right, left.size > at_most
     near: Iterable[tuple[NDArray[np.int32], NDArray[np.int32]]] = candidate_pairs(
         rows.fingerprints[canonical], radius
     )
-    yield from near
+    for left, right in near:
+        yield left, right, False

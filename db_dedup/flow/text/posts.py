@@ -20,8 +20,8 @@ from db_dedup.records.forms import NONE, REPLY, UNOFFICIAL
 # "@united.Thanks" is a name and a word.
 _PART: Final = r"[\w\-·]++"
 _DOTTED: Final = rf"@{_PART}(?:\.{_PART})*+"
-# No post has fifty names in one chain. Where something must follow that may not be there, a chain without an
-# end would be read to its end from each of its names.
+# No post has fifty names in one chain. Where a colon must follow, a chain of very many names would otherwise
+# be read to its end from each of them.
 _CHAIN: Final = "{0,50}+"
 _DOTTED_CHAIN: Final = rf"{_DOTTED}(?:/?{_DOTTED}){_CHAIN}(?=:)"
 _NAME: Final = rf"(?:{_DOTTED_CHAIN}|@{_PART}(?:/?@{_PART})*+)"

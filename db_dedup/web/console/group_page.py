@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from fastapi import APIRouter, Query
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from db_dedup.app.review_pages import ReviewRows
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
 from db_dedup.records import JudgedTexts, LabelOutcome, PairLabel
 from db_dedup.records.group_history import GroupHistory
@@ -170,41 +171,36 @@ def _read_group(
     summary, keys = found
     others = [key for key in keys if key != summary.representative_key]
     shown, is_last = others[: ROWS_A_PAGE - 1], len(others) < ROWS_A_PAGE
-    wanted = [summary.representative_key, *shown]
-    present = served.review.rows(wanted, []).judged.digests
-    gone = [key for key in wanted if key not in present]
-    # If the representative is gone, the others are beside the first row that is there.
-    first, *left = [key for key in wanted if key in present] or [summary.representative_key]
-    cards, copies = _compared(served, first, left, summary.is_loose, full, words)
-    return GroupShown(summary, cards, copies, gone, None if is_last else cursors.cursor_of((shown[-1],)))
-
-
-def _compared(
-    served: ServedTable, first: str, others: Sequence[str], is_loose: bool, full: bool, words: Words
-) -> tuple[list[Card], list[str]]:
-    """Return (a card for each text of the other rows, the rows with the text of the row beside them).
-
-    A row is beside the first one; in a loose group beside the nearest one, if that is still there.
-    """
     near: dict[str, str] = {}
-    if is_loose:
-        near = {key: row.row_key for key, row in served.dedup.texts().nearest(others).items()}
-    pairs = [(row, key) for key in others for row in (first, near.get(key, first))]
-    rows = served.review.rows([first, *others, *near.values()], pairs)
+    if summary.is_loose:
+        near = {key: row.row_key for key, row in served.dedup.texts().nearest(shown).items()}
+    first = summary.representative_key
+    rows = _read_rows(served, first, shown, near)
+    gone = [key for key in (first, *shown) if key not in rows.judged.digests]
+    if first in gone and len(gone) <= len(shown):
+        # The representative is gone: the others are beside the first row that is there.
+        first = next(key for key in shown if key not in gone)
+        rows = _read_rows(served, first, shown, near)
     digests = rows.judged.digests
-    beside = {key: near[key] if near.get(key) in digests else first for key in others}
+    beside = {key: near[key] if near.get(key) in digests else first for key in shown if key != first}
     cards: dict[bytes, list[str]] = {}
     copies = []
-    for key in others:
-        if key in digests and digests.get(beside[key]) == digests[key]:
+    for key, other in beside.items():
+        if key in digests and digests.get(other) == digests[key]:
             copies.append(key)
-        elif key in digests and beside[key] in digests:
+        elif key in digests and other in digests:
             cards.setdefault(digests[key], []).append(key)
     made = [
         _card(served, beside[key], key, same, rows.judged, rows.labels.get((beside[key], key)), full, words)
         for key, *same in cards.values()
     ]
-    return made, copies
+    return GroupShown(summary, made, copies, gone, None if is_last else cursors.cursor_of((shown[-1],)))
+
+
+def _read_rows(served: ServedTable, first: str, others: Sequence[str], near: Mapping[str, str]) -> ReviewRows:
+    """Read rows, and the labels of each of the others with the first one and with the one near it."""
+    pairs = [(row, key) for key in others for row in (first, near.get(key, first))]
+    return served.review.rows([first, *others, *near.values()], pairs)
 
 
 def _read_history(served: ServedTable, row_key: str, found: GroupShown | None) -> GroupHistory:
