@@ -120,3 +120,15 @@ def test_pairs_that_share_many_hashes_count_once() -> None:
         assert (same.left.size, is_all) == (count, True)
         fewer, is_all = find_measured(measured, 0, count - 1)
         assert (fewer.left.size, is_all) == (count - 1, False)
+
+
+def test_candidates_that_were_cut_off_are_not_taken_for_all() -> None:
+    """Those that are left do not agree in `within`, so that no pair is found."""
+    text = "小区的电梯已经停运三天，老人下楼买菜十分困难，物业说没有维修资金，请有关部门尽快督促修好"
+    recipe = watched_table("petitions", {"columns": {"content": 1}, "frames": False}).recipe
+    with MeasuredTable(recipe) as wide:
+        wide.add_page([SourceRow(str(i), None, (f"{text}第{i}次反映",), None) for i in range(12)])
+        rows = wide.rows()
+        for at_most, expected in ((1_000, True), (5, False)):
+            _, is_all = find_measured(replace(rows, within=np.arange(12, dtype=np.int32)), 0, at_most)
+            assert is_all is expected
