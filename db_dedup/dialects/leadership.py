@@ -32,16 +32,17 @@ class LeaderLock(Protocol):
 
 
 class SessionLock:
-    """A lock of a server's session: it is free once the server knows that the session has ended."""
+    """A lock of a server's session: it is also free once the server knows that the session has ended."""
 
-    def __init__(self, engine: Engine, acquire: Select[tuple[bool]]) -> None:
+    def __init__(self, engine: Engine, acquire: Select[tuple[bool]], release: Select[tuple[bool]]) -> None:
         """Prepare.
 
         Args:
             engine: of the server.
             acquire: tries to take the lock, and gives whether it did.
+            release: gives it back.
         """
-        self._engine, self._acquire = engine, acquire
+        self._engine, self._acquire, self._release = engine, acquire, release
         self._connection: Connection | None = None
 
     def acquire(self) -> bool:
@@ -51,10 +52,10 @@ class SessionLock:
         try:
             is_ours = bool(self._connection.scalar(self._acquire))
         except SQLAlchemyError:
-            self.release()
+            self._end_session()
             raise
         if not is_ours:
-            self.release()
+            self._end_session()
         return is_ours
 
     def is_held(self) -> bool:
@@ -68,7 +69,13 @@ class SessionLock:
         return True
 
     def release(self) -> None:
-        """End the session."""
+        """Give the lock back, and end the session, of which the server may know only later."""
+        if self._connection is not None:
+            with suppress(SQLAlchemyError):
+                self._connection.execute(self._release)
+            self._end_session()
+
+    def _end_session(self) -> None:
         if self._connection is not None:
             with suppress(SQLAlchemyError):
                 self._connection.invalidate()

@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from db_dedup.app import Database as Opened
+from db_dedup.dialects.leadership import SessionLock
 from tests.servers import Database
 
 
@@ -19,6 +20,21 @@ def test_one_of_two_has_it(database: Database) -> None:
     assert not first.is_held()
     assert second.acquire()
     second.release()
+
+
+@pytest.mark.parametrize("database", ["postgresql", "mariadb", "mysql"], indirect=True)
+def test_it_is_free_before_the_server_knows_that_the_session_has_ended(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Opened(database.engine)
+    first, second = (opened.dialect.leader_lock(opened.engine, opened.namespace) for _ in range(2))
+    assert first.acquire()
+    with monkeypatch.context() as patched:
+        patched.setattr(SessionLock, "_end_session", lambda _: None)
+        first.release()
+    assert second.acquire()
+    second.release()
+    first.release()
 
 
 def test_other_tables_of_ours_have_another(database: Database) -> None:

@@ -181,7 +181,8 @@ def schema_lock(connection: Connection, namespace: Namespace) -> Iterator[None]:
 def leader_lock(engine: Engine, namespace: Namespace) -> SessionLock:
     """Return a named lock of a session."""
     name = f"db_dedup.{lock_digest('leader', engine.url.database, namespace.prefix).hex()}"
-    return SessionLock(engine, select(func.get_lock(name, 0) == 1))
+    acquire, release = func.get_lock(name, 0), func.release_lock(name)
+    return SessionLock(engine, select(acquire == 1), select(release))
 
 
 @contextmanager

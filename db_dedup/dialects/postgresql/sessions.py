@@ -116,7 +116,8 @@ def schema_lock(connection: Connection, namespace: Namespace) -> Iterator[None]:
 def leader_lock(engine: Engine, namespace: Namespace) -> SessionLock:
     """Return an advisory lock of a session."""
     number = int.from_bytes(lock_digest("leader", namespace.schema, namespace.prefix), signed=True)
-    return SessionLock(engine, select(func.pg_try_advisory_lock(number)))
+    acquire, release = func.pg_try_advisory_lock(number), func.pg_advisory_unlock(number)
+    return SessionLock(engine, select(acquire), select(release))
 
 
 def setting(connection: Connection, name: str, value: str) -> AbstractContextManager[None]:
