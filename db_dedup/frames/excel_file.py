@@ -19,6 +19,9 @@ _FIRST_YEAR: Final = 1900
 """Cells know no date before it."""
 _LONGEST_CELL: Final = 32_767
 """Characters."""
+_MOST_DIGITS: Final = 15
+"""Of a number: cells are 64-bit floats, which change longer ones, such as the numbers of identity cards."""
+_LARGEST_EXPONENT: Final = 300
 
 
 def read_excel(path: Path, sheet: str | None = None) -> Sheet:
@@ -50,6 +53,8 @@ def read_excel(path: Path, sheet: str | None = None) -> Sheet:
 
 def write_excel(path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Write a workbook of one sheet; texts that look like formulas or links stay texts.
+
+    So do whole and decimal numbers of more than 15 digits, and dates before 1900. Times lose their zone.
 
     The rows are taken one by one, and are not kept in memory.
 
@@ -100,6 +105,8 @@ def _cell(value: Any, number: int) -> Any:
         value = str(value)
     if isinstance(value, date) and value.year < _FIRST_YEAR:
         value = str(value)
+    if isinstance(value, int | Decimal) and not _keeps_digits(Decimal(value)):
+        value = str(value)
     if isinstance(value, str) and len(value) > _LONGEST_CELL:
         raise ConfigError(
             "row {row} has a text of {length:,} characters, and a cell of a workbook holds "
@@ -109,3 +116,11 @@ def _cell(value: Any, number: int) -> Any:
             longest=_LONGEST_CELL,
         )
     return value
+
+
+def _keeps_digits(number: Decimal) -> bool:
+    """Return whether a cell can hold a number with all its digits."""
+    if not number.is_finite() or abs(number.adjusted()) > _LARGEST_EXPONENT:
+        return False
+    digits = "".join(map(str, number.as_tuple().digits))
+    return len(digits.strip("0")) <= _MOST_DIGITS

@@ -85,8 +85,10 @@ def _values(column: Any) -> list[Any]:
 def _type_of(arrow: Any, family: Family, type_name: str) -> Any:
     if family is Family.BOOLEAN:
         return arrow.bool_()
+    if family is Family.NUMBER and "INT" in type_name.upper():
+        return arrow.uint64() if "UNSIGNED" in type_name.upper() else arrow.int64()
     if family is Family.NUMBER:
-        return arrow.int64() if "INT" in type_name.upper() else arrow.float64()
+        return arrow.float64()
     if family is Family.DATE:
         return arrow.date32() if type_name.upper() == "DATE" else arrow.timestamp("us")
     return arrow.string()

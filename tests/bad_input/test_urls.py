@@ -21,6 +21,8 @@ NO_SERVER = "127.0.0.1:1/x"
 MISUSED = {
     f"mysql://clerk:{PASSWORD}@{NO_SERVER}?nonsense=1": "nonsense",
     f"mysql://clerk:{PASSWORD}@{NO_SERVER}?charset=klingon": "charset",
+    f"mysql://clerk:{PASSWORD}@{NO_SERVER}?charset=utf8": "charset=utf8mb4",
+    f"mariadb://clerk:{PASSWORD}@{NO_SERVER}?charset=latin1": "charset=utf8mb4",
     f"mysql://clerk:{PASSWORD}@{NO_SERVER}?port=abc": "port",
     f"mysql://clerk:{PASSWORD}@{NO_SERVER}?autocommit=1": "must not set autocommit",
     f"mysql://clerk:{PASSWORD}@{NO_SERVER}?cursorclass=dict": "must not set cursorclass",

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 from psycopg.types.range import Range
-from sqlalchemy import Connection, create_engine, func, select, text
+from sqlalchemy import Connection, create_engine, func, make_url, select, table, text
+from sqlalchemy.exc import ProgrammingError
 
 from db_dedup import Deduplicator
-from db_dedup.dialects import open_engine
+from db_dedup.dialects import named_dialect, open_engine
+from db_dedup.errors import ConfigError
 from db_dedup.store.source import Source
 from tests.bad_input.conftest import NEAR, SAME
 from tests.dialects.tables import run, source_of
@@ -157,3 +159,37 @@ def test_mariadb(mariadb_database: Database) -> None:
         zone, mode = connection.execute(text("SELECT @@time_zone, @@sql_mode")).one()
         assert (zone, set(mode.split(","))) == (odd[0], set(odd[1].split(",")))
     plain.dispose()
+
+
+def test_a_session_that_cannot_hold_every_character(mariadb_database: Database) -> None:
+    """The server would replace a character of four bytes by a question mark."""
+    narrow = make_url(mariadb_database.url).update_query_dict({"charset": "utf8"})
+    plain, dialect = create_engine(narrow), named_dialect("mariadb")
+    refused = pytest.raises(ConfigError, match="charset=utf8mb4")
+    with plain.connect() as connection, refused, dialect.settled(connection):
+        pass
+    lock = select(text("1"))
+    with plain.connect() as connection, refused, dialect.lock_row(connection, lock, table("change")):
+        pass
+    plain.dispose()
+
+
+def test_rows_that_row_level_security_hides(postgresql_database: Database) -> None:
+    """Those of an account that sees no row would all count as deleted."""
+    make_petitions(postgresql_database, "text", "'夜间施工噪音扰民'")
+    run(
+        postgresql_database,
+        "DROP ROLE IF EXISTS dedup_blind",
+        "CREATE ROLE dedup_blind LOGIN",
+        "GRANT SELECT ON petitions TO dedup_blind",
+        "ALTER TABLE petitions ENABLE ROW LEVEL SECURITY",
+    )
+    source = source_of(postgresql_database)
+    blind = make_url(postgresql_database.url).set(username="dedup_blind", password=None)
+    ours = open_engine(blind.render_as_string(hide_password=False))
+    try:
+        with pytest.raises(ProgrammingError, match="row-level security"):
+            list(source.pages(ours))
+    finally:
+        ours.dispose()
+        run(postgresql_database, "DROP OWNED BY dedup_blind", "DROP ROLE dedup_blind")

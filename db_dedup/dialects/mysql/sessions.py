@@ -30,12 +30,14 @@ from db_dedup.dialects.sessions import (
     no_transaction,
     refuse_options,
 )
-from db_dedup.errors import DatabaseUnavailableError
+from db_dedup.errors import ConfigError, DatabaseUnavailableError
 from db_dedup.records.names import Namespace
 
 OPTIONS: Final[Mapping[str, Any]] = {"pool_pre_ping": True}
 
 _UTC: Final = "+00:00"
+_CHARSET: Final = "utf8mb4"
+"""The only one that has every character. In another one the server replaces those that it lacks by "?"."""
 
 # net_write_timeout: a scan may work on one page for longer than the server's usual minute.
 # group_concat_max_len: MySQL cuts what it joins after a kilobyte.
@@ -57,10 +59,11 @@ def engine_url(url: URL, create: bool) -> URL:  # noqa: ARG001
     """Return the URL with the one character set that holds every text.
 
     Raises:
-        ConfigError: it has an option that would change how our sessions work.
+        ConfigError: it has an option that would change how our sessions work, or another character set.
     """
     refuse_options(url, _NOT_IN_A_URL)
-    return url if "charset" in url.query else url.update_query_dict({"charset": "utf8mb4"})
+    _check_charset(url.query.get("charset", _CHARSET))
+    return url.update_query_dict({"charset": _CHARSET})
 
 
 def jdbc(url: URL) -> JdbcAccess:
@@ -124,8 +127,14 @@ def write_transaction(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def settled(connection: Connection) -> Iterator[None]:
-    """Set the time zone of this session to UTC, and put it back at the end."""
-    before = connection.exec_driver_sql("SELECT @@SESSION.time_zone").scalar_one()
+    """Set the time zone of this session to UTC, and put it back at the end.
+
+    Raises:
+        ConfigError: the session has a character set that does not hold every text.
+    """
+    found = connection.exec_driver_sql("SELECT @@SESSION.time_zone, @@SESSION.character_set_results")
+    before, charset = found.one()
+    _check_charset(charset)
     if before == _UTC:
         yield
         return
@@ -187,8 +196,16 @@ def leader_lock(engine: Engine, namespace: Namespace) -> SessionLock:
 
 @contextmanager
 def _lock_wait(connection: Connection, seconds: int) -> Iterator[None]:
-    """Set the time-out of this session, and put it back at the end."""
-    before = connection.exec_driver_sql("SELECT @@SESSION.innodb_lock_wait_timeout").scalar_one()
+    """Set the time-out of this session, and put it back at the end.
+
+    Raises:
+        ConfigError: the session has a character set that does not hold every text.
+    """
+    found = connection.exec_driver_sql(
+        "SELECT @@SESSION.innodb_lock_wait_timeout, @@SESSION.character_set_results"
+    )
+    before, charset = found.one()
+    _check_charset(charset)
     connection.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {seconds}")
     try:
         yield
@@ -217,6 +234,15 @@ def _with_locks(statement: Any, queue: Table) -> Any:
     if not isinstance(statement, Select) or not statement.columns_clause_froms:
         return statement
     return statement.with_for_update(read=True, skip_locked=queue in statement.columns_clause_froms)
+
+
+def _check_charset(charset: object) -> None:
+    if charset != _CHARSET:
+        raise ConfigError(
+            "the character set {charset} does not have every character, and the server would replace the "
+            "others by ?: connect with charset=utf8mb4",
+            charset=charset,
+        )
 
 
 def _is_in_transaction(connection: Connection) -> bool:

@@ -26,6 +26,10 @@ _PINS: Final = {
     "standard_conforming_strings": "on",
 }
 
+_OWN_PINS: Final = {**_PINS, "row_security": "off"}
+"""Without the last one, row-level security would hide rows from our own sessions without an error, and a scan
+would take them for deleted. A session of the caller's sees what the caller may see."""
+
 _SEES_COMMITS: Final = ("READ COMMITTED", "READ UNCOMMITTED")
 """Isolation levels at which each statement sees what is committed when it begins."""
 
@@ -166,5 +170,5 @@ def _set_up(connection: DBAPIConnection, _record: object) -> None:
 
 
 def _pinning() -> str:
-    calls = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in _PINS.items())
+    calls = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in _OWN_PINS.items())
     return f"SELECT {calls}"

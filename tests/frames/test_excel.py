@@ -1,0 +1,32 @@
+"""What a cell of a workbook holds."""
+
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from python_calamine import CalamineWorkbook
+
+from db_dedup.frames.excel_file import write_excel
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (999_999_999_999_999, 999_999_999_999_999),
+        (110101199001011231, "110101199001011231"),
+        (-(2**53) - 1, str(-(2**53) - 1)),
+        (10**18, 10**18),
+        (Decimal("1.50000000000000000000"), 1.5),
+        (Decimal("0.1234567890123456"), "0.1234567890123456"),
+        (Decimal("NaN"), "NaN"),
+        (Decimal("1E+400"), "1E+400"),
+        (True, True),
+        (date(1850, 1, 2), "1850-01-02"),
+    ],
+)
+def test_no_digit_is_lost(value: Any, expected: Any, tmp_path: Path) -> None:
+    write_excel(tmp_path / "found.xlsx", ["number"], [[value]])
+    read = CalamineWorkbook.from_path(tmp_path / "found.xlsx").get_sheet_by_index(0).to_python()
+    assert read[1] == [expected]
