@@ -20,7 +20,7 @@ from db_dedup.records import SourceColumn
 from db_dedup.records.keys import MAX_KEY_LENGTH
 from db_dedup.records.names import Namespace, object_name
 
-TRIGGER_VERSION: Final = 3
+TRIGGER_VERSION: Final = 4
 """Raised whenever the same plan makes other triggers."""
 
 

@@ -119,3 +119,21 @@ def test_only_we_may_use_the_function(database: Database, clerk: str) -> None:
     with engine.connect() as connection, pytest.raises(Exception, match="permission denied"):
         connection.execute(text(trigger))
     engine.dispose()
+
+
+def test_the_owner_of_the_table_makes_partitions(database: Database, clerk: str) -> None:
+    """Also where another account made the triggers: each partition gets copies of them."""
+    run(
+        database,
+        "CREATE TABLE petitions (id integer, region text, body text, PRIMARY KEY (id, region)) "
+        "PARTITION BY LIST (region)",
+        f"ALTER TABLE petitions OWNER TO {clerk}",
+        f"GRANT USAGE, CREATE ON SCHEMA public TO {clerk}",
+    )
+    dedup = attached(database)
+    engine = create_engine(database.url.replace("postgres@", f"{clerk}@"))
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE north PARTITION OF petitions FOR VALUES IN ('n')"))
+        connection.execute(text("INSERT INTO petitions VALUES (1, 'n', 'x')"))
+    engine.dispose()
+    assert changes(dedup) == [('["1","n"]', "I")]

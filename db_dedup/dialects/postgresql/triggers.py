@@ -6,7 +6,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, FromClause, text
+from sqlalchemy import Connection, FromClause, literal, text
 from sqlalchemy.dialects import postgresql
 
 from db_dedup.dialects.base import Dialect
@@ -53,7 +53,10 @@ def trigger_names(target: TriggerTarget) -> list[str]:
 def create_triggers(dialect: Dialect, plan: TriggerPlan) -> list[str]:
     """Return the statements that drop what has our names, and make the function and its triggers."""
     new, old = row_of_trigger("NEW", plan), row_of_trigger("OLD", plan)
-    pieces = _pieces(plan.target) | {
+    pieces = _pieces(plan.target)
+    pieces |= {
+        "function_text": _RENDERER.expression(literal(f"{pieces['function']}()")),
+        "table_text": _RENDERER.expression(literal(pieces["table"])),
         "new_key": _RENDERER.expression(dialect.row_key(plan.key, new)),
         "old_key": _RENDERER.expression(dialect.row_key(plan.key, old)),
         # A column that a condition uses cannot be dropped unnoticed, and the function depends on the key.
@@ -64,9 +67,10 @@ def create_triggers(dialect: Dialect, plan: TriggerPlan) -> list[str]:
         "settings": _PINS if any(c.family is Family.OTHER for c in plan.key) else "",
     }
     pieces["body"] = _dollar_quoted(_RENDERER.statement("function_body", **pieces))
-    statements = [
-        _RENDERER.statement(job, **pieces) for job in ("drop_function", "create_function", "revoke_function")
-    ]
+    # Whoever makes a partition needs the right to call the function of the triggers on it.
+    pieces["grant"] = _dollar_quoted(_RENDERER.statement("grant_to_owner_body", **pieces))
+    jobs = "drop_function", "create_function", "revoke_function", "grant_to_owner"
+    statements = [_RENDERER.statement(job, **pieces) for job in jobs]
     for event, trigger in _triggers(plan.target):
         # A statement's trigger, unlike a row's, has no twins on the partitions to be enabled with it.
         only = "ONLY " if event == "truncate" else ""
