@@ -251,7 +251,8 @@ def retry_dead(connection: Connection, dialect: Dialect, tables: Tables, table_i
         for c in dead
     )
     append_changes(connection, dialect, tables, table_id, again)
-    connection.execute(delete(tables.dead_change).where(tables.dead_change.c.table_id == table_id))
+    # No others: a worker may have parked some since they were read.
+    forget_dead(connection, dialect, tables, table_id, [c.row_key for c in dead])
     return len(dead)
 
 
@@ -263,3 +264,10 @@ def forget_dead(
     theirs = delete(dead).where(dead.c.table_id == table_id, dialect.is_one_of(dead.c.row_key, "row_keys"))
     for some in batches(row_keys, _KEYS_A_QUERY):
         connection.execute(theirs, {"row_keys": some})
+
+
+def forget_unnamed(connection: Connection, tables: Tables, table_id: int, before: datetime) -> None:
+    """Delete the dead changes whose key could not be read and that were parked before this time."""
+    dead = tables.dead_change.c
+    unnamed = delete(tables.dead_change).where(dead.table_id == table_id, dead.operation == KEY_TOO_LONG)
+    connection.execute(unnamed.where(dead.failed_at < before))

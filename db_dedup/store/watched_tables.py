@@ -45,8 +45,15 @@ class StoredTable:
     answer_version: int
 
     def is_alike(self, other: "StoredTable") -> bool:
-        """Return whether what was prepared for the other one can be used for this one, too."""
-        return (self.id, self.recipe, self.watched) == (other.id, other.recipe, other.watched)
+        """Return whether what was prepared for the other one can be used for this one, too.
+
+        The user's table may have other column types since its triggers were made again.
+        """
+        return self._prepared_for == other._prepared_for
+
+    @property
+    def _prepared_for(self) -> tuple[object, ...]:
+        return self.id, self.recipe, self.watched, self.attached_at, self.trigger_digest
 
     @property
     def is_outdated(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import Connection, select, update
 
 from db_dedup.app import Database as OurDatabase
 from db_dedup.errors import DedupError
@@ -103,3 +103,32 @@ def test_changes_with_a_fault_are_left_to_the_worker(watched: Watched) -> None:
         )
     watched.dedup.scan()
     assert waiting(watched) == {"x", "4"}
+
+
+def test_a_scan_forgets_changes_whose_row_could_not_be_named(watched: Watched) -> None:
+    """Such a row ends a scan with an error: where a scan is done, there is none any more."""
+    ours = watched.dedup.database
+    with ours.engine.begin() as connection:
+        table_id = connection.execute(select(ours.tables.watched_table.c.id)).scalar_one()
+        for change_ in (changes.Change("much too long", changes.KEY_TOO_LONG), changes.Change("4", "U")):
+            changes.park(connection, ours.tables, table_id, change_, 1, "broken")
+    watched.dedup.scan()
+    with ours.engine.connect() as connection:
+        assert [c.row_key for c in changes.read_dead(connection, ours.tables, table_id)] == ["4"]
+
+
+def test_a_change_that_is_parked_during_a_retry(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = watched.dedup.database
+    append, other = changes.append_changes, changes.Change("7", "U")
+
+    def append_late(connection: Connection, dialect: Any, tables: Any, table_id: int, *given: Any) -> None:
+        changes.park(connection, tables, table_id, other, 1, "broken")
+        append(connection, dialect, tables, table_id, *given)
+
+    with ours.engine.begin() as connection:
+        table_id = connection.execute(select(ours.tables.watched_table.c.id)).scalar_one()
+        changes.park(connection, ours.tables, table_id, changes.Change("4", "U"), 1, "broken")
+    monkeypatch.setattr(changes, "append_changes", append_late)
+    assert watched.dedup.retry() == 1
+    with ours.engine.connect() as connection:
+        assert [c.row_key for c in changes.read_dead(connection, ours.tables, table_id)] == ["7"]

@@ -12,6 +12,8 @@ A scan that reads a replica covers no change: the replica may be behind the queu
 import logging
 import time
 from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -23,6 +25,7 @@ from db_dedup.jobs.objects.attachment import AttachmentState, catalogue_differen
 from db_dedup.jobs.pace import pace_of
 from db_dedup.store import changes
 from db_dedup.store.attachments import read_attachment
+from db_dedup.store.clock import database_now
 from db_dedup.store.fingerprints import FingerprintStore
 
 logger = logging.getLogger(__name__)
@@ -34,7 +37,22 @@ _MOST_CHANGES = 1_000_000
 _NOT_YET = (AttachmentState.MISSING, AttachmentState.UNKNOWN, AttachmentState.ALTERED)
 
 
-def read_covered(context: JobContext, store: FingerprintStore) -> Sequence[ChangeKey]:
+class CoveredChanges(NamedTuple):
+    """What was committed before the scan reads its first row.
+
+    Attributes:
+        waiting: the changes of the queue.
+        table_id: of the table.
+        at: the time of the database. Changes whose row could not be named, and that were parked before, are
+            covered, too: a scan that finds such a row fails. None where the scan covers nothing.
+    """
+
+    waiting: Sequence[ChangeKey]
+    table_id: int
+    at: datetime | None
+
+
+def read_covered(context: JobContext, store: FingerprintStore) -> CoveredChanges:
     """Return the changes that are committed; the scan has not read its first row yet.
 
     Raises:
@@ -42,9 +60,10 @@ def read_covered(context: JobContext, store: FingerprintStore) -> Sequence[Chang
     """
     if context.is_apart:
         require_triggers(context, store.table_id)
-        return ()
+        return CoveredChanges((), store.table_id, None)
     with context.engine.connect() as connection:
-        return changes.handled_by_scan(connection, context.tables, store.table_id, _MOST_CHANGES)
+        waiting = changes.handled_by_scan(connection, context.tables, store.table_id, _MOST_CHANGES)
+        return CoveredChanges(waiting, store.table_id, database_now(connection))
 
 
 def require_triggers(context: JobContext, table_id: int) -> None:
@@ -74,15 +93,18 @@ def require_triggers(context: JobContext, table_id: int) -> None:
             )
 
 
-def delete_covered(context: JobContext, covered: Sequence[ChangeKey]) -> int:
+def delete_covered(context: JobContext, covered: CoveredChanges) -> int:
     """Delete these changes in short transactions; after a failure the worker handles what is left.
 
     Returns:
-        How many the scan has handled.
+        How many of the queue the scan has handled.
     """
     pace, count = pace_of(context.dialect), 0
     try:
-        for some in number_batches(covered, pace.rows):
+        if covered.at is not None:
+            with context.dialect.write_transaction(context.engine) as connection:
+                changes.forget_unnamed(connection, context.tables, covered.table_id, covered.at)
+        for some in number_batches(covered.waiting, pace.rows):
             if count:
                 time.sleep(pace.gap_seconds)
             with context.dialect.write_transaction(context.engine) as connection:

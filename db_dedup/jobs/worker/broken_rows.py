@@ -75,7 +75,7 @@ class BrokenRows:
             if parked:
                 logger.warning("a change of %s is parked: %s", self._table.name, reason)
                 changes.park(connection, tables, stored.id, parked[-1], _ATTEMPTS, reason)
-                changes.append_changes(connection, dialect, tables, stored.id, later)
+            changes.append_changes(connection, dialect, tables, stored.id, later)
         return len(parked)
 
     def _reason(self, error: Exception) -> str:
