@@ -7,7 +7,7 @@ After: ${down_revision | comma,n}
 import sqlalchemy as sa
 from alembic.operations import Operations
 
-from db_dedup.schema.names import Namespace
+from db_dedup.records.names import Namespace
 
 revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}

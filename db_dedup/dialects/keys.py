@@ -24,6 +24,8 @@ KEY_LIST: Final = "dedup_row_keys"
 _INEXACT = ("FLOAT", "REAL", "DOUBLE")
 _SCALED: Final = re.compile(r"(?:DECIMAL|NUMERIC)\((\d+)(?:, *(\d+))?\)", re.IGNORECASE)
 _UUID_DIGITS: Final = 32
+_LITERAL: Final = re.compile("'(?:[^']|'')*'")
+"""A member of an ENUM, which may be called as a type is."""
 
 
 class JsonList(TypeDecorator[Sequence[str] | Sequence[int]]):
@@ -39,7 +41,8 @@ class JsonList(TypeDecorator[Sequence[str] | Sequence[int]]):
 
 def refuse_unusable_key(column: SourceColumn, unusable: Sequence[str]) -> None:
     """Raise ConfigError for a column that cannot identify a row by its text."""
-    if any(word in column.type_name.upper() for word in (*_INEXACT, *unusable)):
+    names, plain = "|".join((*_INEXACT, *unusable)), _LITERAL.sub("", column.type_name)
+    if re.search(rf"\b(?:{names})\b", plain, re.IGNORECASE):
         raise ConfigError(
             "column {column!r} ({column_type}) cannot be a key: its values have no exact text",
             column=column.name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from sqlalchemy import Column, Dialect, TypeDecorator, inspect
@@ -98,16 +98,51 @@ class CheckedObject:
         return values[0] if len(values) == 1 else tuple(values)
 
     def _key_part(self, name: str, column: Column[Any]) -> Any:
+        if self._is_unset(name):
+            return None
         before = self._state.attrs[name].history.deleted
         if self._state.key is not None and before:
             return self._as_stored(before[0], column)
         return self._stored(name, column)
 
+    def _is_unset(self, name: str) -> bool:
+        return self._state.key is None and name not in self._state.dict
+
     def _stored(self, name: str, column: Column[Any]) -> Any:
-        if self._state.key is None and name not in self._state.dict:
-            default: Any = column.default
-            return default.arg if default is not None and default.is_scalar else None
+        if self._is_unset(name) and not self._set_default(name, column):
+            return None
         return self._as_stored(getattr(self.instance, name), column)
+
+    def _set_default(self, name: str, column: Column[Any]) -> bool:
+        """Give the object the default of a column, so that what is checked is what is stored.
+
+        Returns:
+            Whether the column has a default that Python computes.
+        """
+        default: Any = column.default
+        if default is None:
+            return False
+        if default.is_scalar:
+            value = default.arg
+        elif default.is_callable:
+            value = self._called(default.arg, column)
+        else:  # an SQL expression or a sequence
+            raise self._not_known(column)
+        setattr(self.instance, name, value)
+        return True
+
+    def _called(self, default: Callable[[Any], Any], column: Column[Any]) -> Any:
+        try:
+            return default(None)
+        except (AttributeError, TypeError):  # it asks for the context of an INSERT, which there is not yet
+            raise self._not_known(column) from None
+
+    def _not_known(self, column: Column[Any]) -> InvalidArgumentError:
+        return InvalidArgumentError(
+            "{column!r} of {model} has a default that is not known before the INSERT: set a value",
+            column=column.name,
+            model=self._state.mapper.class_.__name__,
+        )
 
     def _as_stored(self, value: Any, column: Column[Any]) -> Any:
         """Return what a value is in the database, where Python has another type for it."""

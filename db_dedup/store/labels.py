@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, exists, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from db_dedup.dialects.batches import batches
@@ -141,8 +141,9 @@ def _stored_digests(connection: Connection, store: FingerprintStore, wanted: Col
 
 def _has_rejected(connection: Connection, tables: Tables, table_id: int) -> bool:
     c = tables.verdict.c
-    some = exists().where(c.table_id == table_id, c.is_duplicate.is_(False))
-    return bool(connection.execute(select(some)).scalar_one())
+    # Not by EXISTS: a check that blocks makes each SELECT a locking read, and MySQL would not lock there.
+    some = select(c.table_id).where(c.table_id == table_id, c.is_duplicate.is_(False)).limit(1)
+    return connection.execute(some).first() is not None
 
 
 def _is_of(tables: Tables, table_id: int, digests: DigestPair) -> ColumnElement[bool]:

@@ -220,6 +220,25 @@ def test_floats_are_refused(database: Database, kind: str) -> None:
         rows_of(database, source)
 
 
+def test_types_that_are_called_like_floats(mariadb_database: Database) -> None:
+    run(
+        mariadb_database,
+        "CREATE TABLE petitions (id ENUM('double', 'it''s real') NOT NULL PRIMARY KEY, body VARCHAR(100))",
+        "INSERT INTO petitions VALUES ('double', 'x')",
+    )
+    assert_keys(mariadb_database, ["double"])
+
+
+def test_a_type_of_the_user_s_that_is_called_like_a_float(postgresql_database: Database) -> None:
+    run(
+        postgresql_database,
+        "CREATE TYPE realm AS ENUM ('north')",
+        "CREATE TABLE petitions (id realm PRIMARY KEY, body text)",
+        "INSERT INTO petitions VALUES ('north', 'x')",
+    )
+    assert_keys(postgresql_database, ["north"])
+
+
 def test_session_settings_do_not_show(postgresql_database: Database) -> None:
     run(
         postgresql_database,
