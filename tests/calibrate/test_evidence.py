@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.petitions import find_pairs
 from db_dedup.config import watched_table
+from db_dedup.flow.matching import measured_table
 from db_dedup.flow.matching.measured_table import MeasuredRows, MeasuredTable, find_measured
 from db_dedup.jobs.review.calibration.counting import is_found
 from db_dedup.jobs.review.calibration.evidence import gather
@@ -19,6 +20,8 @@ from db_dedup.sample import generate_petitions
 
 COLUMNS = {"title": 1, "content": 1}
 SAMPLE = generate_petitions(300, seed=11, duplicate_share=0.5)
+BOTH_WAYS = pytest.mark.parametrize("longest", [2, 200])
+"""Every two rows that share a hash are compared, or the hashes that they share are counted."""
 
 
 def rows_of(wide: MeasuredTable) -> MeasuredRows:
@@ -94,7 +97,9 @@ def test_copies_are_counted_by_rows_and_labels_taken_out() -> None:
     assert np.unique(evidence.groups).size == 1, "all rows hang together by copies and labels"
 
 
-def test_too_many_pairs_are_not_taken_for_all() -> None:
+@BOTH_WAYS
+def test_too_many_pairs_are_not_taken_for_all(longest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measured_table, "_LONGEST_COMPARED", longest)
     with MeasuredTable(watched_table("petitions", {"columns": COLUMNS}).recipe) as wide:
         rows = rows_of(wide)
         _, is_complete = find_measured(rows, 11, 10)
@@ -102,8 +107,10 @@ def test_too_many_pairs_are_not_taken_for_all() -> None:
         assert not gather(rows, {(0, 1): True}, 10).is_complete
 
 
-def test_pairs_that_share_many_hashes_count_once() -> None:
+@BOTH_WAYS
+def test_pairs_that_share_many_hashes_count_once(longest: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """So a limit that is not reached leaves none out."""
+    monkeypatch.setattr(measured_table, "_LONGEST_COMPARED", longest)
     rows = []
     starts = "小区的电梯已经停运三天，老人下楼买菜十分困难", "建设路与和平路交叉口的路面塌陷已有两周"
     for start in starts:
@@ -122,8 +129,12 @@ def test_pairs_that_share_many_hashes_count_once() -> None:
         assert (fewer.left.size, is_all) == (count - 1, False)
 
 
-def test_candidates_that_were_cut_off_are_not_taken_for_all() -> None:
+@BOTH_WAYS
+def test_candidates_that_were_cut_off_are_not_taken_for_all(
+    longest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Those that are left do not agree in `within`, so that no pair is found."""
+    monkeypatch.setattr(measured_table, "_LONGEST_COMPARED", longest)
     text = "小区的电梯已经停运三天，老人下楼买菜十分困难，物业说没有维修资金，请有关部门尽快督促修好"
     recipe = watched_table("petitions", {"columns": {"content": 1}, "frames": False}).recipe
     with MeasuredTable(recipe) as wide:

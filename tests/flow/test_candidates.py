@@ -106,10 +106,13 @@ def depths(monkeypatch: pytest.MonkeyPatch) -> set[int]:
 
 
 def found_pairs(
-    fingerprints: Fingerprints, radius: int, labels: NDArray[np.int32] | None = None
+    fingerprints: Fingerprints,
+    radius: int,
+    labels: NDArray[np.int32] | None = None,
+    within: NDArray[np.int32] | None = None,
 ) -> list[tuple[int, int]]:
     pairs = []
-    for left, right in candidate_pairs(fingerprints, radius, labels):
+    for left, right in candidate_pairs(fingerprints, radius, labels, within):
         assert left.dtype == right.dtype == np.int32
         pairs += list(zip(left.tolist(), right.tolist(), strict=True))
     return pairs
@@ -121,6 +124,31 @@ def found_pairs(
 def test_every_pair_once(table: str, radius: int) -> None:
     fingerprints = TABLES[table]()
     assert sorted(found_pairs(fingerprints, radius)) == list(near_pairs(fingerprints, radius))
+
+
+@pytest.mark.parametrize("smallest", [2, 5, 100])
+@pytest.mark.parametrize("classes", [1, 3, 40])
+@pytest.mark.parametrize("table", TABLES)
+def test_pairs_within_a_class(
+    table: str, classes: int, smallest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Classes of one row, small ones and large ones, in any order."""
+    monkeypatch.setattr(candidates, "_SMALL_CLASS", smallest)
+    fingerprints = TABLES[table]()
+    within = (np.random.default_rng(5).geometric(2 / (classes + 1), fingerprints.size) - 2).astype(np.int32)
+    expected = [(a, b) for a, b in near_pairs(fingerprints, 7) if within[a] == within[b]]
+    assert sorted(found_pairs(fingerprints, 7, None, within)) == expected
+    labels = np.arange(fingerprints.size, dtype=np.int32) // 2
+    apart = [(a, b) for a, b in expected if labels[a] != labels[b]]
+    assert sorted(found_pairs(fingerprints, 7, labels, within)) == apart
+
+
+def test_equal_rows_of_many_classes_are_not_paired() -> None:
+    """All pairs of these rows would take hours and all memory."""
+    count = 1_000_000
+    within = np.arange(count, dtype=np.int32) // 2
+    pairs = found_pairs(np.zeros(count, np.uint64), 3, None, within)
+    assert pairs == [(row, row + 1) for row in range(0, count, 2)]
 
 
 @given(

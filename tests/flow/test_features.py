@@ -143,14 +143,17 @@ def test_the_order_of_words_does_not_matter(row: Row, seed: int, term_frequency:
     assert one == other
 
 
-def test_a_full_vocabulary_is_emptied_without_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_vocabulary_is_replaced_without_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [[f"词{i % 37}", "的", "*", f"word{i}", "the"] for i in range(200)]
     expected = hashed(rows)
     monkeypatch.setattr(features, "_VOCABULARY_LIMIT", 5)
     hasher = TokenHasher(STOP_WORDS)
-    for _ in range(2):
-        assert hashed(rows, hasher).tolist() == expected.tolist()
-    assert len(hasher._vocabulary) <= 7
+    assert hashed(rows, hasher).tolist() == expected.tolist()
+    full = hasher._vocabulary
+    before = dict(full)
+    assert hashed(rows[:2], hasher).tolist() == hashed(rows[:2]).tolist()
+    assert len(hasher._vocabulary) < len(full)
+    assert full == before, "another thread may still read it"
 
 
 @given(st.lists(rows_of_tokens, max_size=4))

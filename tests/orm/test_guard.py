@@ -274,7 +274,7 @@ def test_defaults_that_are_called(dedup: Deduplicator, sessions: sessionmaker[Se
     by_day.attach()
     by_day.scan()
     guard_duplicates(sessions, Petition, by_day, "block")
-    column = Petition.__table__.c.received
+    column: Any = Petition.__table__.c.received
     days = iter([date(2024, 2, 1), date(2024, 2, 2), date(2024, 2, 1)])
     with sessions() as session:
         column.default = as_default(column, lambda: next(days))

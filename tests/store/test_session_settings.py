@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from psycopg.types.range import Range
-from sqlalchemy import Connection, create_engine, func, make_url, select, table, text
+from sqlalchemy import Connection, MetaData, Table, create_engine, func, make_url, select, text
 from sqlalchemy.exc import ProgrammingError
 
 from db_dedup import Deduplicator
@@ -168,8 +168,8 @@ def test_a_session_that_cannot_hold_every_character(mariadb_database: Database) 
     refused = pytest.raises(ConfigError, match="charset=utf8mb4")
     with plain.connect() as connection, refused, dialect.settled(connection):
         pass
-    lock = select(text("1"))
-    with plain.connect() as connection, refused, dialect.lock_row(connection, lock, table("change")):
+    lock, queue = select(text("1")), Table("change", MetaData())
+    with plain.connect() as connection, refused, dialect.lock_row(connection, lock, queue):
         pass
     plain.dispose()
 

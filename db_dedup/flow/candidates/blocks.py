@@ -8,11 +8,12 @@ Two large buckets are searched by longer keys, if the comparisons that are count
 that take too many comparisons even so (a hot pair) are divided again by their remaining blocks.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,8 @@ _FEW_COMPARISONS = 1 << 24
 # (decision 0074).
 _SORTING = 100
 _CHUNK = 1 << 20
+# Of rows that agree in `within`: so many or fewer are compared with each other, for all such classes at once.
+_SMALL_CLASS = 128
 _FEWEST_BITS = np.bitwise_count(np.arange(1 << BLOCK_BITS, dtype=np.uint16))
 
 
@@ -63,7 +66,10 @@ def block_values(fingerprint: int, radius: int) -> list[list[int]]:
 
 
 def candidate_pairs(
-    fingerprints: NDArray[np.uint64], radius: int, labels: NDArray[np.int32] | None = None
+    fingerprints: NDArray[np.uint64],
+    radius: int,
+    labels: NDArray[np.int32] | None = None,
+    within: NDArray[np.integer[Any]] | None = None,
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
     """Yield all pairs of rows whose fingerprints differ in at most `radius` bits, each once, in chunks.
 
@@ -73,15 +79,24 @@ def candidate_pairs(
         labels: int32[n] or None. Pairs with equal labels are left out. The caller may merge labels between
             two chunks: rows of one group need no comparison, so that a cluster of near-equal rows does not
             take time with its square.
+        within: int[n] or None. Only rows with equal values are paired.
 
     Yields:
         (left, right), int32[p] row numbers, left < right.
     """
     if not 0 <= radius <= MAX_RADIUS:
         raise ValueError(f"radius must be 0 to {MAX_RADIUS} bits, not {radius}")
-    everyone = np.arange(fingerprints.size, dtype=np.int32)
     search = _Search(fingerprints, radius, labels)
-    yield from search.join(_Side(everyone), None, BLOCK_SHIFTS, radius, [])
+    if within is None or not np.any(within[1:] != within[:-1]):
+        everyone = np.arange(fingerprints.size, dtype=np.int32)
+        yield from search.join(_Side(everyone), None, BLOCK_SHIFTS, radius, [])
+        return
+    rows = np.argsort(within, kind="stable").astype(np.int32)
+    bounds = np.flatnonzero(np.diff(within[rows], prepend=within[rows[0]] - 1, append=within[rows[-1]] + 1))
+    yield from search.join_small(rows, bounds)
+    for first, end in itertools.pairwise(bounds.tolist()):
+        if end - first > _SMALL_CLASS:
+            yield from search.join(_Side(rows[first:end]), None, BLOCK_SHIFTS, radius, [])
 
 
 @dataclass(frozen=True)
@@ -105,6 +120,28 @@ class _Search:
         self._radius = radius
         # Without labels every row has its own label, so no pair is left out.
         self._labels = np.arange(fingerprints.size, dtype=np.int32) if labels is None else labels
+
+    def join_small(
+        self, rows: NDArray[np.int32], bounds: NDArray[np.intp]
+    ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        """Yield the near pairs of each small class of rows, by comparing each row with those after it.
+
+        Args:
+            rows: int32[n], class by class, ascending within each.
+            bounds: int[c + 1], where each class begins, and n.
+        """
+        sizes = np.diff(bounds)
+        after = np.repeat(bounds[1:], sizes) - np.arange(rows.size)  # rows of the class from this one on
+        after[np.repeat(sizes > _SMALL_CLASS, sizes)] = 0
+        for distance in range(1, _SMALL_CLASS):
+            left = np.flatnonzero(after > distance)
+            if not left.size:
+                return
+            a, b = rows[left], rows[left + distance]
+            is_near = np.bitwise_count(self._values[a] ^ self._values[b]) <= self._radius
+            is_near &= self._labels[a] != self._labels[b]
+            if is_near.any():
+                yield a[is_near], b[is_near]
 
     def join(
         self, left: _Side, right: _Side | None, shifts: Sequence[int], radius: int, done: _Done

@@ -60,12 +60,8 @@ class _Vocabulary(dict[str, int]):
     def __init__(self, stop_words: Collection[str]) -> None:
         super().__init__(dict.fromkeys(stop_words, _DROPPED))
         self["\n"] = _ROW_END
-        self._stop_words = dict(self)
 
     def __missing__(self, token: str) -> int:
-        if len(self) > _VOCABULARY_LIMIT:
-            self.clear()
-            self.update(self._stop_words)
         has_alphanumeric = any(map(str.isalnum, token))
         value = _hash(token) if has_alphanumeric else _DROPPED
         self[token] = value
@@ -77,11 +73,16 @@ class TokenHasher:
 
     def __init__(self, stop_words: Collection[str] = ()) -> None:
         """Prepare to drop the stop words, too; they must be normalised in the same way as the texts."""
-        self._vocabulary = _Vocabulary(stop_words)
+        self._stop_words = tuple(stop_words)
+        self._vocabulary = _Vocabulary(self._stop_words)
 
     def hash_tokens(self, tokens: Sequence[str]) -> NDArray[np.uint64]:
         """Return uint64[len(tokens)] for `count_features`; after each row the tokens have a "\\n"."""
-        return np.fromiter(map(self._vocabulary.__getitem__, tokens), np.uint64, len(tokens))
+        vocabulary = self._vocabulary
+        if len(vocabulary) > _VOCABULARY_LIMIT:
+            # Another one, since other threads may be reading this one.
+            vocabulary = self._vocabulary = _Vocabulary(self._stop_words)
+        return np.fromiter(map(vocabulary.__getitem__, tokens), np.uint64, len(tokens))
 
 
 def hash_tokens_of(words: Collection[str]) -> NDArray[np.uint64]:

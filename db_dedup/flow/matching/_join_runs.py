@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 from db_dedup.flow._arrays import stable_order
 from db_dedup.flow._compiled import inner, kernel, scalar
 from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_hashes
-from db_dedup.flow.matching._join_short import bounds_of_short, compare_short
+from db_dedup.flow.matching._join_short import bounds_of_short, compare_each, compare_short, compare_two
 from db_dedup.flow.matching._outlines import misses_more
 from db_dedup.flow.matching._shared_hashes import count_steps, find_sharing, index_sharing
 from db_dedup.flow.matching.groups import find_root, joined
 
 _STEPS_A_COMPARISON = 16
 """So many steps of counting shared hashes take as long as a comparison of two bit sets."""
+
+_LONGEST_WITHOUT_BOUND = 128
+"""Where the measure has no bound. Longer runs are left to Python, which takes long for each of them."""
 
 _ROWS_AN_UPDATE = 64
 """After so many rows it is looked which rows of a long run were joined by then."""
@@ -74,17 +77,19 @@ def join_runs(run_rows, starts, is_counted, longest, outlines, parents, rows, ru
         if _are_joined(some, parents):
             continue
         if some.size == 2:
-            pairs, found = _compare(some[0], some[1], parents, rows, rule, pairs, found)
+            pairs, found = compare_two(some[0], some[1], parents, rows, rule, pairs, found)
             continue
         some, _ = by_group(some, parents)
         if rule.short_threshold > 0:
             pairs, found, others = compare_short(some, bounds, outlines, parents, rows, rule, pairs, found)
             if others == 0:
                 continue
-        if compares_all and some.size <= longest and not is_counted[run]:
+        if is_counted[run] or some.size > (longest if compares_all else _LONGEST_WITHOUT_BOUND):
+            is_left[run] = True
+        elif compares_all:
             pairs, found = _compare_all(some, outlines, parents, rows, rule, pairs, found)
         else:
-            is_left[run] = True
+            pairs, found = compare_each(some, parents, rows, rule, pairs, found)
     left, right = pairs
     return left[:found].copy(), right[:found].copy(), is_left
 
@@ -213,16 +218,6 @@ def _are_joined(some, parents):
 
 
 @inner
-def _compare(a, b, parents, rows, rule, pairs, found):
-    """Join the groups of two rows if they are a pair; return (the pairs, their number)."""
-    if find_root(parents, a) == find_root(parents, b):
-        return pairs, found
-    if confirmed(a, b, rows, rule)[0] and share_enough_hashes(a, b, rows):
-        return joined(a, b, parents, pairs, found)
-    return pairs, found
-
-
-@inner
 def _compare_all(some, outlines, parents, rows, rule, pairs, found):
     """Compare every two rows of different groups; return (the pairs, their number)."""
     run = _copied(some, outlines, parents)
@@ -269,7 +264,7 @@ def _compare_near(i, count, near, own, run, parents, rows, rule, pairs, found):
         least = least_shared(rule.measure, rule.threshold, run.sizes[i], run.sizes[j])
         if misses_more(own, 0, run.sets, run.firsts[j], words, run.sizes[i] - least):
             continue
-        pairs, found = _compare(run.rows[i], run.rows[j], parents, rows, rule, pairs, found)
+        pairs, found = compare_two(run.rows[i], run.rows[j], parents, rows, rule, pairs, found)
     return pairs, found
 
 

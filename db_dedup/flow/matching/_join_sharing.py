@@ -79,6 +79,7 @@ def join_sharing(
     count = count_entries(sketches, rows.sketch_places)
     if not count:
         return
+    budget = budget.for_rows(parents.size)
     parts = max(-(-count // budget.entries_a_part(count, parents.size)), budget.threads)
     sizes, firsts = count_outlines(rows, rule)
     sets = zeros(int(firsts[-1]), np.uint64, budget.outline_bytes)

@@ -62,12 +62,27 @@ def compare_short(some, bounds, outlines, parents, rows, rule, pairs, found):
     near = np.empty(short.size, np.int32)
     for i in range(short.size - 1):
         for k in range(_find_near(i, copied, bounds, near)):
-            a, b = short[i], short[near[k]]
-            if find_root(parents, a) == find_root(parents, b):
-                continue
-            if confirmed(a, b, rows, rule)[0] and share_enough_hashes(a, b, rows):
-                pairs, found = joined(a, b, parents, pairs, found)
+            pairs, found = compare_two(short[i], short[near[k]], parents, rows, rule, pairs, found)
     return pairs, found, some.size - short.size
+
+
+@inner
+def compare_each(some, parents, rows, rule, pairs, found):
+    """Compare every two rows by their features; return (the pairs, their number)."""
+    for i in range(some.size):
+        for j in range(i + 1, some.size):
+            pairs, found = compare_two(some[i], some[j], parents, rows, rule, pairs, found)
+    return pairs, found
+
+
+@inner
+def compare_two(a, b, parents, rows, rule, pairs, found):
+    """Join the groups of two rows if they are a pair; return (the pairs, their number)."""
+    if find_root(parents, a) == find_root(parents, b):
+        return pairs, found
+    if confirmed(a, b, rows, rule)[0] and share_enough_hashes(a, b, rows):
+        return joined(a, b, parents, pairs, found)
+    return pairs, found
 
 
 @scalar

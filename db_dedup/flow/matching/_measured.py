@@ -7,14 +7,15 @@ from db_dedup.flow.candidates.sketches import share_enough
 
 
 @kernel
-def sharing_in_runs(rows, starts, run_values, sketch_starts, values, places, at_most):
-    """Return (left, right) of the pairs of rows within each run that share enough hashes, at most `at_most`.
+def sharing_in_runs(rows, starts, chosen, run_values, sketch_starts, values, places, at_most):
+    """Return (left, right) of the pairs of rows within some runs that share enough hashes, at most `at_most`.
 
     A pair is in a run for each hash that both rows have. It is taken from that of the least one.
 
     Args:
         rows: row numbers, run by run.
         starts: the position where each run starts, and the end of the last run.
+        chosen: the numbers of the runs.
         run_values: the hash that the rows of each run have.
         sketch_starts: the sketches' slices of their values.
         values: ascending and distinct within a sketch.
@@ -22,12 +23,12 @@ def sharing_in_runs(rows, starts, run_values, sketch_starts, values, places, at_
         at_most: number of pairs.
     """
     count = 0
-    for run in range(starts.size - 1):
+    for run in chosen:
         size = starts[run + 1] - starts[run]
         count = min(at_most, count + size * (size - 1) // 2)
     left, right = np.empty(count, np.int32), np.empty(count, np.int32)
     found = 0
-    for run in range(starts.size - 1):
+    for run in chosen:
         for i in range(starts[run], starts[run + 1]):
             for j in range(i + 1, starts[run + 1]):
                 if found == count:

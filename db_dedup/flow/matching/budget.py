@@ -5,7 +5,7 @@ fingerprint and its group, is not part of the budget: decision 0081 lists it.
 """
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,14 @@ class Budget(NamedTuple):
 
     memory: int = MATCHING_MB << 20
     threads: int = 1
+
+    def for_rows(self, row_count: int) -> Self:
+        """Return the budget with fewer threads where the copies of the groups would take too much.
+
+        Each thread joins rows in a copy of its own. Past a quarter of the memory the parts that the rest
+        allows would be so small that to read all hashes for each takes longer than the threads save.
+        """
+        return self._replace(threads=max(1, min(self.threads, self.memory // 4 // (4 * max(row_count, 1)))))
 
     def entries_a_part(self, entry_count: int, row_count: int) -> int:
         """Return how many hashes a thread sorts at a time: half of the memory, less the copies of groups."""

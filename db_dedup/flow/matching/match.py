@@ -212,7 +212,8 @@ class _Search:
         progress.start(step, None)
         expect_reads(self._rows.hashes, in_order=False)
         found = [self._join(*self._neighbours(shift)) for shift in BLOCK_SHIFTS]
-        for left, right in candidate_pairs(self._values, self._rule.radius, self.parents):
+        near = candidate_pairs(self._values, self._rule.radius, self.parents, self._rows.within)
+        for left, right in near:
             found.append(self._join(left, right))
             progress.advance(left.size)
         if self._sketches.values.size:
@@ -229,7 +230,10 @@ class _Search:
         """
         values = self._values
         rotated = values if shift == 0 else (values << np.uint64(shift)) | (values >> np.uint64(64 - shift))
-        order = np.argsort(rotated, kind="stable").astype(np.int32)
+        within = self._rows.within
+        is_one_class = not np.any(within[1:] != within[:-1])
+        order = np.argsort(rotated, kind="stable") if is_one_class else np.lexsort((rotated, within))
+        order = order.astype(np.int32)
         left, right = order[:-1], order[1:]
         is_near = np.bitwise_count(values[left] ^ values[right]) <= self._rule.radius
         return left[is_near], right[is_near]

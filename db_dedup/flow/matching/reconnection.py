@@ -33,11 +33,12 @@ def find_gaps(lost: Collection[int], pairs: Iterable[PairIds]) -> list[Gap]:
         lost: ids of the rows that the group has lost.
         pairs: the stored pairs of these rows.
     """
-    near = _neighbours(pairs)
+    near, all_lost = _neighbours(pairs), set(lost)
+    among_lost = {member: near[member] & all_lost for member in all_lost}
     gaps, seen = [], set[int]()
     for row in sorted(lost):
         if row not in seen:
-            together = _reached(row, {member: near[member].intersection(lost) for member in lost})
+            together = _reached(row, among_lost)
             seen |= together
             around = frozenset().union(*(near[member] for member in together)) - together
             if len(around) > 1:

@@ -1,6 +1,7 @@
 """Form the groups around a change again from the pairs; pure, without a database."""
 
 from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from db_dedup.flow.rows.order import Receipt
@@ -81,7 +82,7 @@ def regroup(
     pairs_of: dict[int, list[PairIds]] = {}
     for pair in pairs:
         pairs_of.setdefault(_root(parents, pair[0]), []).append(pair)
-    known = set(pairs)
+    known, were_searched = set(pairs), frozenset(searched)
     contradicted = {_root(parents, a) for a, b in rejected if _root(parents, a) == _root(parents, b)}
     groups = []
     for root, members in components.items():
@@ -90,14 +91,14 @@ def regroup(
         members.sort(key=lambda row: row.received)
         is_abridged = len(members) > abridge_above or any(row.part is not None for row in members)
         surplus = [pair for pair in pairs_of.get(root, ()) if pair not in connecting] if is_abridged else []
-        is_loose = root in contradicted or _is_loose(members, known, searched, abridged)
+        is_loose = root in contradicted or _is_loose(members, known, were_searched, abridged)
         ids = [row.id for row in members]
         groups.append(Group(ids[0], ids, is_loose, is_abridged, surplus))
     return groups
 
 
 def _is_loose(
-    members: list[CanonicalRow], pairs: set[PairIds], searched: Collection[int], abridged: Mapping[int, bool]
+    members: list[CanonicalRow], pairs: set[PairIds], searched: AbstractSet[int], abridged: Mapping[int, bool]
 ) -> bool:
     """Return whether some member is no duplicate of the first one."""
     first, *others = members
@@ -109,7 +110,7 @@ def _is_loose(
             return True
         # In an abridged group that was not loose every row duplicates the representative, stored or not.
         is_of_old = first.group_id is not None and first.group_id == other.group_id
-        return is_of_old and first.group_id in abridged and not {first.id, other.id} & set(searched)
+        return is_of_old and first.group_id in abridged and searched.isdisjoint((first.id, other.id))
 
     return not all(map(is_known_similar, others))
 
