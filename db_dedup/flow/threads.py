@@ -18,9 +18,9 @@ def in_threads(
 ) -> Generator[_Result, None, None]:
     """Yield what `map` does; the function is called in so many threads, or in this one.
 
-    At most as many results as there are threads wait to be taken, or for the one before them. Only kernels
-    and functions of numpy let another thread work at the same time. At the end of the iteration, however it
-    ends, no thread is left.
+    Fewer than twice as many results as there are threads wait to be taken, or for the one before them. Only
+    kernels and functions of numpy let another thread work at the same time. At the end of the iteration,
+    however it ends, no thread is left.
     """
     if threads == 1:
         yield from map(function, *arguments)

@@ -81,8 +81,8 @@ def text_rank(
 
     The words are the vertices of a graph, with an edge for each time that two of them are neighbours. The
     rank of a word is 1 - damping + damping * the sum, over its edges, of the rank of the other word divided
-    by the number of that word's edges. A word without neighbours has 1 - damping. Time: up to a hundred
-    rounds, each linear in the words times the window.
+    by the number of that word's edges. A word without neighbours has 1 - damping. Time: up to
+    `_MOST_ROUNDS` rounds, each linear in the words times the window.
 
     Args:
         corpus: n texts.

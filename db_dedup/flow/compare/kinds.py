@@ -2,7 +2,8 @@
 
 The definitions, with `share_a` the share of the features of row a that row b has, too:
 
-- `copy`: at least 95 % of all features of both rows are common, and neither has a place of its own.
+- `copy`: at least 95 % of all features of both rows are common, and they do not each name a place that the
+  other does not.
 - `contained`: at least 80 % of the smaller row are common, and it has at most 75 % as many features as the
   larger row. The smaller row is part of the larger one.
 - `edited`: at least 60 % of each row are common. Two short texts that were compared by their edit similarity
