@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import logging
-from datetime import date
-from typing import Any
 
 import pytest
-from sqlalchemy import Column, Engine, create_engine, func, insert, select
+from sqlalchemy import Engine, create_engine, func, insert, select
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 from db_dedup import (
@@ -25,29 +23,16 @@ from tests.orm.office import (
     NOISE,
     NOISE_AGAIN,
     WATER,
-    Channel,
     Letter,
     Override,
     Petition,
     make_letters,
-    make_office,
     own_sessions,
     petition,
 )
 from tests.servers import Database
 
 ON_SQLITE = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
-
-
-@pytest.fixture
-def dedup(database: Database) -> Deduplicator:
-    return make_office(database.engine)
-
-
-@pytest.fixture
-def sessions(database: Database, dedup: Deduplicator) -> sessionmaker[Session]:
-    del dedup  # it makes the tables
-    return own_sessions(database.engine)
 
 
 def count(engine: Engine) -> int:
@@ -244,61 +229,6 @@ def test_what_is_rolled_back_is_not_reported(dedup: Deduplicator, sessions: sess
         assert len(found_duplicates(session)) == 2
         session.rollback()
         assert found_duplicates(session) == []
-
-
-def test_values_are_checked_as_they_will_be_stored(
-    dedup: Deduplicator, sessions: sessionmaker[Session]
-) -> None:
-    """A default of the model, and the name of an enumeration's member."""
-    by_region = Deduplicator(dedup.database, "petitions", {"content": 1}, within=["region", "channel"])
-    by_region.scan()
-    by_region.attach()
-    by_region.scan()
-    guard_duplicates(sessions, Petition, by_region, "block")
-    with sessions() as session:
-        session.add(petition(WATER, channel=Channel.PHONE))
-        session.commit()
-        session.add(petition(WATER, channel=Channel.LETTER))
-        session.add(petition(WATER, channel=Channel.PHONE, region="城西区"))
-        session.commit()
-        session.add(petition(WATER, channel=Channel.PHONE))
-        with pytest.raises(DuplicateError, match=r"row 2$"):
-            session.commit()
-
-
-@ON_SQLITE
-def test_defaults_that_are_called(dedup: Deduplicator, sessions: sessionmaker[Session]) -> None:
-    """One is called before the check, so that what is checked is what is stored."""
-    by_day = Deduplicator(dedup.database, "petitions", {"content": 1}, within=["received"])
-    by_day.scan()
-    by_day.attach()
-    by_day.scan()
-    guard_duplicates(sessions, Petition, by_day, "block")
-    column: Any = Petition.__table__.c.received
-    days = iter([date(2024, 2, 1), date(2024, 2, 2), date(2024, 2, 1)])
-    with sessions() as session:
-        column.default = as_default(column, lambda: next(days))
-        try:
-            for _ in range(2):
-                session.add(petition(WATER))
-                session.commit()
-            session.add(third := petition(WATER))
-            with pytest.raises(DuplicateError, match=r"row 2$"):
-                session.commit()
-            assert third.received == date(2024, 2, 1)
-            session.rollback()
-            for unknown in (func.current_date(), lambda context: context.get_current_parameters()["x"]):
-                column.default = as_default(column, unknown)
-                session.add(petition(WATER))
-                with pytest.raises(InvalidArgumentError, match="'received' of Petition has a default"):
-                    session.commit()
-                session.rollback()
-        finally:
-            column.default = None
-
-
-def as_default(column: Any, given: Any) -> Any:
-    return Column("x", column.type, default=given).default
 
 
 def test_a_key_of_the_application_and_a_type_of_its_own(database: Database) -> None:
