@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from apscheduler.triggers.base import BaseTrigger
 
@@ -25,12 +25,20 @@ from db_dedup.cli.shared.serving import (
     tell_address,
 )
 from db_dedup.cli.shared.terminal import say
-from db_dedup.cli.shared.working import late_tables, scans_of, tell_scan, tell_scan_fault
+from db_dedup.cli.shared.working import (
+    MetricsHost,
+    MetricsPort,
+    late_tables,
+    scans_of,
+    served_metrics,
+    tell_scan,
+    tell_scan_fault,
+)
 from db_dedup.config import ScheduleSettings, ServerSettings, Settings
 from db_dedup.errors import ConfigError, DedupError
 from db_dedup.extras import load
 from db_dedup.jobs.leading import Leading, Work
-from db_dedup.jobs.worker.change_worker import BATCH_CHANGES, CACHE_MB, ChangeWorker
+from db_dedup.jobs.worker.change_worker import BATCH_CHANGES, CACHE_MB, Batch, ChangeWorker
 from db_dedup.jobs.worker.scheduled_scans import (
     ScheduledScans,
     StoppableProgress,
@@ -40,6 +48,9 @@ from db_dedup.jobs.worker.scheduled_scans import (
 )
 from db_dedup.progress import NullProgress
 from db_dedup.store.lag import read_lag
+
+if TYPE_CHECKING:
+    from db_dedup.jobs.worker.metrics import WorkerMetrics
 
 _SECONDS_UNTIL_REPAIRED: Final = 30.0
 
@@ -52,6 +63,8 @@ def run(
     port: Port = None,
     tokens: TokensFile = None,
     read_only: ReadOnly = False,
+    metrics_port: MetricsPort = None,
+    metrics_host: MetricsHost = "127.0.0.1",
 ) -> None:
     """Run worker, schedule and HTTP service in one process, as the settings file says, until stopped.
 
@@ -68,6 +81,9 @@ def run(
         stop = stack.enter_context(stop_event())
         database = stack.enter_context(open_database(config, url, store_url))
         parts = _Parts(config, url, store_url, database, settings)
+        if metrics_port is not None:
+            names = list(settings.tables)
+            parts.metrics = stack.enter_context(served_metrics(database, names, metrics_host, metrics_port))
         works = parts.works()
         if not works and not settings.serves:
             raise ConfigError(
@@ -91,15 +107,20 @@ def run(
     say("stopped")
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Parts:
-    """What the leader does."""
+    """What the leader does.
+
+    Attributes:
+        metrics: counts what the worker does; None if nobody asks for metrics.
+    """
 
     config: Path
     url: str | None
     store_url: str | None
     database: Database
     settings: Settings
+    metrics: "WorkerMetrics | None" = None
 
     def works(self) -> list[Work]:
         """Return the parts that these settings ask for."""
@@ -118,16 +139,33 @@ class _Parts:
         told = ""
         while not stop.is_set():
             tables = late_tables(opener, list(self.settings.tables), BATCH_CHANGES, CACHE_MB)
+            self._mark(None)
             try:
-                ChangeWorker(tables, on_fault=_tell_fault).run(stop)
+                ChangeWorker(tables, on_batch=self._count, on_fault=self._note_fault).run(stop)
             except DedupError as error:  # no table can be worked on: until somebody repairs one
                 if str(error) != told:
                     say("worker: {error}; trying again", error=error)
                 told = str(error)
+                self._mark(error)
                 stop.wait(_SECONDS_UNTIL_REPAIRED)
             finally:
                 for table in tables:
                     table.forget()
+
+    def _count(self, batch: Batch) -> None:
+        if self.metrics is not None:
+            self.metrics.observe(batch)
+
+    def _note_fault(self, name: str, fault: DedupError | None) -> None:
+        _tell_fault(name, fault)
+        if self.metrics is not None:
+            self.metrics.observe_fault(name, fault)
+
+    def _mark(self, fault: DedupError | None) -> None:
+        """Note the fault of all tables, or that they have none (yet)."""
+        if self.metrics is not None:
+            for name in self.settings.tables:
+                self.metrics.observe_fault(name, fault)
 
     def _scan(self, trigger: BaseTrigger, stop: threading.Event) -> None:
         progress = StoppableProgress(NullProgress(), stop)

@@ -1,9 +1,9 @@
 """`db-dedup worker`: keep the answer right while the application writes."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Annotated
 
 import typer
 
@@ -12,7 +12,7 @@ from db_dedup.app import Database
 from db_dedup.cli.shared.interrupts import stop_event
 from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, Url, open_database, table_opener
 from db_dedup.cli.shared.terminal import say
-from db_dedup.cli.shared.working import late_tables
+from db_dedup.cli.shared.working import MetricsHost, MetricsPort, late_tables, served_metrics
 from db_dedup.errors import ConfigError, DedupError
 from db_dedup.jobs.worker.change_worker import (
     BATCH_CHANGES,
@@ -21,9 +21,6 @@ from db_dedup.jobs.worker.change_worker import (
     ChangeWorker,
     OnFault,
 )
-
-if TYPE_CHECKING:
-    from db_dedup.jobs.worker.metrics import WorkerMetrics
 
 
 def worker(
@@ -57,23 +54,8 @@ def worker(
             help="Megabytes of memory, for each table, for the features of compared rows.",
         ),
     ] = CACHE_MB,
-    metrics_port: Annotated[
-        int | None,
-        typer.Option(
-            "--metrics-port",
-            envvar="DB_DEDUP_METRICS_PORT",
-            min=0,
-            max=65535,
-            help="Serve metrics for Prometheus on this port; 0 takes a free one.",
-            show_default="off",
-        ),
-    ] = None,
-    metrics_host: Annotated[
-        str,
-        typer.Option(
-            "--metrics-host", envvar="DB_DEDUP_METRICS_HOST", help="The address to serve metrics on."
-        ),
-    ] = "127.0.0.1",
+    metrics_port: MetricsPort = None,
+    metrics_host: MetricsHost = "127.0.0.1",
 ) -> None:
     """Handle the changes that the triggers queue, until stopped; SIGTERM or Ctrl-C finish the batch first."""
     handled: Counter[str] = Counter()
@@ -106,7 +88,7 @@ def worker(
         for worker in workers:
             stack.callback(worker.forget)
         if metrics_port is not None:
-            metrics = stack.enter_context(_metrics(database, names, metrics_host, metrics_port))
+            metrics = stack.enter_context(served_metrics(database, names, metrics_host, metrics_port))
             tell.append(metrics.observe)
             observe_faults.append(metrics.observe_fault)
         ChangeWorker(workers, poll, count, note_fault).run(stop, drain=drain)
@@ -125,15 +107,3 @@ def _refuse_store(database: Database) -> None:
             "into a queue there: leave store_url (--store-url, DB_DEDUP_STORE_URL) out and run upgrade, scan "
             "and attach; or keep the store, and let `db-dedup schedule` scan again and again"
         )
-
-
-@contextmanager
-def _metrics(database: Database, names: Sequence[str], host: str, port: int) -> Iterator["WorkerMetrics"]:
-    """Serve metrics until the block ends; give the object that counts batches and faults."""
-    # Only who asks for metrics waits for this, and needs its extra.
-    from db_dedup.jobs.worker.metrics import WorkerMetrics  # noqa: PLC0415
-
-    metrics = WorkerMetrics(database.engine, database.tables, names)
-    with metrics.served(host, port) as opened_port:
-        say("metrics on http://{host}:{port}/metrics", host=host, port=opened_port)
-        yield metrics

@@ -6,6 +6,7 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from sqlalchemy import text
@@ -76,6 +77,32 @@ def test_another_leads_when_the_leader_is_killed(dedup: Deduplicator, database: 
             assert second.end() == 0
             assert second.rest().endswith("stopped\n")
     assert dedup.verify().is_right
+
+
+def test_the_worker_of_the_leader_is_counted(dedup: Deduplicator, database: Database) -> None:
+    with background("run", "--metrics-port", "0") as leader:
+        port = re.search(r"http://127\.0\.0\.1:(\d+)/metrics", lines_until(leader, "metrics on ")[-1])
+        assert port
+        lines_until(leader, "leading")
+        insert_copy(dedup, database, 9001)
+        handled = 'db_dedup_changes_total{outcome="handled",table="petitions"} 1.0\n'
+        assert handled in when_there(f"http://127.0.0.1:{port[1]}/metrics", handled)
+        dedup.detach()
+        faulty = 'db_dedup_table_faulty{table="petitions"} 1.0\n'
+        assert faulty in when_there(f"http://127.0.0.1:{port[1]}/metrics", faulty)
+        assert leader.end() == 0
+
+
+def when_there(url: str, wanted: str) -> str:
+    """What is at a URL, as soon as the wanted text is there."""
+    found = ""
+    for _ in range(SECONDS * 10):
+        with urlopen(url) as answer:  # noqa: S310 - of a process of ours
+            found = answer.read().decode()
+        if wanted in found:
+            break
+        time.sleep(0.1)
+    return found
 
 
 def test_every_instance_serves(dedup: Deduplicator, database: Database) -> None:

@@ -1,10 +1,14 @@
-"""What `worker`, `schedule` and `run` share: tables that are opened when their work begins."""
+"""What `worker`, `schedule` and `run` share: tables that are opened when their work begins, and metrics."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from db_dedup.amounts import counted
+from db_dedup.app import Database
 from db_dedup.cli.shared.options import OpenTable
 from db_dedup.cli.shared.terminal import say
 from db_dedup.errors import DedupError
@@ -12,6 +16,40 @@ from db_dedup.jobs.worker.change_worker import LateTable, TableWorker
 from db_dedup.jobs.worker.scheduled_scans import Scan, StoppedError
 from db_dedup.present.scan_words import changes_of
 from db_dedup.records import ScanReport
+
+if TYPE_CHECKING:
+    from db_dedup.jobs.worker.metrics import WorkerMetrics
+
+
+MetricsPort = Annotated[
+    int | None,
+    typer.Option(
+        "--metrics-port",
+        envvar="DB_DEDUP_METRICS_PORT",
+        min=0,
+        max=65535,
+        help="Serve metrics for Prometheus on this port; 0 takes a free one.",
+        show_default="off",
+    ),
+]
+MetricsHost = Annotated[
+    str,
+    typer.Option("--metrics-host", envvar="DB_DEDUP_METRICS_HOST", help="The address to serve metrics on."),
+]
+
+
+@contextmanager
+def served_metrics(
+    database: Database, names: Sequence[str], host: str, port: int
+) -> Iterator["WorkerMetrics"]:
+    """Serve metrics until the block ends; yield the object that counts batches and faults."""
+    # Only who asks for metrics waits for this, and needs its extra.
+    from db_dedup.jobs.worker.metrics import WorkerMetrics  # noqa: PLC0415
+
+    metrics = WorkerMetrics(database.engine, database.tables, names)
+    with metrics.served(host, port) as opened_port:
+        say("metrics on http://{host}:{port}/metrics", host=host, port=opened_port)
+        yield metrics
 
 
 def late_tables(opener: OpenTable, names: Sequence[str], batch: int, cache: int) -> list[LateTable]:
