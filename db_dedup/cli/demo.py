@@ -10,12 +10,12 @@ from rich.console import Console
 from sqlalchemy import Column, DateTime, Integer, MetaData, String, Table, Text, insert, select
 from sqlalchemy.engine import Connection, Engine
 
-from db_dedup.amounts import counted
 from db_dedup.app import Database, Deduplicator
 from db_dedup.cli.shared.terminal import TerminalProgress, say
 from db_dedup.config import Settings
 from db_dedup.errors import ConfigError
 from db_dedup.frames.csv_file import write_csv
+from db_dedup.plurals import counted
 from db_dedup.present.scan_words import report_lines
 from db_dedup.present.side_by_side import side_by_side
 from db_dedup.sample import Sample, generate_petitions

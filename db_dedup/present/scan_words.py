@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from db_dedup.amounts import counted
+from db_dedup.plurals import counted
 from db_dedup.present.frame_words import drift_lines, frame_lines
 from db_dedup.records import PastScan, ScanPreview, ScanReport
 from db_dedup.translation import tr

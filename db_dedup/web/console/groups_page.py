@@ -10,8 +10,8 @@ from starlette.responses import RedirectResponse, Response
 from db_dedup.records.kinds import KINDS
 from db_dedup.records.reviews import GROUP_ORDERS, GroupFilter, GroupOrder
 from db_dedup.web import cursors
-from db_dedup.web.console.door import PREFIX
 from db_dedup.web.console.marking import beginning
+from db_dedup.web.console.page_security import PREFIX
 from db_dedup.web.console.site import PageRoute, Reader, Visitor, link
 from db_dedup.web.console.words import Words
 from db_dedup.web.problems import RefusedError
@@ -50,7 +50,7 @@ async def tables(visitor: Reader) -> Response:
             for name in context.tables.names()
         ]
 
-    return visitor.page("tables.html", tables=await context.work.run(read))
+    return visitor.page("tables.html", tables=await context.threads.run(read))
 
 
 @router.get(f"{PREFIX}/tables/{{table}}")
@@ -104,7 +104,7 @@ async def groups(
         ]
         return {"columns": columns, "lines": lines, "page": page}
 
-    found = await visitor.context.work.run(read)
+    found = await visitor.context.threads.run(read)
     following = found["page"].place
     return visitor.page(
         "groups.html",
