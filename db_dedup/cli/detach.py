@@ -1,4 +1,4 @@
-"""`db-dedup detach`: no trigger of ours on a table any more."""
+"""`db-dedup detach`: drop our triggers on a table."""
 
 from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, StoreUrl, TableName, Url, open_table
 from db_dedup.cli.shared.terminal import say

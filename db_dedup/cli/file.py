@@ -59,14 +59,16 @@ def file(
         str | None,
         typer.Option(
             envvar="DB_DEDUP_ENCODING",
-            help="Of a CSV file, e.g. gb18030. Left out, it is detected.",
+            help="Encoding of a CSV file, such as gb18030; detected if not given.",
             show_default=False,
         ),
     ] = None,
     sheet: Annotated[
         str | None,
         typer.Option(
-            envvar="DB_DEDUP_SHEET", help="Of a workbook. Left out, the first one.", show_default=False
+            envvar="DB_DEDUP_SHEET",
+            help="Sheet of a workbook; the first one if not given.",
+            show_default=False,
         ),
     ] = None,
     database: Annotated[

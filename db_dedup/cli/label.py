@@ -57,12 +57,12 @@ def label(
             "--undo",
             envvar="DB_DEDUP_UNDO",
             metavar="KEY_A KEY_B",
-            help="Forget what was said of two rows.",
+            help="Withdraw the label of two rows.",
             show_default=False,
         ),
     ] = None,
     listed: Annotated[
-        bool, typer.Option("--list", envvar="DB_DEDUP_LIST", help="Print what was said, and ask nothing.")
+        bool, typer.Option("--list", envvar="DB_DEDUP_LIST", help="Print the stored labels and ask nothing.")
     ] = False,
     answers: Annotated[
         Path | None,

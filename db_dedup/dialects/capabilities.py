@@ -1,4 +1,4 @@
-"""How databases differ where the difference is plain data, which code and tests read."""
+"""What differs between databases and is plain data: capabilities, costs of writes, types of columns."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -87,7 +87,7 @@ class FoundTrigger:
         definition: all that decides what it does, in a form that does not depend on the session; None where
             it is hidden.
         fault: why it does not fire as it should, although it is there; None where it does.
-        hidden: which right this account lacks to see it; None where it has that right.
+        hidden: the right to see it that this account does not have; None where it has it.
     """
 
     name: str

@@ -97,7 +97,7 @@ def cost_lines(found: ScanPreview) -> Iterator[str]:
     yield tr(
         _WRITES_BESIDE if is_beside else _WRITES,
         fingerprints=counted(costs.fingerprints, "fingerprint"),
-        entries=counted(costs.entries, "band entry", "band entries"),
+        entries=counted(costs.entries, "sketch index entry", "sketch index entries"),
         pairs=counted(costs.pairs, "pair"),
         megabytes=costs.bytes / 1e6,
     )

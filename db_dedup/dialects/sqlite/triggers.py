@@ -86,7 +86,7 @@ def queue_triggers(connection: Connection, namespace: Namespace) -> list[QueueTr
 
 @contextmanager
 def short_lock_wait(connection: Connection) -> Iterator[None]:  # noqa: ARG001
-    """Do nothing: the transaction has the right to write already."""
+    """Do nothing: the transaction holds the write lock already."""
     yield
 
 

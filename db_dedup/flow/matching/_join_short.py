@@ -16,7 +16,7 @@ from db_dedup.flow.matching.groups import find_root, joined
 
 _BOUNDS = SHORT + 1
 _NO_BOUND = -64
-"""As many bits fewer than nothing: no two sets of 64 bits differ in more than they may."""
+"""No bound: so low that no two 64-bit sets are ruled out."""
 
 
 @inner

@@ -1,8 +1,9 @@
 """Fold the single entries of the index of sketches into new segments.
 
-The new segments are written beside those that count, in short transactions; one row says which count. Until
-it changes, the index is as it was. Then the single entries are deleted, which are in the segments now. So at
-each moment each entry is in at least one of the two. The lease of the table keeps scans and workers out.
+The new segments are written beside the active ones, in short transactions; one row says which are active.
+Until it changes, the index is as it was. Then the single entries are deleted, which are in the segments now.
+So at each moment each entry is in at least one of the two. The lease of the table keeps scans and workers
+out.
 """
 
 import logging
@@ -117,7 +118,7 @@ def _merged(
         reader: of our tables.
         store: the table and recipe.
         generation: the new one.
-        settled: int64[n], ascending: the rows of which the segments have what counts.
+        settled: int64[n], ascending: the rows whose present entries are those in the segments.
         single: the entries of all other rows, by ascending hash.
     """
     for first in range(0, generation.piece_count, _PIECES_A_STEP):

@@ -154,7 +154,7 @@ class SketchDifference:
                 single_entries.put_entries(connection, store, [own])
 
     def _write_segments(self, writing: Writing, store: FingerprintStore) -> None:
-        """Write a new generation, and let it count. The former one is read until then."""
+        """Write a new generation and make it active. Until then the former one is read."""
         if self.has_single:
             single_entries.drop_all_entries(writing.connection(), store)
         for connection, ids in writing.parts(self.lost):
