@@ -56,11 +56,6 @@ NO_DETAILS: Final = Details(np.zeros(1, np.int64), np.empty(0, np.uint64))
 """Of no rows."""
 
 
-def empty_details(row_count: int) -> Details:
-    """Return details of which every section is empty."""
-    return Details(np.zeros(row_count * SECTIONS + 1, np.int64), np.empty(0, np.uint64))
-
-
 def join_sections(
     row_count: int, sections: Mapping[int, tuple[NDArray[np.int64], NDArray[np.uint64]]]
 ) -> Details:

@@ -80,7 +80,6 @@ MOST_OF_SORT: Final = 64
 """A text that names more places of a sort is a list of places: none of the sort is kept."""
 _LATIN_BITS: Final = 7
 _LATIN_LENGTH: Final = 6
-_LONGEST_SUFFIX: Final = 3
 _NEWLINE: Final = 10
 _LETTER_A: Final = 97
 _LETTER_Z: Final = 122
