@@ -12,7 +12,7 @@ from db_dedup.records import JudgedTexts, LabelOutcome, PairLabel
 from db_dedup.records.group_history import GroupHistory
 from db_dedup.web import cursors
 from db_dedup.web.console.explaining import Shown, explained
-from db_dedup.web.console.marking import Part, marked
+from db_dedup.web.console.marking import TextPart, marked
 from db_dedup.web.console.page_security import PREFIX
 from db_dedup.web.console.site import PageRoute, Reader, is_local_page, link
 from db_dedup.web.console.words import Words
@@ -33,8 +33,8 @@ class ShownColumn(NamedTuple):
     """One column of two rows."""
 
     name: str
-    left: list[Part]
-    right: list[Part]
+    left: list[TextPart]
+    right: list[TextPart]
 
 
 class Card(NamedTuple):
