@@ -1,6 +1,7 @@
 """The code points of texts, and tables of what kind each code point is."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -28,7 +29,11 @@ class KindTable:
             kind_of: character -> its kind, 0 to 254.
         """
         self._kind_of = kind_of
-        self._kinds = np.full(_CODE_POINTS, _UNKNOWN, np.uint8)
+
+    @cached_property
+    def _kinds(self) -> NDArray[np.uint8]:
+        # Not when the module is imported: to write a megabyte takes two milliseconds.
+        return np.full(_CODE_POINTS, _UNKNOWN, np.uint8)
 
     def of(self, points: NDArray[np.uint32]) -> NDArray[np.uint8]:
         """Return uint8[0x110000]: the kind of each code point, filled in at least for these points."""
