@@ -19,9 +19,9 @@ from benchmarks.joined_articles import JoinedArticles
 from db_dedup.config import watched_table
 from db_dedup.flow.candidates.sketches import entries_of_part, runs_of_equal
 from db_dedup.flow.compare.rule import Rule
+from db_dedup.flow.matching._bitmaps import Bitmaps, count_bitmaps, make_bitmaps
 from db_dedup.flow.matching._join_features import count_visits, index_rarest, join_indexed, sort_run
 from db_dedup.flow.matching._join_runs import join_all, join_counted
-from db_dedup.flow.matching._outlines import Outlines, count_outlines, outline_rows
 from db_dedup.flow.matching._shared_hashes import count_odd
 from db_dedup.flow.pipeline import Fingerprinter
 
@@ -50,8 +50,8 @@ def run(data: Path | None, sizes: Sizes = Sizes()) -> None:
     chosen = np.flatnonzero(done.has_fingerprint).astype(np.int32)
     table = done.compared([None] * sizes.rows)
     rows, rule = table.arrays(chosen, table.rejected), Rule(_WATCHED.setting).numbers
-    counts, firsts = count_outlines(rows, rule)
-    outlines = outline_rows(counts, firsts, np.zeros(int(firsts[-1]), np.uint64), rows, rule)
+    counts, firsts = count_bitmaps(rows, rule)
+    bitmaps = make_bitmaps(counts, firsts, np.zeros(int(firsts[-1]), np.uint64), rows, rule)
     salts = np.zeros(chosen.size, np.uint64)
     entries = entries_of_part(done.sketches, rows.sketch_places, salts, 0, 1)
     run_rows, starts, hashes = runs_of_equal(*entries)
@@ -60,7 +60,7 @@ def run(data: Path | None, sizes: Sizes = Sizes()) -> None:
     frequencies, _ = count_odd(rows)
 
     def compare(some: NDArray[np.int32], shared: np.uint64) -> tuple[int, float, float, float]:
-        return _compare(some, shared, frequencies, outlines, rows, rule)
+        return _compare(some, shared, frequencies, bitmaps, rows, rule)
 
     compare(run_rows[:2], hashes[0])  # compiles
     print(f"the longest runs of {sizes.rows:,} {name}; microseconds for each of their rows")
@@ -81,7 +81,7 @@ def _compare(
     some: NDArray[np.int32],
     shared: np.uint64,
     frequencies: NDArray[np.int32],
-    outlines: Outlines,
+    bitmaps: Bitmaps,
     rows: Any,
     rule: Any,
 ) -> tuple[int, float, float, float]:
@@ -89,19 +89,19 @@ def _compare(
     run = np.array([0, some.size]), np.zeros(1, np.int64), np.array([shared])
     most = np.full(1, np.iinfo(np.int64).max)  # never given up
 
-    def of_all() -> tuple[Outlines, NDArray[np.int32], Any, Any]:
-        return outlines, np.arange(outlines.sizes.size, dtype=np.int32), rows, rule
+    def of_all() -> tuple[Bitmaps, NDArray[np.int32], Any, Any]:
+        return bitmaps, np.arange(bitmaps.sizes.size, dtype=np.int32), rows, rule
 
     every_two = _seconds(lambda: join_all(some, *of_all()))
     by_hashes = _seconds(lambda: join_counted(some, *run, frequencies, most, *of_all()))
     visits: list[int] = []
 
     def by_features() -> None:
-        parents = np.arange(outlines.sizes.size, dtype=np.int32)
+        parents = np.arange(bitmaps.sizes.size, dtype=np.int32)
         found = sort_run(some, parents, rows, rule)
-        index = index_rarest(0, some.size, found, outlines, rows)
+        index = index_rarest(0, some.size, found, bitmaps, rows)
         visits.append(count_visits(found, index))
-        join_indexed(found, index, outlines, parents, rows, rule)
+        join_indexed(found, index, bitmaps, parents, rows, rule)
 
     seconds = _seconds(by_features)
     return visits[0], every_two, by_hashes, seconds

@@ -260,7 +260,7 @@ class FrameListError(DedupError):
 
 
 class ScanRunningError(DedupError):
-    """Another scan of the same table is at work."""
+    """Another scan of the same table is running."""
 
     is_transient = True
 

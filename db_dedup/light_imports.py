@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 def leave_out_blas() -> None:
-    """Have numba do without scipy.linalg, which it imports for np.dot and takes a third of a second.
+    """Prevent numba from importing scipy.linalg (saves a third of a second).
 
     Only for processes of our own: nothing else in the process can import scipy.linalg until `allow_blas`.
     """

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from db_dedup.cli.application import app
 from db_dedup.cli.commands import load_commands
-from db_dedup.cli.shared.usage import let_parser_speak
+from db_dedup.cli.shared.usage import translate_parser_messages
 from db_dedup.dialects.grants import Grants
 from db_dedup.dialects.mysql import grants as mysql_grants
 from db_dedup.dialects.postgresql import grants as postgresql_grants
@@ -83,7 +83,7 @@ def _in_chinese() -> Iterator[None]:
     """Let commands and parser speak Chinese in the block; a process of the program never changes back."""
     before = gettext.textdomain()
     use_language("zh")
-    let_parser_speak()
+    translate_parser_messages()
     try:
         yield
     finally:

@@ -17,9 +17,9 @@ import pytest
 from babel.messages.catalog import Message
 from babel.messages.mofile import write_mo
 
-from db_dedup.amounts import counted
 from db_dedup.cli.shared.usage import language_first, translated_fault
 from db_dedup.errors import ConfigError, DedupError, FaultyTablesError, UnknownNameError
+from db_dedup.plurals import counted
 from db_dedup.translation import Phrase, language_of_environment, tr, use_language
 from translations.__main__ import all_translated, catalogue_file, read, template
 

@@ -137,7 +137,7 @@ THOROUGH = (
     "scan/test_killed_by_drift.py",
     "scan/test_long_grams.py",
     "scan/test_lookup.py",
-    "scan/test_pieces.py",
+    "scan/test_short_transactions.py",
     "scan/test_put_off_indexes.py",
     "scan/test_segments.py::test_a_fold",
     "scan/test_segments.py::test_a_rescan_folds",

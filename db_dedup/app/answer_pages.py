@@ -1,5 +1,10 @@
 """The stored answer of one table in pages, for clients that read a part at a time."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Connection
+
 from db_dedup.app.arguments import kinds_of, require_count
 from db_dedup.app.database import Database
 from db_dedup.app.table_access import TableAccess
@@ -34,14 +39,9 @@ class AnswerPages:
         """
         require_count(limit, "limit", 1)
         wanted = PairFilter(kinds_of(kinds), other_place)
-        database = self._database
-        # Two queries that must see the same answer.
-        with (
-            database.translate_driver_errors(),
-            database.dialect.read_snapshot(database.engine) as connection,
-        ):
-            self._access.require_stored(connection)
-            return answer_pages.read_pair_page(connection, database.tables, self._name, after, limit, wanted)
+        tables = self._database.tables
+        with self._snapshot() as connection:
+            return answer_pages.read_pair_page(connection, tables, self._name, after, limit, wanted)
 
     def groups(self, after: GroupPlace | None, limit: int) -> list[GroupSummary]:
         """Return groups that follow a place, the largest first."""
@@ -61,13 +61,8 @@ class AnswerPages:
             limit: the most members.
         """
         require_count(limit, "limit", 1)
-        database = self._database
-        with (
-            database.translate_driver_errors(),
-            database.dialect.read_snapshot(database.engine) as connection,
-        ):
-            self._access.require_stored(connection)
-            tables = database.tables
+        tables = self._database.tables
+        with self._snapshot() as connection:
             group = answer_pages.read_group_of(connection, tables, self._name, row_key)
             if group is None:
                 return None
@@ -77,3 +72,14 @@ class AnswerPages:
                 connection, tables, self._name, group.group_id, after, left
             )
             return group, [*first, *others]
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[Connection]:
+        """Open a connection whose queries, several for one page, see the same answer."""
+        database = self._database
+        with (
+            database.translate_driver_errors(),
+            database.dialect.read_snapshot(database.engine) as connection,
+        ):
+            self._access.require_stored(connection)
+            yield connection

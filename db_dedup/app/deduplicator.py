@@ -129,7 +129,7 @@ class Deduplicator(Checks):
         with database.translate_driver_errors():
             context = self._context_to_scan()
             if engine is not None:
-                context = replace(context, matching_engine=find_engine(settings=engine))
+                context = replace(context, matching_engine=find_engine(engine))
             report = FullScan(replace(context, progress=timer), rebuild=rebuild).run()
             if not database.is_apart:
                 follow_answer(database, context, self._triggers().follow_settings)

@@ -27,18 +27,17 @@ def settings_for(name: str, settings: EngineSettings) -> EngineSettings:
     return EngineSettings(name=name, **{own: getattr(settings, own) for own in _SETTINGS.get(name, ())})
 
 
-def find_engine(name: str | None = None, settings: EngineSettings | None = None) -> Engine:
+def find_engine(settings: EngineSettings | None = None) -> Engine:
     """Return an engine, by default the embedded one.
 
     Args:
-        name: of the engine.
-        settings: in place of the name, with all else that the engine needs.
+        settings: the name of the engine, and all else that it needs.
 
     Raises:
         UnknownNameError: there is no such engine.
         ConfigError: it cannot be used by these settings.
     """
-    settings = settings or EngineSettings(name=name or DEFAULT_ENGINE)
+    settings = settings or EngineSettings()
     name = settings.name or DEFAULT_ENGINE
     if name not in _ENGINES:
         raise UnknownNameError("engine", name, _ENGINES)

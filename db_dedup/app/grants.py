@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from db_dedup.app.database import Database
 from db_dedup.config import WatchedTable
-from db_dedup.dialects.grants import PARTS, TABLE_OWNER, Grants
+from db_dedup.dialects.grants import ACCOUNT_ROLES, TABLE_OWNER, Grants
 from db_dedup.errors import ConfigError, UnknownNameError
 from db_dedup.records.names import view_name
 from db_dedup.store.inspection import inspect_table
@@ -15,7 +15,7 @@ def grant_statements(
     database: Database,
     watched: WatchedTable,
     accounts: Mapping[str, str] | None = None,
-    parts: Iterable[str] = PARTS,
+    parts: Iterable[str] = ACCOUNT_ROLES,
 ) -> str:
     """Write the GRANT statements of the accounts that work on a table, as a script for the administrator.
 
@@ -24,7 +24,7 @@ def grant_statements(
         watched: the table's settings.
         accounts: part -> account; on PostgreSQL also "table_owner" -> the role that owns the table, which is
             looked up if it is left out.
-        parts: the parts (of `PARTS`) to write statements for.
+        parts: the parts (of `ACCOUNT_ROLES`) to write statements for.
 
     Raises:
         ConfigError: the database has no accounts, or our tables are in another one.
@@ -32,8 +32,8 @@ def grant_statements(
     """
     accounts, parts = dict(accounts or {}), list(parts)
     for part in (*parts, *(name for name in accounts if name != TABLE_OWNER)):
-        if part not in PARTS:
-            raise UnknownNameError(Phrase("part of the grants"), part, PARTS)
+        if part not in ACCOUNT_ROLES:
+            raise UnknownNameError(Phrase("part of the grants"), part, ACCOUNT_ROLES)
     if database.is_apart:
         raise ConfigError(
             "our tables are in another database, where the account of db-dedup owns all that it makes; "

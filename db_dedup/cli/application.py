@@ -14,7 +14,7 @@ import typer
 from db_dedup import __version__
 from db_dedup.cli.commands import LazyGroup
 from db_dedup.cli.shared.terminal import replace_what_cannot_be_shown, say
-from db_dedup.cli.shared.usage import LANGUAGE_OPTION, language_first, let_parser_speak
+from db_dedup.cli.shared.usage import LANGUAGE_OPTION, language_first, translate_parser_messages
 from db_dedup.errors import DedupError
 from db_dedup.light_imports import leave_out_blas
 from db_dedup.progress import when_compiling
@@ -85,7 +85,7 @@ def choose_language() -> None:
     use_language(given if given in LANGUAGES else language_of_environment())
     if sys.argv[1:] == [LANGUAGE_OPTION, given]:
         del sys.argv[1:]  # without a command there is the help
-    let_parser_speak()
+    translate_parser_messages()
 
 
 def run() -> None:

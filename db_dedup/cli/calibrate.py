@@ -54,7 +54,7 @@ def calibrate(
         Path | None,
         typer.Option(
             envvar="DB_DEDUP_LABELS",
-            help="A CSV file: key_a, key_b, label. Without it, what was said to `label` counts.",
+            help="A CSV file: key_a, key_b, label. Without it, the stored labels are used.",
             dir_okay=False,
             show_default=False,
         ),

@@ -64,7 +64,7 @@ def compare(
         typer.Option(
             envvar="DB_DEDUP_PAIRS",
             help="A CSV file: text_a, text_b, label; with TABLE key_a, key_b, label. "
-            "Without it, what was said to `label` about TABLE counts.",
+            "Without it, the stored labels of TABLE are used.",
             dir_okay=False,
             show_default=False,
         ),

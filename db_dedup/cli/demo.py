@@ -10,12 +10,12 @@ from rich.console import Console
 from sqlalchemy import Column, DateTime, Integer, MetaData, String, Table, Text, insert, select
 from sqlalchemy.engine import Connection, Engine
 
-from db_dedup.amounts import counted
 from db_dedup.app import Database, Deduplicator
 from db_dedup.cli.shared.terminal import TerminalProgress, say
 from db_dedup.config import Settings
 from db_dedup.errors import ConfigError
 from db_dedup.frames.csv_file import write_csv
+from db_dedup.plurals import counted
 from db_dedup.present.scan_words import report_lines
 from db_dedup.present.side_by_side import side_by_side
 from db_dedup.sample import Sample, generate_petitions
@@ -70,9 +70,7 @@ def demo(
     rows: Annotated[
         int, typer.Option(envvar="DB_DEDUP_DEMO_ROWS", min=10, help="How many petitions.")
     ] = 5000,
-    seed: Annotated[
-        int, typer.Option(envvar="DB_DEDUP_DEMO_SEED", help="Another seed, other petitions.")
-    ] = 1,
+    seed: Annotated[int, typer.Option(envvar="DB_DEDUP_DEMO_SEED", help="Seed of the random generator.")] = 1,
 ) -> None:
     """Make some thousands of petitions in a SQLite file, find their duplicates and show some."""
     _prepare_folder(folder)
@@ -165,7 +163,7 @@ def _one_line(value: object) -> str:
 
 
 def _show_score(dedup: Deduplicator, sample: Sample) -> None:
-    """The demo knows the truth: say how much of it was found, kind by kind."""
+    """Print the recall for each kind of planted duplicate."""
     found = {frozenset((pair.key_a, pair.key_b)) for pair in dedup.pairs(expand=True)}
     planted = Counter(pair.kind for pair in sample.pairs)
     hit = Counter(p.kind for p in sample.pairs if frozenset((str(p.id_a), str(p.id_b))) in found)

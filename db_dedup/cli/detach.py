@@ -1,8 +1,8 @@
-"""`db-dedup detach`: no trigger of ours on a table any more."""
+"""`db-dedup detach`: drop our triggers on a table."""
 
-from db_dedup.amounts import counted
 from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, StoreUrl, TableName, Url, open_table
 from db_dedup.cli.shared.terminal import say
+from db_dedup.plurals import counted
 
 
 def detach(

@@ -7,7 +7,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from db_dedup.amounts import counted
 from db_dedup.cli.shared.options import (
     DEFAULT_CONFIG,
     AsJson,
@@ -20,6 +19,7 @@ from db_dedup.cli.shared.options import (
 )
 from db_dedup.cli.shared.output import print_json
 from db_dedup.cli.shared.terminal import has_colour
+from db_dedup.plurals import counted
 from db_dedup.present.explanation_words import explained_differences, explanation_lines
 from db_dedup.present.marked_tokens import marked_tokens
 from db_dedup.present.side_by_side import append_left, append_right, beside

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from db_dedup.amounts import counted
 from db_dedup.cli.shared.options import Full
 from db_dedup.cli.shared.output import print_json
 from db_dedup.cli.shared.review import Review
@@ -18,6 +17,7 @@ from db_dedup.errors import ConfigError
 from db_dedup.frames.embedded import SheetDuplicates, find_in_sheet, propose_columns, risks_of_sheet
 from db_dedup.frames.files import check_output, check_rows, read_file, write_file
 from db_dedup.frames.sheet import Sheet
+from db_dedup.plurals import counted
 from db_dedup.present.scan_words import report_lines
 from db_dedup.present.texts import read_member_texts, read_neighbours
 
@@ -59,14 +59,16 @@ def file(
         str | None,
         typer.Option(
             envvar="DB_DEDUP_ENCODING",
-            help="Of a CSV file, e.g. gb18030. Left out, it is detected.",
+            help="Encoding of a CSV file, such as gb18030; detected if not given.",
             show_default=False,
         ),
     ] = None,
     sheet: Annotated[
         str | None,
         typer.Option(
-            envvar="DB_DEDUP_SHEET", help="Of a workbook. Left out, the first one.", show_default=False
+            envvar="DB_DEDUP_SHEET",
+            help="Sheet of a workbook; the first one if not given.",
+            show_default=False,
         ),
     ] = None,
     database: Annotated[

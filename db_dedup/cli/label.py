@@ -9,7 +9,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from db_dedup.amounts import counted
 from db_dedup.app import Deduplicator
 from db_dedup.app.table_labels import TableLabels
 from db_dedup.cli.shared.options import (
@@ -25,6 +24,7 @@ from db_dedup.cli.shared.options import (
 from db_dedup.cli.shared.output import Format, FormatOption, print_rows
 from db_dedup.cli.shared.terminal import TerminalProgress, has_colour, say
 from db_dedup.jobs.review.label_file import read_labels
+from db_dedup.plurals import counted
 from db_dedup.present.label_words import repeated_lines
 from db_dedup.present.side_by_side import beside, mark_differences
 from db_dedup.present.visible import one_line, visible
@@ -57,12 +57,12 @@ def label(
             "--undo",
             envvar="DB_DEDUP_UNDO",
             metavar="KEY_A KEY_B",
-            help="Forget what was said of two rows.",
+            help="Withdraw the label of two rows.",
             show_default=False,
         ),
     ] = None,
     listed: Annotated[
-        bool, typer.Option("--list", envvar="DB_DEDUP_LIST", help="Print what was said, and ask nothing.")
+        bool, typer.Option("--list", envvar="DB_DEDUP_LIST", help="Print the stored labels and ask nothing.")
     ] = False,
     answers: Annotated[
         Path | None,

@@ -1,8 +1,8 @@
 """`db-dedup retry`: changes that were given up come back into the queue."""
 
-from db_dedup.amounts import counted
 from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, TableName, Url, open_table
 from db_dedup.cli.shared.terminal import say
+from db_dedup.plurals import counted
 
 
 def retry(table: TableName, config: Config = DEFAULT_CONFIG, url: Url = None) -> None:

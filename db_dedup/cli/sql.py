@@ -18,7 +18,7 @@ from db_dedup.cli.shared.options import (
 )
 from db_dedup.cli.shared.output import data_output
 from db_dedup.config import WatchedTable, watched_table
-from db_dedup.dialects.grants import PARTS, Part
+from db_dedup.dialects.grants import ACCOUNT_ROLES, AccountRole
 from db_dedup.errors import ConfigError
 
 
@@ -56,7 +56,7 @@ def sql(
         ),
     ] = None,
     parts: Annotated[
-        list[Part] | None,
+        list[AccountRole] | None,
         typer.Option(
             "--part",
             envvar="DB_DEDUP_PART",
@@ -79,7 +79,7 @@ def sql(
         with open_database(config, url, store_url) as database:
             watched = _watched(config, url, table)
             names = dict(map(_account, accounts or ()))
-            data_output().write(grant_statements(database, watched, names, parts or PARTS))
+            data_output().write(grant_statements(database, watched, names, parts or ACCOUNT_ROLES))
         return
     with open_table(config, url, table, store=store_url) as dedup:
         if what is Statement.TRIGGERS:

@@ -8,7 +8,7 @@ from db_dedup.app import Database
 from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, StoreUrl, Url, open_database
 from db_dedup.cli.shared.terminal import say
 from db_dedup.present.visible import visible
-from db_dedup.schema.home import version_table
+from db_dedup.schema.schema_ddl import version_table
 from db_dedup.translation import tr
 
 _DROP_ONE: Final = "Drop this table? The answer is lost, no row of yours is."

@@ -4,12 +4,12 @@ from dataclasses import asdict
 
 import typer
 
-from db_dedup.amounts import counted
 from db_dedup.cli.shared.differences import tell_differences
 from db_dedup.cli.shared.interrupts import NOTHING_WRITTEN, report_when_stopped
 from db_dedup.cli.shared.options import DEFAULT_CONFIG, AsJson, Config, StoreUrl, TableName, Url, open_table
 from db_dedup.cli.shared.output import print_json, print_table
 from db_dedup.cli.shared.terminal import TerminalProgress, say
+from db_dedup.plurals import counted
 from db_dedup.present.frame_words import drift_lines
 from db_dedup.records import Verification
 

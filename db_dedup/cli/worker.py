@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from db_dedup.amounts import counted
 from db_dedup.app import Database
 from db_dedup.cli.shared.interrupts import stop_event
 from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, Url, open_database, table_opener
@@ -21,6 +20,7 @@ from db_dedup.jobs.worker.change_worker import (
     ChangeWorker,
     OnFault,
 )
+from db_dedup.plurals import counted
 
 
 def worker(

@@ -210,7 +210,7 @@ class WatchedTable(Frozen):
             "stop_words": rule.stop_words if self.stop_word_list is None else self.stop_word_list,
             "term_frequency": rule.term_frequency,
             "min_features": rule.min_features,
-            # The former name of the setting: another key would make every stored digest another one.
+            # Keep the former name `bands`: renaming the key would change every stored recipe digest.
             "bands": rule.sketches,
             "frames": rule.frames,
             "short_threshold": self.recipe.short_threshold,

@@ -362,9 +362,10 @@ class Dialect(ABC):
         """Those that are there, as the catalogue tells them now."""
 
     def missing_right_to_drop(self, connection: Connection, target: TriggerTarget) -> str | None:  # noqa: ARG002
-        """Return which right this account lacks to drop our triggers on a table, where a failed attempt
-        cannot be
-        rolled back."""
+        """Return which right to drop our triggers on a table this account does not have.
+
+        Only where a failed attempt cannot be rolled back; None elsewhere.
+        """
         return None
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""How databases differ where the difference is plain data, which code and tests read."""
+"""What differs between databases and is plain data: capabilities, costs of writes, types of columns."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,7 +13,6 @@ class Capabilities:
         max_name_length: of a table, view or trigger; None where nothing limits it.
         name_limit_counts_bytes: that limit counts UTF-8 bytes rather than characters.
         snapshot_beside_writes: a long read and our own writes go on at the same time.
-        hamming_in_sql: the database can count the bits in which two fingerprints differ.
         one_writer: while we write, nobody else can.
         commits_ddl: each CREATE and DROP ends the transaction and commits it.
         updates_all_indexes: an UPDATE may write the row into each index again, also into those whose columns
@@ -24,7 +23,6 @@ class Capabilities:
     max_name_length: int | None
     name_limit_counts_bytes: bool
     snapshot_beside_writes: bool
-    hamming_in_sql: bool
     one_writer: bool = False
     commits_ddl: bool = False
     updates_all_indexes: bool = False

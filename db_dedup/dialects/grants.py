@@ -15,8 +15,8 @@ from sqlalchemy.sql.compiler import IdentifierPreparer
 from db_dedup.records.names import Namespace
 
 
-class Part(StrEnum):
-    """The accounts that share the work; each has a part of the statements."""
+class AccountRole(StrEnum):
+    """What an account is for; the statements have a part for each role."""
 
     OWNER = "owner"
     SCANNER = "scanner"
@@ -25,10 +25,12 @@ class Part(StrEnum):
     READER = "reader"
 
 
-PARTS: Final = tuple(part.value for part in Part)
+ACCOUNT_ROLES: Final = tuple(role.value for role in AccountRole)
 TABLE_OWNER: Final = "table_owner"
 """On PostgreSQL also a name in the statements: of the role that owns the user's table."""
-DEFAULT_ACCOUNTS: Final[Mapping[str, str]] = MappingProxyType({part: f"dedup_{part}" for part in PARTS})
+DEFAULT_ACCOUNTS: Final[Mapping[str, str]] = MappingProxyType(
+    {role: f"dedup_{role}" for role in ACCOUNT_ROLES}
+)
 
 _PART: Final = re.compile(r"^-- The (\w+):")
 _OF_ANOTHER_SCHEMA: Final = "{table_schema}"
@@ -43,8 +45,9 @@ class Grants:
         table: the user's table.
         table_schema: its schema or database, where the settings name one.
         view: our view of its rows, without its schema.
-        accounts: part -> account, and `TABLE_OWNER` -> role; a part without one has its default account.
-        parts: the parts to write.
+        accounts: role -> account, and `TABLE_OWNER` -> PostgreSQL role; a role without one has its default
+            account.
+        parts: the roles whose parts are written.
     """
 
     namespace: Namespace
@@ -52,11 +55,11 @@ class Grants:
     table_schema: str | None
     view: str
     accounts: Mapping[str, str]
-    parts: Iterable[str] = PARTS
+    parts: Iterable[str] = ACCOUNT_ROLES
 
-    def account(self, part: str) -> str:
-        """Return the account of a part."""
-        return self.accounts.get(part) or DEFAULT_ACCOUNTS[part]
+    def account(self, role: str) -> str:
+        """Return the account that has a role."""
+        return self.accounts.get(role) or DEFAULT_ACCOUNTS[role]
 
 
 class QuotedNames(dict[str, str]):

@@ -5,13 +5,13 @@ counts has changed), `D` (a row went), `T` (the whole table was emptied), `X` (a
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, FromClause, column, table
+from sqlalchemy import ColumnElement, Connection, FromClause, TextClause, column, table
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.elements import quoted_name
 from sqlalchemy.types import NullType
@@ -23,6 +23,8 @@ from db_dedup.records.names import Namespace, object_name
 TRIGGER_VERSION: Final = 4
 """Raised whenever the same plan makes other triggers."""
 
+
+_EVENTS: Final = ("insert", "update", "delete")
 
 TABLE_LOCK_SECONDS: Final = 5
 """How long making triggers waits for a busy table, while later writers wait behind it."""
@@ -87,7 +89,7 @@ class FoundTrigger:
         definition: all that decides what it does, in a form that does not depend on the session; None where
             it is hidden.
         fault: why it does not fire as it should, although it is there; None where it does.
-        hidden: which right this account lacks to see it; None where it has that right.
+        hidden: the right to see it that this account does not have; None where it has it.
     """
 
     name: str
@@ -151,6 +153,54 @@ class Renderer:
     def queue_name(self, namespace: Namespace) -> str:
         """Our queue as each trigger names it."""
         return self.name(namespace.name("change"), namespace.schema)
+
+
+class EventTriggers:
+    """The triggers of a dialect that has one for each event on a row, without a function that they call."""
+
+    def __init__(self, renderer: Renderer, max_name_length: int | None) -> None:
+        """Prepare.
+
+        Args:
+            renderer: has the templates `create_<event>_trigger` and `drop_trigger`.
+            max_name_length: the most characters of a trigger's name; None where nothing limits it.
+        """
+        self._renderer, self._max_name_length = renderer, max_name_length
+
+    def names(self, target: TriggerTarget) -> list[str]:
+        """Return the names of our triggers on the table."""
+        limit = self._max_name_length
+        return [target.trigger_name(event, limit, limit_counts_bytes=False) for event in _EVENTS]
+
+    def create(self, target: TriggerTarget, pieces: Mapping[str, object]) -> list[str]:
+        """Return the statements that drop triggers of our names and make ours from these pieces."""
+        statements = self.drop(target)
+        for event, name in zip(_EVENTS, self.names(target), strict=True):
+            trigger = self._renderer.name(name, target.schema)
+            statements.append(self._renderer.statement(f"create_{event}_trigger", trigger=trigger, **pieces))
+        return statements
+
+    def drop(self, target: TriggerTarget) -> list[str]:
+        """Return the statements that drop our triggers; one that is not there is no error."""
+        return [self._drop(self._renderer.name(name, target.schema)) for name in self.names(target)]
+
+    def writing_to_queue(
+        self, connection: Connection, namespace: Namespace, query: TextClause
+    ) -> list[QueueTrigger]:
+        """Return the triggers whose statement names our queue.
+
+        Args:
+            connection: in a transaction.
+            namespace: where our queue is.
+            query: (name, table) of the triggers whose statement has the text `change`.
+        """
+        rows = connection.execute(query, {"change": self._renderer.queue_name(namespace)})
+        return [
+            QueueTrigger(name, table, None, self._drop(self._renderer.name(name))) for name, table in rows
+        ]
+
+    def _drop(self, trigger: str) -> str:
+        return self._renderer.statement("drop_trigger", trigger=trigger)
 
 
 def row_of_trigger(which: str, plan: TriggerPlan) -> FromClause:

@@ -1,1 +1,1 @@
-"""Who runs the flow. `embedded` is this process and the database it talks to."""
+"""What runs the flow: `embedded`, in this process; `spark`, on a cluster. `base` is the interface of both."""

@@ -69,6 +69,12 @@ class LinkBatch(NamedTuple):
     rows: NDArray[np.int32]
     canonical: NDArray[np.int32]
 
+    @classmethod
+    def of(cls, copy_of: NDArray[np.int32]) -> "LinkBatch":
+        """Return all exact duplicates, given int32[n] the canonical row of each row, -1 for none."""
+        rows = np.flatnonzero(copy_of >= 0).astype(np.int32)
+        return cls(rows, copy_of[rows])
+
 
 class GroupBatch(NamedTuple):
     """Some rows of groups, exact duplicates included.

@@ -1,5 +1,6 @@
-"""The pure steps, a package for each: text, tokens, features, fingerprint, candidates, similarity, groups.
+"""The pure steps, one package each: rows, text, features, fingerprints, candidates, compare, matching.
 
-No step uses a database. Each step works on whole batches, because Python's interpreter would be too slow for
-one row at a time. `db_dedup.engines` combines the steps.
+`pipeline` and `matching` combine them, and `db_dedup.engines` runs them on the rows of a database. No step
+uses a database. Each step works on whole batches, because Python's interpreter would be too slow for one row
+at a time.
 """

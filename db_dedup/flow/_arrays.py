@@ -1,8 +1,26 @@
-"""Arrays that grow and orders of arrays, for several kernels."""
+"""Arrays that grow, orders of arrays, and rows of compressed sparse rows."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from db_dedup.flow._compiled import inner, scalar
+
+
+def slices_of(
+    starts: NDArray[np.int64], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return what selects some rows, in their order, of arrays in compressed sparse rows.
+
+    Args:
+        starts: int64[n + 1]; row i owns the slice starts[i]:starts[i + 1].
+        rows: int64[k].
+
+    Returns:
+        (int64[k + 1] the starts of the selected rows, int64[m] the positions of their values).
+    """
+    counts = starts[rows + 1] - starts[rows]
+    new = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    return new, np.repeat(starts[rows] - new[:-1], counts) + np.arange(new[-1])
 
 
 @inner

@@ -22,7 +22,7 @@ from numba.core.runtime.nrt import rtsys
 
 from db_dedup import progress
 
-_ROOMS: Final = ("flow", "methods")
+_KERNEL_FOLDERS: Final = ("flow", "methods")
 """The folders that have kernels."""
 
 _OPTIONS: Final[dict[str, Any]] = {
@@ -41,7 +41,7 @@ def _digest_of_kernels() -> bytes:
     so that after an upgrade it would go on with the old form of what the kernel calls.
     """
     package = Path(__file__).parent.parent
-    paths = sorted(path for room in _ROOMS for path in (package / room).rglob("*.py"))
+    paths = sorted(path for folder in _KERNEL_FOLDERS for path in (package / folder).rglob("*.py"))
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).digest()
 
 

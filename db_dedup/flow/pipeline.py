@@ -95,7 +95,7 @@ class FingerprintedRows:
     compares_grams: bool
 
     def take_stored(self, stored: Sequence[StoredFingerprint | AnswerRow | None]) -> None:
-        """Give the rows whose digest is the stored one the fingerprints that are stored of them.
+        """Copy the stored fingerprint into each row whose digest is unchanged.
 
         Args:
             stored: what is stored of each of the n rows; empty if nothing is.

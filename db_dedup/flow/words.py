@@ -5,8 +5,9 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._code_points import code_points
 from db_dedup.flow.features.counting import TokenHasher, hash_tokens_of
-from db_dedup.flow.features.grams import ALPHANUMERIC, kinds_of
+from db_dedup.flow.features.grams import ALPHANUMERIC, KINDS
 from db_dedup.flow.features.word_hashes import hash_words
 from db_dedup.flow.text.jieba_words import find_words, is_known_dictionary, load_dictionary
 from db_dedup.flow.text.segment import JIEBA, cut_in_batches, make_segmenter, sentence_parts
@@ -59,8 +60,8 @@ class _JiebaHasher:
         return np.concatenate(parts) if parts else np.empty(0, np.uint64)
 
     def _hash_joined(self, joined: str) -> NDArray[np.uint64]:
-        points = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
-        begins, ends = find_words(points, kinds_of(points) == ALPHANUMERIC, self._dictionary)
+        points = code_points(joined)
+        begins, ends = find_words(points, KINDS.of(points) == ALPHANUMERIC, self._dictionary)
         stream = hash_words(points, begins, ends)
         if self._stop_words.size:
             stream[np.isin(stream, self._stop_words)] = _DROPPED

@@ -69,9 +69,9 @@ def find_duplicates(
 
 
 def _value(value: Any) -> Any:
-    """None for what a frame has in place of it: NaN and NaT equal nothing, not even themselves."""
+    """Return the value; None for a missing one (NaN, NaT, pandas.NA)."""
     try:
-        is_missing = bool(value is None or value != value)  # noqa: PLR0124
+        is_missing = bool(value is None or value != value)  # noqa: PLR0124 - NaN and NaT differ from themselves
     except TypeError:  # the missing value of pandas, which is neither true nor false
         return None
     except ValueError:  # an array, which compares item by item

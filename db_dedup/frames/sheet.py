@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from db_dedup.amounts import counted
 from db_dedup.errors import ConfigError, UnknownNameError
+from db_dedup.plurals import counted
 
 
 @dataclass(frozen=True)

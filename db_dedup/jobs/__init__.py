@@ -1,1 +1,1 @@
-"""What runs for minutes."""
+"""Long-running operations on one table: scan, worker, verify, review, triggers and views."""

@@ -29,7 +29,7 @@ class Leading:
             lock: of the instances.
             works: what to do, each in a thread of its own.
             on_change: is called with True when this instance begins to lead; with False when another leads,
-                or when it has stopped to lead.
+                or when it has stopped leading.
         """
         self._lock, self._works, self._on_change = lock, works, on_change
         self._is_told_to_wait = False

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from db_dedup.errors import InvalidArgumentError
 from db_dedup.extras import load
+from db_dedup.flow._code_points import code_points
 from db_dedup.methods import _hash_kernels as kernels
 
 EXTRA: Final = "methods"
@@ -35,7 +36,7 @@ def simhash_own(tokens: Sequence[str], bits: int = 64) -> NDArray[np.uint64]:
     The value begins with the first character times 128, is multiplied by 1000003 and combined by XOR with
     each character, and at last with their number. Characters are code points. "" is 0.
     """
-    points = np.frombuffer("".join(tokens).encode("utf-32-le", "surrogatepass"), np.uint32)
+    points = code_points("".join(tokens))
     hashes: NDArray[np.uint64] = kernels.multiply_xor(points, _starts(map(len, tokens)), _mask(bits))
     return hashes
 

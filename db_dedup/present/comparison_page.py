@@ -5,7 +5,7 @@ from html import escape
 from math import ceil
 from typing import Any, Final
 
-from db_dedup.amounts import counted
+from db_dedup.plurals import counted
 from db_dedup.present.comparison_words import (
     COLUMNS,
     PARTS,

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, get_args
 
-from db_dedup.amounts import counted
 from db_dedup.config import DEFAULT_PRESET
+from db_dedup.plurals import counted
 from db_dedup.present.label_words import repeated_lines
 from db_dedup.present.setting_words import setting_words, table_header
 from db_dedup.present.visible import one_line

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from db_dedup.amounts import counted
+from db_dedup.plurals import counted
 from db_dedup.present.visible import one_line, visible
 from db_dedup.records import FrameReport
 from db_dedup.records.frames import FrameExample, FrameStatus

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from db_dedup.amounts import counted
+from db_dedup.plurals import counted
 from db_dedup.present.visible import visible
 from db_dedup.records.group_history import ChangeKind, GroupChange, GroupHistory
 from db_dedup.translation import Phrase

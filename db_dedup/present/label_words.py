@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from db_dedup.amounts import counted
+from db_dedup.plurals import counted
 from db_dedup.records import RepeatedLabels
 from db_dedup.translation import tr
 

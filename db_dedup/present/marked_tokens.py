@@ -7,7 +7,7 @@ from typing import Final
 
 from rich.text import Text
 
-from db_dedup.amounts import counted
+from db_dedup.plurals import counted
 from db_dedup.present.alignment import units
 from db_dedup.present.side_by_side import MOST_DIFFERENCES, shortened_difference
 from db_dedup.present.visible import one_line

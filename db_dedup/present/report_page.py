@@ -7,7 +7,7 @@ from html import escape
 from itertools import groupby
 from typing import Final
 
-from db_dedup.amounts import counted
+from db_dedup.plurals import counted
 from db_dedup.present.bars import Bar, columns_of_bars, legend, rows_of_bars
 from db_dedup.present.history_words import author, kind_word, moment
 from db_dedup.present.html_page import heading, page, paragraph, table

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from db_dedup.amounts import counted
+from db_dedup.plurals import counted
 from db_dedup.present.frame_words import drift_lines, frame_lines
 from db_dedup.records import PastScan, ScanPreview, ScanReport
 from db_dedup.translation import tr
@@ -97,7 +97,7 @@ def cost_lines(found: ScanPreview) -> Iterator[str]:
     yield tr(
         _WRITES_BESIDE if is_beside else _WRITES,
         fingerprints=counted(costs.fingerprints, "fingerprint"),
-        entries=counted(costs.entries, "band entry", "band entries"),
+        entries=counted(costs.entries, "sketch index entry", "sketch index entries"),
         pairs=counted(costs.pairs, "pair"),
         megabytes=costs.bytes / 1e6,
     )

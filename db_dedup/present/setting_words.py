@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from db_dedup.amounts import counted
+from db_dedup.plurals import counted
 from db_dedup.present.label_words import repeated_lines
 from db_dedup.present.visible import one_line
 from db_dedup.records import Calibration, LengthScore, PairSetting, Share

@@ -6,7 +6,7 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
-from db_dedup.amounts import counted
+from db_dedup.plurals import counted
 from db_dedup.present.alignment import align
 from db_dedup.present.visible import visible
 from db_dedup.translation import tr

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final
 
-from db_dedup.amounts import counted
+from db_dedup.plurals import counted
 from db_dedup.present.frame_words import state_lines
 from db_dedup.present.scan_words import changes_of
 from db_dedup.records import PastScan, TableStatus

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from db_dedup.amounts import counted
+from db_dedup.plurals import counted
 from db_dedup.proposal.profile import ColumnProfile
 from db_dedup.proposal.risks import sounds_like_answers
 from db_dedup.records import Family, SourceColumn

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Final
 
-from db_dedup.amounts import counted
 from db_dedup.flow.text.frames import frame_spans, measure_frames
 from db_dedup.flow.text.normalise import normalise_batch
+from db_dedup.plurals import counted
 from db_dedup.proposal.profile import count_words
 from db_dedup.records.recipe import RecipeColumn
 from db_dedup.translation import Phrase

@@ -12,7 +12,7 @@ class ScanCosts:
 
     Attributes:
         fingerprints: rows that it would write, or write again.
-        entries: entries of the band table.
+        entries: of the sketch index.
         pairs: pairs, without the links of exact duplicates.
         bytes: of the disk of the database that keeps the answer, beside what is stored there.
         writing_seconds: to write all that.

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
-from .dress import GAPS, LAYOUTS
+from .layout import GAPS, STYLES
 from .letters import Letter, draw_channel, write_closing, write_line, write_salutation
 from .material import pick, sample
 from .slots import DATE_STYLES, Slots
@@ -21,14 +21,14 @@ def send_again(rng: Random, letter: Letter) -> Letter:
 
 def change_white_space(rng: Random, letter: Letter) -> Letter:
     """Return the letter with another layout, gap and width of digits; the words stay."""
-    dress = letter.dress
+    layout = letter.layout
     return replace(
         letter,
-        dress=replace(
-            dress,
-            layout=pick(rng, [layout for layout in LAYOUTS if layout != dress.layout]),
-            gap=pick(rng, [gap for gap in GAPS if gap != dress.gap]),
-            wide_digits=not dress.wide_digits,
+        layout=replace(
+            layout,
+            style=pick(rng, [style for style in STYLES if style != layout.style]),
+            gap=pick(rng, [gap for gap in GAPS if gap != layout.gap]),
+            wide_digits=not layout.wide_digits,
         ),
     )
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from random import Random
 
-from .dress import Dress, draw_dress
+from .layout import Layout, draw_layout
 from .material import Subject, Template, load_subjects, pick, sample
 from .slots import Slots
 
@@ -42,7 +42,7 @@ class Letter:
     salutation: str
     sentences: tuple[str, ...]
     closing: str
-    dress: Dress
+    layout: Layout
     region: str | None
     channel: str | None
     petitioner: str | None
@@ -57,7 +57,7 @@ class Letter:
     @property
     def content(self) -> str:
         """The whole text with its layout."""
-        return self.dress.put_on(self.salutation, self.sentences, self.closing)
+        return self.layout.render(self.salutation, self.sentences, self.closing)
 
     def swap(self, changes: Mapping[str, str]) -> "Letter":
         """Return the letter with every old word replaced by its new one, in all parts and columns."""
@@ -115,7 +115,7 @@ def write_letter(
         salutation=write_salutation(rng, slots) if shape != "line" else "",
         sentences=tuple(sentences),
         closing=write_closing(rng, slots, signed) if shape != "line" else "",
-        dress=draw_dress(rng),
+        layout=draw_layout(rng),
         region=_or_none(rng, slots["district"], 0.05),
         channel=draw_channel(rng, subject),
         petitioner=_or_none(rng, slots["name"], 0.1),

@@ -14,8 +14,8 @@ from db_dedup.dialects import named_dialect
 from db_dedup.errors import SchemaMissingError, UnknownNameError
 from db_dedup.progress import Progress
 from db_dedup.records.names import Namespace
-from db_dedup.schema.home import CreateOurSchema, version_table
 from db_dedup.schema.revisions import BASE, known_revisions, migrations_folder
+from db_dedup.schema.schema_ddl import CreateOurSchema, version_table
 
 
 def steps_up(current: str | None) -> list[RevisionStep]:

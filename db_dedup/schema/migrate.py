@@ -18,9 +18,9 @@ from db_dedup.dialects import dialect_for, dialect_names
 from db_dedup.errors import ConfigError, InvalidArgumentError, SchemaMissingError, UnknownNameError
 from db_dedup.progress import NullProgress, Progress
 from db_dedup.records.names import Namespace, view_name
-from db_dedup.schema.home import CreateOurSchema, DropOurSchema, version_table
 from db_dedup.schema.indexes import make_missing_indexes
 from db_dedup.schema.revisions import BASE, head_revision
+from db_dedup.schema.schema_ddl import CreateOurSchema, DropOurSchema, version_table
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.views import FIXED_VIEWS, CreateView, DropView
 

@@ -51,7 +51,7 @@ def create_index(
 
 
 def replace_view(op: Operations, namespace: Namespace, base: str, query: AnySelect) -> None:
-    """Make a view anew, with the same columns or more after them; grants on it and views of it stay.
+    """Create a view again, with the same columns or more after them; grants on it and views of it stay.
 
     A database without ALTER has no OR REPLACE, and no grants either: it drops and makes the view.
     """

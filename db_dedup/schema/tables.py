@@ -194,7 +194,7 @@ def _band(metadata: MetaData, names: Namespace) -> Table:
 
 
 def _sketch_index(metadata: MetaData, names: Namespace) -> Table:
-    # Which segments count: those of this generation, whose entries are cut into so many pieces.
+    # Which segments are active: those of this generation, whose entries are cut into so many pieces.
     return Table(
         names.name("sketch_index"),
         metadata,

@@ -1,8 +1,8 @@
 """The four fixed views, as selects over our tables, and the DDL that makes and drops a view.
 
-Of two fingerprints only one is tied to the watched table: were both, a planner without statistics might join
-all its rows with all its rows. Ids and sizes are positive, so `> 0` says "not NULL" as a range, for which any
-planner uses an index. Only a representative has a `group_size`.
+Only one of the two fingerprints is joined to the watched table. If both were, a planner without statistics
+might join all rows with all rows. Ids and sizes are positive, so `> 0` says "not NULL" as a range, for which
+any planner uses an index. Only a representative has a `group_size`.
 """
 
 from typing import Any, Final

@@ -65,19 +65,8 @@ def current_labels(connection: Connection, store: FingerprintStore) -> list[Stor
     return [label for label in found if there.issuperset(label.digests)]
 
 
-def read_rejected(connection: Connection, tables: Tables, name: str) -> set[DigestPair]:
+def read_rejected(connection: Connection, tables: Tables, table_id: int) -> set[DigestPair]:
     """Return the pairs of texts of a watched table that are labelled as no duplicates."""
-    label, watched = tables.verdict, tables.watched_table
-    query = (
-        select(label.c.digest_a, label.c.digest_b)
-        .join(watched, watched.c.id == label.c.table_id)
-        .where(watched.c.name == name, label.c.is_duplicate.is_(False))
-    )
-    return {(bytes(a), bytes(b)) for a, b in connection.execute(query)}
-
-
-def read_rejected_of(connection: Connection, tables: Tables, table_id: int) -> set[DigestPair]:
-    """Return what `read_rejected` returns, by the table's id."""
     c = tables.verdict.c
     query = select(c.digest_a, c.digest_b).where(c.table_id == table_id, c.is_duplicate.is_(False))
     return {(bytes(a), bytes(b)) for a, b in connection.execute(query)}

@@ -35,8 +35,7 @@ ALL_IDS: Final[IdRange] = (-(2**62), 2**62)
 
 
 class IndexMemory:
-    """What look-ups have read of the index and use again: which generation counted, and sizes of sketches and
-    sets of features.
+    """What look-ups read of the index and use again: its generation, sizes of sketches, sets of features.
 
     Attributes:
         threads: in which look-ups of many hashes compute.
@@ -76,7 +75,7 @@ class Found:
 
     Attributes:
         postings: the ids of the rows that have the hashes; in half of the memory where they have 32 bits.
-        generation: whose segments have them; None if none counts.
+        generation: whose segments have them; None if none is active.
     """
 
     postings: Postings
@@ -86,8 +85,8 @@ class Found:
 class SegmentSearch:
     """A look-up of some hashes, which may be made for one range of rows after another.
 
-    A generation is deleted after another one counts. So what a statement reads of it is complete if the same
-    statement finds that it counts.
+    A generation is deleted after another one has become active. So what a statement reads of it is complete
+    if the same statement finds that it is active.
     """
 
     def __init__(
@@ -105,7 +104,7 @@ class SegmentSearch:
             connection: to read through.
             store: the table and recipe.
             hashes: uint32[n], ascending and distinct.
-            memory: of former look-ups. The generation that counted then is tried first.
+            memory: of former look-ups. The generation that was active then is tried first.
             keeps: keep the pieces for the next range, unless they take too much memory. Only where all single
                 entries have been read: entries that are folded later are not in the pieces that were kept.
         """
@@ -175,7 +174,7 @@ class SegmentSearch:
 
 
 class _SwitchedError(Exception):
-    """Another generation counts now; None: none does."""
+    """Another generation is active now (None: no generation)."""
 
     def __init__(self, now: Generation | None) -> None:
         super().__init__()
@@ -259,7 +258,7 @@ def _read_beside(
 
 @lru_cache(maxsize=64)
 def _pieces_query(store: FingerprintStore) -> Select[Any]:
-    """Build a query for (number, pieces, entries of the generation that counts; a part of these pieces).
+    """Build a query for (number, pieces, entries of the active generation; a part of these pieces).
 
     There is a row without a part if there are no parts. Cached: building it takes as long as the database
     needs for some pieces.

@@ -1,8 +1,8 @@
 """The segments of the index of sketches: packed entries, written by scans and by the worker's folding.
 
-A generation is one complete set of segments of a table's recipe. One row of `sketch_index` names the
-generation that counts; what is stored of others is being written, or is left over. Its number is a random
-one, so that two of them are never confused, whatever was rolled back or removed in between.
+A generation is one complete set of segments of a table's recipe. One row of `sketch_index` names the active
+generation; what is stored of others is being written, or is left over. The number of a generation is random,
+so that two generations are never confused, whatever was rolled back or removed in between.
 """
 
 import secrets
@@ -54,7 +54,7 @@ def new_generation(entry_count: int) -> Generation:
 
 
 def find_generation(connection: Connection, store: FingerprintStore) -> Generation | None:
-    """Return the generation that counts; None if no segments have been written."""
+    """Return the active generation; None if no segments have been written."""
     row = connection.execute(_generation_query(store)).one_or_none()
     return None if row is None else Generation(int(row[0]), int(row[1]), int(row[2]))
 
@@ -77,7 +77,7 @@ def put_parts(
 
 
 def switch_generation(connection: Connection, store: FingerprintStore, generation: Generation) -> None:
-    """Let this generation count from the end of the transaction on."""
+    """Make this generation active when the transaction commits."""
     table = store.tables.sketch_index
     values = {
         "generation": generation.number,
@@ -93,7 +93,7 @@ def switch_generation(connection: Connection, store: FingerprintStore, generatio
 
 
 def drop_index(connection: Connection, store: FingerprintStore) -> None:
-    """Let no generation count; its segments stay until `drop_segments`."""
+    """Deactivate the index; the segments stay until `drop_segments`."""
     table = store.tables.sketch_index
     connection.execute(
         delete(table).where(table.c.table_id == store.table_id, table.c.recipe == store.recipe)

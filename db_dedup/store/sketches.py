@@ -173,8 +173,8 @@ def _own_sketches(store: FingerprintStore) -> Select[Any]:
 
 
 def drop_all_sketches(connection: Connection, store: FingerprintStore) -> None:
-    """Delete all sketches of a store's rows, and all single entries of these rows, whether or not a sketch
-    has them; let no segments count."""
+    """Delete all sketches of a store's rows and all single entries of these rows, also entries that no sketch
+    has, and deactivate the segments."""
     row = store.tables.fingerprint
     drop_all_entries(connection, store)
     without = update(row).where(store.mine, has_sketch(store)).values(sketch=None, sketch_size=None)

@@ -126,7 +126,7 @@ def lock_table_statement(tables: Tables, name: str) -> Update:
     """Return the statement that locks a table against every other scan and worker until its transaction ends.
 
     It is an UPDATE that changes nothing: in PostgreSQL, a transaction that waits for it with an older
-    snapshot then fails, and in SQLite it takes the right to write.
+    snapshot then fails, and in SQLite it takes the write lock.
     """
     table = tables.watched_table
     return update(table).where(table.c.name == name).values(answer_version=table.c.answer_version)

@@ -31,19 +31,19 @@ _T = TypeVar("_T")
 @router.get("/tables")
 async def list_tables(context: Ctx) -> TableNames:
     """List the watched tables."""
-    return TableNames(tables=await context.work.run(context.tables.names))
+    return TableNames(tables=await context.threads.run(context.tables.names))
 
 
 @router.get("/status")
 async def status(context: Ctx) -> list[dict[str, Any]]:
     """Show the state of all watched tables, as `db-dedup status --json` prints it."""
-    return await context.work.run(lambda: _status(context, context.tables.names()))
+    return await context.threads.run(lambda: _status(context, context.tables.names()))
 
 
 @router.get("/tables/{table}/status")
 async def table_status(context: Ctx, table: TableName) -> dict[str, Any]:
     """Show the state of one table: answer, queue, triggers, last scans."""
-    return (await context.work.run(lambda: _status(context, [table])))[0]
+    return (await context.threads.run(lambda: _status(context, [table])))[0]
 
 
 @router.get("/tables/{table}/pairs")
@@ -69,7 +69,7 @@ async def pairs(
             next_cursor=None if is_last else cursors.cursor_of(shown[-1][0]),
         )
 
-    return await context.work.run(read)
+    return await context.threads.run(read)
 
 
 @router.get("/tables/{table}/groups")
@@ -84,7 +84,7 @@ async def groups(context: Ctx, table: TableName, cursor: Cursor = None, limit: L
             next_cursor=None if is_last else cursors.cursor_of((shown[-1].size, shown[-1].group_id)),
         )
 
-    return await context.work.run(read)
+    return await context.threads.run(read)
 
 
 @router.get("/tables/{table}/group")
@@ -113,7 +113,7 @@ async def group_of_row(
             next_cursor=None if is_last else cursors.cursor_of((shown[-1],)),
         )
 
-    return await context.work.run(read)
+    return await context.threads.run(read)
 
 
 @router.get("/tables/{table}/group/history")
@@ -130,7 +130,7 @@ async def group_history(
             raise RefusedError("unknown-row", "No group has this id, and none had it as long as is kept.")
         return GroupHistoryAnswer.model_validate(found)
 
-    return await context.work.run(read)
+    return await context.threads.run(read)
 
 
 @router.get("/tables/{table}/explanation")
@@ -150,7 +150,7 @@ async def explanation(
         differences = {sort: only._asdict() for sort, only in explained_differences(found).items()}
         return {**asdict(found), "differences": differences, "sentences": explanation_lines(found)}
 
-    return await context.work.run(explain)
+    return await context.threads.run(explain)
 
 
 def _status(context: Ctx, names: Sequence[str]) -> list[dict[str, Any]]:

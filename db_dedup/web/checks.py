@@ -22,7 +22,7 @@ async def check(context: Ctx, request: Request, table: TableName, body: CheckReq
         served = context.tables.find(table)
         return answer_of(served, body, served.dedup.check_in_full(body.record))
 
-    return await context.work.run(find)
+    return await context.threads.run(find)
 
 
 def answer_of(served: ServedTable, body: CheckRequest, result: CheckResult) -> CheckAnswer:

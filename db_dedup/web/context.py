@@ -10,9 +10,9 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from db_dedup.app.tokens import CHECK, LABEL, READ
 from db_dedup.web.problems import RefusedError
 from db_dedup.web.readiness import Readiness
-from db_dedup.web.requests import Requests
+from db_dedup.web.request_counts import RequestCounts
 from db_dedup.web.tables import Tables
-from db_dedup.web.work import Work
+from db_dedup.web.thread_limit import LimitedThreads
 
 _BEARER: Final = HTTPBearer(auto_error=False, description="A token of `db-dedup serve --new-token SCOPES`.")
 _Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
@@ -23,9 +23,9 @@ class Context:
     """What a request works with."""
 
     tables: Tables
-    work: Work
+    threads: LimitedThreads
     readiness: Readiness
-    requests: Requests
+    requests: RequestCounts
     is_read_only: bool
 
 

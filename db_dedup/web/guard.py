@@ -19,7 +19,7 @@ from db_dedup.app.tokens import ANYBODY, LABEL, Client, Tokens
 from db_dedup.config import ServerSettings
 from db_dedup.config.server import LOOPBACK_NAMES, is_loopback
 from db_dedup.errors import DedupError
-from db_dedup.web.console import door
+from db_dedup.web.console.page_security import HEADERS, check_form, client_of, is_page
 from db_dedup.web.problems import RefusedError, problem, unreadable_tokens
 
 logger = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class Guard:
         method = _method(scope)
         if method == "HEAD":  # monitors ask so; the server leaves out the body of the answer
             scope = {**scope, "method": "GET"}
-        answer = _Answer(send, door.HEADERS if door.is_page(scope["path"]) else _FOR_PROGRAMS)
+        answer = _Answer(send, HEADERS if is_page(scope["path"]) else _FOR_PROGRAMS)
         try:
             async with asyncio.timeout(self._seconds):
                 await self._answer(scope, receive, answer)
@@ -124,7 +124,7 @@ class Guard:
         if "\0" in scope["path"] or b"%00" in scope["query_string"]:  # PostgreSQL fails with it
             raise RefusedError("invalid", "No name and no key has a NUL character: leave it out.")
         _check_length(headers.get("content-length"), settings.max_body)
-        if door.is_page(scope["path"]):
+        if is_page(scope["path"]):
             return self._reader(scope["method"], headers)
         if scope["method"] in _CHANGING:
             media_type = headers.get("content-type", "").partition(";")[0].strip().casefold()
@@ -146,11 +146,11 @@ class Guard:
     def _reader(self, method: str, headers: Headers) -> Client | None:
         """Return who reads a page; None if a page has to ask for a token."""
         if method in _CHANGING:
-            door.check_form(headers)
+            check_form(headers)
         if not self._tokens.are_used:
             return self._allowed(ANYBODY)
         try:
-            client = door.client_of(headers, self._tokens)
+            client = client_of(headers, self._tokens)
         except DedupError as error:
             raise unreadable_tokens(error) from None
         return None if client is None else self._allowed(client)

@@ -37,4 +37,4 @@ async def metrics(context: Ctx) -> Response:
         text, media_type = exposition(tables.database, tables.names(), context.requests)
         return Response(text, media_type=media_type)
 
-    return await context.work.run(read)
+    return await context.threads.run(read)

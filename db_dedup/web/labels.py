@@ -36,7 +36,7 @@ async def list_labels(context: Ctx, table: TableName, cursor: Cursor = None, lim
             next_cursor=None if last is None else cursors.cursor_of((last[0].isoformat(), *last[1:])),
         )
 
-    return await context.work.run(read)
+    return await context.threads.run(read)
 
 
 @router.post("/tables/{table}/labels", dependencies=[WRITES, NEEDS_LABEL])
@@ -47,7 +47,7 @@ async def add_labels(context: Ctx, table: TableName, body: LabelsRequest) -> Lab
     def give() -> LabelOutcomeAnswer:
         return LabelOutcomeAnswer.model_validate(context.tables.find(table).dedup.labels().give(given))
 
-    return await context.work.run(give)
+    return await context.threads.run(give)
 
 
 @router.delete("/tables/{table}/labels", dependencies=[WRITES, NEEDS_LABEL])
@@ -60,7 +60,7 @@ async def withdraw_label(
         outcome = context.tables.find(table).dedup.labels().withdraw(key_a, key_b)
         return LabelOutcomeAnswer.model_validate(outcome)
 
-    return await context.work.run(withdraw)
+    return await context.threads.run(withdraw)
 
 
 def _place(label: GivenLabel) -> tuple[datetime, str, str]:

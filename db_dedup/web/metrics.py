@@ -7,11 +7,11 @@ from prometheus_client.core import SummaryMetricFamily
 
 from db_dedup.app import Database
 from db_dedup.jobs.worker.metrics import QueueCollector
-from db_dedup.web.requests import Requests
+from db_dedup.web.request_counts import RequestCounts
 
 
 class _RequestCollector:
-    def __init__(self, requests: Requests) -> None:
+    def __init__(self, requests: RequestCounts) -> None:
         self._requests = requests
 
     def collect(self) -> Iterator[Metric]:
@@ -25,7 +25,7 @@ class _RequestCollector:
         yield seconds
 
 
-def exposition(database: Database, names: Sequence[str], requests: Requests) -> tuple[bytes, str]:
+def exposition(database: Database, names: Sequence[str], requests: RequestCounts) -> tuple[bytes, str]:
     """Return (the metrics as text, its media type)."""
     registry = CollectorRegistry()
     registry.register(QueueCollector(database.engine, database.tables, names))

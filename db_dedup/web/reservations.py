@@ -40,7 +40,7 @@ async def reserve(context: Ctx, request: Request, table: TableName, body: Reserv
         answer = ReservationAnswer(reservation=found.name, expires_at=expires_at)
         return JSONResponse(answer.model_dump(mode="json"), 201)
 
-    return await context.work.run(find)
+    return await context.threads.run(find)
 
 
 @router.post(
@@ -65,13 +65,13 @@ async def confirm(
             return problem("expired", str(error), matches=_check_again(served, body.record, body.row_key))
         return Response(status_code=204)
 
-    return await context.work.run(end)
+    return await context.threads.run(end)
 
 
 @router.delete("/reservations/{reservation}", status_code=204)
 async def release(context: Ctx, table: TableName, reservation: ReservationName) -> None:
     """Release a reservation whose row will not be stored."""
-    await context.work.run(lambda: context.tables.find(table).dedup.release(reservation))
+    await context.threads.run(lambda: context.tables.find(table).dedup.release(reservation))
 
 
 def _check_again(served: ServedTable, record: Record, row_key: str | None) -> list[Any]:

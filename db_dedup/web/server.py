@@ -68,7 +68,7 @@ def serve(
         _Server(_configured(app, server), stop, begin).run(sockets=[opened])
     finally:
         opened.close()
-        context.work.close()
+        context.threads.close()
         if preparing.ident is not None:
             preparing.join(_STOP_SECONDS)
 

@@ -17,8 +17,8 @@ from db_dedup.config import ServerSettings, Settings
 from db_dedup.errors import DedupError
 from db_dedup.translation import Phrase
 from db_dedup.web import answers, checks, health, labels, reservations
-from db_dedup.web.console.door import is_page
 from db_dedup.web.console.mount import add_console
+from db_dedup.web.console.page_security import is_page
 from db_dedup.web.console.site import error_page
 from db_dedup.web.context import Context
 from db_dedup.web.docs_page import docs_page, finished_document
@@ -31,9 +31,9 @@ from db_dedup.web.problems import (
     problem_of_status,
 )
 from db_dedup.web.readiness import Readiness
-from db_dedup.web.requests import Requests
+from db_dedup.web.request_counts import RequestCounts
 from db_dedup.web.tables import Tables
-from db_dedup.web.work import Work
+from db_dedup.web.thread_limit import LimitedThreads
 
 _DESCRIPTION: Final = (
     "Near-duplicate rows of the watched tables. Errors are problem details (RFC 9457). "
@@ -54,8 +54,8 @@ def make_service(
         tokens: of the clients.
     """
     tables = Tables(database, settings)
-    work = Work(server.threads, server.max_waiting, server.answer_seconds)
-    context = Context(tables, work, Readiness(database, work), Requests(), server.read_only)
+    threads = LimitedThreads(server.threads, server.max_waiting, server.answer_seconds)
+    context = Context(tables, threads, Readiness(database, threads), RequestCounts(), server.read_only)
     app = FastAPI(
         title="db-dedup",
         version=__version__,

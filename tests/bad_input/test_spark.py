@@ -56,7 +56,7 @@ def pyspark() -> None:
 
 def refusal(**settings: object) -> DedupError:
     with pytest.raises(DedupError) as caught:
-        find_engine(settings=EngineSettings(name="spark", **settings))  # type: ignore[arg-type]
+        find_engine(EngineSettings(name="spark", **settings))  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
     return caught.value
 
@@ -89,7 +89,7 @@ def test_settings_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_settings_of_another_engine() -> None:
     with pytest.raises(ConfigError, match="master: the engine 'embedded' has no such settings"):
-        find_engine(settings=EngineSettings(master="local[1]"))
+        find_engine(EngineSettings(master="local[1]"))
 
 
 @pytest.mark.usefixtures("pyspark")

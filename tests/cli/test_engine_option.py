@@ -58,7 +58,7 @@ def test_the_memory_is_a_setting_of_the_embedded_engine(file: Path, monkeypatch:
     assert [budget.memory >> 20 for budget in budgets] == [MATCHING_MB, 7, 7]
     settings = EngineSettings(name="spark", master="local[1]", matching_mb=7)
     with pytest.raises(ConfigError, match="matching_mb: the engine 'spark' has no such settings"):
-        find_engine(settings=settings)
+        find_engine(settings)
     assert settings_for("spark", settings) == EngineSettings(name="spark", master="local[1]")
 
 

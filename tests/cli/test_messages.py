@@ -11,7 +11,6 @@ from sqlalchemy import text
 
 from db_dedup import Database as OurDatabase
 from db_dedup import Deduplicator
-from db_dedup.amounts import counted
 from db_dedup.config import watched_table
 from db_dedup.errors import (
     ConfigError,
@@ -20,6 +19,7 @@ from db_dedup.errors import (
     TableGoneError,
     UnknownNameError,
 )
+from db_dedup.plurals import counted
 from tests.cli.conftest import fail, rows, run, succeed, view, write_settings
 from tests.servers import Database
 

@@ -8,7 +8,6 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.compare.measures import NO_SIMILARITY
 from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.compare.rule import Rule
@@ -29,6 +28,7 @@ from tests.flow.reference import (
     names_other_place,
     other_numbers,
     similarity,
+    sketches_of,
 )
 
 _PLACES = [sort << 43 | one << 21 | other for sort in (0, 3) for one in (1, 2, 3) for other in (4, 5)]
@@ -134,7 +134,7 @@ def table_of(rows: Sequence[Row]) -> ComparedRows:
         features_of(features),
         _details_of(rows, places),
         places,
-        Sketches.of_bytes(sketches),
+        sketches_of(sketches),
         np.array(sketched, np.int64),
     )
 

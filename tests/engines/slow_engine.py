@@ -21,8 +21,8 @@ from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
 from db_dedup.flow.rows.order import receipt
 from db_dedup.flow.stored_rows import row_fingerprints
 from db_dedup.jobs.scan.answer import AnswerDifference
-from db_dedup.jobs.scan.pieces import OneTransaction
 from db_dedup.jobs.scan.scanned_table import ScannedTable
+from db_dedup.jobs.scan.short_transactions import OneTransaction
 from db_dedup.progress import NullProgress, Progress
 from db_dedup.records import Family, SourceRow
 from db_dedup.records.fingerprints import DigestPair, RowFingerprint, StoredFingerprint

@@ -11,6 +11,7 @@ from db_dedup import ConfigError, UnknownNameError
 from db_dedup.app import engines
 from db_dedup.app.engines import find_engine
 from db_dedup.cli.demo import petitions
+from db_dedup.config import EngineSettings
 from db_dedup.flow.text import frames
 from db_dedup.jobs.worker.change_worker import ChangeWorker
 from db_dedup.sample import Sample, generate_petitions
@@ -124,4 +125,4 @@ def test_what_it_does_not_offer_is_refused(
 
 def test_an_engine_that_is_not_there() -> None:
     with pytest.raises(UnknownNameError, match=r"engine 'sparc'"):
-        find_engine("sparc")
+        find_engine(EngineSettings(name="sparc"))

@@ -14,7 +14,6 @@ from db_dedup.flow.candidates import sketches
 from db_dedup.flow.candidates.sketches import NO_SKETCHES
 from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.features.counting import Features
-from db_dedup.flow.features.details import empty_details
 from db_dedup.flow.fingerprints.simhash import fingerprint_rows
 from db_dedup.flow.matching import _join_sharing, spool
 from db_dedup.flow.matching import budget as budgets
@@ -26,7 +25,7 @@ from db_dedup.flow.matching.pairs import concatenate_pairs
 from db_dedup.flow.threads import in_threads
 from db_dedup.records.kinds import COPY, PARTIAL, UNKNOWN, ExcludedKind
 from tests.engines.reference import MatchRule, Row, brute_force, components, pairs_of, random_rows, table_of
-from tests.flow.reference import features_of
+from tests.flow.reference import empty_details, features_of
 
 MEASURES = ["word_jaccard", "overlap", "cosine", "char_overlap", None]
 NEVER = 10**9

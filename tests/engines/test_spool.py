@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from db_dedup.errors import TemporaryFolderError
 from db_dedup.flow.features.counting import Features, concatenate_features
-from db_dedup.flow.features.details import empty_details
 from db_dedup.flow.matching import spool as spool_module
 from db_dedup.flow.matching.pairs import BYTES_A_PAIR, Pairs, PairSpool, concatenate_pairs
 from db_dedup.flow.matching.spool import (
@@ -22,7 +21,7 @@ from db_dedup.flow.matching.spool import (
     zeros,
 )
 from tests.engines.reference import MatchRule, brute_force, pairs_of, random_rows, table_of
-from tests.flow.reference import features_of
+from tests.flow.reference import empty_details, features_of
 
 
 @pytest.fixture

@@ -7,7 +7,9 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.features.counting import Features
+from db_dedup.flow.features.details import Details, join_sections
 from db_dedup.records.kinds import CONTAINED, COPY, EDITED, OTHER_PLACE, PARTIAL, SECOND_IS_PART
 
 Weights = Mapping[int, int]
@@ -22,6 +24,17 @@ def features_of(rows: Sequence[Weights]) -> Features:
         np.array([value for row in ordered for value, _ in row], np.uint64),
         np.array([weight for row in ordered for _, weight in row], np.int64),
     )
+
+
+def empty_details(row_count: int) -> Details:
+    """Return details of which every section is empty."""
+    return join_sections(row_count, {})
+
+
+def sketches_of(stored: Sequence[bytes]) -> Sketches:
+    """Return the sketches that `Sketches.bytes_of` turned into bytes."""
+    starts = np.cumsum([0, *(len(sketch) // 8 for sketch in stored)]).astype(np.int64)
+    return Sketches(starts, np.frombuffer(b"".join(stored), np.uint64))
 
 
 def similarity(measure: str, a: Weights, b: Weights) -> float:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from db_dedup.flow._compiled import _ROOMS
+from db_dedup.flow._compiled import _KERNEL_FOLDERS
 
 ROOT = Path(__file__).parent.parent.parent
 FILES = sorted(path for room in ("db_dedup", "tests", "benchmarks") for path in (ROOT / room).rglob("*.py"))
@@ -121,7 +121,7 @@ def added(n):
 """
 CALLER = """
 from db_dedup.flow import _compiled
-_compiled._ROOMS = ({folder!r},)
+_compiled._KERNEL_FOLDERS = ({folder!r},)
 from callee import added
 
 @_compiled.kernel
@@ -132,15 +132,15 @@ print(twice(5))
 """
 
 
-def test_all_kernels_are_in_the_folders_whose_sources_count() -> None:
+def test_all_kernels_are_in_the_folders_of_the_digest() -> None:
     package = ROOT / "db_dedup"
-    rooms = {
+    folders = {
         path.relative_to(package).parts[0]
         for path in package.rglob("*.py")
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if decorators(node) & {"kernel", "inner", "scalar", "_compiled.kernel"}
     }
-    assert rooms == set(_ROOMS)
+    assert folders == set(_KERNEL_FOLDERS)
 
 
 def test_a_kernel_is_compiled_anew_if_another_file_changes_what_it_calls(tmp_path: Path) -> None:

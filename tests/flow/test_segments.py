@@ -26,6 +26,7 @@ from db_dedup.flow.candidates.segments import (
     unpack,
 )
 from db_dedup.flow.candidates.sketches import Sketches
+from tests.flow.reference import sketches_of
 from tests.flow.test_postings import listed
 
 EXTREME_HASHES = st.sampled_from([0, 1, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1])
@@ -118,7 +119,7 @@ def test_nothing_is_unpacked_after_the_most_entries() -> None:
 def test_the_entries_of_sketches_come_sorted_whatever_the_ids() -> None:
     chance = Random(1)
     rows = [sorted({chance.getrandbits(64) for _ in range(chance.randrange(40))}) for _ in range(300)]
-    sketches = Sketches.of_bytes([np.array(row, np.uint64).tobytes() for row in rows])
+    sketches = sketches_of([np.array(row, np.uint64).tobytes() for row in rows])
     places = np.array(chance.sample(range(300), 200), np.int64)
     ids = np.array(chance.sample(range(1, 10**9), 200), np.int64)
     expected = sorted(

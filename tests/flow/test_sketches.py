@@ -18,14 +18,14 @@ from db_dedup.flow.candidates.sketches import (
     least_in_common,
     runs_of_equal,
 )
-from tests.flow.reference import meet
+from tests.flow.reference import meet, sketches_of
 
 values = st.integers(0, 2**64 - 1) | st.integers(0, 9) | st.integers(2**63 - 2, 2**63 + 2)
 rows = st.lists(st.sets(values, max_size=6), min_size=1, max_size=12)
 
 
 def made(sets: list[set[int]]) -> Sketches:
-    return Sketches.of_bytes([np.array(sorted(some), np.uint64).tobytes() for some in sets])
+    return sketches_of([np.array(sorted(some), np.uint64).tobytes() for some in sets])
 
 
 def sets_of(sketches: Sketches) -> list[list[int]]:
@@ -107,7 +107,7 @@ def test_they_are_put_together_and_taken_apart(sets: list[set[int]]) -> None:
     backwards = np.arange(len(sets))[::-1]
     assert sets_of(sketches.take(backwards)) == sets_of(sketches)[::-1]
     stored = [sketches.bytes_of(i) for i in range(len(sets))]
-    assert sets_of(Sketches.of_bytes(stored)) == sets_of(sketches)
+    assert sets_of(sketches_of(stored)) == sets_of(sketches)
 
 
 def test_none() -> None:

@@ -18,7 +18,7 @@ from db_dedup.engines.embedded import engine, table_scan
 from db_dedup.jobs import pace
 from db_dedup.jobs.scan import answer, frozen_frames, full_scan, reading
 from db_dedup.jobs.scan.full_scan import FullScan
-from db_dedup.jobs.scan.pieces import Pieces
+from db_dedup.jobs.scan.short_transactions import ShortTransactions
 from db_dedup.jobs.scan.writing_ahead import AheadWriter, WritingAhead
 from db_dedup.store import index_building, pairs, segments, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
@@ -100,7 +100,7 @@ POINTS: dict[str, Callable[[], None]] = {
     "matching": while_matching,
     "writing the pairs": lambda: after(answer, "insert_pairs", nth=2),
     "writing the entries": lambda: after(segments, "put_parts"),
-    "between pieces": lambda: before(Pieces, "_begin", nth=8),
+    "between pieces": lambda: before(ShortTransactions, "_begin", nth=8),
     "making the indexes": lambda: after(index_building, "missing_indexes", nth=3),
     "switching": lambda: after(watched_tables, "serve_recipe"),
     "switched": lambda: before(FullScan, "_remove_former"),

@@ -8,15 +8,14 @@ import numpy as np
 from sqlalchemy import Connection, select
 
 from db_dedup import Deduplicator
-from db_dedup.engines.embedded.sharing import are_proposed, find_sharing_rows
-from db_dedup.flow.candidates.sketches import Sketches
+from db_dedup.engines.embedded.sharing import are_candidates, find_sharing_rows
 from db_dedup.jobs.scan import folding
 from db_dedup.store import sketches, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.segment_lookup import IndexMemory
 from db_dedup.store.watched_tables import StoredTable
 from tests.bands import assert_bands_are_exact, canonical_sketches
-from tests.flow.reference import meet
+from tests.flow.reference import meet, sketches_of
 
 
 def stored_table(dedup: Deduplicator) -> tuple[StoredTable, FingerprintStore]:
@@ -47,7 +46,7 @@ def assert_finds_what_brute_force_does(
     asked: list[bytes],
     memory: IndexMemory | None = None,
 ) -> None:
-    found = list(find_sharing_rows(connection, store, Sketches.of_bytes(asked), memory=memory))
+    found = list(find_sharing_rows(connection, store, sketches_of(asked), memory=memory))
     pairs = [pair for some in found for pair in zip(some.which.tolist(), some.ids.tolist(), strict=True)]
     assert len(pairs) == len(set(pairs))
     values = {row_id: np.frombuffer(own, np.uint64).tolist() for row_id, own in stored.items()}
@@ -59,10 +58,10 @@ def assert_finds_what_brute_force_does(
     }
     assert set(pairs) >= wanted
     ids = sorted(stored)
-    both = Sketches.of_bytes([*asked, *(stored[row_id] for row_id in ids)])
+    both = sketches_of([*asked, *(stored[row_id] for row_id in ids)])
     left = np.array([i for i, _ in pairs], np.int32)
     right = np.array([len(asked) + ids.index(row_id) for _, row_id in pairs], np.int32)
-    kept = are_proposed(both, left, right, np.full(left.size, 64), 3).tolist()
+    kept = are_candidates(both, left, right, np.full(left.size, 64), 3).tolist()
     assert {pair for pair, is_kept in zip(pairs, kept, strict=True) if is_kept} == wanted
 
 

@@ -12,12 +12,12 @@ from db_dedup import Deduplicator
 from db_dedup.engines.embedded import sharing
 from db_dedup.flow.candidates.segments import hashes_of
 from db_dedup.flow.candidates.sketch_sizes import UNKNOWN_SIZE
-from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.store import segment_lookup, single_entries, sketch_lookup, sketches
 from db_dedup.store.reader import Reader
 from db_dedup.store.segment_lookup import IndexMemory, SegmentSearch
 from db_dedup.store.sketch_contents import IndexContents
 from tests.bands import canonical_sketches
+from tests.flow.reference import sketches_of
 from tests.scan.indexes import (
     assert_finds_what_brute_force_does,
     drawn,
@@ -95,7 +95,7 @@ def test_entries_that_are_folded_between_two_ranges_are_found(
     monkeypatch.setattr(sketch_lookup, "_SINGLE_ENTRIES_A_PIECE", 500)
     _, store = stored_table(scanned)
     stored = store_drawn(scanned, folded=10)
-    sketched = Sketches.of_bytes([*stored.values()])
+    sketched = sketches_of([*stored.values()])
     owners = np.repeat(np.array([*stored], np.int64), sketched.counts)
     found: set[tuple[int, int]] = set()
     with scanned.database.engine.connect() as connection:
@@ -116,7 +116,7 @@ def test_a_search_that_ended_early_goes_on_in_another_generation(
     """The pieces that were kept are of the former one."""
     monkeypatch.setattr(segment_lookup, "_PIECES_A_QUERY", 1)
     _, store = stored_table(scanned)
-    sketched = Sketches.of_bytes([*store_drawn(scanned, folded=150).values()])
+    sketched = sketches_of([*store_drawn(scanned, folded=150).values()])
     hashes = np.unique(hashes_of(sketched.values))
     with scanned.database.engine.connect() as connection:
         search = SegmentSearch(connection, store, hashes, IndexMemory(), keeps=True)
@@ -134,7 +134,7 @@ def test_too_many_single_entries_are_not_read(
 ) -> None:
     monkeypatch.setattr(single_entries, "_VALUES_A_STATEMENT", at_once)
     _, store = stored_table(scanned)
-    sketched = Sketches.of_bytes([*store_drawn(scanned, folded=0).values()])
+    sketched = sketches_of([*store_drawn(scanned, folded=0).values()])
     wanted, count = np.unique(sketched.values).view(np.int64).tolist(), sketched.values.size
     with scanned.database.engine.connect() as connection:
         assert single_entries.read_entries(connection, store, wanted, None, count) is None
@@ -153,7 +153,7 @@ def test_ids_that_the_server_cuts_are_read_row_by_row(
     monkeypatch.setattr(single_entries, "_VALUES_A_STATEMENT", at_once)
     _, store = stored_table(scanned)
     stored = store_drawn(scanned, folded=0)
-    values = np.unique(Sketches.of_bytes([*stored.values()]).values).view(np.int64).tolist()
+    values = np.unique(sketches_of([*stored.values()]).values).view(np.int64).tolist()
     found = []
     with scanned.database.engine.connect() as connection:
         for most in (10**6, most_bytes):

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, event, func, select, text, update
 
 from db_dedup import Deduplicator
 from db_dedup.jobs.scan import folding, sketch_index
-from db_dedup.jobs.scan.pieces import Pieces
+from db_dedup.jobs.scan.short_transactions import ShortTransactions
 from db_dedup.sample import Sample
 from db_dedup.store import segments, sketches, watched_tables
 from tests.bands import assert_bands_are_exact
@@ -175,13 +175,13 @@ def test_a_fold_reads_and_writes_in_short_transactions(
 ) -> None:
     monkeypatch.setattr(folding, "_PIECES_A_STEP", 3)
     begun = []
-    begin = Pieces._begin
+    begin = ShortTransactions._begin
 
-    def beginning(self: Pieces) -> Connection:
+    def beginning(self: ShortTransactions) -> Connection:
         begun.append(1)
         return begin(self)
 
-    monkeypatch.setattr(Pieces, "_begin", beginning)
+    monkeypatch.setattr(ShortTransactions, "_begin", beginning)
     make_single(scanned, 150)
     assert fold(scanned)
     assert len(begun) > 10

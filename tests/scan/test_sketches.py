@@ -10,12 +10,11 @@ from db_dedup import Deduplicator, DuplicatePair
 from db_dedup.cli.demo import petitions
 from db_dedup.config import watched_table
 from db_dedup.engines.embedded.sharing import find_sharing_rows
-from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.sample import Petition, Sample
 from db_dedup.store import watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
 from tests.bands import assert_bands_are_exact, canonical_sketches
-from tests.flow.reference import meet
+from tests.flow.reference import meet, sketches_of
 from tests.scan.conftest import COLUMNS, answer, fill_database, watch
 from tests.scan.reference import brute_force
 from tests.servers import Database
@@ -70,7 +69,7 @@ def test_the_stored_sketches_meet_as_those_in_memory_do(database: Database, samp
         assert stored is not None
         store = FingerprintStore(dedup.database.dialect, tables, stored.id, stored.recipe or 0)
         asked = dict(list(sketches.items())[:50])
-        sketches_asked = Sketches.of_bytes([own.tobytes() for own in asked.values()])
+        sketches_asked = sketches_of([own.tobytes() for own in asked.values()])
         pieces = list(find_sharing_rows(connection, store, sketches_asked))
     met = [pair for p in pieces for pair in zip(p.which.tolist(), p.ids.tolist(), strict=True)]
     own_ids = list(asked)

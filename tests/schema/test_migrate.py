@@ -23,7 +23,6 @@ from sqlalchemy import (
 
 from db_dedup.errors import ConfigError, SchemaMissingError, UnknownNameError
 from db_dedup.records.names import Namespace
-from db_dedup.schema.home import version_table
 from db_dedup.schema.migrate import (
     current_revision,
     downgrade,
@@ -33,6 +32,7 @@ from db_dedup.schema.migrate import (
     upgrade,
 )
 from db_dedup.schema.revisions import known_revisions, migrations_folder
+from db_dedup.schema.schema_ddl import version_table
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.views import FIXED_VIEWS, CreateView, DropView
 from tests.schema.conftest import namespace_in

@@ -11,8 +11,8 @@ from sqlalchemy.exc import DBAPIError
 from db_dedup import Deduplicator
 from db_dedup.errors import DatabaseUnavailableError, DedupError
 from db_dedup.records.names import Namespace
-from db_dedup.schema.home import version_table
 from db_dedup.schema.migrate import uninstall, upgrade
+from db_dedup.schema.schema_ddl import version_table
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.views import FIXED_VIEWS, CreateView, DropView
 from tests.schema.description import everything

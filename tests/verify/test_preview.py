@@ -211,7 +211,7 @@ def test_what_both_say_to_people(sqlite_petitions: Database) -> None:
         "0 pairs lost",
         "0 groups that split",
         "s to match",
-        "it writes 0 fingerprints, 0 band entries and 0 pairs: about 0.0 MB of disk\n",
+        "it writes 0 fingerprints, 0 sketch index entries and 0 pairs: about 0.0 MB of disk\n",
         "locks: no row of petitions is locked\n",
         "locks: other writers of the database that keeps the answer wait while what differs is written",
         "nothing was written",

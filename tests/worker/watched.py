@@ -174,7 +174,7 @@ class Watched:
             is_first = watched == self.settings and recipe.frames.is_empty
             fingerprinter = self.fingerprinter if is_first else Fingerprinter(recipe)
             source = Source(database.dialect, inspect_table(connection, self.letters.name), watched)
-            rejected = read_rejected(connection, database.tables, self.letters.name)
+            rejected = read_rejected(connection, database.tables, stored.id)
             families = [c.family for c in source.key_columns]
             with FeatureSpool(keep_weights=watched.rule.similarity == "cosine") as spool:
                 scan = EmbeddedScan(watched, families, spool, fingerprinter)

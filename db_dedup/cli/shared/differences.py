@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
-from db_dedup.amounts import counted
 from db_dedup.cli.shared.output import print_table
 from db_dedup.cli.shared.terminal import say
+from db_dedup.plurals import counted
 from db_dedup.records import AnswerDifferences, Difference
 
 _PAIR_COLUMNS = ("key_a", "key_b", "distance", "similarity")

@@ -7,8 +7,8 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from db_dedup.amounts import counted
 from db_dedup.cli.shared.terminal import has_colour
+from db_dedup.plurals import counted
 from db_dedup.present.kind_words import kind_words
 from db_dedup.present.named_differences import difference_lines, named_differences
 from db_dedup.present.side_by_side import beside, mark_differences, shortened_difference

@@ -68,8 +68,8 @@ def language_first(arguments: list[str]) -> list[str]:
     return [*chosen, *rest, *arguments[end:]]
 
 
-def let_parser_speak() -> None:
-    """Let the parser of the command line find its words in our catalogue, too."""
+def translate_parser_messages() -> None:
+    """Have the parser of the command line look up its messages in our catalogue, too."""
     if language() in LOCALES:
         os.environ["LANGUAGE"] = LOCALES[language()]  # where gettext looks for the language first
         gettext.bindtextdomain(DOMAIN, folder())

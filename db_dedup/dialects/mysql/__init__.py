@@ -22,7 +22,6 @@ class MySQLDialect(Dialect):
         max_name_length=64,
         name_limit_counts_bytes=False,
         snapshot_beside_writes=True,
-        hamming_in_sql=True,
         commits_ddl=True,
     )
     column_types: ClassVar = ColumnTypes(

@@ -50,8 +50,8 @@ _GRANTED_AS: Final[Mapping[str, str]] = {
 _TRANSIENT: Final[Mapping[int, str]] = {
     1040: Phrase("the server has no free connection"),
     1053: Phrase("the server is shutting down"),
-    1205: Phrase("a lock was not free in time"),
-    1213: Phrase("two transactions waited for each other"),
+    1205: Phrase("lock wait timeout: another transaction held a lock for too long"),
+    1213: Phrase("deadlock: two transactions waited for locks of each other"),
     2002: Phrase("cannot connect: {message}"),
     2003: Phrase("cannot connect: {message}"),
     2005: Phrase("cannot connect: {message}"),

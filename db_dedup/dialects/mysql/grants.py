@@ -5,7 +5,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from db_dedup.dialects.grants import PARTS, Grants, QuotedNames, fill, script_preparer
+from db_dedup.dialects.grants import ACCOUNT_ROLES, Grants, QuotedNames, fill, script_preparer
 
 _PREPARER: Final = script_preparer("mysql")
 _TEMPLATE: Final = Path(__file__).with_name("sql") / "grants.sql"
@@ -27,7 +27,7 @@ def script(wanted: Grants, database: str) -> str:
         "table": written(wanted.table, wanted.table_schema or database),
         "view": written(wanted.view),
         "ours": QuotedNames(lambda base: written(wanted.namespace.name(base))),
-        **{part: _account(wanted.account(part)) for part in PARTS},
+        **{role: _account(wanted.account(role)) for role in ACCOUNT_ROLES},
     }
     return fill(_TEMPLATE, wanted.parts, names)
 

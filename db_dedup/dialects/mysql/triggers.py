@@ -12,6 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.triggers import (
     TABLE_LOCK_SECONDS,
+    EventTriggers,
     FoundTrigger,
     QueueTrigger,
     Renderer,
@@ -23,11 +24,10 @@ from db_dedup.records import Family, SourceColumn
 from db_dedup.records.names import Namespace
 from db_dedup.translation import Phrase
 
-EVENTS: Final = ("insert", "update", "delete")
-_LIMIT: Final = 64
 _ACCESS_DENIED: Final = 1227
 _SQL: Final = Path(__file__).with_name("sql")
 _RENDERER: Final = Renderer(mysql.dialect, _SQL)
+_TRIGGERS: Final = EventTriggers(_RENDERER, max_name_length=64)
 _DESCRIBE: Final = text((_SQL / "describe_triggers.sql").read_text(encoding="utf-8")).bindparams(
     bindparam("names", expanding=True)
 )
@@ -35,10 +35,8 @@ _WRITES_TO: Final = text((_SQL / "list_queue_triggers.sql").read_text(encoding="
 _COMPARED_AS_BYTES: Final = (Family.TEXT, Family.UUID, Family.OTHER)
 """Families whose different values may be equal under a collation."""
 
-
-def trigger_names(target: TriggerTarget) -> list[str]:
-    """Return the names of our triggers on the table."""
-    return [target.trigger_name(event, _LIMIT, limit_counts_bytes=False) for event in EVENTS]
+trigger_names = _TRIGGERS.names
+drop_triggers = _TRIGGERS.drop
 
 
 def create_triggers(dialect: Dialect, plan: TriggerPlan) -> list[str]:
@@ -56,19 +54,7 @@ def create_triggers(dialect: Dialect, plan: TriggerPlan) -> list[str]:
         "old_key": _RENDERER.expression(dialect.row_key(plan.key, old)),
         "is_unchanged": "\n    AND ".join(map(is_unchanged, plan.counted)),
     }
-    return [
-        *drop_triggers(plan.target),
-        *(
-            _RENDERER.statement(f"create_{event}_trigger", trigger=_qualified(name, plan.target), **pieces)
-            for event, name in zip(EVENTS, trigger_names(plan.target), strict=True)
-        ),
-    ]
-
-
-def drop_triggers(target: TriggerTarget) -> list[str]:
-    """Return the statements that drop our triggers; one that is not there is no error."""
-    names = trigger_names(target)
-    return [_RENDERER.statement("drop_trigger", trigger=_qualified(name, target)) for name in names]
+    return _TRIGGERS.create(plan.target, pieces)
 
 
 def describe_triggers(connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
@@ -100,7 +86,8 @@ def _is_denied(connection: Connection, target: TriggerTarget, name: str) -> bool
     """Return whether a trigger exists that this account may not see."""
     try:
         connection.exec_driver_sql(
-            f"SHOW CREATE TRIGGER {_qualified(name, target)}", execution_options={"no_parameters": True}
+            f"SHOW CREATE TRIGGER {_RENDERER.name(name, target.schema)}",
+            execution_options={"no_parameters": True},
         ).close()
     except DBAPIError as error:
         return error.orig is not None and bool(error.orig.args[0] == _ACCESS_DENIED)
@@ -109,11 +96,7 @@ def _is_denied(connection: Connection, target: TriggerTarget, name: str) -> bool
 
 def queue_triggers(connection: Connection, namespace: Namespace) -> list[QueueTrigger]:
     """Return the triggers in this database whose statement names our queue."""
-    rows = connection.execute(_WRITES_TO, {"change": _RENDERER.queue_name(namespace)})
-    return [
-        QueueTrigger(name, table, None, _RENDERER.statement("drop_trigger", trigger=_RENDERER.name(name)))
-        for name, table in rows
-    ]
+    return _TRIGGERS.writing_to_queue(connection, namespace, _WRITES_TO)
 
 
 @contextmanager
@@ -125,7 +108,3 @@ def short_lock_wait(connection: Connection) -> Iterator[None]:
         yield
     finally:
         connection.exec_driver_sql(f"SET SESSION lock_wait_timeout = {int(before)}")
-
-
-def _qualified(name: str, target: TriggerTarget) -> str:
-    return _RENDERER.name(name, target.schema)

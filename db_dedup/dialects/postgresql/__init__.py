@@ -34,7 +34,6 @@ class PostgreSQLDialect(Dialect):
         max_name_length=63,
         name_limit_counts_bytes=True,
         snapshot_beside_writes=True,
-        hamming_in_sql=True,
         updates_all_indexes=True,
     )
     column_types: ClassVar = ColumnTypes(

@@ -30,9 +30,9 @@ _TERMINAL: Final[Mapping[str, str]] = {
 }
 
 _TRANSIENT: Final[Mapping[str, str]] = {
-    "40001": Phrase("the transaction met another one"),
-    "40P01": Phrase("two transactions waited for each other"),
-    "55P03": Phrase("a lock was not free in time"),
+    "40001": Phrase("serialization failure: another transaction changed the same rows"),
+    "40P01": Phrase("deadlock: two transactions waited for locks of each other"),
+    "55P03": Phrase("lock wait timeout: another transaction held a lock for too long"),
     "57P03": Phrase("the server is starting"),
     "53300": Phrase("the server has no free connection"),
 }

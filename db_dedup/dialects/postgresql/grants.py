@@ -5,7 +5,7 @@ from typing import Final
 
 from sqlalchemy import Connection, text
 
-from db_dedup.dialects.grants import PARTS, TABLE_OWNER, Grants, QuotedNames, fill, script_preparer
+from db_dedup.dialects.grants import ACCOUNT_ROLES, TABLE_OWNER, Grants, QuotedNames, fill, script_preparer
 
 _PREPARER: Final = script_preparer("postgresql")
 _TEMPLATE: Final = Path(__file__).with_name("sql") / "grants.sql"
@@ -29,7 +29,7 @@ def script(wanted: Grants, table_owner: str) -> str:
         "table_schema": _PREPARER.quote_schema(wanted.table_schema) if wanted.table_schema else "",
         "table_owner": _PREPARER.quote(table_owner),
         "ours": QuotedNames(lambda base: f"{schema}.{_PREPARER.quote(wanted.namespace.name(base))}"),
-        **{part: _PREPARER.quote(wanted.account(part)) for part in PARTS},
+        **{role: _PREPARER.quote(wanted.account(role)) for role in ACCOUNT_ROLES},
     }
     return fill(_TEMPLATE, wanted.parts, names)
 

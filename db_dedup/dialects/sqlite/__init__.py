@@ -21,7 +21,6 @@ class SQLiteDialect(Dialect):
         max_name_length=None,
         name_limit_counts_bytes=False,
         snapshot_beside_writes=False,
-        hamming_in_sql=False,
         one_writer=True,
     )
     column_types: ClassVar = ColumnTypes(

@@ -113,8 +113,7 @@ def short_reads(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def write_transaction(engine: Engine) -> Iterator[Connection]:
-    """Open a transaction that has the right to write from its start, so that two writers wait for each
-    other."""
+    """Open a transaction that holds the write lock from its start, so that a second writer waits."""
     with engine.connect() as connection, connection.begin():
         if _is_in_transaction(connection):
             connection.exec_driver_sql("COMMIT")  # nothing was done in it
@@ -153,7 +152,7 @@ def reads_beside_writes(connection: Connection) -> bool:
 
 @contextmanager
 def schema_lock(connection: Connection, namespace: Namespace) -> Iterator[None]:
-    """Take the file's one right to write, which ends with the caller's transaction."""
+    """Take the write lock of the file, until the caller's transaction ends."""
     # Where the engine emits BEGIN itself, it does so before the first statement.
     connection.exec_driver_sql("SELECT 1")
     if _is_in_transaction(connection):

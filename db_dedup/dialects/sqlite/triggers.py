@@ -14,6 +14,7 @@ from sqlalchemy.dialects import sqlite
 
 from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.triggers import (
+    EventTriggers,
     FoundTrigger,
     QueueTrigger,
     Renderer,
@@ -23,8 +24,8 @@ from db_dedup.dialects.triggers import (
 )
 from db_dedup.records.names import Namespace
 
-EVENTS: Final = ("insert", "update", "delete")
 _RENDERER: Final = Renderer(sqlite.dialect, Path(__file__).with_name("sql"))
+_TRIGGERS: Final = EventTriggers(_RENDERER, max_name_length=None)
 _NOW: Final = "strftime('%Y-%m-%d %H:%M:%f', 'now') || '000'"
 _CATALOGUE: Final = text(
     "SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger' AND name IN :names"
@@ -34,10 +35,8 @@ _WRITES_TO: Final = text(
     "SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger' AND instr(sql, :change) > 0 ORDER BY 1"
 )
 
-
-def trigger_names(target: TriggerTarget) -> list[str]:
-    """Return the names of our triggers on the table."""
-    return [target.trigger_name(event, None, limit_counts_bytes=False) for event in EVENTS]
+trigger_names = _TRIGGERS.names
+drop_triggers = _TRIGGERS.drop
 
 
 def create_triggers(dialect: Dialect, plan: TriggerPlan) -> list[str]:
@@ -54,19 +53,7 @@ def create_triggers(dialect: Dialect, plan: TriggerPlan) -> list[str]:
         "has_changed": "\n    OR ".join([f"{old_key} IS NOT {new_key}", *changes]),
         "now": _NOW,
     }
-    return [
-        *drop_triggers(plan.target),
-        *(
-            _RENDERER.statement(f"create_{event}_trigger", trigger=_qualified(name, plan.target), **pieces)
-            for event, name in zip(EVENTS, trigger_names(plan.target), strict=True)
-        ),
-    ]
-
-
-def drop_triggers(target: TriggerTarget) -> list[str]:
-    """Return the statements that drop our triggers; one that is not there is no error."""
-    names = trigger_names(target)
-    return [_RENDERER.statement("drop_trigger", trigger=_qualified(name, target)) for name in names]
+    return _TRIGGERS.create(plan.target, pieces)
 
 
 def describe_triggers(connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
@@ -77,23 +64,15 @@ def describe_triggers(connection: Connection, target: TriggerTarget) -> list[Fou
 
 def queue_triggers(connection: Connection, namespace: Namespace) -> list[QueueTrigger]:
     """Return the triggers whose statement names our queue."""
-    rows = connection.execute(_WRITES_TO, {"change": _RENDERER.queue_name(namespace)})
-    return [
-        QueueTrigger(name, table, None, _RENDERER.statement("drop_trigger", trigger=_RENDERER.name(name)))
-        for name, table in rows
-    ]
+    return _TRIGGERS.writing_to_queue(connection, namespace, _WRITES_TO)
 
 
 @contextmanager
 def short_lock_wait(connection: Connection) -> Iterator[None]:  # noqa: ARG001
-    """Do nothing: the transaction has the right to write already."""
+    """Do nothing: the transaction holds the write lock already."""
     yield
 
 
 def _as_stored(value: ColumnElement[Any]) -> str:
     """Return a value to be compared by bytes: a user's own collation may be missing in another program."""
     return _RENDERER.expression(collate(value, "BINARY"))
-
-
-def _qualified(name: str, target: TriggerTarget) -> str:
-    return _RENDERER.name(name, target.schema)

@@ -58,8 +58,7 @@ class EmbeddedAnswer:
 
     def links(self) -> Iterator[LinkBatch]:
         """Give all exact duplicates."""
-        rows = np.flatnonzero(self.copy_of != NO_ROW).astype(np.int32)
-        yield LinkBatch(rows, self.copy_of[rows])
+        yield LinkBatch.of(self.copy_of)
 
     def pairs(self) -> Iterator[Pairs]:
         """Give all pairs."""

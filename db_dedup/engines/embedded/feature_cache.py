@@ -7,25 +7,24 @@ old digest is not asked for any more.
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.config import WatchedTable
+from db_dedup.flow._arrays import slices_of
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.compare.rows import ComparedRows, compared_texts
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.features.counting import Features
-from db_dedup.flow.features.details import SECTIONS, Details
-from db_dedup.flow.matching.ragged import Ragged
+from db_dedup.flow.features.details import SECTIONS, Details, sections_of
+from db_dedup.flow.matching.ragged import Ragged, with_room
 from db_dedup.flow.pipeline import FingerprintedRows
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
 from db_dedup.store.segment_lookup import IndexMemory
 
 CACHE_BYTES: Final = 256 * 2**20
-
-_Number = TypeVar("_Number", np.int32, np.int64)
 
 _SETS_ONE_IN: Final = 2
 """One in so many bytes is for the sets of features that the index gives: with the default, those of more than
@@ -114,15 +113,14 @@ class FeatureCache:
         rows = np.array(chosen, np.int64)
         self._digests += [done.digests[i] for i in chosen]
         count = len(self)
-        self._within, self._used_at = _with_room(self._within, count), _with_room(self._used_at, count)
+        self._within, self._used_at = with_room(self._within, count), with_room(self._used_at, count)
         numbers = self._within_numbers
         self._within[first:count] = [numbers.setdefault(within[i], len(numbers)) for i in chosen]
         self._used_at[first:count] = self._tick
         features, details, sketches = done.features, done.details, done.sketches
         arrays = [features.hashes, features.weights][: 1 + self._keeps_weights]
         _add(self._features, features.starts, arrays, rows)
-        sections = (rows[:, None] * SECTIONS + np.arange(SECTIONS)).reshape(-1)
-        _add(self._details, details.starts, [details.values], sections)
+        _add(self._details, details.starts, [details.values], sections_of(rows))
         _add(self._sketches, sketches.starts, [sketches.values], rows)
 
     def place(self, digest: bytes) -> int | None:
@@ -197,8 +195,7 @@ class FeatureCache:
         self._used_at = used_at[rows]
         arrays = [features.values(i) for i in range(1 + self._keeps_weights)]
         _add(self._features, features.starts, arrays, rows)
-        sections = (rows[:, None] * SECTIONS + np.arange(SECTIONS)).reshape(-1)
-        _add(self._details, details.starts, [details.values(0)], sections)
+        _add(self._details, details.starts, [details.values(0)], sections_of(rows))
         _add(self._sketches, sketches.starts, [sketches.values(0)], rows)
 
 
@@ -210,14 +207,5 @@ def _add(
     if rows.size == starts.size - 1 and counts.sum() == starts[-1]:
         to.add(counts, [array[: starts[-1]] for array in arrays])
         return
-    ends = np.cumsum(counts)
-    taken = np.repeat(starts[rows] - (ends - counts), counts) + np.arange(ends[-1] if ends.size else 0)
+    _, taken = slices_of(starts, rows)
     to.add(counts, [array[taken] for array in arrays])
-
-
-def _with_room(array: NDArray[_Number], size: int) -> NDArray[_Number]:
-    if size <= array.size:
-        return array
-    larger = np.empty(max(size, 2 * array.size), array.dtype)
-    larger[: array.size] = array
-    return larger

@@ -18,7 +18,7 @@ from db_dedup.engines.embedded.reserved import (
     pack_record,
     reserved_matches,
 )
-from db_dedup.engines.embedded.sharing import are_proposed, find_sharing_rows
+from db_dedup.engines.embedded.sharing import are_candidates, find_sharing_rows
 from db_dedup.flow.candidates.blocks import block_values
 from db_dedup.flow.compare.feature_sets import AskedFeatures
 from db_dedup.flow.compare.rule import Rule
@@ -62,7 +62,7 @@ class EmbeddedLookup:
         self._source = source
         self._fingerprinter = Fingerprinter(recipe)
         self._index = IndexMemory()
-        # The settings resolve them anew whenever they are asked.
+        # `WatchedTable.rule` is computed again at each access, so keep it.
         self._rule, self._preset = Rule(watched.setting), watched.rule
 
     def row_key_of(self, given: RowKey) -> str:
@@ -328,7 +328,7 @@ class _Round:
         distances = np.array(
             [near[one][stored[rows[place].row_key].class_id] for one, place in pairs], np.int64
         )
-        are_duplicates &= are_proposed(both.sketches, left, right, distances, self._preset.radius)
+        are_duplicates &= are_candidates(both.sketches, left, right, distances, self._preset.radius)
         columns = (column.tolist() for column in (are_duplicates, scores, kinds))
         return {
             (one, stored[rows[place].row_key].class_id): (

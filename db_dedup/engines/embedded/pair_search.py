@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.candidate_texts import ROWS_A_BATCH, CandidateTexts
 from db_dedup.engines.embedded.neighbourhood import Neighbourhood
-from db_dedup.engines.embedded.sharing import are_proposed, find_sharing_rows
+from db_dedup.engines.embedded.sharing import are_candidates, find_sharing_rows
 from db_dedup.flow.candidates.blocks import block_values
 from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
 from db_dedup.flow.candidates.postings import Postings, sharing_pairs
@@ -284,7 +284,7 @@ class PairSearch:
         is_duplicate, scores, kinds = self._texts.confirm(left, right)
         if self._has_sketches:
             found = np.flatnonzero(is_duplicate)
-            is_duplicate[found] = are_proposed(
+            is_duplicate[found] = are_candidates(
                 self._texts.sketches(), left[found], right[found], distances[found], self._radius
             )
         own_ids = np.array([row.id for row in ours], np.int64)

@@ -2,7 +2,7 @@
 
 The index has 32 bits of each hash, and hashes that a row had before it changed. So every row that shares
 enough hashes is found, and a few others. The caller compares the sketches of the texts, which it reads
-anyway, by `are_proposed`. Most rows share no more than a set phrase. Those that cannot be similar enough by
+anyway, by `are_candidates`. Most rows share no more than a set phrase. Those that cannot be similar enough by
 the sets of their features are left out before anything else is read of them.
 """
 
@@ -196,14 +196,14 @@ def _joined(one: StoredSketches, other: StoredSketches) -> StoredSketches:
     return StoredSketches(ids, fingerprints, counts, [sets[i] for i in order.tolist()])
 
 
-def are_proposed(
+def are_candidates(
     sketches: Sketches,
     left: NDArray[np.int32],
     right: NDArray[np.int32],
     distances: NDArray[np.integer[Any]],
     radius: int,
 ) -> NDArray[np.bool_]:
-    """Return bool[p]: which pairs some generator proposes, by the rows' own fingerprints and sketches.
+    """Return bool[p]: which pairs some candidate generator returns, by fingerprints and sketches of the rows.
 
     Args:
         sketches: of all rows.
@@ -212,7 +212,7 @@ def are_proposed(
         distances: int[p], of the fingerprints, in bits.
         radius: of the rule.
     """
-    are_proposed: NDArray[np.bool_] = distances <= radius
-    others = np.flatnonzero(~are_proposed)
-    are_proposed[others] = share_enough_each(sketches, left[others], right[others])
-    return are_proposed
+    are_candidates: NDArray[np.bool_] = distances <= radius
+    others = np.flatnonzero(~are_candidates)
+    are_candidates[others] = share_enough_each(sketches, left[others], right[others])
+    return are_candidates

@@ -10,4 +10,5 @@
 | `pages` | on executors | fingerprints of a page of rows |
 | `keys` | on executors | the keys by which rows are shuffled, and candidate pairs of rows with equal keys |
 | `comparing` | on executors | confirms candidate pairs, and matches groups |
+| `answer` | on the driver | the answer, as a scan writes it |
 """

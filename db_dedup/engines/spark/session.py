@@ -46,7 +46,7 @@ _OPTIONS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
-    # Else the first job begins, and the parts are counted, when only some executors have started.
+    # Without this the first job starts, and the cores are counted, before all executors have registered.
     "spark.scheduler.minRegisteredResourcesRatio": "0.8",
 }
 """Of the session, under those of the settings."""

@@ -278,6 +278,16 @@ def join_buckets(a, b, is_self, labels, first_bucket, masks, radius, done, shift
     the way that takes the fewest comparisons: row by row, or by pieces of the bits outside the block.
 
     Args:
+        a: the one side, by `bucket_rows`.
+        b: the other side; the same as a if a is joined with itself.
+        is_self: whether a is joined with itself.
+        labels: int32[n], of all rows; a pair of rows with equal labels is left out.
+        first_bucket: the bucket of a to begin with.
+        masks: int64[m], XOR masks of a bucket's value, one for each other value within the block's radius.
+        radius: the most bits in which two fingerprints may differ.
+        done: (uint64[k] masks, int64[k] radii) of blocks that were searched before: a pair that one of them
+            has found is left out.
+        limits: `Limits`.
         shift: the place of the block; -1 if the rows agree in other blocks as well, which are no pieces.
 
     Returns:

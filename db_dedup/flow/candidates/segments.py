@@ -6,8 +6,8 @@ Hashes are spread evenly, so pieces are of about one size; one that has a freque
 
 A part is packed bit by bit (as inverted indexes are: Zobel and Moffat 2006): for each different hash the
 difference from the one before in a Rice code, the number of its rows in an Elias gamma code, and its rows: a
-single one as a number of fixed width, several as differences in a Rice code. A row stands twice under a hash
-if two hashes of its sketch are equal in 32 bits.
+single one as a number of fixed width, several as differences in a Rice code. A row is listed twice under a
+hash if two hashes of its sketch are equal in 32 bits.
 """
 
 from collections.abc import Iterator, Sequence

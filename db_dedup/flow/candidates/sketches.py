@@ -39,12 +39,6 @@ class Sketches:
     starts: NDArray[np.int64]
     values: NDArray[np.uint64]
 
-    @classmethod
-    def of_bytes(cls, sketches: Sequence[bytes]) -> "Sketches":
-        """Return the sketches that `bytes_of` turned into bytes."""
-        starts = np.cumsum([0, *(len(sketch) // 8 for sketch in sketches)]).astype(np.int64)
-        return cls(starts, np.frombuffer(b"".join(sketches), np.uint64))
-
     @property
     def counts(self) -> NDArray[np.int64]:
         """int64[n]: how many values each row has."""

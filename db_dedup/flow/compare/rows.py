@@ -65,9 +65,7 @@ class ComparedRows:
         )
 
 
-def compared_texts(
-    within: NDArray[np.int32], features: Features, details: Details, sketches: Sketches = NO_SKETCHES
-) -> ComparedRows:
+def compared_texts(within: NDArray[np.int32], features: Features, details: Details) -> ComparedRows:
     """Return rows of which only the texts are known, in the order of their features."""
     count = within.size
     places = np.arange(count)
@@ -79,6 +77,6 @@ def compared_texts(
         features,
         details,
         places,
-        sketches,
+        NO_SKETCHES,
         places,
     )

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._code_points import code_points
 from db_dedup.flow.features.counting import hash_values
 from db_dedup.records.frames import CUT
 from db_dedup.records.recipe import RecipeColumn
@@ -72,8 +73,7 @@ def _symbols_of_texts(texts: list[str]) -> Symbols:
 
     `CUT`, where a frame was cut out, is a symbol: characters on its two sides do not follow each other.
     """
-    joined = "\n".join(texts)
-    points = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
+    points = code_points("\n".join(texts))
     rows = np.cumsum(points == _NEWLINE)
     different = np.unique(points)
     is_space = [chr(point).isspace() and chr(point) != CUT for point in different.tolist()]

@@ -14,6 +14,7 @@ import numpy as np
 from cityhash import CityHash64
 from numpy.typing import NDArray
 
+from db_dedup.flow._arrays import slices_of
 from db_dedup.flow._compiled import kernel
 from db_dedup.records.recipe import RecipeColumn
 
@@ -48,6 +49,12 @@ class Features:
     def counts(self) -> NDArray[np.int64]:
         """int64[n]: how many distinct features each row has."""
         return np.diff(self.starts)
+
+    def take(self, rows: NDArray[np.int64]) -> "Features":
+        """Return the features of these rows, in their order."""
+        starts, taken = slices_of(self.starts, rows)
+        weights = self.weights[taken] if self.weights.size else self.weights
+        return Features(starts, self.hashes[taken], weights)
 
 
 NO_FEATURES: Final = Features(np.zeros(1, np.int64), np.empty(0, np.uint64), np.empty(0, np.int64))

@@ -13,6 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._arrays import slices_of
+
 CHARACTERS: Final = 0
 """The section of the characters of a short text, in their order."""
 LONG_GRAMS: Final = 1
@@ -51,14 +53,19 @@ class Details:
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[section::SECTIONS])])
         return starts, self.values[np.repeat(is_kept, counts)]
 
+    def take(self, rows: NDArray[np.int64]) -> "Details":
+        """Return the details of these rows, in their order."""
+        starts, taken = slices_of(self.starts, sections_of(rows))
+        return Details(starts, self.values[taken])
+
+
+def sections_of(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return int64[3k]: the numbers of the sections of k rows."""
+    return (rows[:, None] * SECTIONS + np.arange(SECTIONS)).reshape(-1)
+
 
 NO_DETAILS: Final = Details(np.zeros(1, np.int64), np.empty(0, np.uint64))
 """Of no rows."""
-
-
-def empty_details(row_count: int) -> Details:
-    """Return details of which every section is empty."""
-    return Details(np.zeros(row_count * SECTIONS + 1, np.int64), np.empty(0, np.uint64))
 
 
 def join_sections(

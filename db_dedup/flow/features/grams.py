@@ -8,12 +8,12 @@ are equal 3-grams, without exception.
 """
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._code_points import KindTable, code_points
 from db_dedup.flow._compiled import kernel
 from db_dedup.flow._mix import mix
 from db_dedup.records.frames import CUT
@@ -25,8 +25,7 @@ _NEWLINE: Final = 10
 _RUN: Final = 3
 _WINDOW: Final = 1 << 18
 _BITS: Final = 21
-_CODE_POINTS: Final = 0x110000
-_SIGN, _SPACE, ALPHANUMERIC, _GAP, _UNKNOWN = range(5)
+_SIGN, _SPACE, ALPHANUMERIC, _GAP = range(4)
 
 
 def hash_grams(texts: Sequence[str]) -> NDArray[np.uint64]:
@@ -48,23 +47,9 @@ def hash_grams(texts: Sequence[str]) -> NDArray[np.uint64]:
         window = joined[first : first + _WINDOW]
         if len(window) < _WINDOW:
             window += "\n"
-        points = np.frombuffer(window.encode("utf-32-le", "surrogatepass"), np.uint32)
-        used = _hash_grams(points, kinds_of(points), stream, used, state)
+        points = code_points(window)
+        used = _hash_grams(points, KINDS.of(points), stream, used, state)
     return stream[:used]
-
-
-def kinds_of(points: NDArray[np.uint32]) -> NDArray[np.uint8]:
-    """Return uint8[0x110000]: the kind of each code point, filled in at least for these points."""
-    kinds = _known_kinds()
-    new = np.unique(points[kinds[points] == _UNKNOWN])
-    kinds[new] = [_kind(chr(point)) for point in new.tolist()]
-    return kinds
-
-
-@cache
-def _known_kinds() -> NDArray[np.uint8]:
-    # To find the kinds of all code points at once would take longer than all other work of a single check.
-    return np.full(_CODE_POINTS, _UNKNOWN, np.uint8)
 
 
 def _kind(character: str) -> int:
@@ -73,6 +58,9 @@ def _kind(character: str) -> int:
     if character.isalnum():
         return ALPHANUMERIC
     return _SPACE if character.isspace() else _SIGN
+
+
+KINDS: Final = KindTable(_kind)
 
 
 @kernel

@@ -8,13 +8,13 @@ long enough for these scripts (docs/decisions/0049-long-grams.md).
 """
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import sort_part
+from db_dedup.flow._code_points import KindTable, code_points
 from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
 from db_dedup.records.frames import CUT
@@ -26,8 +26,7 @@ LEAST_GRAMS: Final = 20
 
 _NEWLINE: Final = 10
 _BITS: Final = 21
-_CODE_POINTS: Final = 0x110000
-_UNKNOWN, _SPACE, _SIGN, _OTHER, _LETTER, _GAP = range(6)
+_SPACE, _SIGN, _OTHER, _LETTER, _GAP = range(5)
 """The kinds of code points; `_OTHER` is a digit, or a character that says more than a letter."""
 
 _DENSE: Final = (
@@ -62,7 +61,7 @@ def find_long_grams(columns: Sequence[Sequence[str]]) -> tuple[NDArray[np.int64]
         return np.zeros(count + 1, np.int64), np.empty(0, np.uint64)
     points = _points_of([rows[row] for row in chosen.tolist()])
     sizes = np.zeros(count, np.int64)
-    own_sizes, values = _hash_rows(points, _kinds_of(points), len(columns), chosen.size)
+    own_sizes, values = _hash_rows(points, _KINDS.of(points), len(columns), chosen.size)
     sizes[chosen] = own_sizes
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), values
 
@@ -73,7 +72,7 @@ def _mostly_letters(rows: Sequence[tuple[str, ...]], some: NDArray[np.int64]) ->
         return some
     chosen = [rows[row] for row in some.tolist()]
     points = _points_of(chosen)
-    kinds = _kinds_of(points)[points]
+    kinds = _KINDS.of(points)[points]
     sizes = np.array([sum(map(len, row)) + len(row) for row in chosen], np.int64)
     firsts = np.cumsum(sizes) - sizes
     letters, others = (np.add.reduceat(kinds == kind, firsts, dtype=np.int64) for kind in (_LETTER, _OTHER))
@@ -82,21 +81,7 @@ def _mostly_letters(rows: Sequence[tuple[str, ...]], some: NDArray[np.int64]) ->
 
 def _points_of(rows: Sequence[tuple[str, ...]]) -> NDArray[np.uint32]:
     """Return the code points of the rows, with a newline after each column of each row."""
-    joined = "".join(f"{text}\n" for row in rows for text in row)
-    return np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
-
-
-def _kinds_of(points: NDArray[np.uint32]) -> NDArray[np.uint8]:
-    """Return uint8[0x110000]: the kind of each code point, filled in at least for these points."""
-    kinds = _known_kinds()
-    new = np.unique(points[kinds[points] == _UNKNOWN])
-    kinds[new] = [_kind(chr(point)) for point in new.tolist()]
-    return kinds
-
-
-@cache
-def _known_kinds() -> NDArray[np.uint8]:
-    return np.full(_CODE_POINTS, _UNKNOWN, np.uint8)
+    return code_points("".join(f"{text}\n" for row in rows for text in row))
 
 
 def _kind(character: str) -> int:
@@ -108,6 +93,9 @@ def _kind(character: str) -> int:
         return _SIGN
     is_dense = any(first <= ord(character) < last for first, last in _DENSE)
     return _LETTER if character.isalpha() and not is_dense else _OTHER
+
+
+_KINDS: Final = KindTable(_kind)
 
 
 @kernel

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import place_in, resized
+from db_dedup.flow._code_points import code_points
 from db_dedup.flow._compiled import inner, kernel
 
 PLACE_SUFFIXES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -80,7 +81,6 @@ MOST_OF_SORT: Final = 64
 """A text that names more places of a sort is a list of places: none of the sort is kept."""
 _LATIN_BITS: Final = 7
 _LATIN_LENGTH: Final = 6
-_LONGEST_SUFFIX: Final = 3
 _NEWLINE: Final = 10
 _LETTER_A: Final = 97
 _LETTER_Z: Final = 122
@@ -123,7 +123,7 @@ def place_names(
     """
     rows, values = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
     for texts in columns:
-        points = np.frombuffer("\n".join([*texts, ""]).encode("utf-32-le", "surrogatepass"), np.uint32)
+        points = code_points("\n".join([*texts, ""]))
         found = _find_names(points, _words())
         rows.append(found[0])
         values.append(found[1])
@@ -132,7 +132,7 @@ def place_names(
 
 def find_places(text: str) -> list[tuple[int, str]]:
     """Return (packed name, the name with its suffix) of each name in a normalised text, in their order."""
-    points = np.frombuffer((text + "\n").encode("utf-32-le", "surrogatepass"), np.uint32)
+    points = code_points(text + "\n")
     _, values, starts, ends = _find_names(points, _words())
     columns = (column.tolist() for column in (values, starts, ends))
     return [(value, text[start:end]) for value, start, end in zip(*columns, strict=True)]

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from db_dedup.flow._arrays import place_between
 from db_dedup.flow._compiled import inner, kernel, scalar
 from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_hashes
+from db_dedup.flow.matching._bitmaps import misses_more
 from db_dedup.flow.matching._join_runs import by_group, copied_sets
-from db_dedup.flow.matching._outlines import misses_more
 from db_dedup.flow.matching.groups import find_root, joined
 
 _MOST_BUCKETS = 1 << 22
@@ -86,7 +86,7 @@ def sort_run(some, parents, rows, rule):
 
 
 @kernel
-def index_rarest(begin, end, run, outlines, rows):
+def index_rarest(begin, end, run, bitmaps, rows):
     """Return the `RareFeatures` of the rows at the positions from begin to end."""
     places, starts, hashes = rows.places, rows.starts, rows.hashes
     some, sizes, rare, counts = run.rows, run.sizes, run.rare, run.counts
@@ -112,7 +112,7 @@ def index_rarest(begin, end, run, outlines, rows):
                 indexed[used[feature & mask]] = i
                 used[feature & mask] += 1
         first += sizes[i]
-    firsts, sets = copied_sets(some[begin:end], outlines)
+    firsts, sets = copied_sets(some[begin:end], bitmaps)
     return RareFeatures(begin, end - begin, first_of, indexed, firsts, sets)
 
 
@@ -179,7 +179,7 @@ def _ends_and_sizes(some, bounds, rows):
 
 
 @kernel
-def join_indexed(run, index, outlines, parents, rows, rule):
+def join_indexed(run, index, bitmaps, parents, rows, rule):
     """Join the groups of confirmed pairs of rows of a run that share enough hashes.
 
     One row of each pair is any row of the run. The other row is indexed, and has at most as many features.
@@ -187,7 +187,7 @@ def join_indexed(run, index, outlines, parents, rows, rule):
     Args:
         run: the result of `sort_run`.
         index: the result of `index_rarest`.
-        outlines: of all rows, by `outline_rows`.
+        bitmaps: of all rows, by `make_bitmaps`.
         parents: int32[n], the union-find parents of all rows.
         rows: `RowArrays`.
         rule: `RuleNumbers`.
@@ -198,10 +198,10 @@ def join_indexed(run, index, outlines, parents, rows, rule):
     some = run.rows
     pairs, found = (np.empty(1024, np.int32), np.empty(1024, np.int32)), np.int64(0)
     seen, near = np.full(index.size, -1, np.int32), np.empty(index.size, np.int32)
-    levels = np.empty(2 * _most_words(some, outlines), np.uint64)
+    levels = np.empty(2 * _most_words(some, bitmaps), np.uint64)
     for i in range(some.size):
         a = some[i]
-        _write_levels(a, outlines, levels)
+        _write_levels(a, bitmaps, levels)
         first, end = rows.starts[rows.places[a]], rows.starts[rows.places[a] + 1]
         for k in range(_find_near(i, rows.hashes, first, end, run, index, levels, seen, near, rule)):
             b = some[near[k]]
@@ -254,20 +254,20 @@ def _find_near(i, hashes, first, end, run, index, levels, seen, near, rule):
 
 
 @inner
-def _most_words(some, outlines):
+def _most_words(some, bitmaps):
     """Return how many words the largest bit set of some rows has."""
     most = np.int64(1)
     for row in some:
-        most = max(most, outlines.firsts[row + 1] - outlines.firsts[row])
+        most = max(most, bitmaps.firsts[row + 1] - bitmaps.firsts[row])
     return most
 
 
 @scalar
-def _write_levels(row, outlines, levels):
+def _write_levels(row, bitmaps, levels):
     """Write the bit set of a row to `levels`, also joined to fewer words: the one of w words begins at w."""
-    first, words = outlines.firsts[row], outlines.firsts[row + 1] - outlines.firsts[row]
+    first, words = bitmaps.firsts[row], bitmaps.firsts[row + 1] - bitmaps.firsts[row]
     for k in range(words):
-        levels[words + k] = outlines.sets[first + k]
+        levels[words + k] = bitmaps.sets[first + k]
     while words > 1:
         words >>= 1
         for k in range(words):

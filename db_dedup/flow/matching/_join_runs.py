@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from db_dedup.flow._arrays import stable_order
 from db_dedup.flow._compiled import inner, kernel, scalar
 from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_hashes
+from db_dedup.flow.matching._bitmaps import misses_more
 from db_dedup.flow.matching._join_short import bounds_of_short, compare_each, compare_short, compare_two
-from db_dedup.flow.matching._outlines import misses_more
 from db_dedup.flow.matching._shared_hashes import count_steps, find_sharing, index_sharing
 from db_dedup.flow.matching.groups import find_root, joined
 
@@ -51,7 +51,7 @@ class _Run(NamedTuple):
 
 
 @kernel
-def join_runs(run_rows, starts, is_counted, longest, outlines, parents, rows, rule):
+def join_runs(run_rows, starts, is_counted, longest, bitmaps, parents, rows, rule):
     """Join the groups of confirmed pairs within each run of rows, but for those that are left to others.
 
     Args:
@@ -59,7 +59,7 @@ def join_runs(run_rows, starts, is_counted, longest, outlines, parents, rows, ru
         starts: the position where each run starts, and the end of the last run.
         is_counted: bool[r], the runs that are left to `join_counted`.
         longest: the most rows of another run in which every two rows are compared.
-        outlines: of all rows, by `outline_rows`.
+        bitmaps: of all rows, by `make_bitmaps`.
         parents: int32[n], the union-find parents of all rows.
         rows: `RowArrays`; two rows of a run share a hash, but perhaps not enough hashes.
         rule: `RuleNumbers`.
@@ -81,13 +81,13 @@ def join_runs(run_rows, starts, is_counted, longest, outlines, parents, rows, ru
             continue
         some, _ = by_group(some, parents)
         if rule.short_threshold > 0:
-            pairs, found, others = compare_short(some, bounds, outlines, parents, rows, rule, pairs, found)
+            pairs, found, others = compare_short(some, bounds, bitmaps, parents, rows, rule, pairs, found)
             if others == 0:
                 continue
         if is_counted[run] or some.size > (longest if compares_all else _LONGEST_WITHOUT_BOUND):
             is_left[run] = True
         elif compares_all:
-            pairs, found = _compare_all(some, outlines, parents, rows, rule, pairs, found)
+            pairs, found = _compare_all(some, bitmaps, parents, rows, rule, pairs, found)
         else:
             pairs, found = compare_each(some, parents, rows, rule, pairs, found)
     left, right = pairs
@@ -96,7 +96,7 @@ def join_runs(run_rows, starts, is_counted, longest, outlines, parents, rows, ru
 
 @kernel
 def join_counted(
-    run_rows, starts, chosen, hashes, frequencies, most_comparisons, outlines, parents, rows, rule
+    run_rows, starts, chosen, hashes, frequencies, most_comparisons, bitmaps, parents, rows, rule
 ):
     """Join the groups of confirmed pairs within some runs, by the other hashes that their rows share.
 
@@ -110,7 +110,7 @@ def join_counted(
         frequencies: by `count_odd`.
         most_comparisons: int64[r], with more of them a run is given up; `_STEPS_A_COMPARISON` steps of
             counting are as good as one.
-        outlines: of all rows, by `outline_rows`.
+        bitmaps: of all rows, by `make_bitmaps`.
         parents: int32[n], the union-find parents of all rows.
         rows: `RowArrays`.
         rule: `RuleNumbers`, with a bound.
@@ -125,7 +125,7 @@ def join_counted(
         some = run_rows[starts[chosen[c]] : starts[chosen[c] + 1]]
         if _are_joined(some, parents):
             continue
-        run = _copied(some, outlines, parents)
+        run = _copied(some, bitmaps, parents)
         own, near = np.empty(run.firsts[1], np.uint64), np.empty(some.size, np.int64)
         index = index_sharing(run.rows, hashes[chosen[c]], frequencies, rows)
         budget = most_comparisons[chosen[c]] - count_steps(index) // _STEPS_A_COMPARISON
@@ -149,14 +149,14 @@ def can_search(rule):
 
 
 @kernel
-def join_all(some, outlines, parents, rows, rule):
+def join_all(some, bitmaps, parents, rows, rule):
     """Join the groups of confirmed pairs within one run, by comparing every two of its rows.
 
     Two short rows of a run are compared by `join_runs`. The arguments and what is returned are those of
     `join_alike`, without the rows.
     """
     pairs, found = (np.empty(1024, np.int32), np.empty(1024, np.int32)), np.int64(0)
-    pairs, found = _compare_all(some, outlines, parents, rows, rule, pairs, found)
+    pairs, found = _compare_all(some, bitmaps, parents, rows, rule, pairs, found)
     left, right = pairs
     return left[:found].copy(), right[:found].copy()
 
@@ -218,9 +218,9 @@ def _are_joined(some, parents):
 
 
 @inner
-def _compare_all(some, outlines, parents, rows, rule, pairs, found):
+def _compare_all(some, bitmaps, parents, rows, rule, pairs, found):
     """Compare every two rows of different groups; return (the pairs, their number)."""
-    run = _copied(some, outlines, parents)
+    run = _copied(some, bitmaps, parents)
     own, near = np.empty(run.firsts[1], np.uint64), np.empty(some.size, np.int64)
     for i in range(some.size - 1):
         count = some.size - 1 - i
@@ -231,13 +231,13 @@ def _compare_all(some, outlines, parents, rows, rule, pairs, found):
 
 
 @inner
-def _copied(some, outlines, parents):
+def _copied(some, bitmaps, parents):
     """Return the `_Run` of some rows."""
-    some, sizes = _by_size(some, outlines)
+    some, sizes = _by_size(some, bitmaps)
     shorts = np.empty(some.size, np.bool_)
     for i in range(some.size):
-        shorts[i] = outlines.lengths[some[i]] > 0
-    firsts, sets = copied_sets(some, outlines)
+        shorts[i] = bitmaps.lengths[some[i]] > 0
+    firsts, sets = copied_sets(some, bitmaps)
     run = _Run(some, sizes, np.empty(some.size, np.int32), shorts, firsts, sets)
     _write_roots(run, parents)
     return run
@@ -315,11 +315,11 @@ def _keep_near(i, count, near, own, run, rule):
 
 
 @inner
-def _by_size(some, outlines):
+def _by_size(some, bitmaps):
     """Return (the rows, the one with the most features first, the numbers of their features)."""
     keys = np.empty(some.size, np.int64)
     for i in range(some.size):
-        keys[i] = -np.int64(outlines.sizes[some[i]])
+        keys[i] = -np.int64(bitmaps.sizes[some[i]])
     order = stable_order(keys)
     ordered, sizes = np.empty(some.size, np.int32), np.empty(some.size, np.int64)
     for i in range(some.size):
@@ -328,16 +328,16 @@ def _by_size(some, outlines):
 
 
 @inner
-def copied_sets(some, outlines):
+def copied_sets(some, bitmaps):
     """Return (int64[n + 1] slices, uint64[w]): the bit sets of some rows."""
     firsts = np.zeros(some.size + 1, np.int64)
     for i in range(some.size):
-        firsts[i + 1] = firsts[i] + outlines.firsts[some[i] + 1] - outlines.firsts[some[i]]
+        firsts[i + 1] = firsts[i] + bitmaps.firsts[some[i] + 1] - bitmaps.firsts[some[i]]
     sets = np.empty(firsts[-1], np.uint64)
     for i in range(some.size):
-        first = np.uint64(outlines.firsts[some[i]] - firsts[i])
+        first = np.uint64(bitmaps.firsts[some[i]] - firsts[i])
         for k in range(np.uint64(firsts[i]), np.uint64(firsts[i + 1])):
-            sets[k] = outlines.sets[first + k]
+            sets[k] = bitmaps.sets[first + k]
     return firsts, sets
 
 

@@ -18,6 +18,7 @@ from db_dedup.flow.candidates.sketches import (
     runs_of_equal,
 )
 from db_dedup.flow.compare.kernels import RowArrays, RuleNumbers
+from db_dedup.flow.matching._bitmaps import Bitmaps, count_bitmaps, make_bitmaps
 from db_dedup.flow.matching._join_features import (
     RareFeatures,
     SearchedRun,
@@ -27,7 +28,6 @@ from db_dedup.flow.matching._join_features import (
     sort_run,
 )
 from db_dedup.flow.matching._join_runs import can_search, join_alike, join_all, join_counted, join_runs
-from db_dedup.flow.matching._outlines import Outlines, count_outlines, outline_rows
 from db_dedup.flow.matching._shared_hashes import BYTES_A_HASH, count_odd
 from db_dedup.flow.matching.budget import Budget, slices_within
 from db_dedup.flow.matching.groups import join_pairs
@@ -81,13 +81,13 @@ def join_sharing(
         return
     budget = budget.for_rows(parents.size)
     parts = max(-(-count // budget.entries_a_part(count, parents.size)), budget.threads)
-    sizes, firsts = count_outlines(rows, rule)
-    sets = zeros(int(firsts[-1]), np.uint64, budget.outline_bytes)
+    sizes, firsts = count_bitmaps(rows, rule)
+    sets = zeros(int(firsts[-1]), np.uint64, budget.bitmap_bytes)
     expect_reads(rows.hashes, in_order=True)
-    outlines = outline_rows(sizes, firsts, sets, rows, rule)
+    bitmaps = make_bitmaps(sizes, firsts, sets, rows, rule)
     for values in (rows.hashes, sets):
         expect_reads(values, in_order=False)
-    runs = _Runs(sketches, salts, rows, rule, budget, parts, outlines, *count_odd(rows))
+    runs = _Runs(sketches, salts, rows, rule, budget, parts, bitmaps, *count_odd(rows))
     yield from _join_each(runs.join_part, range(parts), parents, progress, budget.threads)
 
 
@@ -102,7 +102,7 @@ class _Runs:
         rule: as for `join_sharing`.
         budget: as for `join_sharing`.
         parts: how many parts all the hashes come in.
-        outlines: of the rows.
+        bitmaps: of the rows.
         frequencies: by `count_odd`.
         odd_counts: by `count_odd`.
     """
@@ -113,7 +113,7 @@ class _Runs:
     rule: RuleNumbers
     budget: Budget
     parts: int
-    outlines: Outlines
+    bitmaps: Bitmaps
     frequencies: NDArray[np.int32]
     odd_counts: NDArray[np.int32]
 
@@ -128,7 +128,7 @@ class _Runs:
         most = np.maximum(lengths, 2 * _LONGEST_COMPARED) * lengths // 4
         most = np.minimum(most, _LONGEST_UNJOINED**2 // 4)
         is_counted = self._are_counted(run_rows, starts, hashes, most)
-        of_all = self.outlines, parents, self.rows, self.rule
+        of_all = self.bitmaps, parents, self.rows, self.rule
         left, right, is_left = join_runs(run_rows, starts, is_counted, _LONGEST_COMPARED, *of_all)
         edges = [(left, right)]
         counted = np.flatnonzero(is_left & is_counted)
@@ -173,7 +173,7 @@ class _Runs:
 
         As many rows as the memory holds are indexed at a time.
         """
-        outlines, rows, rule = self.outlines, self.rows, self.rule
+        bitmaps, rows, rule = self.bitmaps, self.rows, self.rule
         if some.size > _LONGEST_UNJOINED or not can_search(rule):
             some, left, right = join_alike(some, _COMPARISONS_A_ROW, parents, rows, rule)
             yield left, right
@@ -182,15 +182,15 @@ class _Runs:
         run: SearchedRun = sort_run(some, parents, rows, rule)
         amounts = _INDEX_BYTES_A_FEATURE * run.sizes + 4 * run.rare
         for begin, end in slices_within(amounts, self.budget.index_bytes):
-            index: RareFeatures = index_rarest(begin, end, run, outlines, rows)
+            index: RareFeatures = index_rarest(begin, end, run, bitmaps, rows)
             comparisons = some.size * (some.size - 1) // 2
             if (
                 some.size <= _LONGEST_UNJOINED
                 and count_visits(run, index) > _VISITS_A_COMPARISON * comparisons
             ):
-                yield join_all(some, outlines, parents, rows, rule)
+                yield join_all(some, bitmaps, parents, rows, rule)
                 return
-            left, right = join_indexed(run, index, outlines, parents, rows, rule)
+            left, right = join_indexed(run, index, bitmaps, parents, rows, rule)
             yield left, right
 
 

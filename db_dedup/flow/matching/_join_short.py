@@ -16,7 +16,7 @@ from db_dedup.flow.matching.groups import find_root, joined
 
 _BOUNDS = SHORT + 1
 _NO_BOUND = -64
-"""As many bits fewer than nothing: no two sets of 64 bits differ in more than they may."""
+"""No bound: so low that no two 64-bit sets are ruled out."""
 
 
 @inner
@@ -41,13 +41,13 @@ def bounds_of_short(rule):
 
 
 @inner
-def compare_short(some, bounds, outlines, parents, rows, rule, pairs, found):
+def compare_short(some, bounds, bitmaps, parents, rows, rule, pairs, found):
     """Compare every two short rows of a run.
 
     Args:
         some: the row numbers of the run.
         bounds: the result of `bounds_of_short`.
-        outlines: of all rows, by `outline_rows`.
+        bitmaps: of all rows, by `make_bitmaps`.
         parents: int32[n], the union-find parents of all rows.
         rows: `RowArrays`.
         rule: `RuleNumbers`.
@@ -57,8 +57,8 @@ def compare_short(some, bounds, outlines, parents, rows, rule, pairs, found):
     Returns:
         (the pairs, their number, how many rows of the run are not short).
     """
-    short = _short_of(some, outlines)
-    copied = _copied(short, outlines)
+    short = _short_of(some, bitmaps)
+    copied = _copied(short, bitmaps)
     near = np.empty(short.size, np.int32)
     for i in range(short.size - 1):
         for k in range(_find_near(i, copied, bounds, near)):
@@ -114,18 +114,18 @@ def _find_near(i, copied, bounds, near):
 
 
 @inner
-def _short_of(some, outlines):
+def _short_of(some, bitmaps):
     """Return the short rows."""
     short = np.empty(some.size, some.dtype)
     count = 0
     for row in some:
         short[count] = row
-        count += outlines.lengths[row] > 0
+        count += bitmaps.lengths[row] > 0
     return short[:count]
 
 
 @inner
-def _copied(short, outlines):
+def _copied(short, bitmaps):
     """Return the lengths, sizes and sets of short rows, so that they are one after the other in the cache.
 
     A number of features that `bounds_of_short` does not know is 0, which has no bound.
@@ -135,10 +135,10 @@ def _copied(short, outlines):
     for i in range(short.size):
         row = short[i]
         lengths[i], symbols[i], small_sets[i] = (
-            outlines.lengths[row],
-            outlines.symbols[row],
-            outlines.small_sets[row],
+            bitmaps.lengths[row],
+            bitmaps.symbols[row],
+            bitmaps.small_sets[row],
         )
-        size = outlines.sizes[row]
+        size = bitmaps.sizes[row]
         sizes[i] = size if size < _BOUNDS else 0
     return lengths, sizes, symbols, small_sets

@@ -18,8 +18,8 @@ _FREQUENCIES = 1 << 20
 _ROWS_A_STEP = 32
 
 BYTES_A_HASH = 80
-"""The most memory that a `SharedHashes` takes while it is made, for each odd hash of its rows. An even one takes
-eight bytes."""
+"""The most memory that a `SharedHashes` takes while it is made, for each odd hash of its rows. An even one
+takes eight bytes."""
 
 
 class SharedHashes(NamedTuple):

@@ -52,7 +52,7 @@ class Budget(NamedTuple):
         return max(_LEAST_ENTRIES, min(wanted, own // _BYTES_AN_ENTRY))
 
     @property
-    def outline_bytes(self) -> int:
+    def bitmap_bytes(self) -> int:
         """How many bytes of bit sets are in memory; more of them are in a temporary file."""
         return self.memory // 4
 

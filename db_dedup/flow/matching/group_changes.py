@@ -1,4 +1,4 @@
-"""Which ids are no longer those of their groups, from the rows that have moved; pure, without a database.
+"""Which ids are no longer those of their groups, from the rows that have moved.
 
 It makes no difference how the rows came to be in other groups, so scan and worker share it.
 """

@@ -1,10 +1,12 @@
 """Rows of different lengths in arrays that grow; the last rows can be removed."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+_Number = TypeVar("_Number", bound=np.generic)
 
 
 class Ragged:
@@ -41,12 +43,12 @@ class Ragged:
             values: for each of the arrays the values of the k rows.
         """
         used, count = int(self.starts[-1]), self._count + counts.size
-        self._starts = _with_room(self._starts, count + 1)
+        self._starts = with_room(self._starts, count + 1)
         np.cumsum(counts, out=self._starts[self._count + 1 : count + 1])
         self._starts[self._count + 1 : count + 1] += used
         self._count = count
         for which, new in enumerate(values):
-            self._values[which] = _with_room(self._values[which], used + new.size)
+            self._values[which] = with_room(self._values[which], used + new.size)
             self._values[which][used : used + new.size] = new
 
     def keep(self, count: int) -> None:
@@ -54,7 +56,8 @@ class Ragged:
         self._count = count
 
 
-def _with_room(array: NDArray[Any], size: int) -> NDArray[Any]:
+def with_room(array: NDArray[_Number], size: int) -> NDArray[_Number]:
+    """Return the array, or a larger one that begins with it if it has fewer than `size` elements."""
     if size <= array.size:
         return array
     larger = np.empty(max(size, 2 * array.size), array.dtype)

@@ -1,4 +1,4 @@
-"""Whether an abridged group stays connected without some of its rows; pure, without a database.
+"""Whether an abridged group stays connected without some of its rows.
 
 Of an abridged group only the pairs that connect it are stored. Without some of its rows it falls into parts
 by these pairs. Each part has a row that was in a stored pair with a row that is gone. So the group stays

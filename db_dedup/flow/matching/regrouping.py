@@ -1,4 +1,4 @@
-"""Form the groups around a change again from the pairs; pure, without a database."""
+"""Form the groups around a change again from the pairs."""
 
 from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet

@@ -10,12 +10,12 @@ Sizes of stretches are in characters; a word counts as two, as most Chinese word
 
 import unicodedata
 from collections.abc import Sequence
-from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._code_points import KindTable, code_points
 from db_dedup.flow.text._frame_kernels import (
     CHARACTER,
     DIGIT,
@@ -24,14 +24,11 @@ from db_dedup.flow.text._frame_kernels import (
     ROW_END,
     SIGN,
     SPACE,
-    UNKNOWN,
     find_covered,
     list_grams,
     table_of,
 )
 from db_dedup.records.frames import CUT
-
-_CODE_POINTS: Final = 0x110000
 
 # Scripts whose words are not separated by spaces: Thai, Lao, Tibetan, Burmese, Khmer, kana, ideographs, Yi.
 _WITHOUT_SPACES: Final = (
@@ -102,22 +99,15 @@ def covered_by(texts: Sequence[str], joined: str, grams: NDArray[np.uint64]) -> 
 
 def _points_of(joined: str) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
     """Return (the code points and a last newline, uint8[0x110000] the kinds of at least these points)."""
-    points = np.frombuffer(f"{joined}\n".encode("utf-32-le", "surrogatepass"), np.uint32)
-    kinds = _known_kinds()
-    new = np.unique(points[kinds[points] == UNKNOWN])
-    kinds[new] = [_kind(chr(point)) for point in new.tolist()]
-    return points, kinds
-
-
-@cache
-def _known_kinds() -> NDArray[np.uint8]:
-    # To find the kinds of all code points at once would take longer than all other work of a single check.
-    kinds = np.full(_CODE_POINTS, UNKNOWN, np.uint8)
-    kinds[ord("\n")], kinds[ord(CUT)] = ROW_END, GAP
-    return kinds
+    points = code_points(f"{joined}\n")
+    return points, _KINDS.of(points)
 
 
 def _kind(character: str) -> int:
+    if character == "\n":
+        return ROW_END
+    if character == CUT:
+        return GAP
     category = unicodedata.category(character)
     if character.isspace():
         return SPACE
@@ -127,3 +117,6 @@ def _kind(character: str) -> int:
         return SIGN
     point = ord(character)
     return CHARACTER if any(low <= point <= high for low, high in _WITHOUT_SPACES) else LETTER
+
+
+_KINDS: Final = KindTable(_kind)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
 
-UNKNOWN, SPACE, SIGN, DIGIT, LETTER, CHARACTER, ROW_END, GAP = range(8)
+SPACE, SIGN, DIGIT, LETTER, CHARACTER, ROW_END, GAP = range(7)
 """The kinds of code points. A gap is where a frame was cut out: no gram reaches across."""
 
 LEAST_STRETCH: Final = 6
@@ -21,8 +21,8 @@ _COVERED_PART: Final = 4
 is set phrases and dates, as many texts have them."""
 
 _GRAM_WEIGHT: Final = 20
-_WEIGHTS: Final = np.array([0, 0, 2, 4, 5, 4, 0, 0])
-_SIZES: Final = np.array([0, 0, 1, 2, 2, 1, 0, 0])
+_WEIGHTS: Final = np.array([0, 2, 4, 5, 4, 0, 0])
+_SIZES: Final = np.array([0, 1, 2, 2, 1, 0, 0])
 _RING: Final = 16
 _LAST: Final = _RING - 1
 """More than the units of a gram, of which the lightest weigh 2."""

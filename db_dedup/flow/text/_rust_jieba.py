@@ -22,6 +22,7 @@ from typing import Final
 
 import numpy as np
 
+from db_dedup.flow._code_points import code_points
 from db_dedup.flow.text._hmm import find_rejoined, load_tables
 
 IsWord = Callable[[str], bool]
@@ -98,7 +99,7 @@ class RustJieba:
 
     def _cut_familiar(self, lines: str) -> list[str]:
         tokens = self._cut_by_dictionary(lines, False)
-        codes = np.frombuffer(lines.encode("utf-32-le"), np.uint32)
+        codes = code_points(lines)
         lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
         rejoined: list[str] = []
         done = 0

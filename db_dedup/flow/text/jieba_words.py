@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import resized
+from db_dedup.flow._code_points import code_points
 from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow.text._hmm import (
     END,
@@ -103,7 +104,7 @@ def _dictionary_file() -> Path:
 def load_dictionary() -> Dictionary:
     """Read jieba's own dictionary, once a process."""
     text = _dictionary_file().read_text(encoding="utf-8")
-    points = np.frombuffer(f"{text.strip()}\n".encode("utf-32-le"), np.uint32)
+    points = code_points(f"{text.strip()}\n")
     first, keys, frequencies, goes_on, total = _read(points)
     logarithms = np.zeros(int(frequencies.max()) + 1)
     different = np.flatnonzero(np.bincount(frequencies))[1:]

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._code_points import code_points
 from db_dedup.flow.text.former_posts import clean_as_before
 from db_dedup.flow.text.posts import clean_post, may_have_form, strip_official
 from db_dedup.flow.text.variants import (
@@ -280,7 +281,7 @@ def _excess_marks() -> re.Pattern[str]:
 
 def _fold_lines(lines: list[str], unites_variants: bool) -> _Folded:
     table, flags = _fold_table(unites_variants)
-    codes = _code_points("\n".join(lines))
+    codes = code_points("\n".join(lines))
     # Whatever is beyond the basic plane is clipped to its last place, which needs the slow way.
     found = flags.take(codes, mode="clip")
     unusual = (found & _UNUSUAL).view(np.bool_)
@@ -292,7 +293,7 @@ def _fold_lines(lines: list[str], unites_variants: bool) -> _Folded:
             text = _excess_marks().sub(r"\1", lines[line]) if may_have_excess else lines[line]
             text = _INVISIBLE.sub("", fold(text))
             lines[line] = strip_arabic_marks(text) if unites_variants else text
-        codes = _code_points("\n".join(lines))
+        codes = code_points("\n".join(lines))
         found = flags.take(codes, mode="clip")
         # Folding twice changes nothing, so the table can be applied to lines that were folded the slow way.
         folded = np.where(codes < _PLANE, table.take(codes, mode="clip"), codes)
@@ -318,10 +319,6 @@ def _longest_run(flags: NDArray[np.bool_]) -> int:
     return int(np.max(np.diff(np.flatnonzero(~flags), prepend=-1, append=flags.size))) - 1
 
 
-def _code_points(text: str) -> NDArray[np.uint32]:
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-
-
 def _collapse(folded: str, codes: NDArray[np.uint32]) -> str:
     """Return folded lines without parts that have no meaning; the codes are those of the lines."""
     text = folded
@@ -331,7 +328,7 @@ def _collapse(folded: str, codes: NDArray[np.uint32]) -> str:
         text = _STARS.sub("*", text)
     if "xx" in text:
         text = _CROSSES.sub("*", text)
-    lines = _lines_with_runs(codes if text is folded else _code_points(text))
+    lines = _lines_with_runs(codes if text is folded else code_points(text))
     if lines:
         parts = text.split("\n")
         for line in lines:

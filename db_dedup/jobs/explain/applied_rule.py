@@ -121,28 +121,8 @@ class RuleApplier:
         grams = joined_rows([*map(by_grams, rows, within, known)])
         are_exact_duplicates = words.digests[0] == words.digests[1] != NO_FEATURES_DIGEST
         distance = _distance(words, are_exact_duplicates)
-        shares = shares_enough(grams.sketches, 0, 1)
-        long_scores = long_similarities(grams.details, *_FIRST_AND_SECOND)
-        packed = self._packed_kind(words, grams)
-        measured = MeasuredPairs(
-            np.array([FAR if distance is None else distance], np.int16),
-            np.array([shares and distance is not None], np.bool_),
-            {
-                name: _similarity(name, grams if measure.features == "grams" else words)
-                for name, measure in MEASURES.items()
-            },
-            edit_similarities(grams.details.starts, grams.details.values, *_FIRST_AND_SECOND),
-            long_scores,
-            {self._watched.rule.similarity: packed},
-            which_have_other_numbers(grams.details.starts, grams.details.values, *_FIRST_AND_SECOND),
-        )
-        setting = self._rule.setting
-        scores = {name: float(measured.similarity(replace(setting, similarity=name))[0]) for name in MEASURES}
-        edit_similarity = float(measured.edit_similarities[0])
-        edits = {} if math.isnan(edit_similarity) else {EDIT_SIMILARITY: edit_similarity}
+        measured = self._measured(words, grams, distance)
         tests = self._tests(row_a, row_b, measured)
-        if self._watched.exclude_kinds:
-            tests.append(RuleTest(EXCLUDED, bool(self._rule.is_kept(measured)[0])))
         if not are_exact_duplicates and is_rejected(*words.digests):
             tests.append(RuleTest(REJECTED, passed=False))
         is_pair = bool(self._rule.decide(measured)[0]) and all(test.passed for test in tests)
@@ -154,11 +134,40 @@ class RuleApplier:
             tokens,
             decision,
             distance,
-            scores | edits | ({LONG_GRAMS: float(long_scores[0])} if long_scores[0] < 1 else {}),
+            self._similarities(measured),
             tuple(self._candidate_tests(rows, distance, grams)),
             tuple(tests),
-            _kind(decision, tests, int(packed[0])),
+            _kind(decision, tests, int(measured.kinds[self._watched.rule.similarity][0])),
         )
+
+    def _measured(
+        self, words: FingerprintedRows, grams: FingerprintedRows, distance: int | None
+    ) -> MeasuredPairs:
+        """Return the pair of the two rows, measured by all measures."""
+        details = grams.details
+        return MeasuredPairs(
+            np.array([FAR if distance is None else distance], np.int16),
+            np.array([shares_enough(grams.sketches, 0, 1) and distance is not None], np.bool_),
+            {
+                name: _similarity(name, grams if measure.features == "grams" else words)
+                for name, measure in MEASURES.items()
+            },
+            edit_similarities(details.starts, details.values, *_FIRST_AND_SECOND),
+            long_similarities(details, *_FIRST_AND_SECOND),
+            {self._watched.rule.similarity: self._packed_kind(words, grams)},
+            which_have_other_numbers(details.starts, details.values, *_FIRST_AND_SECOND),
+        )
+
+    def _similarities(self, measured: MeasuredPairs) -> dict[str, float]:
+        """Return the similarities by all measures, and by edits and long grams where these apply."""
+        setting = self._rule.setting
+        scores = {name: float(measured.similarity(replace(setting, similarity=name))[0]) for name in MEASURES}
+        edit_similarity = float(measured.edit_similarities[0])
+        if not math.isnan(edit_similarity):
+            scores[EDIT_SIMILARITY] = edit_similarity
+        if measured.long_scores is not None and measured.long_scores[0] < 1:
+            scores[LONG_GRAMS] = float(measured.long_scores[0])
+        return scores
 
     def _record(
         self, row: list[list[str]], within: list[str | None]
@@ -212,6 +221,8 @@ class RuleApplier:
             tests.append(RuleTest(name, score >= threshold, score, threshold))
         if self._rule.compares_numbers(measured)[0]:
             tests.append(RuleTest(NUMBERS, not self._rule.has_other_numbers(measured)[0]))
+        if self._watched.exclude_kinds:
+            tests.append(RuleTest(EXCLUDED, bool(self._rule.is_kept(measured)[0])))
         return tests
 
 

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from db_dedup.amounts import counted
 from db_dedup.encodings import read_utf8
 from db_dedup.errors import ConfigError
+from db_dedup.plurals import counted
 from db_dedup.records import PairLabel, TextPair
 from db_dedup.translation import Phrase
 

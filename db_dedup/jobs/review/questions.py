@@ -89,8 +89,10 @@ def _reasons(found: _Candidates, setting: PairSetting) -> _Reasons:
     return {
         Phrase("near the threshold"): np.clip(1 - from_threshold / _NEAR_THRESHOLD, 0, 1),
         Phrase("near the radius"): np.where(is_alike & ~shares_hashes, near_radius, 0.0),
-        Phrase("alike, and not proposed"): np.where(is_alike & ~is_near & ~shares_hashes, 0.9, 0.0),
-        Phrase("proposed in one way only"): np.where(is_alike & (is_near ^ shares_hashes), 0.3, 0.0),
+        Phrase("similar, but not a candidate pair"): np.where(is_alike & ~is_near & ~shares_hashes, 0.9, 0.0),
+        Phrase("found by one candidate generator only"): np.where(
+            is_alike & (is_near ^ shares_hashes), 0.3, 0.0
+        ),
     }
 
 

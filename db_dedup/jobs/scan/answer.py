@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from db_dedup.flow.matching.pairs import Pairs
 from db_dedup.jobs.scan.answer_changes import AnswerChanges, count_changes
-from db_dedup.jobs.scan.pieces import Writing
 from db_dedup.jobs.scan.regrouping import regrouped, regrouped_by_recipe
 from db_dedup.jobs.scan.row_answers import NOT_SET, AnswerValues, RowAnswers
 from db_dedup.jobs.scan.scanned_table import ScannedTable
+from db_dedup.jobs.scan.short_transactions import Writing
 from db_dedup.jobs.scan.sketch_index import ROWS_WITH_SKETCHES, SketchDifference
 from db_dedup.jobs.scan.writing_ahead import StoredIds, WrittenAhead
 from db_dedup.records.group_history import ChangedGroup

@@ -1,8 +1,9 @@
 """Fold the single entries of the index of sketches into new segments.
 
-The new segments are written beside those that count, in short transactions; one row says which count. Until
-it changes, the index is as it was. Then the single entries are deleted, which are in the segments now. So at
-each moment each entry is in at least one of the two. The lease of the table keeps scans and workers out.
+The new segments are written beside the active ones, in short transactions; one row says which are active.
+Until it changes, the index is as it was. Then the single entries are deleted, which are in the segments now.
+So at each moment each entry is in at least one of the two. The lease of the table keeps scans and workers
+out.
 """
 
 import logging
@@ -19,7 +20,7 @@ from db_dedup.dialects.base import Dialect
 from db_dedup.errors import ScanRunningError
 from db_dedup.flow.candidates.segments import Entries, first_hash_of, sort_entries
 from db_dedup.jobs.scan.lease import Lease, new_owner
-from db_dedup.jobs.scan.pieces import Pieces
+from db_dedup.jobs.scan.short_transactions import ShortTransactions
 from db_dedup.jobs.scan.sketch_index import (
     drop_other_segments,
     drop_single_entries,
@@ -64,7 +65,7 @@ def fold(engine: Engine, dialect: Dialect, tables: Tables, stored: StoredTable) 
         if now is None or now.recipe != stored.recipe:
             return False
         with Lease(engine, dialect, tables, now, owner) as lease:
-            _fold(Pieces(engine, dialect, lease, NullProgress(), is_unhurried=True), store)
+            _fold(ShortTransactions(engine, dialect, lease, NullProgress(), is_unhurried=True), store)
     except ScanRunningError:
         return False
     finally:
@@ -75,27 +76,27 @@ def fold(engine: Engine, dialect: Dialect, tables: Tables, stored: StoredTable) 
     return True
 
 
-def _fold(pieces: Pieces, store: FingerprintStore) -> None:
-    with pieces:
-        drop_other_segments(pieces, store, _number_of(pieces.reader, store))
-        rows = sketches.read_sketched_rows(pieces.reader, store)
+def _fold(writing: ShortTransactions, store: FingerprintStore) -> None:
+    with writing:
+        drop_other_segments(writing, store, _number_of(writing.reader, store))
+        rows = sketches.read_sketched_rows(writing.reader, store)
         generation = new_generation(int(rows.sizes.sum()))
-        single = sort_entries(sketches.read_single_sketches(pieces.reader, store))
+        single = sort_entries(sketches.read_single_sketches(writing.reader, store))
         settled = rows.ids[~rows.is_single]
-        for entries in _merged(pieces.reader, store, generation, settled, single):
-            put_entries(pieces, store, generation, entries)
-        put_sizes(pieces, store, generation, rows.ids, rows.sizes)
-        put_sets(pieces, store, generation, rows.ids)
-        segments.switch_generation(pieces.connection(), store, generation)
-        pieces.pause()
+        for entries in _merged(writing.reader, store, generation, settled, single):
+            put_entries(writing, store, generation, entries)
+        put_sizes(writing, store, generation, rows.ids, rows.sizes)
+        put_sets(writing, store, generation, rows.ids)
+        segments.switch_generation(writing.connection(), store, generation)
+        writing.pause()
         ids = rows.ids[rows.is_single]
         if ids.size:
             # Entries first: a row that changes later deletes what is left of them by the sketch beside it.
-            drop_single_entries(pieces, store, (int(ids.min()), int(ids.max())))
+            drop_single_entries(writing, store, (int(ids.min()), int(ids.max())))
         sizes = zip(ids.tolist(), rows.sizes[rows.is_single].tolist(), strict=True)
-        for connection, some in pieces.parts(sizes):
+        for connection, some in writing.parts(sizes):
             sketches.write_sizes(connection, store, some)
-        drop_other_segments(pieces, store, generation.number)
+        drop_other_segments(writing, store, generation.number)
 
 
 def _number_of(reader: Reader, store: FingerprintStore) -> int | None:
@@ -117,7 +118,7 @@ def _merged(
         reader: of our tables.
         store: the table and recipe.
         generation: the new one.
-        settled: int64[n], ascending: the rows of which the segments have what counts.
+        settled: int64[n], ascending: the rows whose present entries are those in the segments.
         single: the entries of all other rows, by ascending hash.
     """
     for first in range(0, generation.piece_count, _PIECES_A_STEP):

@@ -20,17 +20,17 @@ from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.garbage import collecting_seldom
 from db_dedup.jobs.objects.attachment import mark_stale
 from db_dedup.jobs.review.labels import ScanLabels, labels_for, move_labels
-from db_dedup.jobs.scan.afterwards import fold_index, reason_of, refresh_statistics
 from db_dedup.jobs.scan.answer import AnswerDifference
+from db_dedup.jobs.scan.best_effort_steps import fold_index, reason_of, refresh_statistics
 from db_dedup.jobs.scan.covered_changes import delete_covered, read_covered
 from db_dedup.jobs.scan.feature_sets import replace_sets
 from db_dedup.jobs.scan.frozen_frames import NOTHING_FROZEN, FrozenFrames, freeze_frames
 from db_dedup.jobs.scan.lease import Lease, is_fold, new_owner
-from db_dedup.jobs.scan.pieces import OneTransaction, Pieces
 from db_dedup.jobs.scan.reading import FindStored, Page, TableReading, is_stored, nothing_stored
 from db_dedup.jobs.scan.removal import remove_answer, remove_recipe
 from db_dedup.jobs.scan.report import report_of
 from db_dedup.jobs.scan.scanned_table import ScannedRows, ScannedTable
+from db_dedup.jobs.scan.short_transactions import OneTransaction, ShortTransactions
 from db_dedup.jobs.scan.writing_ahead import AheadWriter, WritingAhead
 from db_dedup.progress import NullProgress, Progress
 from db_dedup.records import ScanReport
@@ -254,8 +254,8 @@ class FullScan:
         writer = AheadWriter(self._engine, self._dialect, run.store, run.lease, is_first=run.former is None)
         return WritingAhead(writer, rows)
 
-    def _pieces(self, run: _Run, progress: Progress) -> Pieces:
-        return Pieces(self._engine, self._dialect, run.lease, progress)
+    def _pieces(self, run: _Run, progress: Progress) -> ShortTransactions:
+        return ShortTransactions(self._engine, self._dialect, run.lease, progress)
 
     def _stored_finder(self, run: _Run) -> FindStored:
         with self._engine.connect() as connection:
@@ -386,7 +386,7 @@ class FullScan:
             error.add_note(f"the scan could not be marked as failed: {type(second).__name__}")
 
 
-def _write_pages(pieces: Pieces, store: FingerprintStore, pages: list[Page]) -> None:
+def _write_pages(pieces: ShortTransactions, store: FingerprintStore, pages: list[Page]) -> None:
     """Write pages of rows, commit, and empty the list."""
     for rows, stored in pages:
         for connection, part in pieces.parts(rows):

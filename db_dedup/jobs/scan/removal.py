@@ -6,7 +6,7 @@ entry of a sketch may be left that has it.
 
 from collections.abc import Iterable, Iterator
 
-from db_dedup.jobs.scan.pieces import Pieces
+from db_dedup.jobs.scan.short_transactions import ShortTransactions
 from db_dedup.jobs.scan.sketch_index import drop_other_segments, drop_single_entries
 from db_dedup.progress import Progress
 from db_dedup.store import frames, pairs
@@ -14,40 +14,40 @@ from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.segments import drop_index
 
 
-def remove_recipe(pieces: Pieces, store: FingerprintStore, progress: Progress) -> None:
+def remove_recipe(writing: ShortTransactions, store: FingerprintStore, progress: Progress) -> None:
     """Remove all that is stored of a table under one recipe.
 
     Args:
-        pieces: to write in.
+        writing: to write in.
         store: the table and the recipe, which must not serve.
         progress: is notified of each part.
     """
-    ids = remove_answer(pieces, store, progress)
+    ids = remove_answer(writing, store, progress)
     progress.start("removing former fingerprints", len(ids))
-    for connection, part in pieces.parts(ids):
+    for connection, part in writing.parts(ids):
         store.delete_rows(connection, part)
-    frames.drop_frames(pieces.connection(), store.tables, store.table_id, {store.recipe})
+    frames.drop_frames(writing.connection(), store.tables, store.table_id, {store.recipe})
     progress.finish()
 
 
-def remove_answer(pieces: Pieces, store: FingerprintStore, progress: Progress) -> list[int]:
+def remove_answer(writing: ShortTransactions, store: FingerprintStore, progress: Progress) -> list[int]:
     """Remove the pairs and sketch entries of a recipe that does not serve; return the ids of its rows."""
-    ids = sorted(store.read_ids(pieces.reader).values())
-    drop_index(pieces.connection(), store)
-    drop_other_segments(pieces, store, None)
+    ids = sorted(store.read_ids(writing.reader).values())
+    drop_index(writing.connection(), store)
+    drop_other_segments(writing, store, None)
     if ids:
         progress.start("removing former sketches", len(ids))
-        drop_single_entries(pieces, store, (ids[0], ids[-1]))
+        drop_single_entries(writing, store, (ids[0], ids[-1]))
         progress.finish()
-        _remove_pairs(pieces, store, progress)
+        _remove_pairs(writing, store, progress)
     return ids
 
 
-def _remove_pairs(pieces: Pieces, store: FingerprintStore, progress: Progress) -> None:
-    counted = pairs.count_pairs_by_row(pieces.reader, store)
+def _remove_pairs(writing: ShortTransactions, store: FingerprintStore, progress: Progress) -> None:
+    counted = pairs.count_pairs_by_row(writing.reader, store)
     progress.start("removing former pairs", sum(count for _, count in counted))
-    for ids, count in _weighed(counted, pieces.rows):
-        pairs.delete_pairs_of(pieces.connection(), store, ids)
+    for ids, count in _weighed(counted, writing.rows):
+        pairs.delete_pairs_of(writing.connection(), store, ids)
         progress.advance(count)
     progress.finish()
 

@@ -13,7 +13,7 @@ from db_dedup.flow.candidates.set_pieces import ids_of_pieces, pack_sets, set_pi
 from db_dedup.flow.candidates.sketch_sizes import pack_sizes, size_pieces_of
 from db_dedup.flow.candidates.sketches import Sketches, entries
 from db_dedup.flow.matching.match import NO_ROW
-from db_dedup.jobs.scan.pieces import Pieces, Writing
+from db_dedup.jobs.scan.short_transactions import ShortTransactions, Writing
 from db_dedup.store import segments, single_entries, sketches
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.reader import Reader
@@ -154,7 +154,7 @@ class SketchDifference:
                 single_entries.put_entries(connection, store, [own])
 
     def _write_segments(self, writing: Writing, store: FingerprintStore) -> None:
-        """Write a new generation, and let it count. The former one is read until then."""
+        """Write a new generation and make it active. Until then the former one is read."""
         if self.has_single:
             single_entries.drop_all_entries(writing.connection(), store)
         for connection, ids in writing.parts(self.lost):
@@ -215,25 +215,25 @@ def drop_other_segments(writing: Writing, store: FingerprintStore, kept: int | N
         pass
 
 
-def drop_single_entries(pieces: Pieces, store: FingerprintStore, ids: tuple[int, int]) -> None:
+def drop_single_entries(writing: ShortTransactions, store: FingerprintStore, ids: tuple[int, int]) -> None:
     """Delete the single entries of all rows in the order of the index.
 
     The entries of one row are all over the index: to delete row by row would write each of its pages many
     times.
 
     Args:
-        pieces: to write in.
+        writing: to write in.
         store: the table and recipe.
         ids: the least and the greatest id of the rows.
     """
     begin: single_entries.Entry | None = single_entries.FIRST_ENTRY
     done, total = 0, ids[1] - ids[0] + 1
     while begin is not None:
-        connection = pieces.connection()
-        end = single_entries.entry_after(connection, store, begin, pieces.rows)
+        connection = writing.connection()
+        end = single_entries.entry_after(connection, store, begin, writing.rows)
         single_entries.drop_entries_between(connection, store, begin, end, ids)
         now_done = total if end is None else int(total * end.share)
-        pieces.advance(now_done - done)
+        writing.advance(now_done - done)
         begin, done = end, now_done
 
 

@@ -19,9 +19,9 @@ from sqlalchemy import Engine
 from db_dedup.dialects.base import Dialect
 from db_dedup.errors import DedupError
 from db_dedup.jobs.scan.lease import Lease
-from db_dedup.jobs.scan.pieces import Pieces
 from db_dedup.jobs.scan.row_answers import NOT_SET, RowAnswers
 from db_dedup.jobs.scan.scanned_table import ScannedRows
+from db_dedup.jobs.scan.short_transactions import ShortTransactions
 from db_dedup.jobs.scan.sketch_index import SketchDifference
 from db_dedup.progress import NullProgress
 from db_dedup.schema.indexes import missing_indexes
@@ -109,17 +109,17 @@ class AheadWriter:
     def write(self, scanned: ScannedRows, stop: _Stop) -> WrittenAhead:
         """Write links, sketches and indexes."""
         store = self.store
-        with Pieces(self.engine, self.dialect, self.lease, stop) as pieces:
-            ids = StoredIds.read(pieces.reader, store, scanned.table.row_keys)
+        with ShortTransactions(self.engine, self.dialect, self.lease, stop) as writing:
+            ids = StoredIds.read(writing.reader, store, scanned.table.row_keys)
             answers = RowAnswers.unset(np.sort(ids.ids))
             difference = SketchDifference.of(
-                pieces.reader, store, ids.ids, scanned.table, scanned.copy_of, (), serves=False
+                writing.reader, store, ids.ids, scanned.table, scanned.copy_of, (), serves=False
             )
-            difference.write(pieces, store)
+            difference.write(writing, store)
             if self._puts_off_indexes():
                 answers = RowAnswers.of_links(ids.ids, scanned.copy_of)
-                self._write_links(pieces, answers)
-                pieces.pause()
+                self._write_links(writing, answers)
+                writing.pause()
                 fence = self.lease.fence
                 make_put_off_indexes(self.engine, self.dialect, store.tables, fence, stop, before_groups=True)
         return WrittenAhead(ids, answers)
@@ -131,12 +131,12 @@ class AheadWriter:
         with self.engine.connect() as connection:
             return bool(missing_indexes(connection, self.store.tables))
 
-    def _write_links(self, pieces: Pieces, answers: RowAnswers) -> None:
+    def _write_links(self, writing: ShortTransactions, answers: RowAnswers) -> None:
         """Write which rows are exact duplicates: the indexes of blocks leave them out."""
         linked, now = answers.only(answers.copy_of != NOT_SET), utc_now()
         rows = zip(linked.ids.tolist(), linked.copy_of.tolist(), strict=True)
         table = self.store.tables.fingerprint
-        for connection, part in pieces.parts((row_id, canonical, now) for row_id, canonical in rows):
+        for connection, part in writing.parts((row_id, canonical, now) for row_id, canonical in rows):
             self.dialect.bulk_update(connection, table, "id", ("copy_of", "found_at"), part)
 
 

@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
-from db_dedup.amounts import counted
 from db_dedup.errors import DedupError, SchemaMissingError
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.objects.attachment import Attachment, plan_triggers
@@ -19,6 +18,7 @@ from db_dedup.jobs.scan.frozen_frames import NOTHING_FROZEN, FrozenFrames, first
 from db_dedup.jobs.scan.rehearsal import hottest_blocks, rehearse
 from db_dedup.jobs.scan.risks import risks_of_table
 from db_dedup.jobs.verify.comparison import compare_answers, compare_rows
+from db_dedup.plurals import counted
 from db_dedup.records import ScanPreview, Verification
 from db_dedup.schema import migrate
 from db_dedup.schema.indexes import missing_indexes

@@ -11,9 +11,9 @@ from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
 from db_dedup.records import JudgedTexts, LabelOutcome, PairLabel
 from db_dedup.records.group_history import GroupHistory
 from db_dedup.web import cursors
-from db_dedup.web.console.door import PREFIX
 from db_dedup.web.console.explaining import Shown, explained
-from db_dedup.web.console.marking import Part, marked
+from db_dedup.web.console.marking import TextPart, marked
+from db_dedup.web.console.page_security import PREFIX
 from db_dedup.web.console.site import PageRoute, Reader, is_local_page, link
 from db_dedup.web.console.words import Words
 from db_dedup.web.problems import RefusedError
@@ -33,8 +33,8 @@ class ShownColumn(NamedTuple):
     """One column of two rows."""
 
     name: str
-    left: list[Part]
-    right: list[Part]
+    left: list[TextPart]
+    right: list[TextPart]
 
 
 class Card(NamedTuple):
@@ -91,7 +91,7 @@ async def group(
         found = _read_group(served, row_key, after, bool(full), visitor.words)
         return Page(found, _read_history(served, row_key, found) if cursor is None else None)
 
-    found, history = await visitor.context.work.run(read)
+    found, history = await visitor.context.threads.run(read)
     if found is None:
         if history is None or not history.is_known:
             raise RefusedError("unknown-row", visitor.words("error.no_group", key=row_key))
@@ -111,7 +111,7 @@ async def group(
 @router.get(f"{PREFIX}/tables/{{table}}/pair")
 async def pair(visitor: Reader, table: str, key_a: Key, key_b: Key, full: str = "") -> Response:
     """Show two rows, whether they are a pair or not."""
-    card = await visitor.context.work.run(
+    card = await visitor.context.threads.run(
         lambda: _read_card(visitor.context.tables.find(table), key_a, key_b, bool(full), visitor.words)
     )
     return visitor.page("pair.html", table=table, card=card)
@@ -134,10 +134,10 @@ async def label(visitor: Reader, table: str) -> Response:
             return labels.withdraw(key_a, key_b)
         return labels.give([PairLabel(key_a, key_b, _SAID[action])], judged)
 
-    outcome = await visitor.context.work.run(give)
+    outcome = await visitor.context.threads.run(give)
     done = _done(action, outcome)
     if visitor.request.headers.get(_PART_HEADER):
-        card = await visitor.context.work.run(
+        card = await visitor.context.threads.run(
             lambda: _read_card(visitor.context.tables.find(table), key_a, key_b, False, visitor.words)
         )
         part = visitor.part(

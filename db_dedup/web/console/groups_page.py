@@ -1,17 +1,19 @@
 """The pages of tables and of their groups."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from typing import Annotated, Any, Final, NamedTuple
 
 from fastapi import APIRouter, Query
 from starlette.responses import RedirectResponse, Response
 
+from db_dedup.app.review_pages import Place
 from db_dedup.records.kinds import KINDS
 from db_dedup.records.reviews import GROUP_ORDERS, GroupFilter, GroupOrder
+from db_dedup.store.review_pages import GroupContents, ReviewedGroup
 from db_dedup.web import cursors
-from db_dedup.web.console.door import PREFIX
 from db_dedup.web.console.marking import beginning
+from db_dedup.web.console.page_security import PREFIX
 from db_dedup.web.console.site import PageRoute, Reader, Visitor, link
 from db_dedup.web.console.words import Words
 from db_dedup.web.problems import RefusedError
@@ -50,7 +52,7 @@ async def tables(visitor: Reader) -> Response:
             for name in context.tables.names()
         ]
 
-    return visitor.page("tables.html", tables=await context.work.run(read))
+    return visitor.page("tables.html", tables=await context.threads.run(read))
 
 
 @router.get(f"{PREFIX}/tables/{{table}}")
@@ -82,29 +84,7 @@ async def groups(
         "value": value,
     }
     after = cursors.review_place(cursor)
-
-    def read() -> dict[str, Any]:
-        review = visitor.context.tables.find(table).review
-        columns = review.columns()
-        wanted = _wanted(visitor, given, columns)
-        page = review.groups(_order(order), wanted, after, GROUPS_A_PAGE)
-        texts = review.texts([group.group_id for group, _ in page.groups])
-        lines = [
-            GroupLine(
-                group.group_id,
-                group.size,
-                group.is_loose,
-                group.is_abridged,
-                [kind for kind in KINDS if kind in contents.kinds],
-                contents.other_place,
-                day_of(group.received),
-                [beginning(text, _SHOWN_CHARACTERS) for text in texts.get(group.group_id, ()) if text],
-            )
-            for group, contents in page.groups
-        ]
-        return {"columns": columns, "lines": lines, "page": page}
-
-    found = await visitor.context.work.run(read)
+    found = await visitor.context.threads.run(lambda: _read(visitor, table, given, after))
     following = found["page"].place
     return visitor.page(
         "groups.html",
@@ -118,6 +98,30 @@ async def groups(
         orders=GROUP_ORDERS,
         kinds=KINDS,
         **found,
+    )
+
+
+def _read(visitor: Visitor, table: str, given: Mapping[str, str], after: Place | None) -> dict[str, Any]:
+    """Return the columns of a table, a page of its groups, and a line for each of these groups."""
+    review = visitor.context.tables.find(table).review
+    columns = review.columns()
+    wanted = _wanted(visitor, given, columns)
+    page = review.groups(_order(given["order"]), wanted, after, GROUPS_A_PAGE)
+    texts = review.texts([group.group_id for group, _ in page.groups])
+    lines = [_line(group, contents, texts.get(group.group_id, ())) for group, contents in page.groups]
+    return {"columns": columns, "lines": lines, "page": page}
+
+
+def _line(group: ReviewedGroup, contents: GroupContents, texts: Iterable[str]) -> GroupLine:
+    return GroupLine(
+        group.group_id,
+        group.size,
+        group.is_loose,
+        group.is_abridged,
+        [kind for kind in KINDS if kind in contents.kinds],
+        contents.other_place,
+        day_of(group.received),
+        [beginning(text, _SHOWN_CHARACTERS) for text in texts if text],
     )
 
 

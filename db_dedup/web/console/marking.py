@@ -13,7 +13,7 @@ _LONGEST_DIFFERING: Final = 2_000
 _MOST_DIFFERENCES: Final = 200
 
 
-class Part(NamedTuple):
+class TextPart(NamedTuple):
     """A part of a text.
 
     Attributes:
@@ -26,7 +26,7 @@ class Part(NamedTuple):
     left_out: int = 0
 
 
-def marked(left: str, right: str, full: bool) -> tuple[list[Part], list[Part]]:
+def marked(left: str, right: str, full: bool) -> tuple[list[TextPart], list[TextPart]]:
     """Return the parts of two texts.
 
     Args:
@@ -34,8 +34,8 @@ def marked(left: str, right: str, full: bool) -> tuple[list[Part], list[Part]]:
         right: any text.
         full: leave out nothing.
     """
-    parts_left: list[Part] = []
-    parts_right: list[Part] = []
+    parts_left: list[TextPart] = []
+    parts_right: list[TextPart] = []
     differences = 0
     for stretch in align(left, right, _REACH):
         one, other = left[stretch.left : stretch.left_end], right[stretch.right : stretch.right_end]
@@ -45,8 +45,8 @@ def marked(left: str, right: str, full: bool) -> tuple[list[Part], list[Part]]:
             parts_right += alike
             continue
         if differences == _MOST_DIFFERENCES and not full:
-            parts_left.append(Part("", left_out=len(left) - stretch.left))
-            parts_right.append(Part("", left_out=len(right) - stretch.right))
+            parts_left.append(TextPart("", left_out=len(left) - stretch.left))
+            parts_right.append(TextPart("", left_out=len(right) - stretch.right))
             break
         differences += 1
         parts_left += _differing(one, full)
@@ -65,17 +65,21 @@ def beginning(text: str, most: int) -> str:
     return visible(line if len(line) <= most else line[: most - 1] + "…")
 
 
-def _shortened(text: str, full: bool) -> list[Part]:
+def _shortened(text: str, full: bool) -> list[TextPart]:
     if full or len(text) <= _LONGEST_ALIKE:
-        return [Part(shown(text))]
+        return [TextPart(shown(text))]
     kept = _KEPT_OF_ALIKE
-    return [Part(shown(text[:kept])), Part("", left_out=len(text) - 2 * kept), Part(shown(text[-kept:]))]
+    return [
+        TextPart(shown(text[:kept])),
+        TextPart("", left_out=len(text) - 2 * kept),
+        TextPart(shown(text[-kept:])),
+    ]
 
 
-def _differing(text: str, full: bool) -> list[Part]:
+def _differing(text: str, full: bool) -> list[TextPart]:
     if not text:
         return []
     if full or len(text) <= _LONGEST_DIFFERING:
-        return [Part(shown(text), differs=True)]
+        return [TextPart(shown(text), differs=True)]
     most = _LONGEST_DIFFERING
-    return [Part(shown(text[:most]), differs=True), Part("", left_out=len(text) - most)]
+    return [TextPart(shown(text[:most]), differs=True), TextPart("", left_out=len(text) - most)]

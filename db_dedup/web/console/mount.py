@@ -6,7 +6,7 @@ from fastapi import FastAPI
 
 from db_dedup.app.tokens import Tokens
 from db_dedup.config import ServerSettings
-from db_dedup.web.console import entrance, group_page, groups_page, plots_page
+from db_dedup.web.console import group_page, groups_page, login, plots_page
 from db_dedup.web.console.site import Console
 
 
@@ -20,5 +20,5 @@ def add_console(app: FastAPI, server: ServerSettings, tokens: Tokens) -> None:
     """
     is_encrypted = server.certificate is not None or bool(server.proxies)
     app.state.console = Console(tokens, secrets.token_bytes(32), is_encrypted, server.read_only)
-    for pages in (entrance, groups_page, group_page, plots_page):
+    for pages in (login, groups_page, group_page, plots_page):
         app.include_router(pages.router)

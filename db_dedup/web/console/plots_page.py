@@ -10,7 +10,7 @@ from starlette.responses import Response
 from db_dedup.present.bars import Bar, rows_of_bars
 from db_dedup.present.visible import one_line
 from db_dedup.records.review_samples import ReviewSample
-from db_dedup.web.console.door import PREFIX
+from db_dedup.web.console.page_security import PREFIX
 from db_dedup.web.console.site import PageRoute, Reader
 from db_dedup.web.console.words import Words
 
@@ -34,7 +34,7 @@ class Plot(NamedTuple):
 @router.get(f"{PREFIX}/tables/{{table}}/plots")
 async def plots(visitor: Reader, table: str, column: Annotated[str, Query(max_length=700)] = "") -> Response:
     """Show sizes, distances, months and values."""
-    found = await visitor.context.work.run(lambda: visitor.context.tables.find(table).samples.read(column))
+    found = await visitor.context.threads.run(lambda: visitor.context.tables.find(table).samples.read(column))
     chosen = column if column in found.columns else next(iter(found.columns), "")
     return visitor.page(
         "plots.html",

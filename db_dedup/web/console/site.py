@@ -19,7 +19,7 @@ from db_dedup.app.tokens import LABEL, READ, Tokens
 from db_dedup.errors import DedupError
 from db_dedup.present.visible import visible
 from db_dedup.translation import ENGLISH, Phrase, lookup
-from db_dedup.web.console.door import LANGUAGE_COOKIE, PREFIX, cookies_of, form_value
+from db_dedup.web.console.page_security import LANGUAGE_COOKIE, PREFIX, cookies_of, form_value
 from db_dedup.web.console.words import Words, choose_language
 from db_dedup.web.context import Context, context_of
 from db_dedup.web.problems import (

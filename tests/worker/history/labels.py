@@ -72,7 +72,8 @@ class Labels:
             return
         database = self._watched.dedup.database
         with database.engine.connect() as connection:
-            rejected = read_rejected(connection, database.tables, self._watched.letters.name)
+            stored = self._watched.read_stored(connection)
+            rejected = read_rejected(connection, database.tables, stored.id)
             digests = self._digests(connection, self._last)
         assert (digests in rejected) is self._last.is_rejected, f"{self._last} does not hold"
 

@@ -19,7 +19,7 @@ from db_dedup.flow.matching.reconnection import Gap, bridge, find_gaps
 from db_dedup.flow.matching.regrouping import PairIds
 from db_dedup.records.fingerprints import AnswerRow
 from db_dedup.store import neighbours
-from db_dedup.store.labels import read_rejected_of
+from db_dedup.store.labels import read_rejected
 from db_dedup.store.pairs import StoredPairs, read_linked_ids
 
 # To connect a group without some deleted rows costs about as much for each as to match 200 of its rows again.
@@ -305,7 +305,7 @@ def _has_unlike(
 
 def load_rejected(scope: BatchScope, groups: Collection[int]) -> None:
     """Load the rows of these groups that are in a pair that people have labelled as no duplicates."""
-    rejected = read_rejected_of(scope.connection, scope.store.tables, scope.store.table_id)
+    rejected = read_rejected(scope.connection, scope.store.tables, scope.store.table_id)
     digests = sorted({digest for pair in rejected for digest in pair})
     rows = neighbours.canonical_rows(scope.connection, scope.store, digests)
     scope.rows.load(row for row in rows if row.group_id in groups)

@@ -14,14 +14,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from db_dedup.engines.embedded.candidate_texts import CandidateTexts
 from db_dedup.engines.embedded.pair_search import FoundPairs, PairSearch
-from db_dedup.flow.candidates.sketches import Sketches
-from db_dedup.flow.features.counting import Features
-from db_dedup.flow.features.details import SECTIONS, Details
 from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter, joined_rows
 from db_dedup.flow.stored_rows import row_fingerprints
 from db_dedup.records import SourceRow
@@ -158,30 +154,15 @@ def _unsaved(row: RowFingerprint | AnswerRow, row_id: int) -> AnswerRow:
 def _taken(done: FingerprintedRows, places: Sequence[int]) -> FingerprintedRows:
     """Return some of the rows, in this order."""
     rows = np.array(places, np.int64)
-    features, details = done.features, done.details
-    starts, taken = _slices(features.starts, rows)
-    weights = features.weights[taken] if features.weights.size else features.weights
-    sections = (rows[:, None] * SECTIONS + np.arange(SECTIONS)).reshape(-1)
-    detail_starts, taken_details = _slices(details.starts, sections)
-    sketch_starts, taken_sketches = _slices(done.sketches.starts, rows)
     return FingerprintedRows(
         done.fingerprints[rows],
         done.has_fingerprint[rows],
         [done.digests[i] for i in places],
-        Features(starts, features.hashes[taken], weights),
-        Details(detail_starts, details.values[taken_details]),
-        Sketches(sketch_starts, done.sketches.values[taken_sketches]),
+        done.features.take(rows),
+        done.details.take(rows),
+        done.sketches.take(rows),
         done.is_known[rows],
         done.framed[rows],
         done.forms[rows],
         done.compares_grams,
     )
-
-
-def _slices(
-    starts: NDArray[np.int64], rows: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return (int64[n + 1] the new slices, int64[m] positions of their values) of some rows."""
-    counts = starts[rows + 1] - starts[rows]
-    new = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-    return new, np.repeat(starts[rows] - new[:-1], counts) + np.arange(new[-1])

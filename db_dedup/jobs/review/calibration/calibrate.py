@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from db_dedup.amounts import counted
 from db_dedup.errors import ConfigError
 from db_dedup.flow.candidates.blocks import MAX_RADIUS
 from db_dedup.flow.compare.measures import MEASURES
@@ -24,6 +23,7 @@ from db_dedup.jobs.review.calibration.counting import (
 from db_dedup.jobs.review.calibration.evidence import Evidence, RowPair, gather, numbered
 from db_dedup.jobs.review.calibration.steps import neighbours, step
 from db_dedup.jobs.review.measured_rows import read_measured_rows
+from db_dedup.plurals import counted
 from db_dedup.records import Calibration, PairLabel, PairSetting, RepeatedLabels, SettingScore, Share
 from db_dedup.records.labels import NONE_REPEATED
 from db_dedup.store.labels import StoredLabel

@@ -7,10 +7,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.amounts import counted
 from db_dedup.flow.candidates.blocks import MAX_RADIUS
 from db_dedup.jobs.review.calibration.counting import is_found, wilson
 from db_dedup.jobs.review.calibration.evidence import Evidence
+from db_dedup.plurals import counted
 from db_dedup.records import PairSetting, SettingStep, Share
 from db_dedup.translation import Phrase, joined
 

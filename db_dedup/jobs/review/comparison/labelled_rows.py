@@ -6,12 +6,12 @@ from typing import Final
 
 import numpy as np
 
-from db_dedup.amounts import counted
 from db_dedup.config import DEFAULT_PRESET, WatchedTable, watched_table
 from db_dedup.errors import ConfigError, InvalidArgumentError
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.review.labels import digests_of
 from db_dedup.methods.comparison import LabelledTexts
+from db_dedup.plurals import counted
 from db_dedup.records import PairLabel, SourceRow
 from db_dedup.records.frames import NO_FRAMES, FrameList
 from db_dedup.records.labels import RepeatedLabels, TextPair

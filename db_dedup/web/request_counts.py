@@ -1,4 +1,4 @@
-"""How many requests there were, and how long they took."""
+"""The numbers of requests and their total times, for the metrics."""
 
 from collections.abc import Mapping
 
@@ -6,14 +6,14 @@ _Of = tuple[str, str, int]
 """Method, route, status."""
 
 
-class Requests:
-    """Counts requests by method, route and status."""
+class RequestCounts:
+    """The number of requests and their seconds, by method, route and status."""
 
     def __init__(self) -> None:
         self._counts: dict[_Of, tuple[int, float]] = {}
 
     def observe(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one."""
+        """Count one request."""
         count, total = self._counts.get((method, route, status), (0, 0.0))
         self._counts[method, route, status] = count + 1, total + seconds
 

@@ -1,4 +1,4 @@
-"""Bit sets of what rows have, by which most pairs of rows are rejected without reading their features."""
+"""Bitmaps of what rows have. They reject most pairs of rows without reading the features (bitmap filter)."""
 
 from typing import NamedTuple
 
@@ -13,8 +13,8 @@ from db_dedup.flow.features.details import CHARACTERS, SECTIONS
 _WORDS_A_STEP = 8
 
 
-class Outlines(NamedTuple):
-    """Bit sets of n rows.
+class Bitmaps(NamedTuple):
+    """The bitmaps of n rows.
 
     A set has a bit for each feature of the row, and 8 to 16 times as many bits. The number of its words is a
     power of two. A larger set becomes one of fewer words if its two halves are joined by "or".
@@ -37,8 +37,8 @@ class Outlines(NamedTuple):
 
 
 @kernel
-def count_outlines(rows, rule):
-    """Return (sizes, firsts) of the `Outlines` of all rows; of no rows if no measure compares them."""
+def count_bitmaps(rows, rule):
+    """Return (sizes, firsts) of the `Bitmaps` of all rows; of no rows if no measure compares them."""
     count = rows.fingerprints.size if rule.measure >= 0 else 0
     sizes, firsts = np.zeros(count, np.int32), np.zeros(count + 1, np.int64)
     for row in range(count):
@@ -53,14 +53,14 @@ def count_outlines(rows, rule):
 
 
 @kernel
-def outline_rows(sizes, firsts, sets, rows, rule):
-    """Return the `Outlines` of all rows that `count_outlines` has counted.
+def make_bitmaps(sizes, firsts, sets, rows, rule):
+    """Return the `Bitmaps` of all rows that `count_bitmaps` has counted.
 
     A row without a place among the features has an empty set.
 
     Args:
-        sizes: by `count_outlines`.
-        firsts: by `count_outlines`.
+        sizes: by `count_bitmaps`.
+        firsts: by `count_bitmaps`.
         sets: uint64[w], zeros that become the sets; they may be in a file.
         rows: `RowArrays`.
         rule: `RuleNumbers`.
@@ -81,7 +81,7 @@ def outline_rows(sizes, firsts, sets, rows, rule):
             symbols[row] = rows.details[first]
             for word in own:
                 small_sets[row] |= word
-    return Outlines(sizes, firsts, sets, lengths, symbols, small_sets)
+    return Bitmaps(sizes, firsts, sets, lengths, symbols, small_sets)
 
 
 @inner

@@ -1,4 +1,4 @@
-"""Long writes, cut into transactions so short that others can write between them."""
+"""Long writes in transactions so short that others can write between them."""
 
 import time
 from abc import ABC, abstractmethod
@@ -78,7 +78,7 @@ class OneTransaction(Writing):
         return self._connection
 
 
-class Pieces(Writing):
+class ShortTransactions(Writing):
     """Writes in one short transaction after another, under the lease of a scan.
 
     The end of the block commits the last transaction; an exception rolls it back, and no other.

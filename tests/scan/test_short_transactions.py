@@ -14,7 +14,7 @@ from db_dedup.cli.demo import petitions
 from db_dedup.dialects import dialect_for
 from db_dedup.jobs import pace
 from db_dedup.jobs.pace import Pace
-from db_dedup.jobs.scan import pieces
+from db_dedup.jobs.scan import short_transactions
 from db_dedup.progress import NullProgress
 from db_dedup.sample import Sample
 from tests.scan.conftest import answer, fill_database, watch
@@ -44,7 +44,7 @@ class Noting:
 
 
 @pytest.fixture
-def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def brief_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if each piece had taken as long as a transaction may."""
     monkeypatch.setattr(pace, "_ONE_WRITER", Pace(seconds=0, gap_seconds=0, rows=ROWS))
 
@@ -77,7 +77,7 @@ def counted(engine: Engine) -> Iterator[Transactions]:
         event.remove(engine, name, listener)
 
 
-@pytest.mark.usefixtures("short_pieces")
+@pytest.mark.usefixtures("brief_transactions")
 def test_no_transaction_under_a_new_recipe_writes_more_than_a_piece(
     sqlite_database: Database, sample: Sample
 ) -> None:
@@ -93,17 +93,17 @@ def test_no_transaction_under_a_new_recipe_writes_more_than_a_piece(
     assert dedup.verify().is_right
 
 
-@pytest.mark.usefixtures("short_pieces")
-def test_others_may_write_between_any_two_pieces(sqlite_database: Database, sample: Sample) -> None:
+@pytest.mark.usefixtures("brief_transactions")
+def test_others_may_write_between_any_two_transactions(sqlite_database: Database, sample: Sample) -> None:
     """A writer who does not wait finds the database free whenever a transaction of the scan has ended."""
     fill_database(sqlite_database.engine, sample)
     with sqlite_database.engine.begin() as connection:
         connection.execute(text("CREATE TABLE host (x INTEGER)"))
     dedup = watch(sqlite_database.engine)
     written = []
-    begin = pieces.Pieces._begin
+    begin = short_transactions.ShortTransactions._begin
 
-    def beginning(self: pieces.Pieces) -> Any:
+    def beginning(self: short_transactions.ShortTransactions) -> Any:
         with sqlite_database.engine.begin() as connection:
             connection.exec_driver_sql("PRAGMA busy_timeout = 0")
             connection.exec_driver_sql("INSERT INTO host VALUES (1)")
@@ -111,7 +111,7 @@ def test_others_may_write_between_any_two_pieces(sqlite_database: Database, samp
         return begin(self)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces.Pieces, "_begin", beginning)
+        patch.setattr(short_transactions.ShortTransactions, "_begin", beginning)
         dedup.scan()
     assert len(written) > 20
 
@@ -123,11 +123,13 @@ def test_the_gap_is_as_long_as_whoever_waited_may_sleep(
     now: list[float] = [100.0]
     slept: list[float] = []
     clock = SimpleNamespace(monotonic=lambda: now[0], sleep=slept.append)
-    monkeypatch.setattr(pieces, "time", clock)
+    monkeypatch.setattr(short_transactions, "time", clock)
     engine, lease = sqlite_database.engine, cast("Any", SimpleNamespace(fence=lambda _: None))
     dialect = dialect_for(engine)
     aim = pace.pace_of(dialect, is_unhurried=is_unhurried)
-    with pieces.Pieces(engine, dialect, lease, NullProgress(), is_unhurried=is_unhurried) as writing:
+    with short_transactions.ShortTransactions(
+        engine, dialect, lease, NullProgress(), is_unhurried=is_unhurried
+    ) as writing:
         first = writing.connection()
         now[0] += aim.seconds / 2
         assert writing.connection() is first
@@ -167,7 +169,7 @@ def test_the_progress_says_how_much_of_the_answer_is_written(
 def test_the_progress_of_a_second_scan_has_totals_too(
     database: Database, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows that have changed, then pairs and groups, each in pieces."""
+    """Rows that have changed, then pairs and groups, each in short transactions."""
     long = Pace(seconds=3600, gap_seconds=0, rows=ROWS)
     for name in ("_ONE_WRITER", "_MANY_WRITERS"):
         monkeypatch.setattr(pace, name, long)

@@ -1,4 +1,4 @@
-"""What a scan does once its answer is written: it makes later work faster, and no failure of it matters."""
+"""The last steps of a scan, after its answer is written: a failure is logged, and the answer stands."""
 
 import logging
 

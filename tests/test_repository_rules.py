@@ -1,4 +1,4 @@
-"""The rules of the house that no other tool holds."""
+"""The rules of this repository that no other tool checks."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from db_dedup.web.problems import RefusedError
 _T = TypeVar("_T")
 
 
-class Work:
+class LimitedThreads:
     """Threads for calls that wait for the database.
 
     A call cannot be stopped: after the time limit the client gets an answer, and the thread is used again
@@ -18,7 +18,7 @@ class Work:
     """
 
     def __init__(self, threads: int, max_waiting: int, seconds: float) -> None:
-        """Prepare.
+        """Set the limits.
 
         Args:
             threads: how many calls run at a time.

@@ -1,4 +1,4 @@
-"""What our tables need before they are made: our schema, where there is one, and the version table."""
+"""The DDL of what our tables need: our schema, on databases that have schemas, and the version table."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def version_table(namespace: Namespace) -> Table:
 
 
 class CreateOurSchema(ExecutableDDLElement):
-    """Make our schema unless it exists; the one made is marked as ours by a comment."""
+    """Create our schema unless it exists; a comment marks a schema that we created."""
 
     inherit_cache = False
 
@@ -32,7 +32,7 @@ class CreateOurSchema(ExecutableDDLElement):
 
 
 class DropOurSchema(ExecutableDDLElement):
-    """Drop our schema if we made it and nothing is left in it."""
+    """Drop our schema if we created it and it is empty."""
 
     inherit_cache = False
 

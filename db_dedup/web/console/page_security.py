@@ -1,4 +1,4 @@
-"""What the guard does otherwise for pages than for programs: forms, cookies, and what a page may load.
+"""How the pages are protected: the check of forms, the token cookie, and what a page may load.
 
 A page is authenticated by a cookie, which a browser sends whoever has written the page that makes it send
 something. So a form must come from a page of this service: the browser says so in Origin or Sec-Fetch-Site,

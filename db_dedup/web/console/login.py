@@ -1,4 +1,4 @@
-"""Log in and out, the language, and the static files."""
+"""The pages that need no token: log in and out, the language, and the static files."""
 
 from functools import lru_cache
 from importlib.resources import files
@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import RedirectResponse, Response
 
 from db_dedup.translation import LANGUAGES
-from db_dedup.web.console.door import LANGUAGE_COOKIE, PREFIX, TOKEN_COOKIE
+from db_dedup.web.console.page_security import LANGUAGE_COOKIE, PREFIX, TOKEN_COOKIE
 from db_dedup.web.console.site import Anybody, PageRoute, Visitor, is_local_page, link
 from db_dedup.web.problems import RefusedError
 
