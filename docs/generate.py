@@ -63,7 +63,7 @@ _CHINESE_INTRODUCTION: Final = """\
 2. 环境变量 `DB_DEDUP_LANG`；
 3. 区域设置：`LC_ALL`、`LC_MESSAGES`、`LANG`；在 Windows 上是 Windows 的显示语言。
 
-数据保持原样：CSV、JSON、视图名和列名；日志为英文。[审阅控制台](../how-to/review-console.md)随浏览器的语言。[详情](../../decisions/0075-gettext.md)。
+数据保持原样：CSV、JSON、视图名和列名；日志为英文。[审阅页面](../how-to/review-console.md)随浏览器的语言。[详情](../../decisions/0075-gettext.md)。
 """  # noqa: E501 - Markdown shows a line break within a Chinese sentence as a blank
 
 

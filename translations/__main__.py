@@ -12,7 +12,7 @@ from db_dedup.translation import DOMAIN, LOCALES, folder
 from translations.extract import all_messages
 
 _WIDTH: Final = 110
-_HEAD: Final = "# Written by `make messages`. Glossary: docs/decisions/0075-gettext.md."
+_HEAD: Final = "# Written by `make messages`. Glossary: docs/zh-CN/README.md."
 
 
 def template() -> Catalog:

@@ -71,6 +71,10 @@ def _create_token(server: ServerSettings, scopes: str, client: str) -> None:
         add_token(Path(server.tokens), line)
         say("its digest is in {file}; the token is shown only this once", file=server.tokens)
     else:
-        say("shown only this once; set {variable} to this line,", variable=TOKENS_VARIABLE)
-        say("or put it into the file that tokens in [server] names: {line}", line=line)
+        say("the line of the token's digest is {line}", line=line)
+        say(
+            "set {variable} to it, or put it into the file that tokens in [server] names; "
+            "the token is shown only this once",
+            variable=TOKENS_VARIABLE,
+        )
     typer.echo(token)

@@ -77,8 +77,9 @@ class ServerSettings(Frozen):
             return
         if not has_tokens:
             raise ConfigError(
-                "other machines can reach {host}, so clients need tokens: set tokens in [server] and run "
-                "`db-dedup serve --new-token read,check`",
+                "other machines can reach {host}, so clients need tokens: `db-dedup serve --new-token "
+                "read,check` makes one; name their file by tokens in [server], or set "
+                "DB_DEDUP_SERVER_TOKEN_DIGESTS",
                 host=", ".join((self.host, *self.hosts)),
             )
         if not (is_loopback(self.host) or self.certificate or self.proxies):
