@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import StringIO
 from typing import Any
 
-from sqlalchemy import Connection, inspect, literal, select
+from sqlalchemy import Connection, Table, inspect, literal, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.schema import DropTable
@@ -240,29 +240,28 @@ def _restore_views(connection: Connection, namespace: Namespace) -> None:
 def _clear_the_way(connection: Connection, namespace: Namespace) -> None:
     """Drop the empty tables that an upgrade left which failed where DDL cannot be rolled back.
 
-    Our names were free when the version table was made, so the tables are ours.
+    Our names were free when the version table was made, so the tables are ours. Where DDL can be rolled back,
+    an upgrade that fails leaves nothing: a version table that names no revision is somebody else's, or was
+    emptied by hand.
     """
+    may_be_left = dialect_for(connection).capabilities.commits_ddl
     tables = our_tables(namespace).metadata.tables.values()
     relations = _relations(connection, namespace)
     version = str(version_table(namespace).name)
-    if version not in relations:
-        taken = sorted(
-            relations & {*(str(table.name) for table in tables), *map(namespace.name, FIXED_VIEWS)}
-        )
-        if taken:
-            raise ConfigError(
-                "{relation} is there already and was not made by db_dedup: "
-                "set another `schema` or `prefix` under [database]",
-                relation=taken[0],
-            )
+    ours = {*(str(table.name) for table in tables), *map(namespace.name, FIXED_VIEWS)}
+    taken = sorted(relations & ours)
+    if version not in relations and not taken:
         return
+    if version not in relations or not (taken or may_be_left):
+        raise ConfigError(
+            "{relation} is there already and was not made by db_dedup: "
+            "set another `schema` or `prefix` under [database]",
+            relation=taken[0] if taken else version,
+        )
     for table in tables:
-        if (
-            table.name in relations
-            and connection.execute(select(literal(1)).select_from(table).limit(1)).first()
-        ):
+        if table.name in relations and (not may_be_left or _has_rows(connection, table)):
             raise SchemaMissingError(
-                "{version_table} names no revision, although {table} holds rows, so nothing is changed: "
+                "{version_table} names no revision, although {table} is there, so nothing is changed: "
                 "write the revision that made our tables into it (the newest is {newest}), or run "
                 "`db-dedup uninstall` to drop them",
                 version_table=version,
@@ -270,6 +269,10 @@ def _clear_the_way(connection: Connection, namespace: Namespace) -> None:
                 newest=head_revision(),
             )
     _drop_tables(connection, namespace)
+
+
+def _has_rows(connection: Connection, table: Table) -> bool:
+    return connection.execute(select(literal(1)).select_from(table).limit(1)).first() is not None
 
 
 def _drop_tables(connection: Connection, namespace: Namespace) -> None:

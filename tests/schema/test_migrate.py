@@ -208,9 +208,7 @@ def test_tables_with_rows_are_never_dropped(database: Database, namespace: Names
         connection.execute(version_table(namespace).delete())
     for _ in range(2):
         with (
-            pytest.raises(
-                SchemaMissingError, match=r"names no revision, although .*watched_table holds rows"
-            ),
+            pytest.raises(SchemaMissingError, match=r"names no revision, although .*watched_table is there"),
             database.engine.begin() as connection,
         ):
             upgrade(connection, namespace)
@@ -218,6 +216,22 @@ def test_tables_with_rows_are_never_dropped(database: Database, namespace: Names
         assert connection.scalars(select(tables.watched_table.c.name)).all() == ["petitions"]
         connection.execute(version_table(namespace).insert().values(version_num=head_revision()))
         upgrade(connection, namespace)
+
+
+@pytest.mark.parametrize("table", [None, "scan"])
+def test_an_empty_version_table_of_the_host(postgresql_database: Database, table: str | None) -> None:
+    """In a schema that both share. Nothing of the host's is dropped, and its Alembic keeps its table."""
+    host = Namespace("public", "")
+    with postgresql_database.engine.begin() as connection:
+        version_table(host).create(connection)
+        if table is not None:
+            Table(table, MetaData(), Column("page", Integer)).create(connection)
+        before = everything(connection)
+    expected = (SchemaMissingError, "scan is there") if table else (ConfigError, "alembic_version is there")
+    with pytest.raises(expected[0], match=expected[1]), postgresql_database.engine.begin() as connection:
+        upgrade(connection, host)
+    with postgresql_database.engine.begin() as connection:
+        assert everything(connection) == before
 
 
 def test_a_table_of_the_user_s_with_our_name_stays(database: Database, namespace: Namespace) -> None:
