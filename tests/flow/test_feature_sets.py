@@ -77,35 +77,38 @@ def test_most_pairs_that_share_a_phrase_are_ruled_out() -> None:
     assert sum(left) < 5
 
 
-def former_set_of(row: list[int]) -> bytes:
-    """As versions before this one packed it: five places a feature, and two bits after each unary part."""
-    count = len(row)
-    bits = [(count << 1 | 1) >> i & 1 for i in range(16)]
+def former_set_of(row: list[int], places: int) -> bytes:
+    """As former versions packed it: 5 or 12 places a feature, and two or three bits after each unary part."""
+    count, shift = len(row), {5: 2, 12: 3}[places]
+    bits = [((places == 12) << 15 | count << 1 | 1) >> i & 1 for i in range(16)]
     before = -1
-    for place in sorted({(hashed >> 32) * 5 * count >> 32 for hashed in row}):
+    for place in sorted({(hashed >> 32) * places * count >> 32 for hashed in row}):
         gap = place - before - 1
-        bits += [0] * (gap >> 2) + [1, gap & 1, gap >> 1 & 1]
+        bits += [0] * (gap >> shift) + [1, *(gap >> i & 1 for i in range(shift))]
         before = place
     bits += [0] * (-len(bits) % 8)
     return bytes(sum(bit << i for i, bit in enumerate(bits[n : n + 8])) for n in range(0, len(bits), 8))
 
 
-@given(two_rows())
-def test_duplicates_are_never_ruled_out_by_sets_of_former_versions(rows: tuple[list[int], list[int]]) -> None:
+@given(two_rows(), st.sampled_from([5, 12]))
+def test_duplicates_are_never_ruled_out_by_sets_of_former_versions(
+    rows: tuple[list[int], list[int]], places: int
+) -> None:
     one, other = rows
     asked = AskedFeatures.of(features_of([one]), np.zeros(1, np.int64), _RULE.numbers)
     place = np.zeros(1, np.int64)
-    found = may_be_alike(asked, place, place, PackedSets.of([former_set_of(other)]))
+    found = may_be_alike(asked, place, place, PackedSets.of([former_set_of(other, places)]))
     if similarity(one, other) >= _RULE.setting.threshold:
         assert found[0]
 
 
-def test_sets_of_former_versions_rule_pairs_out() -> None:
+@pytest.mark.parametrize("places", [5, 12])
+def test_sets_of_former_versions_rule_pairs_out(places: int) -> None:
     rng = np.random.default_rng(2)
     one, other = (sorted(rng.integers(0, 2**64, 250, np.uint64).tolist()) for _ in range(2))
     asked = AskedFeatures.of(features_of([one]), np.zeros(1, np.int64), _RULE.numbers)
     place = np.zeros(2, np.int64)
-    sets = PackedSets.of([former_set_of(other), former_set_of(one)])
+    sets = PackedSets.of([former_set_of(other, places), former_set_of(one, places)])
     assert may_be_alike(asked, place, np.arange(2), sets).tolist() == [False, True]
 
 
@@ -113,10 +116,12 @@ def test_short_rows_with_a_phrase_of_a_long_one_are_ruled_out() -> None:
     """The many features of a long text have most of few places."""
     rng = np.random.default_rng(1)
     left = []
-    for _ in range(300):
-        one, other = (rng.integers(0, 2**64, count, np.uint64).tolist() for count in (900, 100))
-        left.append(may(one, other[:65] + one[:35]))
-    assert sum(left) < 5
+    for number in range(300):
+        count = 80 + number // 3  # from the most places a feature to the fewest
+        one, other = (rng.integers(0, 2**64, size, np.uint64).tolist() for size in (9 * count, count))
+        phrase = 35 * count // 100
+        left.append(may(one, other[phrase:] + one[:phrase]))
+    assert sum(left) < 15
 
 
 def test_a_set_takes_less_than_six_bits_a_feature() -> None:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import place_between, resized
 from db_dedup.flow._compiled import inner, kernel, scalar
-from db_dedup.flow._mix import mix
 from db_dedup.flow.candidates.sketches import Sketches, least_in_common
 from db_dedup.flow.threads import in_threads, split_evenly
 
@@ -25,6 +24,7 @@ times the entries."""
 _ROWS_WORTH_THREADS: Final = 500_000
 _NARROW_BITS: Final = 32
 _MORE_THAN_ENOUGH: Final = np.int32(1 << 16)
+_ENOUGH: Final = np.uint8(255)
 
 _least_in_common = inner(least_in_common)
 
@@ -190,23 +190,19 @@ def entries_of_sharing_rows(size, hashes, ids, single_count, table, slots, id_bi
     Returns:
         bool[e].
     """
-    capacity = 16
-    while capacity < 2 * ids.size:
-        capacity *= 2
-    keys, counts = np.full(capacity, -1, np.int64), np.zeros(capacity, np.int32)
-    places = np.empty(ids.size, np.int64)
+    counts, places = np.zeros(table.size, np.uint8), np.empty(ids.size, np.int64)
     for i in range(ids.size):
-        place = np.int64(mix(np.uint64(ids[i])) & np.uint64(capacity - 1))
-        while keys[place] != ids[i] and keys[place] != -1:
-            place = (place + 1) & (capacity - 1)
-        keys[place], places[i] = ids[i], place
-        # Enough, however many hashes the row has.
-        is_enough = i < single_count or hashes[i] & np.uint64(1) == np.uint64(0)
-        counts[place] += _MORE_THAN_ENOUGH if is_enough else 1
-    is_kept = np.empty(ids.size, np.bool_)
-    for i in range(ids.size):
-        part, own = ids[i] >> id_bits, 0
+        part, place = ids[i] >> id_bits, np.int64(-1)
         if part < slots.size and slots[part] >= 0:
-            own = table[(slots[part] << id_bits) + (ids[i] & ((1 << id_bits) - 1))]
-        is_kept[i] = own == 0 or counts[places[i]] >= _least_in_common(min(size, np.int64(own)))
+            place = (slots[part] << id_bits) + (ids[i] & ((np.int64(1) << id_bits) - 1))
+            if i < single_count or hashes[i] & np.uint64(1) == np.uint64(0):
+                counts[place] = _ENOUGH  # however many hashes the row has
+            elif counts[place] < _ENOUGH:
+                counts[place] += 1
+        places[i] = place
+    is_kept = np.ones(ids.size, np.bool_)
+    for i in range(ids.size):
+        place = places[i]
+        if place >= 0 and table[place] > 0 and counts[place] < _ENOUGH:
+            is_kept[i] = counts[place] >= _least_in_common(min(size, np.int64(table[place])))
     return is_kept
