@@ -126,6 +126,20 @@ def test_an_order_column_may_be_part_of_the_key(sqlite_database: Database) -> No
     assert Settings.from_file(FILE).watched("letters").order == "received"
 
 
+def test_an_only_text_is_compared_whatever_its_name(sqlite_database: Database) -> None:
+    with sqlite_database.engine.begin() as connection:
+        connection.execute(
+            text("CREATE TABLE letters (id INTEGER PRIMARY KEY, birth_date DATE, created_text TEXT)")
+        )
+        connection.execute(
+            text("INSERT INTO letters VALUES (1, '1970-02-14', '楼道的路灯坏了三个月没有人来修理')")
+        )
+    FILE.unlink(missing_ok=True)
+    succeed("init", "--url", sqlite_database.url)
+    watched = Settings.from_file(FILE).watched("letters")
+    assert (watched.order, list(watched.columns)) == (None, ["created_text"])
+
+
 def test_a_file_that_is_there_is_not_replaced_unasked(sqlite_petitions: Database) -> None:
     before = FILE.read_text(encoding="utf-8")
     error = fail("init", "--url", sqlite_petitions.url)
