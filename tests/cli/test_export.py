@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import tracemalloc
 from datetime import date, datetime
 from decimal import Decimal
@@ -32,6 +33,7 @@ from sqlalchemy.dialects.mysql import BIGINT
 
 from db_dedup import ConfigError, Deduplicator, InvalidArgumentError
 from db_dedup.app.table_export import ExportOrder, export_table
+from db_dedup.cli.shared.output import print_json
 from tests.cli.conftest import fail, rows, succeed, view
 from tests.servers import Database
 
@@ -235,3 +237,19 @@ def test_rows_are_not_collected(sqlite_database: Database, order: str) -> None:
         tracemalloc.stop()
     assert count == 2000
     assert peak < 12_000_000
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_an_infinite_number_is_a_text_in_json(odd: Database) -> None:
+    with odd.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE odd SET share = 9e999 WHERE id = 3")
+        connection.exec_driver_sql("UPDATE odd SET share = -9e999 WHERE id = 2")
+    printed = succeed("export", "odd", "--url", odd.url, "--format", "json", "--order", "key").stdout
+    found = json.loads(printed, parse_constant=pytest.fail)
+    assert [row["share"] for row in found] == [0.25, "-Infinity", "Infinity"]
+
+
+def test_no_number_that_json_does_not_know_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"threshold": float("nan"), "grid": [1.5, (float("inf"), None)]})
+    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert found == {"threshold": "NaN", "grid": [1.5, ["Infinity", None]]}

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 from enum import StrEnum
 from itertools import chain, islice
 from math import isfinite
@@ -32,7 +33,7 @@ from db_dedup.translation import Phrase, tr
 _WIDE_ENOUGH: Final = 100_000
 """Characters; row keys have at most 700."""
 _ROWS_A_PART: Final = 1_000
-_JSON: Final = json.JSONEncoder(ensure_ascii=False, default=str)
+_JSON: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str)
 _json_string: Final = json.encoder.encode_basestring
 
 Columns = Sequence[Sequence[Any]]
@@ -99,7 +100,8 @@ def print_columns(columns: Sequence[str], parts: Iterable[Columns], form: Format
 
 def print_json(data: object) -> None:
     """One JSON document, readable and in the characters it is made of."""
-    data_output().write(json.dumps(data, ensure_ascii=False, indent=2, default=str) + "\n")
+    text = json.dumps(_finite(data), ensure_ascii=False, allow_nan=False, indent=2, default=str)
+    data_output().write(text + "\n")
 
 
 def check_page(file: Path | None) -> None:
@@ -213,7 +215,19 @@ def _json_values(values: Sequence[Any]) -> Iterable[str]:
     if types <= {str, bool, NoneType}:
         texts = {value: _JSON.encode(value) for value in set(values)}
         return map(texts.__getitem__, values)
-    return map(_JSON.encode, values)
+    return map(_JSON.encode, map(_finite, values))
+
+
+def _finite(value: Any) -> Any:
+    """Return the value with "NaN", "Infinity" and "-Infinity" for the floats that JSON does not know."""
+    match value:
+        case float() if not isfinite(value):
+            return str(Decimal(value))
+        case dict():
+            return {name: _finite(item) for name, item in value.items()}
+        case list() | tuple():
+            return list(map(_finite, value))
+    return value
 
 
 def _cell(value: Any) -> str:
