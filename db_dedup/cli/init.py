@@ -87,8 +87,8 @@ def settings_document(url: str, proposals: Proposals) -> TOMLDocument:
 
 
 def _without_password(url: URL) -> URL:
-    """The drivers take one from the query, too."""
-    url = url.difference_update_query(("password", "passwd"))
+    """The drivers take passwords from the query, too: of the user and of the key of a certificate."""
+    url = url.difference_update_query([name for name in url.query if "passw" in name.casefold()])
     return URL.create(url.drivername, url.username, None, url.host, url.port, url.database, url.query)
 
 

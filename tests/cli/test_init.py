@@ -158,6 +158,8 @@ def test_a_file_that_is_there_is_not_replaced_unasked(sqlite_petitions: Database
         "mysql+pymysql://clerk:s3cret@db.example/petitions?charset=utf8mb4",
         "postgresql://clerk@db.example/petitions?password=s3cret",
         "mysql://clerk@db.example/petitions?passwd=s3cret",
+        "postgresql://clerk@db.example/petitions?sslmode=require&sslpassword=s3cret",
+        "mysql://clerk@db.example/petitions?ssl_key_password=s3cret",
     ],
 )
 def test_a_password_stays_out_of_the_file(url: str) -> None:
@@ -225,3 +227,7 @@ def test_a_file_that_cannot_be_written_is_told(sqlite_petitions: Database) -> No
     error = fail("init", "--config", "no/such/folder.toml", "--url", sqlite_petitions.url)
     assert "cannot write" in str(error)
     assert error.exit_code == 2
+
+
+def test_a_settings_file_that_is_not_read_is_not_named() -> None:
+    assert str(fail("init")) == "no database: give --url or set DB_DEDUP_URL"
