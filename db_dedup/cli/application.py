@@ -13,7 +13,7 @@ import typer
 
 from db_dedup import __version__
 from db_dedup.cli.commands import LazyGroup
-from db_dedup.cli.shared.terminal import replace_what_cannot_be_shown, say
+from db_dedup.cli.shared.terminal import open_missing_streams, replace_what_cannot_be_shown, say
 from db_dedup.cli.shared.usage import LANGUAGE_OPTION, language_first, let_parser_speak
 from db_dedup.errors import DedupError
 from db_dedup.light_imports import leave_out_blas
@@ -93,6 +93,7 @@ def choose_language() -> None:
 def run() -> None:
     """Run the command line; every error of ours is one line on stderr."""
     # SQLAlchemy logs a lost connection and raises, too: the exception becomes our line, the log is dropped.
+    open_missing_streams()
     replace_what_cannot_be_shown()
     choose_language()
     leave_out_blas()
