@@ -253,3 +253,21 @@ def test_no_number_that_json_does_not_know_is_printed(capsys: pytest.CaptureFixt
     print_json({"threshold": float("nan"), "grid": [1.5, (float("inf"), None)]})
     found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert found == {"threshold": "NaN", "grid": [1.5, ["Infinity", None]]}
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_a_date_among_moments_is_midnight_in_parquet(odd: Database) -> None:
+    with odd.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE odd SET moment = '2024-01-02' WHERE id = 3")
+        connection.exec_driver_sql("UPDATE odd SET day = '2024-01-02 00:00:00' WHERE id = 3")
+    succeed("export", "odd", "--url", odd.url, "--output", "odd.parquet")
+    table = pyarrow.parquet.read_table("odd.parquet").to_pydict()
+    assert table["moment"] == [datetime(2024, 2, 29, 8, 30), None, datetime(2024, 1, 2)]
+    assert table["day"] == [date(2024, 2, 29), None, date(2024, 1, 2)]
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_no_time_of_a_moment_among_dates_is_lost_in_parquet(odd: Database) -> None:
+    with odd.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE odd SET day = '2024-01-02 10:11:12' WHERE id = 3")
+    assert "'day'" in str(fail("export", "odd", "--url", odd.url, "--output", "odd.parquet"))
