@@ -113,6 +113,13 @@ def file(
             say("warning: {risk}", risk=risk)
     if out is not None:
         say("wrote {path}", path=out)
+    if database is not None:
+        say(
+            "wrote {path}: the table {table} and the view {view}",
+            path=database,
+            table=found.dedup.name,
+            view=found.view,
+        )
 
 
 def _proposed(rows: Sheet) -> list[str]:
