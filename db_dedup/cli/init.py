@@ -12,7 +12,7 @@ from tomlkit.toml_document import TOMLDocument
 
 from db_dedup.app import Database
 from db_dedup.app.proposals import Proposals, propose_settings
-from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, Url
+from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, Force, Url
 from db_dedup.cli.shared.output import data_output
 from db_dedup.cli.shared.terminal import say
 from db_dedup.config import DEFAULT_PRESET, database_url
@@ -37,9 +37,7 @@ def init(
         bool,
         typer.Option("--dry-run", envvar="DB_DEDUP_DRY_RUN", help="Print the file instead of writing it."),
     ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", envvar="DB_DEDUP_FORCE", help="Replace a file that is there.")
-    ] = False,
+    force: Force = False,
 ) -> None:
     """Inspect a database and write a settings file: key, order column and the columns of texts."""
     if config.exists() and not force and not dry_run:

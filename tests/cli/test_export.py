@@ -271,3 +271,16 @@ def test_no_time_of_a_moment_among_dates_is_lost_in_parquet(odd: Database) -> No
     with odd.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE odd SET day = '2024-01-02 10:11:12' WHERE id = 3")
     assert "'day'" in str(fail("export", "odd", "--url", odd.url, "--output", "odd.parquet"))
+
+
+@pytest.mark.parametrize("order", ["group", "key"])
+def test_rows_without_a_key_are_counted(sqlite_database: Database, order: str) -> None:
+    with sqlite_database.engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE letters (number TEXT PRIMARY KEY, content TEXT)")
+        connection.exec_driver_sql(f"INSERT INTO letters VALUES ('a', '{BLANK}'), (NULL, '{BLANK}')")
+    dedup = Deduplicator(sqlite_database.engine, "letters", {"content": 1})
+    dedup.upgrade()
+    dedup.scan()
+    result = succeed("export", "letters", "--url", sqlite_database.url, "--order", order)
+    assert [r["number"] for r in records(result.stdout)] == ["a"]
+    assert result.stderr == "1 row has no key (NULL), left out\n"

@@ -104,13 +104,21 @@ def print_json(data: object) -> None:
     data_output().write(text + "\n")
 
 
-def check_page(file: Path | None) -> None:
-    """Check that the folder of a page exists, before the work whose result the page shows.
+def check_page(file: Path | None, replace: bool) -> None:
+    """Refuse a page that could not be written, before the work whose result it shows.
+
+    Args:
+        file: the page.
+        replace: whether the file may be there.
 
     Raises:
-        ConfigError: there is no such folder.
+        ConfigError: there is no such folder, or the file is there.
     """
-    if file is not None and not file.parent.is_dir():
+    if file is None:
+        return
+    if file.exists() and not replace:
+        raise ConfigError("{path} is there already: --force replaces it", path=file)
+    if not file.parent.is_dir():
         raise ConfigError("cannot write {file}: {reason}", file=file, reason=os.strerror(errno.ENOENT))
 
 
