@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from db_dedup.proposal import ColumnChoice, choose_columns, profile_column
-from db_dedup.records import Family
+from db_dedup.proposal import ColumnChoice, choose_columns, choose_order, profile_column
+from db_dedup.records import Family, SourceColumn, SourceTable
 from db_dedup.sample import generate_petitions
 
 ROWS = 200
@@ -119,6 +119,55 @@ def test_a_text_with_a_number_and_without_a_space_is_no_code() -> None:
 def test_nothing_is_chosen_where_there_is_nothing() -> None:
     assert chosen({"id": NOT_COMPARED["id"], "upvotes": NOT_COMPARED["upvotes"]}) == []
     assert chosen({"empty": []}) == []
+
+
+def order_among(columns: dict[str, tuple[Family, str]]) -> str | None:
+    """Return the order column chosen among columns: name -> (family, form of the sampled values)."""
+    own = tuple(SourceColumn(name, family, family.value) for name, (family, _) in columns.items())
+    source = SourceTable("letters", None, (SourceColumn("id", Family.NUMBER, "INTEGER"), *own), ("id",))
+    return choose_order(
+        source, ("id",), {name: form for name, (_, form) in columns.items()} | {"id": "number"}
+    )
+
+
+A_DATE = (Family.DATE, "date")
+DATE_AS_TEXT = (Family.TEXT, "date")
+A_TEXT = (Family.TEXT, "text")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["created_at", "createdAt", "CREATE_TIME", "createtime", "datetime", "date", "received", "登记时间"],
+)
+def test_a_name_that_tells_of_receipt(name: str) -> None:
+    assert order_among({"some_day": A_DATE, name: A_DATE}) == name
+    assert order_among({"content": A_TEXT, name: DATE_AS_TEXT}) == name
+
+
+@pytest.mark.parametrize("name", ["created_by", "created_text", "sentiment", "candidate", "登记人"])
+def test_a_text_that_holds_no_dates_gives_no_order(name: str) -> None:
+    assert order_among({name: A_TEXT}) is None
+    assert order_among({"seen": A_DATE, name: A_TEXT}) == "seen"
+
+
+@pytest.mark.parametrize(
+    "name", ["updated_at", "last_update", "birth_date", "dateOfBirth", "modified", "valid_until", "deadline"]
+)
+def test_a_date_of_another_time_gives_no_order(name: str) -> None:
+    assert order_among({name: A_DATE}) is None
+    assert order_among({name: DATE_AS_TEXT}) is None
+    assert order_among({name: A_DATE, "seen": A_DATE}) == "seen"
+
+
+@pytest.mark.parametrize("name", ["出生日期", "更新时间", "修改时间", "截止日期", "有效期限"])
+def test_a_date_of_another_time_in_chinese(name: str) -> None:
+    assert order_among({name: A_DATE}) is None
+
+
+def test_the_order_of_a_table_without_rows_is_chosen_by_names() -> None:
+    names = ("created_by", "created_at", "content")
+    own = tuple(SourceColumn(name, Family.TEXT, "TEXT") for name in names)
+    assert choose_order(SourceTable("letters", None, own, ("id",)), ("id",), {}) == "created_at"
 
 
 @given(st.dictionaries(st.text(min_size=1), st.lists(st.text(), max_size=8), max_size=5))

@@ -1,11 +1,12 @@
 """The rows of a table with their groups, to be written to a file."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
 from db_dedup.app.arguments import iterable_of
 from db_dedup.app.deduplicator import Deduplicator
+from db_dedup.app.own_names import own_names
 from db_dedup.dialects.batches import batches
 from db_dedup.errors import InvalidArgumentError
 from db_dedup.flow.rows.order import Receipt, receipt
@@ -36,10 +37,16 @@ class TableExport:
     """The rows of a table, each under `columns`: ours come first, then those of the table.
 
     A row without duplicates is alone in its group, which it represents, as in the files that `file` writes.
+
+    Attributes:
+        columns: of each row.
+        rows: the rows, which are read while they are taken.
+        without_key: returns how many rows have been left out so far because a part of their key is NULL.
     """
 
     columns: tuple[ExportedColumn, ...]
     rows: Iterator[tuple[Any, ...]]
+    without_key: Callable[[], int]
 
 
 def export_table(
@@ -74,23 +81,16 @@ def export_table(
     )
     reader = _Reader(dedup, chosen)
     rows = reader.by_group(only_duplicates) if order == "group" else reader.by_key(only_duplicates)
-    return TableExport(tuple(_columns(reader.columns)), rows)
+    return TableExport(tuple(_columns(reader.columns)), rows, reader.without_key)
 
 
 def _columns(columns: Sequence[SourceColumn]) -> Iterator[ExportedColumn]:
-    """Yield our columns and the table's; one that is called as another one, whatever its case, gets own_."""
+    """Yield our columns and the table's."""
     families = (Family.TEXT, Family.TEXT, Family.NUMBER, Family.BOOLEAN, Family.TEXT)
     for name, family in zip(OUR_COLUMNS, families, strict=True):
         yield ExportedColumn(name, family, "INTEGER" if family is Family.NUMBER else "")
-    taken = {name.casefold() for name in OUR_COLUMNS}
-    others = {column.name.casefold() for column in columns}
-    for column in columns:
-        name = column.name
-        while name.casefold() in taken:
-            name = f"own_{name}"
-            while name.casefold() in others:
-                name = f"own_{name}"
-        taken.add(name.casefold())
+    names = own_names([column.name for column in columns], OUR_COLUMNS)
+    for name, column in zip(names, columns, strict=True):
         yield ExportedColumn(name, column.family, column.type_name)
 
 
@@ -107,6 +107,10 @@ class _Reader:
         self._source = TypedSource(self._database.source_dialect, source.table, watched, names)
         self._families = [column.family for column in source.key_columns]
         self.columns = [source.table.column(name) for name in names]
+
+    def without_key(self) -> int:
+        """Return how many rows have been left out so far because a part of their key is NULL."""
+        return self._source.rows_without_key
 
     def by_key(self, only_duplicates: bool) -> Iterator[tuple[Any, ...]]:
         """Yield the rows in the order of the table."""

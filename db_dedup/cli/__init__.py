@@ -8,6 +8,7 @@ SQLAlchemy and jieba take to load.
 
 import atexit
 import gc
+import os
 from typing import Final
 
 from db_dedup.cli.shared import interrupts
@@ -23,6 +24,8 @@ def main() -> None:
     gc.set_threshold(_ALLOCATIONS)
     # Python searches all that is left for cyclic garbage before the process ends: a fifth of a short command.
     atexit.register(gc.freeze)
+    if not os.environ.get("COLUMNS", "").strip("0"):
+        os.environ.pop("COLUMNS", None)  # nothing could be printed in 0 columns
     from db_dedup.cli.application import run  # noqa: PLC0415 - see above
 
     interrupts.answer_with(interrupts.interrupt)

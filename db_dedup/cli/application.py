@@ -13,7 +13,7 @@ import typer
 
 from db_dedup import __version__
 from db_dedup.cli.commands import LazyGroup
-from db_dedup.cli.shared.terminal import replace_what_cannot_be_shown, say
+from db_dedup.cli.shared.terminal import open_missing_streams, replace_what_cannot_be_shown, say
 from db_dedup.cli.shared.usage import LANGUAGE_OPTION, language_first, translate_parser_messages
 from db_dedup.errors import DedupError
 from db_dedup.light_imports import leave_out_blas
@@ -23,6 +23,7 @@ from db_dedup.translation import LANGUAGES, VARIABLE, Phrase, language_of_enviro
 _URL_OPTIONS = ("--url", "--store-url")
 _COMPILING = Phrase("first use of this version: compiling, once; this can take up to a minute")
 _URL_WITH_PASSWORD = re.compile(r"[\w+]+://[^/@:]*:.*@", re.DOTALL)
+_OPTION_WITH_URL = re.compile(rf"({'|'.join(_URL_OPTIONS)})=[\w+]+://")
 
 app = typer.Typer(
     name="db-dedup",
@@ -73,7 +74,8 @@ def options_of_all_commands(
 def _refuse_stray_passwords(arguments: Sequence[str]) -> None:
     """Refuse a URL that is not the value of a URL option: other errors would print its password."""
     for before, argument in pairwise(["", *arguments]):
-        if _URL_WITH_PASSWORD.match(argument) and before not in _URL_OPTIONS:
+        is_in_place = before in _URL_OPTIONS or _OPTION_WITH_URL.match(argument)
+        if _URL_WITH_PASSWORD.search(argument) and not is_in_place:
             say("error: a database URL goes after {options}", options=tr(" or ").join(_URL_OPTIONS))
             sys.exit(2)
 
@@ -91,6 +93,7 @@ def choose_language() -> None:
 def run() -> None:
     """Run the command line; every error of ours is one line on stderr."""
     # SQLAlchemy logs a lost connection and raises, too: the exception becomes our line, the log is dropped.
+    open_missing_streams()
     replace_what_cannot_be_shown()
     choose_language()
     leave_out_blas()

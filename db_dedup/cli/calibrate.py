@@ -13,6 +13,7 @@ from db_dedup.cli.shared.options import (
     AsJson,
     Config,
     DuplicateLabel,
+    Force,
     StoreUrl,
     TableName,
     Url,
@@ -77,13 +78,14 @@ def calibrate(
             show_default=False,
         ),
     ] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Judge the settings of TABLE by labelled pairs, and propose others where the labels support them.
 
     Writes nothing into the database.
     """
-    check_page(html)
+    check_page(html, force)
     given = None if labels is None else read_labels(labels, duplicate_label or ())
     with (
         TerminalProgress() as progress,

@@ -13,6 +13,7 @@ from db_dedup.cli.shared.options import (
     AsJson,
     Config,
     DuplicateLabel,
+    Force,
     StoreUrl,
     Url,
     open_table,
@@ -132,13 +133,14 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    force: Force = False,
 ) -> None:
     """Compare segmenters, features and methods of five papers, and our rules, on labelled pairs.
 
     Writes nothing into the database. docs/reference/methods.md lists the names.
     """
     plan = _plan(segmenters, features, methods, thresholds, steps)
-    check_page(output)
+    check_page(output, force)
     with TerminalProgress() as progress, report_when_stopped(NOTHING_WRITTEN):
         if table is not None:
             labels = None if pairs is None else read_labels(pairs, duplicate_label or ())

@@ -113,18 +113,30 @@ def _write_csv(path: Path, sample: Sample) -> None:
 
 
 def _prepare_folder(folder: Path) -> None:
-    """Only what an earlier demo left is replaced."""
+    """Remove the data of an earlier demo; its settings, by which it is known, are written again.
+
+    Raises:
+        ConfigError: a file in the folder may be somebody's own.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    ours = {CSV_NAME, DATABASE_NAME, SETTINGS_NAME, f"{DATABASE_NAME}-journal"}
-    strangers = [path.name for path in folder.iterdir() if path.name not in ours]
+    data = {CSV_NAME, DATABASE_NAME, f"{DATABASE_NAME}-journal"}
+    named = {SETTINGS_NAME, *data}
+    ours = named if _has_our_settings(folder) else set()
+    others = (path.name for path in folder.iterdir() if path.name not in ours)
+    strangers = sorted(others, key=lambda name: (name in named, name))
     if strangers:
         raise ConfigError(
             "{folder} holds files that are not the demo's ({stranger}): choose another --folder",
             folder=folder,
             stranger=strangers[0],
         )
-    for name in ours:
+    for name in data:
         (folder / name).unlink(missing_ok=True)
+
+
+def _has_our_settings(folder: Path) -> bool:
+    path = folder / SETTINGS_NAME
+    return path.is_file() and path.read_text(encoding="utf-8", errors="replace") == SETTINGS
 
 
 def _show_groups(engine: Engine, dedup: Deduplicator) -> None:

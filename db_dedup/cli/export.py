@@ -6,13 +6,25 @@ from typing import Annotated, cast
 import typer
 
 from db_dedup.app.table_export import EXPORT_ORDERS, ExportOrder, export_table
-from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, StoreUrl, TableName, Url, open_table
+from db_dedup.cli.shared.options import (
+    DEFAULT_CONFIG,
+    Config,
+    Force,
+    StoreUrl,
+    TableName,
+    Url,
+    is_given,
+    open_table,
+)
 from db_dedup.cli.shared.output import Format, FormatOption, print_rows
 from db_dedup.cli.shared.terminal import say
+from db_dedup.errors import ConfigError
 from db_dedup.frames.files import check_export, write_export
+from db_dedup.present.scan_words import without_key_lines
 
 
 def export(
+    context: typer.Context,
     table: TableName,
     config: Config = DEFAULT_CONFIG,
     url: Url = None,
@@ -48,13 +60,13 @@ def export(
             "received; or by the key of TABLE.",
         ),
     ] = EXPORT_ORDERS[0],
-    force: Annotated[
-        bool, typer.Option("--force", envvar="DB_DEDUP_FORCE", help="Replace a file that is there.")
-    ] = False,
+    force: Force = False,
     form: FormatOption = Format.CSV,
 ) -> None:
     """Write the rows of TABLE with their groups to a CSV, Excel or Parquet file, or to stdout."""
     if output is not None:
+        if is_given(context, "form"):
+            raise ConfigError("the ending of --output decides what is written: leave --format out")
         check_export(output, force)
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     with open_table(config, url, table, store=store_url) as dedup:
@@ -64,3 +76,5 @@ def export(
         else:
             write_export(output, found)
             say("wrote {path}", path=output)
+        for line in without_key_lines(found.without_key()):
+            say(line)

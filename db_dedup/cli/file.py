@@ -8,14 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from db_dedup.cli.shared.options import Full
+from db_dedup.cli.shared.options import Full, is_given
 from db_dedup.cli.shared.output import print_json
 from db_dedup.cli.shared.review import Review
 from db_dedup.cli.shared.terminal import TerminalProgress, say
 from db_dedup.config import DEFAULT_PRESET
 from db_dedup.errors import ConfigError
 from db_dedup.frames.embedded import SheetDuplicates, find_in_sheet, propose_columns, risks_of_sheet
-from db_dedup.frames.files import check_output, check_rows, read_file, write_file
+from db_dedup.frames.files import check_output, check_rows, is_csv, is_workbook, read_file, write_file
 from db_dedup.frames.sheet import Sheet
 from db_dedup.plurals import counted
 from db_dedup.present.scan_words import report_lines
@@ -25,6 +25,7 @@ _MEMBERS_SHOWN = 5
 
 
 def file(
+    context: typer.Context,
     path: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV, Excel or Parquet file.")],
     columns: Annotated[
         list[str] | None,
@@ -89,6 +90,7 @@ def file(
 ) -> None:
     """Find the duplicates in FILE and show them side by side; the file itself is only read."""
     started = time.monotonic()
+    _refuse_unused(context, path)
     if out is not None:
         check_output(out, path)
     rows = read_file(path, encoding, sheet)
@@ -115,6 +117,21 @@ def file(
             say("warning: {risk}", risk=risk)
     if out is not None:
         say("wrote {path}", path=out)
+    if database is not None:
+        say(
+            "wrote {path}: the table {table} and the view {view}",
+            path=database,
+            table=found.dedup.name,
+            view=found.view,
+        )
+
+
+def _refuse_unused(context: typer.Context, path: Path) -> None:
+    """Refuse options that say how to read a file of another kind."""
+    if is_given(context, "sheet") and not is_workbook(path):
+        raise ConfigError("{path} is no workbook: leave --sheet out", path=path)
+    if is_given(context, "encoding") and not is_csv(path):
+        raise ConfigError("{path} is no CSV file: leave --encoding out", path=path)
 
 
 def _proposed(rows: Sheet) -> list[str]:

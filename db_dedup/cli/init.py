@@ -12,7 +12,7 @@ from tomlkit.toml_document import TOMLDocument
 
 from db_dedup.app import Database
 from db_dedup.app.proposals import Proposals, propose_settings
-from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, Url
+from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, Force, Url
 from db_dedup.cli.shared.output import data_output
 from db_dedup.cli.shared.terminal import say
 from db_dedup.config import DEFAULT_PRESET, database_url
@@ -37,9 +37,7 @@ def init(
         bool,
         typer.Option("--dry-run", envvar="DB_DEDUP_DRY_RUN", help="Print the file instead of writing it."),
     ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", envvar="DB_DEDUP_FORCE", help="Replace a file that is there.")
-    ] = False,
+    force: Force = False,
 ) -> None:
     """Inspect a database and write a settings file: key, order column and the columns of texts."""
     if config.exists() and not force and not dry_run:
@@ -87,8 +85,8 @@ def settings_document(url: str, proposals: Proposals) -> TOMLDocument:
 
 
 def _without_password(url: URL) -> URL:
-    """The drivers take one from the query, too."""
-    url = url.difference_update_query(("password", "passwd"))
+    """The drivers take passwords from the query, too: of the user and of the key of a certificate."""
+    url = url.difference_update_query([name for name in url.query if "passw" in name.casefold()])
     return URL.create(url.drivername, url.username, None, url.host, url.port, url.database, url.query)
 
 

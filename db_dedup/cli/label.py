@@ -23,6 +23,7 @@ from db_dedup.cli.shared.options import (
 )
 from db_dedup.cli.shared.output import Format, FormatOption, print_rows
 from db_dedup.cli.shared.terminal import TerminalProgress, has_colour, say
+from db_dedup.errors import ConfigError
 from db_dedup.jobs.review.label_file import read_labels
 from db_dedup.plurals import counted
 from db_dedup.present.label_words import repeated_lines
@@ -38,8 +39,8 @@ _FOUND: Final = (
 _NOT_FOUND: Final = (
     "{place}: {distance} of 64 bits differ, similarity {similarity:.3f}; the rule does not find it; {reason}"
 )
-_UNDONE_DUPLICATES: Final = "undone: the answer that rows {key_a!r} and {key_b!r} are duplicates"
-_UNDONE_NO_DUPLICATES: Final = "undone: the answer that rows {key_a!r} and {key_b!r} are no duplicates"
+_UNDONE_DUPLICATES: Final = "label removed: rows {key_a!r} and {key_b!r} are duplicates"
+_UNDONE_NO_DUPLICATES: Final = "label removed: rows {key_a!r} and {key_b!r} are no duplicates"
 _PROMPT: Final = "duplicates? y yes, n no, s skip, u undo, q quit: "
 
 
@@ -81,6 +82,8 @@ def label(
 
     A rejected pair stays rejected until either text changes.
     """
+    if sum((listed, undo is not None, answers is not None)) > 1:
+        raise ConfigError("--list, --undo and --answers are different tasks: give one of them")
     if not (listed or undo or answers):
         # The bars are gone before the first question.
         with TerminalProgress() as progress, open_table(config, url, table, progress, store_url) as dedup:
@@ -90,11 +93,21 @@ def label(
         if listed:
             _print(labels, form)
         elif undo:
-            _tell_undone(dedup, undo, labels.withdraw(*undo), len(labels.stored()))
+            withdrawn = labels.withdraw(*undo)
+            _tell_undone(dedup, undo, withdrawn, len(labels.stored()))
+            _fail_if(withdrawn.withdrawn is None)
         elif answers:
-            _tell(dedup, [labels.give(read_labels(answers, duplicate_label or ()))])
+            given = labels.give(read_labels(answers, duplicate_label or ()))
+            _tell(dedup, [given])
+            _fail_if(bool(given.faults) and not given.kept)
         else:
             _tell(dedup, _Session(labels, columns, full).ask(questions))
+
+
+def _fail_if(nothing_done: bool) -> None:
+    """End the command with exit code 1 if it could do nothing of what it was asked for."""
+    if nothing_done:
+        raise typer.Exit(1)
 
 
 def _print(labels: TableLabels, form: Format) -> None:
@@ -171,18 +184,18 @@ def _tell(dedup: Deduplicator, given: Sequence[LabelOutcome]) -> None:
         say(fault)
     for line in (line for one in given for line in repeated_lines(one.repeated)):
         say(line)
-    say("{answers} kept", answers=counted(sum(one.kept for one in given), "answer"))
+    say("{labels} stored", labels=counted(sum(one.kept for one in given), "label"))
     _tell_what_follows(dedup, given)
 
 
 def _tell_undone(dedup: Deduplicator, keys: tuple[str, str], given: LabelOutcome, kept: int) -> None:
-    """Report the withdrawn answer, and how many labels there are now."""
+    """Report the label that was removed, and how many labels there are now."""
     for fault in given.faults:
         say(fault)
     if given.withdrawn is not None:
         template = _UNDONE_DUPLICATES if given.withdrawn else _UNDONE_NO_DUPLICATES
         say(template, key_a=keys[0], key_b=keys[1])
-    say("{answers} kept now", answers=counted(kept, "answer is", "answers are"))
+    say("{labels} stored now", labels=counted(kept, "label is", "labels are"))
     _tell_what_follows(dedup, [given])
 
 

@@ -7,9 +7,8 @@ import typer
 
 from db_dedup.app import Deduplicator
 from db_dedup.app.table_report import report_table
-from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, StoreUrl, TableName, Url, open_table
+from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, Force, StoreUrl, TableName, Url, open_table
 from db_dedup.cli.shared.output import check_page, write_page
-from db_dedup.errors import ConfigError
 from db_dedup.present.report_page import ShownGroups, report_page
 from db_dedup.present.texts import read_member_texts
 
@@ -45,14 +44,10 @@ def report(
             show_default=False,
         ),
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", envvar="DB_DEDUP_FORCE", help="Replace a file that is there.")
-    ] = False,
+    force: Force = False,
 ) -> None:
     """Write the duplicates of TABLE in figures and plots as a page of HTML that needs no other file."""
-    if output.exists() and not force:
-        raise ConfigError("{path} is there already: --force replaces it", path=output)
-    check_page(output)
+    check_page(output, force)
     with open_table(config, url, table, store=store_url) as dedup:
         found = report_table(dedup, by or None)
         write_page(output, report_page(found, _shown(dedup, groups, texts)))

@@ -8,11 +8,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import typer
 from apscheduler.triggers.base import BaseTrigger
 
 from db_dedup.app import Database
 from db_dedup.cli.shared.interrupts import stop_event
-from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, StoreUrl, Url, open_database, table_opener
+from db_dedup.cli.shared.options import (
+    DEFAULT_CONFIG,
+    Config,
+    StoreUrl,
+    Url,
+    is_given,
+    open_database,
+    table_opener,
+)
 from db_dedup.cli.shared.serving import (
     SERVER,
     Host,
@@ -53,9 +62,11 @@ if TYPE_CHECKING:
     from db_dedup.jobs.worker.metrics import WorkerMetrics
 
 _SECONDS_UNTIL_REPAIRED: Final = 30.0
+_OF_SERVER: Final = ("host", "port", "tokens", "read_only")
 
 
 def run(
+    context: typer.Context,
     config: Config = DEFAULT_CONFIG,
     url: Url = None,
     store_url: StoreUrl = None,
@@ -73,6 +84,12 @@ def run(
     leads: it alone works and scans, all of them serve, and another leads when it ends.
     """
     settings = Settings.from_file(config)
+    if not settings.serves and any(is_given(context, name) for name in _OF_SERVER):
+        raise ConfigError(
+            "{path} has no [server], so nothing is served: add it, or leave --host, --port, --tokens and "
+            "--read-only out",
+            path=config,
+        )
     if not settings.tables:
         raise ConfigError("{path} names no table: `db-dedup init` writes one that does", path=config)
     if settings.serves:

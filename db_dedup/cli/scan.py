@@ -95,6 +95,10 @@ def scan(
         raise ConfigError("--preview and --dry-run reuse nothing that is stored: leave --rebuild out")
     if (preview or dry_run) and engine is not None:
         raise ConfigError("--preview and --dry-run run with the embedded engine: leave --engine out")
+    if (preview or dry_run) and (master or jars):
+        raise ConfigError(
+            "--preview and --dry-run run with the embedded engine: leave --master and --jar out"
+        )
     with (
         TerminalProgress() as progress,
         open_table(config, url, table, progress, store_url) as dedup,

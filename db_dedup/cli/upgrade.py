@@ -6,6 +6,7 @@ import typer
 
 from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, StoreUrl, Url, open_database
 from db_dedup.cli.shared.terminal import say
+from db_dedup.errors import ConfigError
 
 
 def upgrade(
@@ -21,6 +22,8 @@ def upgrade(
     ] = None,
 ) -> None:
     """Make our tables and views in the database, or bring them up to date."""
+    if sql and to is not None:
+        raise ConfigError("--sql prints the SQL that makes our tables: leave --to out")
     with open_database(config, url, store_url) as database:
         if sql:
             typer.echo(database.upgrade_sql(), nl=False)

@@ -100,8 +100,10 @@ class Settings(Frozen):
 
 
 def database_url(flag: str | None, settings: Settings | None) -> str:
-    """The URL to use: the flag, then DB_DEDUP_URL, then the file's."""
+    """The URL to use: the flag, then DB_DEDUP_URL, then the file's; None for settings if none are read."""
     url = flag or os.environ.get("DB_DEDUP_URL") or (settings.url if settings else None)
+    if not url and settings is None:
+        raise ConfigError("no database: give --url or set DB_DEDUP_URL")
     if not url:
         raise ConfigError(
             "no database: give --url, set DB_DEDUP_URL, or write url under [database] in dedup.toml"

@@ -122,9 +122,13 @@ def _unusable_driver(url: URL, dialect: Dialect) -> ConfigError:
 
 def _parse(url: str) -> URL:
     try:
-        return make_url(url)
+        parsed = make_url(url)
+        if "@" in (parsed.host or ""):
+            # The first @ of a URL ends the password: the host begins with the rest of it.
+            raise ValueError
     except (ArgumentError, ValueError):
         raise ConfigError(
             "the database URL cannot be read: write e.g. sqlite:///petitions.db or "
             "postgresql://user:password@host/database, special characters percent-encoded"
         ) from None
+    return parsed

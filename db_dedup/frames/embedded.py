@@ -1,13 +1,16 @@
 """A sheet in an embedded SQLite database, where its duplicates are found as those of any other table."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from sqlalchemy import Column, Connection, Integer, MetaData, Table, Text, insert
+from sqlalchemy import BigInteger, Column, Connection, Double, Integer, MetaData, Table, Text, insert
+from sqlalchemy.types import TypeEngine
 
 from db_dedup.app import Database, Deduplicator
 from db_dedup.config import watched_table
@@ -19,10 +22,14 @@ from db_dedup.frames.sheet import Sheet
 from db_dedup.progress import Progress
 from db_dedup.proposal import ColumnChoice, choose_columns, profile_column, risks_of_texts
 from db_dedup.records import Family, ScanReport
+from db_dedup.records.names import view_name
 
 TABLE_NAME: Final = "rows"
 _SAMPLE_ROWS: Final = 1_000
 _ROWS_A_STATEMENT: Final = 1_000
+_LARGEST_INTEGER: Final = 2**63 - 1
+_LARGEST_EXACT: Final = 2**53
+"""Each smaller whole number is a 64-bit float, too."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,11 @@ class SheetDuplicates:
     dedup: Deduplicator
     report: ScanReport
     groups: RowGroups
+
+    @property
+    def view(self) -> str:
+        """The name of the view of these rows with their groups."""
+        return view_name(self.dedup.database.namespace, self.dedup.name, None, limit_counts_bytes=False)
 
 
 def propose_columns(sheet: Sheet) -> tuple[ColumnChoice, ...]:
@@ -93,11 +105,13 @@ def find_in_sheet(
         sheet.place(name)
     key = _free_name("row", sheet.names)
     watched = watched_table(TABLE_NAME, {**settings, "columns": chosen, "key": key})
+    for name in (*(part.column for part in watched.within), *([watched.order] if watched.order else [])):
+        sheet.place(name)
     with ExitStack() as resources:
         path = _new_file(database, resources)
         opened = resources.enter_context(closing(Database(f"sqlite:///{path}", create=True)))
         with opened.translate_driver_errors(), opened.engine.begin() as connection:
-            _fill(connection, sheet, key)
+            _fill(connection, sheet, key, watched.order)
         dedup = Deduplicator(opened, watched, progress=progress)
         dedup.upgrade()
         yield SheetDuplicates(dedup, dedup.scan(), _groups(dedup, sheet))
@@ -121,19 +135,46 @@ def _new_file(database: Path | None, resources: ExitStack) -> Path:
         raise ConfigError(
             "{database} is there already: name a file that is not, or remove it", database=database
         )
+    resources.push(partial(_remove_after_fault, database))
     return database
 
 
-def _fill(connection: Connection, sheet: Sheet, key: str) -> None:
-    """Make the table of the rows, each under its number; values become texts."""
-    columns = [Column(name, Text) for name in sheet.names]
+def _remove_after_fault(database: Path, kind: type[BaseException] | None, *_: object) -> None:
+    """Remove a new file without an answer, so that the command can be repeated."""
+    if kind is not None:
+        with suppress(OSError):
+            database.unlink(missing_ok=True)
+
+
+def _fill(connection: Connection, sheet: Sheet, key: str, order: str | None) -> None:
+    """Make the table of the rows, each under its number; values become texts, but for numbers to order by."""
+    types = [_number_type(sheet, name) if name == order else None for name in sheet.names]
+    columns = [Column(name, kind or Text) for name, kind in zip(sheet.names, types, strict=True)]
+    to_cell = [_cell if kind is None else _same for kind in types]
     rows = Table(TABLE_NAME, MetaData(), Column(key, Integer, primary_key=True), *columns)
     rows.create(connection)
     for batch in batches(enumerate(sheet.rows, sheet.first_row), _ROWS_A_STATEMENT):
         connection.execute(
             insert(rows),
-            [{key: number, **dict(zip(sheet.names, map(_cell, row), strict=True))} for number, row in batch],
+            [
+                {key: number, **{n: f(v) for n, f, v in zip(sheet.names, to_cell, row, strict=True)}}
+                for number, row in batch
+            ],
         )
+
+
+def _number_type(sheet: Sheet, column: str) -> TypeEngine[Any] | None:
+    """Return the type for a column of numbers that SQLite can hold; None if it has any other value."""
+    place = sheet.place(column)
+    values = [row[place] for row in sheet.rows if row[place] is not None]
+    if all(type(value) is int and abs(value) <= _LARGEST_INTEGER for value in values):
+        return BigInteger()
+    is_number = all(isinstance(v, float) or (type(v) is int and abs(v) <= _LARGEST_EXACT) for v in values)
+    return Double() if is_number and all(map(isfinite, values)) else None
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _cell(value: Any) -> str | None:

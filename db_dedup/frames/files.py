@@ -46,6 +46,16 @@ def read_file(path: Path, encoding: str | None = None, sheet: str | None = None)
     raise ConfigError("{path} has an ending that is not known; known are {known}", path=path, known=known)
 
 
+def is_csv(path: Path) -> bool:
+    """Return whether a file is read as CSV."""
+    return path.suffix.lower() in _CSV
+
+
+def is_workbook(path: Path) -> bool:
+    """Return whether a file is read as a workbook."""
+    return path.suffix.lower() in _WORKBOOKS
+
+
 def check_output(path: Path, source: Path) -> None:
     """Refuse a file that could not be written at the end, before the work begins.
 

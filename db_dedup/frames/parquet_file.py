@@ -1,6 +1,7 @@
 """Parquet files, through PyArrow."""
 
 from collections.abc import Iterable, Sequence
+from datetime import date, datetime, time
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -98,6 +99,10 @@ def _typed_array(arrow: Any, values: Sequence[Any], field: Any) -> Any:
     try:
         if arrow.types.is_floating(field.type):
             return arrow.array([None if v is None else float(v) for v in values], field.type)
+        if arrow.types.is_timestamp(field.type):
+            return arrow.array(list(map(_at_midnight, values)), field.type)
+        if arrow.types.is_date(field.type):
+            return arrow.array(list(map(_day, values)), field.type)
         return arrow.array(values, field.type)
     except (arrow.ArrowException, ValueError, TypeError, OverflowError):
         raise ConfigError(
@@ -106,6 +111,25 @@ def _typed_array(arrow: Any, values: Sequence[Any], field: Any) -> Any:
             column=field.name,
             type=str(field.type),
         ) from None
+
+
+def _at_midnight(value: Any) -> Any:
+    """Return the moment of a date: a column of SQLite holds dates and moments, whatever its type says."""
+    is_day = isinstance(value, date) and not isinstance(value, datetime)
+    return datetime.combine(value, time.min) if is_day else value
+
+
+def _day(value: Any) -> Any:
+    """Return the value, which is a date.
+
+    Raises:
+        ValueError: it is a moment, of which a column of dates would lose the time.
+    """
+    if not isinstance(value, datetime):
+        return value
+    if value.time() != time.min:
+        raise ValueError
+    return value.date()
 
 
 def _array(arrow: Any, values: Sequence[Any]) -> Any:

@@ -58,15 +58,18 @@ def report_lines(report: ScanReport) -> Iterator[str]:
         pairs=counted(report.pairs, "pair"),
         copies=counted(report.copies, "exact duplicate"),
     )
-    if report.rows_without_key:
-        yield tr(
-            "{rows} no key (NULL), left out", rows=counted(report.rows_without_key, "row has", "rows have")
-        )
+    yield from without_key_lines(report.rows_without_key)
     if report.frames is not None:
         yield from frame_lines(report.frames)
         yield from drift_lines(report.table, report.frames, is_written=report.pairs_gained is not None)
     if report.largest_group >= _SUSPICIOUS_ROWS and 2 * report.largest_group > report.rows:
         yield tr(_LARGE_GROUP, largest=report.largest_group, rows=report.rows)
+
+
+def without_key_lines(rows: int) -> Iterator[str]:
+    """Say how many rows were left out because a part of their key is NULL; nothing if there are none."""
+    if rows:
+        yield tr("{rows} no key (NULL), left out", rows=counted(rows, "row has", "rows have"))
 
 
 def changes_of(scan: ScanReport | PastScan) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 from db_dedup.flow.text.frames import frame_spans, measure_frames
 from db_dedup.flow.text.normalise import normalise_batch
 from db_dedup.plurals import counted
+from db_dedup.proposal.names import words_of_name
 from db_dedup.proposal.profile import count_words
 from db_dedup.records.recipe import RecipeColumn
 from db_dedup.translation import Phrase
@@ -16,9 +17,11 @@ ENOUGH_ROWS: Final = 20
 SHORT_TEXT: Final = 30
 """Characters: three edits of a shorter text leave too few of its character 3-grams."""
 
-_NAMES_OF_ANSWERS: Final = (
-    "repl", "respon", "answer", "resolution", "答复", "回复", "处理结果", "办理结果", "处理意见", "办理意见",
-    "办理情况", "处理情况",
+_NAMES_OF_ANSWERS: Final = frozenset(
+    {"reply", "replies", "response", "responses", "answer", "answers", "resolution", "resolutions"}
+)
+_IDEOGRAPHS_OF_ANSWERS: Final = (
+    "答复", "回复", "处理结果", "办理结果", "处理意见", "办理意见", "办理情况", "处理情况",
 )  # fmt: skip
 _WORDS_TO_JUDGE: Final = 3
 """A text with fewer words has fewer features than `min_features` asks for."""
@@ -51,9 +54,9 @@ _TOO_LITTLE: Final = (
 
 
 def sounds_like_answers(column: str) -> bool:
-    """Return whether a column holds official answers, by its name."""
-    name = column.casefold()
-    return any(word in name for word in _NAMES_OF_ANSWERS)
+    """Return whether a column holds official answers, by the words of its name."""
+    is_named = not _NAMES_OF_ANSWERS.isdisjoint(words_of_name(column))
+    return is_named or any(word in column for word in _IDEOGRAPHS_OF_ANSWERS)
 
 
 def risks_of_texts(columns: Mapping[str, Sequence[str]], *, leaves_frames_out: bool) -> Iterator[str]:

@@ -205,8 +205,9 @@ class ScanReport:
         segmented: texts cut into words; a rescan spares those that have not changed and have no candidate.
         seconds: of the whole scan, writing included; of a preview, without it.
         largest_group: how many rows the largest group has; 0 where there is no group.
-        pairs_gained: pairs and links of exact duplicates that were not stored before, or not so; None where
-            nothing was written, as in a preview. So are the other two.
+        pairs_gained: pairs and links of exact duplicates that were not stored before, or not so; under
+            another recipe, those whose rows were no pair before. None where nothing was written, as in a
+            preview. So are the other two.
         pairs_lost: stored ones that went.
         groups_changed: groups of either answer that the other does not have just so.
         frames: what was left out of texts; None if the settings leave nothing out.

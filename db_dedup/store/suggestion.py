@@ -9,7 +9,7 @@ from db_dedup.dialects.base import Dialect
 from db_dedup.errors import ConfigError
 from db_dedup.flow.rows.values import canonical_text
 from db_dedup.proposal import (
-    ColumnChoice,
+    ColumnProfile,
     TableProposal,
     choose_by_type,
     choose_columns,
@@ -37,10 +37,11 @@ def propose(connection: Connection, dialect: Dialect, source: SourceTable) -> Ta
     identifying = resolve_key(source, None)
     dialect.row_key(identifying, table(source.name, *(column(c.name) for c in identifying)))  # may refuse one
     key = tuple(c.name for c in identifying)
-    order = choose_order(source, key)
+    sample = _sample(connection, dialect, source, [c for c in source.columns if key != (c.name,)])
+    profiles = _profiles(source, sample)
+    order = choose_order(source, key, {name: profile.form for name, profile in profiles.items()})
     columns = [c for c in source.columns if c.name not in key and c.name != order]
-    sample = _sample(connection, dialect, source, columns)
-    choices = _choices(columns, sample)
+    choices = choose_columns([profiles[c.name] for c in columns]) if profiles else choose_by_type(columns)
     chosen = {choice.name for choice in choices if choice.is_chosen}
     if not chosen:
         raise ConfigError("table {table!r} has no column of texts to compare", table=source.name)
@@ -59,10 +60,11 @@ def _sample(
     return {c.name: [canonical_text(row[i], c.family) for row in rows] for i, c in enumerate(columns)}
 
 
-def _choices(columns: Sequence[SourceColumn], sample: dict[str, list[str]]) -> tuple[ColumnChoice, ...]:
+def _profiles(source: SourceTable, sample: dict[str, list[str]]) -> dict[str, ColumnProfile]:
+    """Return name -> description of each sampled column; nothing if the table has no rows."""
     if not any(sample.values()):
-        return choose_by_type(columns)
-    return choose_columns([profile_column(c.name, c.family, sample[c.name]) for c in columns])
+        return {}
+    return {name: profile_column(name, source.column(name).family, texts) for name, texts in sample.items()}
 
 
 def _risks(compared: dict[str, list[str]]) -> Iterator[str]:

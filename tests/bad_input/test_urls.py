@@ -36,6 +36,8 @@ MISUSED = {
     f"postgresql://clerk:{PASSWORD}@{NO_SERVER}?autocommit=1": "must not set autocommit",
     f"postgresql+psycopg_async://clerk:{PASSWORD}@{NO_SERVER}": "write postgresql+psycopg",
     f"postgresql://clerk:{PASSWORD}@host:port/x": "cannot be read",
+    f"postgresql://clerk:top@{PASSWORD}@{NO_SERVER}": "percent-encoded",
+    f"mysql://clerk:top@{PASSWORD}@no-such-host.invalid/x": "percent-encoded",
     f"postgresql://clerk:{PASSWORD}@one:1,two:2/x": "cannot be read",
     f"postgresql+psycopg2://clerk:{PASSWORD}@{NO_SERVER}": "write postgresql+psycopg://",
     f"postgresql+asyncpg://clerk:{PASSWORD}@{NO_SERVER}": "write postgresql+psycopg://",
@@ -195,6 +197,30 @@ def test_a_url_where_none_belongs_is_not_printed(
         main()
     assert ended.value.code == 2
     assert capsys.readouterr().err == "error: a database URL goes after --url or --store-url\n"
+
+
+@pytest.mark.parametrize("before", ["--url ", "--config=", "--config=x --url=", "see "])
+def test_a_url_inside_an_argument_is_not_printed(
+    before: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argument = f"{before}postgresql://clerk:{PASSWORD}@{NO_SERVER}"
+    monkeypatch.setattr("sys.argv", ["db-dedup", "status", argument])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "error: a database URL goes after --url or --store-url\n"
+
+
+@pytest.mark.parametrize("option", ["--url", "--store-url"])
+def test_a_url_in_one_argument_with_its_option_is_read(
+    option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["db-dedup", "status", f"{option}=mysql://clerk:{PASSWORD}@{NO_SERVER}"])
+    with pytest.raises(SystemExit):
+        main()
+    told = capsys.readouterr().err
+    assert "goes after" not in told
+    assert PASSWORD not in told
 
 
 @pytest.mark.parametrize("option", [("--url",), ("--store-url",)])

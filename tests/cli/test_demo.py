@@ -48,3 +48,14 @@ def test_a_folder_with_other_files_is_left_alone(folder: Path) -> None:
     assert "thesis.txt" in str(error)
     assert {path.name for path in folder.iterdir()} == {"thesis.txt", "dedup.toml"}
     assert (folder / "dedup.toml").read_text(encoding="utf-8") == "# mine"
+
+
+@pytest.mark.parametrize("own_settings", [None, "# mine"])
+def test_a_database_of_the_same_name_is_not_removed(folder: Path, own_settings: str | None) -> None:
+    (folder / "petitions.db").write_text("years of work", encoding="utf-8")
+    if own_settings is not None:
+        (folder / "dedup.toml").write_text(own_settings, encoding="utf-8")
+    error = fail("demo", "--rows", "10", "--folder", str(folder))
+    assert error.exit_code == 2
+    assert "choose another --folder" in str(error)
+    assert (folder / "petitions.db").read_text(encoding="utf-8") == "years of work"

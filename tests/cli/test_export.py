@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import tracemalloc
 from datetime import date, datetime
 from decimal import Decimal
@@ -32,6 +33,7 @@ from sqlalchemy.dialects.mysql import BIGINT
 
 from db_dedup import ConfigError, Deduplicator, InvalidArgumentError
 from db_dedup.app.table_export import ExportOrder, export_table
+from db_dedup.cli.shared.output import print_json
 from tests.cli.conftest import fail, rows, succeed, view
 from tests.servers import Database
 
@@ -235,3 +237,50 @@ def test_rows_are_not_collected(sqlite_database: Database, order: str) -> None:
         tracemalloc.stop()
     assert count == 2000
     assert peak < 12_000_000
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_an_infinite_number_is_a_text_in_json(odd: Database) -> None:
+    with odd.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE odd SET share = 9e999 WHERE id = 3")
+        connection.exec_driver_sql("UPDATE odd SET share = -9e999 WHERE id = 2")
+    printed = succeed("export", "odd", "--url", odd.url, "--format", "json", "--order", "key").stdout
+    found = json.loads(printed, parse_constant=pytest.fail)
+    assert [row["share"] for row in found] == [0.25, "-Infinity", "Infinity"]
+
+
+def test_no_number_that_json_does_not_know_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"threshold": float("nan"), "grid": [1.5, (float("inf"), None)]})
+    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert found == {"threshold": "NaN", "grid": [1.5, ["Infinity", None]]}
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_a_date_among_moments_is_midnight_in_parquet(odd: Database) -> None:
+    with odd.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE odd SET moment = '2024-01-02' WHERE id = 3")
+        connection.exec_driver_sql("UPDATE odd SET day = '2024-01-02 00:00:00' WHERE id = 3")
+    succeed("export", "odd", "--url", odd.url, "--output", "odd.parquet")
+    table = pyarrow.parquet.read_table("odd.parquet").to_pydict()
+    assert table["moment"] == [datetime(2024, 2, 29, 8, 30), None, datetime(2024, 1, 2)]
+    assert table["day"] == [date(2024, 2, 29), None, date(2024, 1, 2)]
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_no_time_of_a_moment_among_dates_is_lost_in_parquet(odd: Database) -> None:
+    with odd.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE odd SET day = '2024-01-02 10:11:12' WHERE id = 3")
+    assert "'day'" in str(fail("export", "odd", "--url", odd.url, "--output", "odd.parquet"))
+
+
+@pytest.mark.parametrize("order", ["group", "key"])
+def test_rows_without_a_key_are_counted(sqlite_database: Database, order: str) -> None:
+    with sqlite_database.engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE letters (number TEXT PRIMARY KEY, content TEXT)")
+        connection.exec_driver_sql(f"INSERT INTO letters VALUES ('a', '{BLANK}'), (NULL, '{BLANK}')")
+    dedup = Deduplicator(sqlite_database.engine, "letters", {"content": 1})
+    dedup.upgrade()
+    dedup.scan()
+    result = succeed("export", "letters", "--url", sqlite_database.url, "--order", order)
+    assert [r["number"] for r in records(result.stdout)] == ["a"]
+    assert result.stderr == "1 row has no key (NULL), left out\n"

@@ -108,12 +108,28 @@ def test_a_missing_extra_is_named_before_the_work(
 
 
 def test_a_database_may_be_kept(letters: Path, rows: list[list[Any]]) -> None:
-    succeed("file", str(letters), "--database", "kept.db", "--limit", "0")
+    told = succeed("file", str(letters), "--database", "kept.db", "--limit", "0").stderr
+    assert "wrote kept.db: the table rows and the view dedup_duplicates_of_rows\n" in told
     connection = sqlite3.connect("kept.db")
     assert connection.execute("SELECT count(*) FROM rows").fetchone() == (len(rows),)
     assert connection.execute("SELECT count(*) FROM dedup_duplicates_of_rows").fetchone()[0] > 0
     connection.close()
     assert "there already" in str(fail("file", str(letters), "--database", "kept.db"))
+
+
+def test_no_database_is_left_by_a_command_that_failed(letters: Path) -> None:
+    command = ("file", str(letters), "--database", "kept.db", "--limit", "0")
+    told = str(fail(*command, "--within", "titel"))
+    assert "'titel': did you mean title" in told
+    assert "unknown column" in str(fail(*command, "--within", "nothing"))
+    assert "row" not in str(fail(*command, "--within", "nothing")).split()
+    assert not Path("kept.db").exists()
+    Path("found.csv").mkdir()
+    with pytest.raises(IsADirectoryError):
+        run(*command, "--out", "found.csv")
+    assert not Path("kept.db").exists()
+    Path("found.csv").rmdir()
+    succeed(*command)
 
 
 def test_columns_and_rule_can_be_named(letters: Path) -> None:

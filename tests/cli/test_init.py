@@ -126,6 +126,20 @@ def test_an_order_column_may_be_part_of_the_key(sqlite_database: Database) -> No
     assert Settings.from_file(FILE).watched("letters").order == "received"
 
 
+def test_an_only_text_is_compared_whatever_its_name(sqlite_database: Database) -> None:
+    with sqlite_database.engine.begin() as connection:
+        connection.execute(
+            text("CREATE TABLE letters (id INTEGER PRIMARY KEY, birth_date DATE, created_text TEXT)")
+        )
+        connection.execute(
+            text("INSERT INTO letters VALUES (1, '1970-02-14', '楼道的路灯坏了三个月没有人来修理')")
+        )
+    FILE.unlink(missing_ok=True)
+    succeed("init", "--url", sqlite_database.url)
+    watched = Settings.from_file(FILE).watched("letters")
+    assert (watched.order, list(watched.columns)) == (None, ["created_text"])
+
+
 def test_a_file_that_is_there_is_not_replaced_unasked(sqlite_petitions: Database) -> None:
     before = FILE.read_text(encoding="utf-8")
     error = fail("init", "--url", sqlite_petitions.url)
@@ -144,6 +158,8 @@ def test_a_file_that_is_there_is_not_replaced_unasked(sqlite_petitions: Database
         "mysql+pymysql://clerk:s3cret@db.example/petitions?charset=utf8mb4",
         "postgresql://clerk@db.example/petitions?password=s3cret",
         "mysql://clerk@db.example/petitions?passwd=s3cret",
+        "postgresql://clerk@db.example/petitions?sslmode=require&sslpassword=s3cret",
+        "mysql://clerk@db.example/petitions?ssl_key_password=s3cret",
     ],
 )
 def test_a_password_stays_out_of_the_file(url: str) -> None:
@@ -211,3 +227,7 @@ def test_a_file_that_cannot_be_written_is_told(sqlite_petitions: Database) -> No
     error = fail("init", "--config", "no/such/folder.toml", "--url", sqlite_petitions.url)
     assert "cannot write" in str(error)
     assert error.exit_code == 2
+
+
+def test_a_settings_file_that_is_not_read_is_not_named() -> None:
+    assert str(fail("init")) == "no database: give --url or set DB_DEDUP_URL"

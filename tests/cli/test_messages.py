@@ -71,17 +71,18 @@ def test_undoing_an_answer_says_which_and_how_many_are_kept() -> None:
     pairs = [line.split(",")[:2] for line in lines if not line.endswith(",0,1.0")][:2]
     answers = [f"{a},{b},{said}" for (a, b), said in zip(pairs, ("no", "yes"), strict=True)]
     Path("answers.csv").write_text("\n".join(["key_a,key_b,label", *answers]), encoding="utf-8")
-    assert "2 answers kept" in succeed("label", "petitions", "--answers", "answers.csv").stderr
+    assert "2 labels stored" in succeed("label", "petitions", "--answers", "answers.csv").stderr
     (a, b), (c, d) = pairs
     first = succeed("label", "petitions", "--undo", a, b).stderr
-    assert f"undone: the answer that rows '{a}' and '{b}' are no duplicates" in first
-    assert "1 answer is kept now" in first
-    again = succeed("label", "petitions", "--undo", a, b).stderr
-    assert "undone" not in again
-    assert "1 answer is kept now" in again
+    assert f"label removed: rows '{a}' and '{b}' are no duplicates" in first
+    assert "1 label is stored now" in first
+    again = run("label", "petitions", "--undo", a, b)
+    assert again.exit_code == 1
+    assert "removed" not in again.stderr
+    assert "1 label is stored now" in again.stderr
     last = succeed("label", "petitions", "--undo", c, d).stderr
     assert f"rows '{c}' and '{d}' are duplicates" in last
-    assert "0 answers are kept now" in last
+    assert "0 labels are stored now" in last
 
 
 def test_a_dropped_table_is_said_to_be_gone(scanned: Database) -> None:

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import inspect
 
 from db_dedup.cli.commands import load_commands
-from tests.cli.conftest import run, succeed
+from tests.cli.conftest import fail, run, succeed
 from tests.servers import Database
 
 COMMANDS = load_commands()
@@ -57,6 +57,41 @@ def test_wrong_usage_ends_with_2(sqlite_petitions: Database, arguments: list[str
     result = run(*arguments)
     assert result.exit_code == 2
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["export", "petitions", "--output", "x.csv", "--format", "json"], "--format"),
+        (["export", "petitions", "--output", "x.csv", "--format", "csv"], "--format"),
+        (["upgrade", "--sql", "--to", "base"], "--to"),
+        (["label", "petitions", "--list", "--undo", "1", "2"], "--undo"),
+        (["label", "petitions", "--answers", "a.csv", "--undo", "1", "2"], "--answers"),
+        (["scan", "petitions", "--preview", "--master", "spark://here:7077"], "--master"),
+        (["scan", "petitions", "--dry-run", "--jar", "x.jar"], "--jar"),
+        (["run", "--port", "9000"], "[server]"),
+        (["run", "--port", "0"], "[server]"),
+        (["run", "--read-only"], "[server]"),
+        (["file", "x.csv", "--sheet", "one"], "--sheet"),
+        (["file", "x.parquet", "--encoding", "gb18030"], "--encoding"),
+        (["file", "x.xlsx", "--encoding", "gb18030"], "--encoding"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_an_option_that_would_do_nothing_is_refused(
+    scanned: Database, arguments: list[str], word: str
+) -> None:
+    assert scanned.name == "sqlite"
+    error = fail(*arguments)
+    assert error.exit_code == 2
+    assert word in str(error)
+    assert [path.name for path in Path().iterdir()] == ["dedup.toml"]
+
+
+def test_the_variable_of_an_option_that_does_nothing_is_not_refused(scanned: Database) -> None:
+    assert scanned.name == "sqlite"
+    succeed("export", "petitions", "--output", "x.csv", DB_DEDUP_FORMAT="json")
+    succeed("file", "x.csv", "--limit", "0", DB_DEDUP_SHEET="one")
 
 
 def test_a_flag_counts_more_than_the_environment_and_that_more_than_the_file(

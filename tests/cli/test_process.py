@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from db_dedup import __version__
 from tests.servers import Database
 
@@ -54,3 +56,40 @@ def test_json_nested_without_end_is_refused() -> None:
 def test_the_version_goes_to_stdout() -> None:
     done = start("--version")
     assert (done.returncode, done.stdout.decode(), done.stderr) == (0, f"db-dedup {__version__}\n", b"")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="this shell cannot close a stream")
+@pytest.mark.parametrize(
+    ("closed", "arguments", "code", "told"),
+    [
+        (">&-", ("status",), 0, b""),
+        (">&-", ("groups", "letters"), 2, b"error: unknown watched table"),
+        ("<&-", ("check", "petitions"), 2, b"error: stdin is no JSON object"),
+        ("2>&-", ("groups", "letters"), 2, b""),
+    ],
+)
+def test_a_closed_stream_is_no_fault(
+    scanned: Database, closed: str, arguments: tuple[str, ...], code: int, told: bytes
+) -> None:
+    assert scanned.name == "sqlite"
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *COMMAND, *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr[: len(told) or None]) == (code, told)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("groups", "petitions"), ("groups", "petitions", "--texts"), ("--help",)]
+)
+def test_no_width_counts_as_an_unknown_width(
+    scanned: Database, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert scanned.name == "sqlite"
+    monkeypatch.delenv("COLUMNS", raising=False)
+    wanted = start(*arguments).stdout
+    monkeypatch.setenv("COLUMNS", "0")
+    assert start(*arguments).stdout == wanted != b""

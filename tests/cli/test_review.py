@@ -278,3 +278,9 @@ def test_nothing_found_is_nothing_shown(sqlite_petitions: Database) -> None:
     assert succeed("pairs", "petitions", "--texts", "--format", "json").stdout == "[]\n"
     header = succeed("pairs", "petitions", "--texts", "--format", "csv").stdout
     assert header == ",".join(PAIR_HEADER) + "\n"
+
+
+def test_no_two_columns_of_an_export_of_groups_are_called_alike() -> None:
+    header = reading.member_header(["group_id", "own_group_id", "Row_Key", "title"], with_differences=True)
+    assert header[3:-2] == ["own_own_group_id", "own_group_id", "own_Row_Key", "title"]
+    assert len({name.casefold() for name in header}) == len(header)

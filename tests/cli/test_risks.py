@@ -60,7 +60,18 @@ def test_a_sound_table_has_no_risk() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["reply", "Company response", "ANSWER", "答复内容", "回复", "办理结果", "处理意见"]
+    "name",
+    [
+        "reply",
+        "Company response",
+        "ANSWER",
+        "officialReply",
+        "replies2",
+        "答复内容",
+        "回复",
+        "办理结果",
+        "处理意见",
+    ],
 )
 def test_columns_that_hold_answers_by_their_name(name: str) -> None:
     [risk] = risks(**{name: LETTERS})
@@ -69,7 +80,19 @@ def test_columns_that_hold_answers_by_their_name(name: str) -> None:
     assert sounds_like_answers(name)
 
 
-@pytest.mark.parametrize("name", ["content", "title", "诉求内容", "反映问题", "handled_at"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "content",
+        "title",
+        "诉求内容",
+        "反映问题",
+        "handled_at",
+        "responsible_office",
+        "replaced_by",
+        "correspondence",
+    ],
+)
 def test_names_that_are_not_of_answers(name: str) -> None:
     assert not sounds_like_answers(name)
 

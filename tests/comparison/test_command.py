@@ -265,6 +265,19 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_work(
     assert str(fail(*arguments)) == "cannot write no/page.html: No such file or directory"
 
 
+def test_a_page_replaces_no_file_unless_asked_for(labels: str) -> None:  # noqa: F811 - a fixture
+    before = Path(labels).read_bytes()
+    for command in (
+        ("compare", "--pairs", labels, "--output", labels),
+        ("calibrate", "petitions", "--labels", labels, "--html", labels),
+    ):
+        assert "--force replaces it" in str(fail(*command))
+        assert Path(labels).read_bytes() == before
+    Path("page.html").write_text("mine", encoding="utf-8")
+    succeed("calibrate", "petitions", "--labels", labels, "--html", "page.html", "--force")
+    assert "<svg" in Path("page.html").read_text(encoding="utf-8")
+
+
 def test_names_are_escaped_on_the_page() -> None:
     score = ThresholdScore(0.5, 1, 0, 1, 1.0, 0.5, 2 / 3)
     trial = Trial(Combination(None, "<i>", "a&b"), "alone", score, (score,), False, 0.0, 0.0)

@@ -68,6 +68,15 @@ def test_all_frames_give_the_same() -> None:
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.parametrize(
+    ("numbers", "first"), [([10, 9, 100], 1), ([0.5, -1.5, 1e9], 1), ([10, None, 9], 2), ([1e3, 9, 10], 1)]
+)
+def test_numbers_are_ordered_by_their_size(numbers: list[float | None], first: int) -> None:
+    text = "小区楼道的路灯坏了三个月没有人来修理，请尽快处理"
+    frame = pl.DataFrame({"body": [text] * 3, "received": numbers}, strict=False)
+    assert find_duplicates(frame, ["body"], order="received")["duplicate_group"].to_list() == [first] * 3
+
+
 def test_settings_are_those_of_a_table() -> None:
     frame = pl.DataFrame(
         {

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Column, Engine, Integer, MetaData, String, Table, insert
 
 from db_dedup import Deduplicator, Text
-from tests.cli.conftest import fail, folder, sample, scanned, scanned_file, succeed  # noqa: F401 - fixtures
+from tests.cli.conftest import fail, folder, run, sample, scanned, scanned_file, succeed  # noqa: F401 - fixtures
 from tests.servers import Database
 
 
@@ -53,7 +53,7 @@ def test_answers_are_kept_and_not_asked_for_again() -> None:
     first = succeed("label", "petitions", "--limit", "3", stdin="y\nn\ns\n")
     pairs = offered(first.stdout)
     assert len(set(pairs)) == 3
-    assert "2 answers kept" in first.stderr
+    assert "2 labels stored" in first.stderr
     assert "db-dedup scan petitions" in first.stderr
     assert {(frozenset(line[:2]), line[2]) for line in listed()} == {(pairs[0], "yes"), (pairs[1], "no")}
     again = offered(succeed("label", "petitions", "--limit", "3", stdin="").stdout)
@@ -72,7 +72,9 @@ def test_an_answer_can_be_undone_at_once_and_later() -> None:
     assert line[2] == "yes"
     succeed("label", "petitions", "--undo", line[1], line[0])
     assert listed() == []
-    assert "they have no label" in succeed("label", "petitions", "--undo", *line[:2]).stderr
+    again = run("label", "petitions", "--undo", *line[:2])
+    assert again.exit_code == 1
+    assert "they have no label" in again.stderr
 
 
 @pytest.mark.usefixtures("scanned")
@@ -81,7 +83,7 @@ def test_answers_from_a_file_hold_and_what_is_listed_can_be_read_again() -> None
     lines = [f"{pairs[0][0]},{pairs[0][1]},no", f"{pairs[1][1]},{pairs[1][0]},1", "77777,1,no"]
     Path("answers.csv").write_text("\n".join(["key_a,key_b,label", *lines]), encoding="utf-8")
     result = succeed("label", "petitions", "--answers", "answers.csv")
-    assert "2 answers kept" in result.stderr
+    assert "2 labels stored" in result.stderr
     assert "row '77777' is not there" in result.stderr
     kept = succeed("label", "petitions", "--list", "--format", "csv").stdout
     Path("kept.csv").write_text(kept, encoding="utf-8")
@@ -94,6 +96,15 @@ def test_answers_from_a_file_hold_and_what_is_listed_can_be_read_again() -> None
     told = succeed("explain", "petitions", *pairs[0]).stdout
     assert "not a pair, because of rejected" in told
     assert "somebody has labelled them as no duplicates" in told
+
+
+@pytest.mark.usefixtures("scanned")
+def test_a_file_of_which_no_label_can_be_stored_is_a_failure() -> None:
+    Path("answers.csv").write_text("key_a,key_b,label\n77777,1,no\n", encoding="utf-8")
+    result = run("label", "petitions", "--answers", "answers.csv")
+    assert result.exit_code == 1
+    assert "row '77777' is not there" in result.stderr
+    assert "0 labels stored" in result.stderr
 
 
 @pytest.mark.usefixtures("scanned")

@@ -74,9 +74,37 @@ def test_a_preview_tells_what_the_scan_changes(petitions: Database, sample: Samp
         assert len(difference.samples) == min(difference.count, 10)
     assert_samples_are_true(found.differences, before, answer(changed))
     assert found.is_new_recipe == (settings in ("the rule", "the fingerprints"))
+    if found.is_new_recipe:
+        announced = found.differences
+        assert report.pairs_gained == announced.pairs_gained.count
+        assert report.pairs_lost == announced.pairs_lost.count
+        assert report.groups_changed == announced.groups_changed.count
     for name in ("rows", "fingerprints", "too_little_text", "copies", "pairs", "groups", "grouped_rows"):
         assert getattr(found.report, name) == getattr(report, name)
     assert changed.preview().differences == AnswerDifferences(*[Difference(0, ())] * 8)
+
+
+def test_a_new_recipe_with_the_same_answer_changes_nothing(petitions: Database) -> None:
+    dedup = by_settings(petitions)
+    dedup.upgrade()
+    first = dedup.scan()
+    assert first.pairs_gained == first.pairs + first.copies
+    changed = change_recipe(petitions, "min_features = 2")
+    assert changed.preview().is_new_recipe
+    report = changed.scan()
+    assert (report.pairs, report.copies) == (first.pairs, first.copies)
+    assert (report.pairs_gained, report.pairs_lost, report.groups_changed) == (0, 0, 0)
+
+
+def test_a_new_recipe_for_an_emptied_table_loses_everything(sqlite_petitions: Database) -> None:
+    dedup = by_settings(sqlite_petitions)
+    dedup.upgrade()
+    first = dedup.scan()
+    with sqlite_petitions.engine.begin() as connection:
+        connection.execute(delete(petitions_table))
+    report = change_recipe(sqlite_petitions, "min_features = 2").scan()
+    assert (report.pairs_gained, report.pairs_lost) == (0, first.pairs + first.copies)
+    assert report.groups_changed == first.groups
 
 
 def counts(found: AnswerDifferences) -> dict[str, int]:

@@ -72,7 +72,21 @@ DuplicateLabel = Annotated[
         help="What a duplicate is called in the file; every other label then means no duplicate.",
     ),
 ]
+Force = Annotated[
+    bool, typer.Option("--force", envvar="DB_DEDUP_FORCE", help="Replace a file that is there.")
+]
 AsJson = Annotated[bool, typer.Option("--json", envvar="DB_DEDUP_JSON", help="Print JSON.")]
+
+
+def is_given(context: typer.Context, option: str) -> bool:
+    """Return whether an option was given on the command line; its variable may be meant for other commands.
+
+    Args:
+        context: of the command.
+        option: the name of its parameter in Python.
+    """
+    source = context.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def load_settings(config: Path, url: str | None) -> Settings | None:

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 from enum import StrEnum
 from itertools import chain, islice
 from math import isfinite
@@ -32,7 +33,7 @@ from db_dedup.translation import Phrase, tr
 _WIDE_ENOUGH: Final = 100_000
 """Characters; row keys have at most 700."""
 _ROWS_A_PART: Final = 1_000
-_JSON: Final = json.JSONEncoder(ensure_ascii=False, default=str)
+_JSON: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str)
 _json_string: Final = json.encoder.encode_basestring
 
 Columns = Sequence[Sequence[Any]]
@@ -99,16 +100,25 @@ def print_columns(columns: Sequence[str], parts: Iterable[Columns], form: Format
 
 def print_json(data: object) -> None:
     """One JSON document, readable and in the characters it is made of."""
-    data_output().write(json.dumps(data, ensure_ascii=False, indent=2, default=str) + "\n")
+    text = json.dumps(_finite(data), ensure_ascii=False, allow_nan=False, indent=2, default=str)
+    data_output().write(text + "\n")
 
 
-def check_page(file: Path | None) -> None:
-    """Check that the folder of a page exists, before the work whose result the page shows.
+def check_page(file: Path | None, replace: bool) -> None:
+    """Refuse a page that could not be written, before the work whose result it shows.
+
+    Args:
+        file: the page.
+        replace: whether the file may be there.
 
     Raises:
-        ConfigError: there is no such folder.
+        ConfigError: there is no such folder, or the file is there.
     """
-    if file is not None and not file.parent.is_dir():
+    if file is None:
+        return
+    if file.exists() and not replace:
+        raise ConfigError("{path} is there already: --force replaces it", path=file)
+    if not file.parent.is_dir():
         raise ConfigError("cannot write {file}: {reason}", file=file, reason=os.strerror(errno.ENOENT))
 
 
@@ -213,7 +223,19 @@ def _json_values(values: Sequence[Any]) -> Iterable[str]:
     if types <= {str, bool, NoneType}:
         texts = {value: _JSON.encode(value) for value in set(values)}
         return map(texts.__getitem__, values)
-    return map(_JSON.encode, values)
+    return map(_JSON.encode, map(_finite, values))
+
+
+def _finite(value: Any) -> Any:
+    """Return the value with "NaN", "Infinity" and "-Infinity" for the floats that JSON does not know."""
+    match value:
+        case float() if not isfinite(value):
+            return str(Decimal(value))
+        case dict():
+            return {name: _finite(item) for name, item in value.items()}
+        case list() | tuple():
+            return list(map(_finite, value))
+    return value
 
 
 def _cell(value: Any) -> str:

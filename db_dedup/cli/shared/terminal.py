@@ -1,6 +1,7 @@
 """What a person at the terminal sees: lines and progress bars, all on stderr."""
 
 import io
+import os
 import sys
 from types import TracebackType
 from typing import Self
@@ -23,6 +24,13 @@ from db_dedup.present.visible import visible
 from db_dedup.translation import tr
 
 stderr = Console(stderr=True, highlight=False)
+
+
+def open_missing_streams() -> None:
+    """Open the null device for each standard stream that the caller closed: Python has None for it."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - it stays
 
 
 def replace_what_cannot_be_shown() -> None:

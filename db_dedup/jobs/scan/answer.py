@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from db_dedup.flow.matching.pairs import Pairs
 from db_dedup.jobs.scan.answer_changes import AnswerChanges, count_changes
+from db_dedup.jobs.scan.changes_by_recipe import changes_by_recipe
 from db_dedup.jobs.scan.regrouping import regrouped, regrouped_by_recipe
-from db_dedup.jobs.scan.row_answers import NOT_SET, AnswerValues, RowAnswers
+from db_dedup.jobs.scan.row_answers import NOT_SET, AnswerValues, RowAnswers, side_by_side
 from db_dedup.jobs.scan.scanned_table import ScannedTable
 from db_dedup.jobs.scan.short_transactions import Writing
 from db_dedup.jobs.scan.sketch_index import ROWS_WITH_SKETCHES, SketchDifference
@@ -117,7 +118,7 @@ class AnswerDifference:
         answer = RowAnswers.of(ids, scanned)
         before = stored.only(~np.isin(stored.ids, gone)).aligned(answer.ids)
         differs = before.differs(answer)
-        was, becomes = _side_by_side(stored if serves else stored.only(slice(0)), answer)
+        was, becomes = side_by_side(stored if serves else stored.only(slice(0)), answer)
         return cls(
             gone,
             lost,
@@ -129,7 +130,7 @@ class AnswerDifference:
             else SketchDifference.of(
                 reader, store, ids, scanned.table, scanned.matches.copy_of, changed, serves=serves
             ),
-            _changes(lost, gained, was, becomes),
+            changes_by_recipe(reader, shown, scanned, ids) if shown else _changes(lost, gained, was, becomes),
             regrouped(reader, store, was, becomes)
             if serves
             else regrouped_by_recipe(reader, shown, scanned)
@@ -176,12 +177,6 @@ def _differing_pairs(
     with reader.open() as connection:
         stored = read_pairs(connection, store)
     return differing_pairs(stored, found.only(slice(None)))
-
-
-def _side_by_side(shown: RowAnswers, answer: RowAnswers) -> tuple[RowAnswers, RowAnswers]:
-    """Return two answers for the rows of both."""
-    ids = np.union1d(shown.ids, answer.ids)
-    return shown.aligned(ids), answer.aligned(ids)
 
 
 def _changes(

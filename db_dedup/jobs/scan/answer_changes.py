@@ -29,13 +29,23 @@ def count_changes(pairs_gained: int, pairs_lost: int, before: RowAnswers, after:
         before: the former answer of the rows for which it differs, and of those that are gone.
         after: the new answer of the same rows in the same order; NULL for those that are gone.
     """
-    is_relinked, is_moved = before.copy_of != after.copy_of, before.group_id != after.group_id
-    has_other_flags = before.has_other_flags(after)
-    groups = np.concatenate(
-        [before.group_id[is_moved], after.group_id[is_moved], before.ids[has_other_flags]]
-    )
+    is_relinked = before.copy_of != after.copy_of
     return AnswerChanges(
         pairs_gained + int(np.count_nonzero(is_relinked & (after.copy_of != NOT_SET))),
         pairs_lost + int(np.count_nonzero(is_relinked & (before.copy_of != NOT_SET))),
-        int(np.unique(groups[groups != NOT_SET]).size),
+        count_changed_groups(before, after),
     )
+
+
+def count_changed_groups(before: RowAnswers, after: RowAnswers) -> int:
+    """Return how many groups of either answer the other one does not have with the same rows and flags.
+
+    Args:
+        before: the former answer of the rows for which it differs, and of those that are gone.
+        after: the new answer of the same rows in the same order; NULL for those that are gone.
+    """
+    is_moved = before.group_id != after.group_id
+    groups = np.concatenate(
+        [before.group_id[is_moved], after.group_id[is_moved], before.ids[before.has_other_flags(after)]]
+    )
+    return int(np.unique(groups[groups != NOT_SET]).size)

@@ -136,6 +136,12 @@ class RowAnswers:
         return map(AnswerValues._make, zip(*columns, strict=True))
 
 
+def side_by_side(one: RowAnswers, other: RowAnswers) -> tuple[RowAnswers, RowAnswers]:
+    """Return two answers for the rows of both."""
+    ids = np.union1d(one.ids, other.ids)
+    return one.aligned(ids), other.aligned(ids)
+
+
 def _or_null(numbers: NDArray[np.int64], values: list[Any]) -> list[Any]:
     """Return the values with NULL for the numbers that are not set."""
     for place in np.flatnonzero(numbers == NOT_SET).tolist():
