@@ -123,8 +123,9 @@ def _unusable_driver(url: URL, dialect: Dialect) -> ConfigError:
 def _parse(url: str) -> URL:
     try:
         parsed = make_url(url)
-        if "@" in (parsed.host or ""):
-            # The first @ of a URL ends the password: the host begins with the rest of it.
+        # The first @ of a URL ends the password. The host, or behind a slash the database, begins with the
+        # rest of it.
+        if parsed.host is not None and "@" in f"{parsed.host}{parsed.database}":
             raise ValueError
     except (ArgumentError, ValueError):
         raise ConfigError(

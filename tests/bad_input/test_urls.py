@@ -38,6 +38,7 @@ MISUSED = {
     f"postgresql://clerk:{PASSWORD}@host:port/x": "cannot be read",
     f"postgresql://clerk:top@{PASSWORD}@{NO_SERVER}": "percent-encoded",
     f"mysql://clerk:top@{PASSWORD}@no-such-host.invalid/x": "percent-encoded",
+    f"postgresql://clerk:top@host/{PASSWORD}@{NO_SERVER}": "percent-encoded",
     f"postgresql://clerk:{PASSWORD}@one:1,two:2/x": "cannot be read",
     f"postgresql+psycopg2://clerk:{PASSWORD}@{NO_SERVER}": "write postgresql+psycopg://",
     f"postgresql+asyncpg://clerk:{PASSWORD}@{NO_SERVER}": "write postgresql+psycopg://",
