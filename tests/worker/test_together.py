@@ -223,15 +223,15 @@ def test_one_transaction_at_a_time_lets_the_application_write(sqlite_database: D
     """SQLite's own patience, five seconds, is enough for whoever writes beside a worker."""
     watched = Watched.make(sqlite_database.engine, 0)
     write(watched, range(400))
-    with Worker(sqlite_database.url, watched.letters.name) as worker:
-        while count_waiting(watched) == 400:
-            assert worker.process.is_alive()
-            time.sleep(0.01)
+    with Worker(sqlite_database.url, watched.letters.name, stop_at="after the commit") as worker:
+        assert worker.reaches()
+        assert 0 < count_waiting(watched) < 400
         application: Engine = create_engine(sqlite_database.url)
         for number in range(400, 430):
             with application.begin() as connection:
                 values = {"id": number, "body": body(number), "region": "A", "received": 1}
                 connection.execute(watched.letters.insert().values(values))
+                worker.go_on()  # in the first transaction: the worker cannot be done before the others begin
         application.dispose()
         worker.process.terminate()
         assert worker.end() == 0
