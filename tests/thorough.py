@@ -169,7 +169,7 @@ THOROUGH = (
     "test_fastapi_example.py",
     "test_first_hour.py::test_a_",
     "test_first_hour.py::test_the_commands",
-    "test_first_hour.py::test_what_the_page",
+    "test_first_hour.py::test_what_the_pages",
     "test_papers_benchmarks.py",
     "test_petition_office.py",
     "test_petition_office_runs.py",
