@@ -20,7 +20,8 @@ from db_dedup.app.engines import find_engine
 from db_dedup.config import EngineSettings
 from db_dedup.dialects import dialect_for
 from db_dedup.errors import ClusterUnavailableError, ConfigError, DedupError, MissingExtraError
-from tests.bad_input.conftest import OTHER, make
+from tests.bad_input.conftest import OTHER
+from tests.dialects.tables import run as make
 from tests.servers import Database
 from tests.servers.spark import LOOPBACK, free_port
 
