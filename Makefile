@@ -24,7 +24,7 @@ test: $(VENV)/with-test  ## Run the tests, on servers of their own (CI=true for 
 	$(BIN)/python -m pytest -n 3 $(if $(filter true,$(CI)),,-m "not thorough") $(ARGS)
 
 soak: $(VENV)/with-test  ## Play random histories for SOAK minutes (10) on each database (SEED=number for one round once more)
-	DB_DEDUP_TEST_SOAK_MINUTES=$(or $(SOAK),10) $(if $(SEED),DB_DEDUP_TEST_SEED=$(SEED)) $(BIN)/python -m pytest -s tests/worker/test_histories.py $(ARGS)
+	DB_DEDUP_TEST_SOAK_MINUTES=$(or $(SOAK),10) $(if $(SEED),DB_DEDUP_TEST_SEED=$(SEED)) $(BIN)/python -m pytest -s --timeout=0 tests/worker/test_histories.py $(ARGS)
 
 lint: $(VENV)/with-lint types floors  ## Check style, format, types and imports
 	$(BIN)/ruff check

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import signal
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NoReturn
 
 import pytest
 from hypothesis import settings
@@ -109,6 +111,23 @@ def database(request: pytest.FixtureRequest) -> Database:
     return found
 
 
+def not_tested(reason: str) -> NoReturn:
+    """Fail in CI, and elsewhere skip the test and say so at the end of the run.
+
+    Args:
+        reason: what is not tested, and in brackets what is missing.
+    """
+    give_up = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
+    give_up(f"{NOT_TESTED}{reason}")
+
+
+@pytest.fixture
+def pyspark() -> None:
+    """For tests that need PySpark; a thorough run installs it."""
+    if importlib.util.find_spec("pyspark") is None:
+        not_tested('Spark (no pyspark: pip install "db-dedup[spark]")')
+
+
 def _server(name: str, start: Callable[[], Server]) -> Iterator[Server]:
     url = os.environ.get(f"DB_DEDUP_TEST_{name.upper()}_URL")
     return private_server(name, (lambda: Server.elsewhere(name, url)) if url else start)
@@ -119,20 +138,22 @@ def private_server(name: str, start: Callable[[], Server]) -> Iterator[Server]:
     try:
         server = start()
     except ServerUnavailableError as error:
-        give_up = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
-        give_up(f"{NOT_TESTED}{name} ({error})")
+        not_tested(f"{name} ({error})")
     try:
         yield server
     finally:
         server.stop()
 
 
-def pytest_xdist_setupnodes() -> None:
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
     """Compile the kernels of a scan before the processes of the tests start: each would compile all."""
     if not is_rule_compiled():
         command = [str(Path(sys.executable).with_name("db-dedup")), "demo", "--rows", "50"]
         with TemporaryDirectory() as folder:
-            subprocess.run(command, cwd=folder, check=False, capture_output=True)
+            done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        if done.returncode and reporter is not None:
+            reporter.write_line(f"The demo, which compiles the kernels, failed:\n{done.stderr}", red=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -10,17 +10,17 @@ import tomllib
 import zipfile
 from pathlib import Path
 
-import pytest
-
 from db_dedup.cli.commands import COMMANDS
 from db_dedup.config import ServerSettings
+from tests.conftest import not_tested
 
 ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "examples" / "deploy"
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd on this machine")
 def test_systemd_takes_the_unit(tmp_path: Path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        not_tested("the unit of systemd (there is no systemd-analyze: install systemd)")
     unit = (DEPLOY / "db-dedup.service").read_text(encoding="utf-8")
     program = "/srv/dedup/venv/bin/db-dedup"
     assert f"ExecStart={program} run\n" in unit

@@ -83,17 +83,31 @@ def test_the_commands_of_the_readme(petitions: tuple[str, Database], tmp_path: P
     run_in_shell([block], tmp_path)
 
 
+def read(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def without_seconds(line: str) -> str:
+    """Return a line of the demo without the time that its scan took."""
+    return re.sub(r" in [\d.]+ s,", "", line)
+
+
 def test_the_readme_begins_with_a_file() -> None:
     for readme in (README, ROOT / "README.zh-CN.md"):
-        text = readme.read_text(encoding="utf-8")
+        text = read(readme)
         assert re.findall(r"^```sh\n(db-dedup file petitions\.csv) ", text, re.MULTILINE), readme
         assert text.index("db-dedup file petitions.csv") == text.index("```") + len("```sh\n"), readme
 
 
-def test_what_the_page_says_of_the_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The settings that it shows are those that `init` writes, and the counts those of the scan."""
+def test_what_the_pages_say_of_the_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The settings are those of `init`, the counts those of the scan, and the output is that of the demo."""
     monkeypatch.chdir(tmp_path)
-    succeed("demo", "--folder", ".")
+    done = succeed("demo", "--folder", ".", COLUMNS="100")
+    printed = {without_seconds(line) for line in [*done.stdout.splitlines(), *done.stderr.splitlines()]}
+    block = re.compile(r"^```text\n(petitions: 5,000 rows .*?)^```$", re.MULTILINE | re.DOTALL)
+    for readme in (README, ROOT / "README.zh-CN.md"):
+        (shown,) = block.findall(read(readme))
+        assert [line for line in shown.splitlines() if without_seconds(line) not in printed] == [], readme
     with closing(OurDatabase("sqlite:///petitions.db")) as database:
         written = settings_document("sqlite:///petitions.db", propose_settings(database, ["petitions"]))
     Path("dedup.toml").write_text(written.as_string(), encoding="utf-8")

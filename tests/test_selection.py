@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from tests.thorough import of_twins, out_of_turn
+import ast
+from pathlib import Path
+
+from tests.thorough import IN_TURN, SPARING, THOROUGH, TWIN, of_twins, out_of_turn
+
+TESTS = Path(__file__).parent
 
 SCANS = [
     f"scan/test_x.py::test_{test}[{server}{case}]"
@@ -35,3 +40,15 @@ def test_only_what_differs_in_the_server_alone_takes_turns() -> None:
 def test_one_test_of_a_file_is_enough_on_mysql_where_it_is_a_twin() -> None:
     others = [name.replace("scan/", "triggers/") for name in SCANS]
     assert list(of_twins(SCANS + others)) == [name for name in SCANS if "mysql" in name][1:]
+
+
+def test_every_entry_of_the_lists_is_the_beginning_of_a_test() -> None:
+    """A test that is renamed or moved would leave its list unnoticed. Cases in brackets are not looked up."""
+    names = [
+        f"{file.relative_to(TESTS).as_posix()}::{node.name}"
+        for file in TESTS.rglob("test_*.py")
+        for node in ast.parse(file.read_bytes()).body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    ]
+    listed = {entry.partition("[")[0] for entry in (*THOROUGH, *SPARING, *IN_TURN, *TWIN)}
+    assert [entry for entry in sorted(listed) if not any(name.startswith(entry) for name in names)] == []

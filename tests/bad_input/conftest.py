@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, inspect, text
+from sqlalchemy import Engine, inspect
 
 from db_dedup import Deduplicator
 from db_dedup.errors import DedupError
@@ -60,15 +60,11 @@ def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Source, "pages", lambda source, engine: pages(source, engine, 10))
 
 
-def make(database: Database, *statements: str) -> None:
-    with database.engine.begin() as connection:
-        for statement in statements:
-            connection.execute(text(statement))
-
-
-def fill(database: Database, statement: str, rows: Sequence[dict[str, Any]]) -> None:
-    with database.engine.begin() as connection:
-        connection.execute(text(statement), rows)
+def watch(database: Database, **options: Any) -> Deduplicator:
+    """The table of petitions, with our tables made, not scanned yet."""
+    dedup = Deduplicator(database.engine, "petitions", {"body": 1}, **options)
+    dedup.upgrade()
+    return dedup
 
 
 def stored_rows(engine: Engine, table: str = "petitions") -> tuple[list[Any], list[tuple[Any, ...]]]:

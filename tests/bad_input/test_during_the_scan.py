@@ -11,8 +11,10 @@ from sqlalchemy.exc import OperationalError
 
 from db_dedup import Deduplicator
 from db_dedup.errors import DatabaseError, DatabaseUnavailableError
-from tests.bad_input.conftest import NEAR, OTHER, SAME, Watcher, fill, make, outcome, refusal
+from tests.bad_input.conftest import NEAR, OTHER, SAME, Watcher, outcome, refusal
 from tests.cli.conftest import rows, view
+from tests.dialects.tables import fill
+from tests.dialects.tables import run as make
 from tests.scan.conftest import answer
 from tests.servers import Database
 

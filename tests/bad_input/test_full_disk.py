@@ -14,8 +14,10 @@ from sqlalchemy import Engine, event, make_url, text
 from db_dedup import Deduplicator
 from db_dedup.dialects import open_engine
 from db_dedup.errors import DatabaseError
-from tests.bad_input.conftest import OTHER, SAME, fill, make, refusal, unharmed
+from tests.bad_input.conftest import OTHER, SAME, refusal, unharmed
 from tests.cli.conftest import succeed
+from tests.dialects.tables import fill
+from tests.dialects.tables import run as make
 from tests.scan.conftest import answer
 from tests.servers import Database
 

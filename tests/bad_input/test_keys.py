@@ -9,8 +9,10 @@ from sqlalchemy import create_engine, text
 
 from db_dedup import Deduplicator
 from db_dedup.errors import RowKeyError, UnknownNameError
-from tests.bad_input.conftest import NEAR, OTHER, SAME, fill, make, refusal, stored_rows, unharmed
+from tests.bad_input.conftest import NEAR, OTHER, SAME, refusal, stored_rows, unharmed, watch
 from tests.cli.conftest import fail, rows, succeed, view
+from tests.dialects.tables import fill
+from tests.dialects.tables import run as make
 from tests.servers import Database
 
 KEY_TYPES = {
@@ -24,12 +26,6 @@ ODD_KEYS = [
     *("ä", "a\u0308", "%s", ":name", "100%", "[1]", '["a"]', "null", "😀", "\u202eright to left"),
     *("zero\u200bwidth", "\ufeffmark", "\ufffd", "\x01", "\x7f", "𠮷" * 700),
 ]
-
-
-def watch(database: Database, **options: Any) -> Deduplicator:
-    dedup = Deduplicator(database.engine, "petitions", {"body": 1}, **options)
-    dedup.upgrade()
-    return dedup
 
 
 def make_petitions(database: Database) -> None:

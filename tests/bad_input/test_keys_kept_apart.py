@@ -8,20 +8,16 @@ import pytest
 
 from db_dedup import Deduplicator
 from db_dedup.errors import RowKeyError
-from tests.bad_input.conftest import NEAR, OTHER, SAME, fill, make, refusal
+from tests.bad_input.conftest import NEAR, OTHER, SAME, refusal, watch
 from tests.cli.conftest import rows, view
+from tests.dialects.tables import fill
+from tests.dialects.tables import run as make
 from tests.servers import Database
 
 COUNT = 6
 SQLITE_DECLARED = ["UUID", "CHAR(16)", "TEXT", "BLOB", "BINARY(16)", "VARBINARY(16)", "NUMERIC", ""]
 UUIDS = [UUID(int=0xABC << 100 | number << 60).bytes for number in range(COUNT)]
 SQLITE_FLOATS = [0.5, 0.1, 1 / 3, 1e300, 123456789.123456, 1.5e-7]
-
-
-def watch(database: Database, **options: object) -> Deduplicator:
-    dedup = Deduplicator(database.engine, "petitions", {"body": 1}, **options)  # type: ignore[arg-type]
-    dedup.upgrade()
-    return dedup
 
 
 def assert_every_scan_finds(database: Database, dedup: Deduplicator, count: int) -> None:

@@ -9,8 +9,10 @@ from sqlalchemy import text
 
 from db_dedup import Deduplicator
 from db_dedup.errors import ConfigError
-from tests.bad_input.conftest import NEAR, OTHER, SAME, fill, make, refusal, unharmed
+from tests.bad_input.conftest import NEAR, OTHER, SAME, refusal, unharmed
 from tests.cli.conftest import fail, succeed, write_settings
+from tests.dialects.tables import fill
+from tests.dialects.tables import run as make
 from tests.servers import Database
 
 BROKEN = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import socket
@@ -21,8 +20,8 @@ from db_dedup.app.engines import find_engine
 from db_dedup.config import EngineSettings
 from db_dedup.dialects import dialect_for
 from db_dedup.errors import ClusterUnavailableError, ConfigError, DedupError, MissingExtraError
-from tests.bad_input.conftest import OTHER, make
-from tests.conftest import NOT_TESTED
+from tests.bad_input.conftest import OTHER
+from tests.dialects.tables import run as make
 from tests.servers import Database
 from tests.servers.spark import LOOPBACK, free_port
 
@@ -45,13 +44,6 @@ try:
 except DedupError as error:
     print(json.dumps([type(error).__name__, str(error)]))
 """
-
-
-@pytest.fixture
-def pyspark() -> None:
-    if importlib.util.find_spec("pyspark") is None:
-        give_up = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
-        give_up(f'{NOT_TESTED}Spark (no pyspark: pip install "db-dedup[spark]")')
 
 
 def refusal(**settings: object) -> DedupError:

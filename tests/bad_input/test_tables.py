@@ -9,8 +9,10 @@ import pytest
 
 from db_dedup import Deduplicator
 from db_dedup.errors import NotScannedError, UnknownNameError
-from tests.bad_input.conftest import SAME, fill, make, refusal, unharmed
+from tests.bad_input.conftest import SAME, refusal, unharmed
 from tests.cli.conftest import fail, rows, run, succeed, view
+from tests.dialects.tables import fill
+from tests.dialects.tables import run as make
 from tests.servers import Database
 
 URL_TABLE = "CREATE TABLE petitions (id INTEGER PRIMARY KEY, body VARCHAR(200), region VARCHAR(20))"

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from db_dedup import Deduplicator
-from tests.bad_input.conftest import NEAR, SAME, fill, make
+from tests.bad_input.conftest import NEAR, SAME
 from tests.cli.conftest import fail, run, succeed
+from tests.dialects.tables import fill
+from tests.dialects.tables import run as make
 from tests.servers import Database
 
 COMMANDING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")

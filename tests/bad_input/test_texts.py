@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from sqlalchemy import text
 
-from db_dedup import Deduplicator
-from tests.bad_input.conftest import NEAR, OTHER, SAME, fill, make, stored_rows, unharmed
+from tests.bad_input.conftest import NEAR, OTHER, SAME, stored_rows, unharmed, watch
 from tests.cli.conftest import run, succeed
+from tests.dialects.tables import fill
+from tests.dialects.tables import run as make
 from tests.servers import Database
 
 TEXT_TYPES = {"sqlite": "TEXT", "postgresql": "TEXT", "mariadb": "LONGTEXT CHARACTER SET utf8mb4"}
@@ -21,12 +21,6 @@ def make_petitions(database: Database, bodies: list[str | None]) -> None:
     make(database, f"CREATE TABLE petitions (id INTEGER PRIMARY KEY, body {TEXT_TYPES[database.name]})")
     for i, body in enumerate(bodies):
         fill(database, "INSERT INTO petitions VALUES (:id, :body)", [{"id": i, "body": body}])
-
-
-def watch(database: Database, **options: Any) -> Deduplicator:
-    dedup = Deduplicator(database.engine, "petitions", {"body": 1}, **options)
-    dedup.upgrade()
-    return dedup
 
 
 LONG_TEXTS = {

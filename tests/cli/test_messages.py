@@ -7,7 +7,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
 
 from db_dedup import Database as OurDatabase
 from db_dedup import Deduplicator
@@ -21,15 +20,10 @@ from db_dedup.errors import (
 )
 from db_dedup.plurals import counted
 from tests.cli.conftest import fail, rows, run, succeed, view, write_settings
+from tests.dialects.tables import run as do
 from tests.servers import Database
 
 _OPINION = '{"title": "停水", "content": "小区停水三天，没有人来处理。"}'
-
-
-def do(database: Database, *statements: str) -> None:
-    with database.engine.begin() as connection:
-        for statement in statements:
-            connection.execute(text(statement))
 
 
 def test_settings_that_differ_are_named_with_both_values(scanned: Database) -> None:

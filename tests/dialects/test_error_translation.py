@@ -20,6 +20,7 @@ from db_dedup.errors import (
 )
 from tests.dialects.tables import run
 from tests.servers import Database
+from tests.thorough import MYSQL
 
 
 def fault(engine: Engine, *statements: str) -> DedupError:
@@ -82,12 +83,12 @@ def test_no_server(scheme: str) -> None:
     assert "secret" not in str(found)
 
 
+@pytest.mark.parametrize("database", ["postgresql", "mariadb", MYSQL], indirect=True)
 def test_no_such_database(database: Database) -> None:
-    if database.name != "sqlite":
-        url = make_url(database.url).set(database="no_such_database")
-        found = fault_of_opening(url.render_as_string(hide_password=False))
-        assert type(found) is DatabaseError
-        assert "no_such_database" in str(found)
+    url = make_url(database.url).set(database="no_such_database")
+    found = fault_of_opening(url.render_as_string(hide_password=False))
+    assert type(found) is DatabaseError
+    assert "no_such_database" in str(found)
 
 
 def _without_rights(database: Database, grants: list[str]) -> str:

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("pyspark")
-
 from db_dedup.config import EngineSettings
 from db_dedup.engines.spark import session
 
+pytestmark = pytest.mark.usefixtures("pyspark")
 SETTINGS = EngineSettings(name="spark", master="local[1]")
 
 

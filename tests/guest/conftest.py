@@ -1,6 +1,5 @@
 """A house that is not ours: what the user's database lets us do, and what it must not notice."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,23 +7,13 @@ import pytest
 from sqlalchemy import URL
 
 from db_dedup.sample import Sample, generate_petitions
+from tests.cli.conftest import folder  # noqa: F401
 from tests.servers import Database, Server, fresh_database, opened
 
 
 @pytest.fixture(scope="session")
 def sample() -> Sample:
     return generate_petitions(80, seed=11, duplicate_share=0.5)
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to stand in, and an environment that settles nothing."""
-    for variable in [name for name in os.environ if name.startswith("DB_DEDUP_")]:
-        monkeypatch.delenv(variable)
-    here = tmp_path / "here"
-    here.mkdir()
-    monkeypatch.chdir(here)
-    return here
 
 
 @pytest.fixture

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import make_url, text
+from sqlalchemy import make_url
 
+from tests.dialects.tables import run
 from tests.servers import Database
 
 CLERK = "dedup_test_clerk"
@@ -28,17 +29,11 @@ def reader_of(database: Database, password: str | None = None) -> Iterator[str]:
             [f"DROP USER {CLERK}"],
         ),
     }[database.name]
-    run(database, make)
+    run(database, *make)
     try:
         yield url.set(username=CLERK, password=password).render_as_string(hide_password=False)
     finally:
-        run(database, drop)
-
-
-def run(database: Database, statements: list[str]) -> None:
-    with database.engine.begin() as connection:
-        for statement in statements:
-            connection.execute(text(statement))
+        run(database, *drop)
 
 
 @contextmanager
@@ -47,9 +42,10 @@ def account(database: Database, password: str) -> Iterator[str]:
     url = make_url(database.url)
     run(
         database,
-        [f"CREATE USER {CLERK} IDENTIFIED BY '{password}'", f"GRANT ALL ON {url.database}.* TO {CLERK}"],
+        f"CREATE USER {CLERK} IDENTIFIED BY '{password}'",
+        f"GRANT ALL ON {url.database}.* TO {CLERK}",
     )
     try:
         yield url.set(username=CLERK, password=password).render_as_string(hide_password=False)
     finally:
-        run(database, [f"DROP USER {CLERK}"])
+        run(database, f"DROP USER {CLERK}")

@@ -1,6 +1,6 @@
 """Names as users have them, in tables, columns and schemas: scan, view, pairs, check and the printed SQL."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,17 +11,22 @@ from sqlalchemy.schema import CreateSchema, DropSchema
 from db_dedup import Database as OurDatabase
 from db_dedup import Deduplicator
 from tests.servers import Database
-from tests.thorough import MYSQL, quick_first
 
 SAME = "楼下烧烤店每天深夜油烟很大，孩子无法入睡，多次投诉没有人管，请尽快处理。"
 NEAR = "楼下烧烤店每天深夜油烟很大，孩子无法入睡，多次投诉没有人管，请赶快处理。"
 ODD = ("a.b.c", "%(p)s 50%%", "::a:b", "b`a``c`", "semi;-- /*", "back\\slash", "[x] {y}", "👍 投诉")
+SERVERS = ("postgresql", "mariadb", "mysql")
 LONG = ("x" * 63, "长" * 21)
 
 
-def can_be(name: str, database: Database) -> bool:
-    """MariaDB's names have no characters past the first 65,536 of Unicode."""
-    return database.name != "mariadb" or max(name) <= "\uffff"
+def possible(names: Iterable[str], databases: Iterable[str]) -> list[tuple[str, str]]:
+    """Each database with the names that it allows: those of MariaDB and MySQL end at U+FFFF."""
+    return [
+        (database, name)
+        for database in databases
+        for name in names
+        if database not in ("mariadb", "mysql") or max(name) <= "\uffff"
+    ]
 
 
 def petitions(
@@ -76,16 +81,14 @@ def view(dedup: Deduplicator, name: str) -> str:
     return f"{schema}.{quoted}" if schema else quoted
 
 
-@pytest.mark.parametrize("name", quick_first(ODD))
+@pytest.mark.parametrize(("database", "name"), possible(ODD, ["sqlite", *SERVERS]), indirect=["database"])
 def test_an_odd_name(database: Database, name: str) -> None:
-    if not can_be(name, database):
-        return
     table = petitions(name, f"{name}2", f"{name}1")
     make(database.engine, table)
     assert_works(database.engine, table).database.uninstall()
 
 
-@pytest.mark.parametrize("name", quick_first(LONG))
+@pytest.mark.parametrize("name", LONG)
 def test_a_long_name_and_another_that_begins_alike(database: Database, name: str) -> None:
     """Both are cut in the names of their views, and stay apart."""
     first, second = petitions(name, name, name[:-1]), petitions(name[:-1] + "y", name)
@@ -99,9 +102,8 @@ def test_a_long_name_and_another_that_begins_alike(database: Database, name: str
         assert inspect(connection).get_view_names() == []
 
 
-@pytest.mark.parametrize("kind", ["postgresql", "mariadb", MYSQL])
-def test_tables_that_differ_only_in_case(kind: str, request: pytest.FixtureRequest) -> None:
-    database: Database = request.getfixturevalue(f"{kind}_database")
+@pytest.mark.parametrize("database", SERVERS, indirect=True)
+def test_tables_that_differ_only_in_case(database: Database) -> None:
     tables = [petitions("Petitions", "Body"), petitions("petitions", "body", more=("Title",))]
     for table in tables:
         make(database.engine, table)
@@ -129,13 +131,9 @@ def test_columns_that_differ_only_in_case(postgresql_database: Database) -> None
     assert_works(postgresql_database.engine, table)
 
 
-@pytest.mark.parametrize("name", quick_first([*ODD, LONG[1]]))
-@pytest.mark.parametrize("kind", ["postgresql", "mariadb", MYSQL])
-def test_an_odd_schema(kind: str, name: str, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(("database", "name"), possible([*ODD, LONG[1]], SERVERS), indirect=["database"])
+def test_an_odd_schema(database: Database, name: str) -> None:
     """Of the user's table; on MariaDB a schema is another database on the same server."""
-    database: Database = request.getfixturevalue(f"{kind}_database")
-    if not can_be(name, database):
-        return
     with schema_of_user(database.engine, name):
         table = petitions("petitions", schema=name)
         make(database.engine, table)

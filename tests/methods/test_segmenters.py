@@ -11,7 +11,7 @@ from db_dedup.flow.text.segment import SEGMENTERS as PRODUCT_SEGMENTERS
 from db_dedup.flow.text.segment import make_segmenter
 from db_dedup.methods import FEATURES, HASHES, METHODS, SEGMENTERS
 from db_dedup.methods.java import JAVA_SEGMENTERS
-from tests.conftest import NOT_TESTED
+from tests.conftest import not_tested
 
 TEXT = "我爱北京天安门。小区楼下施工扰民，投诉多次 ABC"
 
@@ -41,7 +41,7 @@ def test_jieba_by_its_three_modes() -> None:
 @pytest.mark.filterwarnings("ignore")  # it leaves the files of its model open
 def test_thulac_cuts_and_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     if missing := SEGMENTERS["thulac"].missing:
-        pytest.skip(f"{NOT_TESTED}thulac ({missing})")
+        not_tested(f"thulac ({missing})")
     cut = SEGMENTERS["thulac"].load()
     assert cut([TEXT, "", "施工"])[0][:5] == ["我", "爱", "北京", "天安门", "。"]
     assert cut([""]) == [[]]

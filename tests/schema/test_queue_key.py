@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,14 +9,13 @@ import pytest
 from sqlalchemy import Connection, event, func, insert, inspect, select, text
 
 from db_dedup import Deduplicator
-from db_dedup.jobs.worker.change_worker import ChangeWorker
 from db_dedup.schema.migrate import downgrade, is_current, upgrade
 from db_dedup.schema.tables import our_tables
 from db_dedup.store.clock import utc_now
 from tests.conftest import private_server
 from tests.dialects.tables import run
 from tests.servers import Database, Server, fresh_database, start_mariadb, start_postgresql
-from tests.triggers.conftest import attached, changes
+from tests.triggers.conftest import attached, changes, drain
 
 TABLES = {
     "sqlite": "CREATE TABLE petitions (id INTEGER PRIMARY KEY, body VARCHAR(200))",
@@ -40,10 +38,6 @@ def replicating_server() -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def demanding_server() -> Iterator[Server]:
     yield from private_server("mariadb", lambda: start_mariadb({"innodb-force-primary-key": "1"}))
-
-
-def drain(dedup: Deduplicator) -> None:
-    ChangeWorker([dedup.worker()]).run(threading.Event(), drain=True)
 
 
 def the_whole_way(database: Database) -> None:

@@ -1,5 +1,4 @@
 from collections.abc import Iterator
-from contextlib import suppress
 from threading import Thread
 from time import sleep
 from typing import Any
@@ -10,6 +9,7 @@ from sqlalchemy.exc import DBAPIError
 
 from db_dedup import Deduplicator
 from db_dedup.errors import DatabaseUnavailableError, DedupError
+from db_dedup.jobs.objects.attachment import AttachmentState
 from db_dedup.records.names import Namespace
 from db_dedup.schema.migrate import uninstall, upgrade
 from db_dedup.schema.schema_ddl import version_table
@@ -121,32 +121,58 @@ def test_a_schema_that_was_there_before_stays(postgresql_database: Database) -> 
         connection.execute(text("DROP ROLE clerk"))
 
 
-def test_a_worker_makes_no_triggers_between_theirs_and_our_tables_end(mariadb_database: Database) -> None:
+WAITING = text("""
+    SELECT COUNT(*) FROM information_schema.processlist
+    LEFT JOIN information_schema.innodb_trx ON trx_mysql_thread_id = id
+    WHERE db = DATABASE()
+    AND (state = 'User lock' OR state LIKE 'Waiting for%lock' OR trx_state = 'LOCK WAIT')
+""")
+
+
+def test_a_worker_makes_no_triggers_between_theirs_and_our_tables_end(mariadb_or_mysql: Database) -> None:
     """Where each DROP is committed at once, a worker that waits for the lock would make them again."""
-    with mariadb_database.engine.begin() as connection:
+    database = mariadb_or_mysql
+    with database.engine.begin() as connection:
         connection.execute(text("CREATE TABLE notes (id INT PRIMARY KEY, body VARCHAR(90))"))
-    dedup = Deduplicator(mariadb_database.url, "notes", {"body": 1})
+    dedup, other = (Deduplicator(database.url, "notes", {"body": 1}) for _ in range(2))
     dedup.upgrade()
     dedup.scan()
     dedup.attach()
-    other = Deduplicator(mariadb_database.url, "notes", {"body": 1})
+    refusals: list[DedupError] = []
 
     def attach() -> None:
-        with suppress(DedupError):
+        try:
             other.attach()
+        except DedupError as error:
+            refusals.append(error)
 
     worker = Thread(target=attach)
 
     def begin(_connection: Connection, _cursor: Any, sql: str, *_: Any) -> None:
         if sql.startswith("DROP TRIGGER") and worker.ident is None:
             worker.start()
-            sleep(0.5)
+            with database.engine.connect() as watching:
+                while worker.is_alive() and not watching.scalar(WAITING):
+                    watching.rollback()
+                    sleep(0.02)
 
     event.listen(dedup.database.engine, "before_cursor_execute", begin)
-    with suppress(DatabaseUnavailableError):  # the server may let the other one go first
+    try:
         dedup.database.uninstall()
+        is_uninstalled = True
+    except DatabaseUnavailableError:
+        is_uninstalled = False
     worker.join(60)
-    with mariadb_database.engine.begin() as connection:
+    assert worker.ident is not None
+    assert not worker.is_alive()
+    if is_uninstalled:
+        assert refusals
+        with database.engine.connect() as connection:
+            assert connection.execute(text("SHOW TRIGGERS")).all() == []
+    else:  # the server let the other one go first
+        assert refusals == []
+        assert other.trigger_state().state is AttachmentState.INTACT
+    with database.engine.begin() as connection:
         connection.execute(text("INSERT INTO notes VALUES (1, 'perhaps nobody queues it')"))
     dedup.database.close()
     other.database.close()

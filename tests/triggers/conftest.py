@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from sqlalchemy import delete, select, text
 
 from db_dedup import Deduplicator
 from db_dedup.config import watched_table
+from db_dedup.jobs.worker.change_worker import ChangeWorker
 from tests.dialects.tables import run
 from tests.servers import Database
 
@@ -34,6 +36,11 @@ def petitions(database: Database, *statements: str, **settings: Any) -> Deduplic
     """An attached table of petitions; what these statements wrote before is not queued."""
     run(database, PETITIONS, *statements)
     return attached(database, **settings)
+
+
+def drain(dedup: Deduplicator) -> None:
+    """Let a worker handle all that is queued."""
+    ChangeWorker([dedup.worker()]).run(threading.Event(), drain=True)
 
 
 def changes(dedup: Deduplicator) -> list[Change]:

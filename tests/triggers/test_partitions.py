@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 from sqlalchemy import text
 
-from db_dedup import Deduplicator
 from db_dedup.jobs.objects.attachment import AttachmentState
-from db_dedup.jobs.worker.change_worker import ChangeWorker
 from tests.dialects.tables import run
 from tests.servers import Database
-from tests.triggers.conftest import attached, changes, queued_by
+from tests.triggers.conftest import attached, changes, drain, queued_by
 
 COLUMNS = "id integer, region text, body text, PRIMARY KEY (id, region)"
 NEAR = "小区门口的路灯坏了三个月，晚上出行很不安全，希望有关部门尽快修好，谢谢。"
@@ -27,10 +23,6 @@ PARTITIONED = (
 @pytest.fixture
 def database(postgresql_database: Database) -> Database:
     return postgresql_database
-
-
-def drain(dedup: Deduplicator) -> None:
-    ChangeWorker([dedup.worker()]).run(threading.Event(), drain=True)
 
 
 def test_partitions(database: Database) -> None:

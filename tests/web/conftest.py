@@ -13,12 +13,13 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 import pytest
-from sqlalchemy import URL
+from sqlalchemy import URL, select, update
 
 from db_dedup import Database, Deduplicator
 from db_dedup.app.tokens import TOKENS_VARIABLE, add_token, new_token
 from db_dedup.cli.demo import fill
 from db_dedup.config import ServerSettings, Settings
+from db_dedup.records.kinds import KINDS
 from db_dedup.sample import Sample, generate_petitions
 from db_dedup.web.server import serve
 from tests.servers import Database as Served
@@ -156,8 +157,22 @@ def scanned_url(tmp_path_factory: pytest.TempPathFactory, sample: Sample) -> str
     """A SQLite file with an answer, which the tests only read."""
     path = tmp_path_factory.mktemp("web") / "database.db"
     url = URL.create("sqlite", database=str(path))
-    with opened("sqlite", url) as served, closing(scanned(served, sample)):
+    with opened("sqlite", url) as served, closing(scanned(served, sample)) as database:
+        _flag(database)
         return served.url
+
+
+def _flag(database: Database) -> None:
+    """Store what these petitions have none of: loose groups, partial pairs and pairs of two places."""
+    row, pair = database.tables.fingerprint, database.tables.pair
+    groups = Deduplicator(database, "petitions").groups()
+    loose = [group.representative_key for group in groups[::5]]
+    with database.engine.begin() as connection:
+        connection.execute(update(row).where(row.c.row_key.in_(loose)).values(is_loose=True))
+        ids = connection.execute(select(pair.c.id_a).order_by(pair.c.id_a)).scalars().all()
+        step = len(ids) // 3
+        for first, flags in ((0, {"kind": KINDS.index("partial")}), (step // 2, {"other_place": True})):
+            connection.execute(update(pair).where(pair.c.id_a.in_(ids[first::step])).values(flags))
 
 
 @pytest.fixture(scope="session")

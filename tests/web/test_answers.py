@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from db_dedup import Database, Deduplicator
 from db_dedup.cli.application import app
+from db_dedup.records.kinds import KINDS
 from db_dedup.sample import Sample
 from db_dedup.web.cursors import cursor_of
 from tests.servers import Database as Served
@@ -36,10 +37,17 @@ def test_pages_of_pairs_are_all_pairs(client: Client, dedup: Deduplicator, limit
 
 
 def test_pairs_of_a_kind(client: Client, dedup: Deduplicator) -> None:
-    found = client.everything(f"{TABLE}/pairs", "pairs", kind="edited", other_place="false", limit=2)
-    expected = {(p.key_a, p.key_b) for p in dedup.pairs(kinds=["edited"], other_place=False)}
-    assert {(p["key_a"], p["key_b"]) for p in found} == expected
-    assert expected
+    pairs = list(dedup.pairs())
+    for kind in KINDS:
+        expected = {(p.key_a, p.key_b) for p in pairs if p.kind == kind}
+        assert 0 < len(expected) < len(pairs)
+        found = client.everything(f"{TABLE}/pairs", "pairs", kind=kind, limit=2)
+        assert {(p["key_a"], p["key_b"]) for p in found} == expected, kind
+    for word, flag in (("true", True), ("false", False)):
+        expected = {(p.key_a, p.key_b) for p in pairs if p.kind == "edited" and p.other_place is flag}
+        assert 0 < len(expected) < sum(p.kind == "edited" for p in pairs)
+        found = client.everything(f"{TABLE}/pairs", "pairs", kind="edited", other_place=word, limit=2)
+        assert {(p["key_a"], p["key_b"]) for p in found} == expected, word
     assert client.get(f"{TABLE}/pairs", kind="odd").problem == "invalid"
 
 

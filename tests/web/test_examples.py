@@ -10,13 +10,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from sqlalchemy import select, text
 
 from db_dedup import Database
 from db_dedup.app.tokens import add_token, new_token
 from db_dedup.config import ServerSettings
 from db_dedup.sample import Sample
+from tests.conftest import not_tested
 from tests.web.conftest import Client, running
 from tests.web.test_reservations import OTHER, expire, store
 
@@ -32,7 +32,7 @@ def shown(language: str) -> list[str]:
 
 def shell(script: str, client: Client, folder: Path) -> subprocess.CompletedProcess[bytes]:
     if shutil.which("curl") is None:
-        pytest.skip("NOT TESTED: curl is not installed")
+        not_tested("the examples for curl (there is no curl: install curl)")
     assert ADDRESS in script
     own = script.replace(ADDRESS, f"http://127.0.0.1:{client.port}")
     return subprocess.run(["bash", "-c", own], capture_output=True, check=False, cwd=folder)
@@ -75,7 +75,7 @@ def test_curl_reserves_and_confirms(own_database: Database, tmp_path: Path) -> N
 
 def test_java(own_database: Database, sample: Sample, tmp_path: Path) -> None:
     if shutil.which("java") is None:
-        pytest.skip("NOT TESTED: Java is not installed")
+        not_tested("the example in Java (there is no java: install default-jdk-headless)")
     (source,) = shown("java")
     (tmp_path / "Gate.java").write_text(source, encoding="utf-8")
     token, line = new_token(["check"], "desk")

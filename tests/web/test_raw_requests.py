@@ -64,13 +64,14 @@ def test_a_slow_client_is_given_up(hurried: Client, sent: bytes, answered: bytes
 
 
 def test_a_client_that_sends_byte_by_byte_is_given_up(hurried: Client) -> None:
-    sent = 0
+    sent, begun = 0, time.monotonic()
     with socket.create_connection(("127.0.0.1", hurried.port), timeout=30) as connection, suppress(OSError):
         while sent < 300:
             connection.sendall(b"G")
             time.sleep(0.1)
             sent += 1
     assert sent < 300
+    assert time.monotonic() - begun > 0.9  # a slow machine takes longer, and only a closed door less
 
 
 def test_a_client_that_does_not_take_its_answers_is_given_up(

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, create_engine, event, update
+from sqlalchemy import Connection, Engine, Integer, cast, create_engine, event, select, update
 from sqlalchemy.exc import OperationalError
 
 from db_dedup.errors import ScanRunningError
@@ -223,15 +223,22 @@ def test_one_transaction_at_a_time_lets_the_application_write(sqlite_database: D
     """SQLite's own patience, five seconds, is enough for whoever writes beside a worker."""
     watched = Watched.make(sqlite_database.engine, 0)
     write(watched, range(400))
-    with Worker(sqlite_database.url, watched.letters.name) as worker:
-        while count_waiting(watched) == 400:
-            assert worker.process.is_alive()
-            time.sleep(0.01)
+    with Worker(sqlite_database.url, watched.letters.name, stop_at="after the commit") as worker:
+        assert worker.reaches()
+        assert 0 < count_waiting(watched) < 400
+        change = watched.dedup.database.tables.change
+        of_first_rows = select(change.c.row_key).where(cast(change.c.row_key, Integer) < 400).limit(1)
         application: Engine = create_engine(sqlite_database.url)
-        for number in range(400, 430):
+        written, is_waiting = 400, True
+        while is_waiting:
             with application.begin() as connection:
-                values = {"id": number, "body": body(number), "region": "A", "received": 1}
+                values = {"id": written, "body": body(written), "region": "A", "received": 1}
                 connection.execute(watched.letters.insert().values(values))
+                worker.go_on()  # in the first transaction: the worker is not done before the others begin
+                is_waiting = connection.scalar(of_first_rows) is not None
+            written += 1
+            assert worker.process.is_alive()
+            time.sleep(0.01)  # as an application that has other things to do
         application.dispose()
         worker.process.terminate()
         assert worker.end() == 0
