@@ -206,7 +206,7 @@ class _Round:
             distances.update(dict.fromkeys(ids, 0))
         candidates = self._candidates(near)
         asked = [(one, row) for one, row in _one_of_each_class(candidates) if row.class_id not in equal[one]]
-        scores = self._confirm(self._without_rejected(asked), near)
+        scores = self._without_rejected(asked, self._confirm(asked, near))
         copies = 1.0, EXACT_DUPLICATES
         scores |= {(one, class_id): copies for one, ids in enumerate(equal) for class_id in ids}
         found: list[list[Match]] = [[] for _ in self._rows]
@@ -274,15 +274,19 @@ class _Round:
             if row.row_key != self._own_keys[one]
         ]
 
-    def _without_rejected(self, candidates: Sequence[_Candidate]) -> list[_Candidate]:
-        """Return the candidates that people have not labelled as no duplicates of the record's text."""
+    def _without_rejected(self, candidates: Sequence[_Candidate], scores: _Scores) -> _Scores:
+        """Return the scores of those that people have not labelled as no duplicates of the record's text.
+
+        Most checks find no duplicate, and ask for no label.
+        """
         digests = self._done.digests
-        rejected = self._rejected(
-            {digest for one, row in candidates for digest in (digests[one], row.digest)}
-        )
-        return [
-            (one, row) for one, row in candidates if digest_pair(digests[one], row.digest) not in rejected
-        ]
+        pairs = {
+            (one, row.class_id): digest_pair(digests[one], row.digest)
+            for one, row in candidates
+            if (one, row.class_id) in scores
+        }
+        rejected = self._rejected({digest for pair in pairs.values() for digest in pair}) if pairs else set()
+        return {which: scores[which] for which, pair in pairs.items() if pair not in rejected}
 
     def _rejected(self, digests: Collection[bytes]) -> set[DigestPair]:
         return rejected_among(self._connection, self._store.tables, self._store.table_id, digests)
