@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, make_url, text
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from db_dedup.dialects import dialect_for, open_engine
 from db_dedup.errors import (
@@ -89,6 +90,25 @@ def test_no_such_database(database: Database) -> None:
     found = fault_of_opening(url.render_as_string(hide_password=False))
     assert type(found) is DatabaseError
     assert "no_such_database" in str(found)
+
+
+@pytest.mark.parametrize("database", [MYSQL], indirect=True)
+def test_a_deadlock_of_named_locks(database: Database) -> None:
+    """Of the two sessions that wait for each other MySQL ends one; MariaDB lets both wait."""
+    take = "SELECT get_lock('{}', 20)"
+    engine = open_engine(database.url)
+    with engine.connect() as one, engine.connect() as other, ThreadPoolExecutor(1) as pool:
+        one.execute(text(take.format("a")))
+        other.execute(text(take.format("b")))
+        waiting = pool.submit(one.execute, text(take.format("b")))
+        with pytest.raises(DBAPIError) as error:
+            other.execute(text(take.format("a")))
+            waiting.result()
+        other.invalidate()  # its locks are free then, and the first session goes on
+    engine.dispose()
+    found = dialect_for(database.engine).translate_error(error.value)
+    assert type(found) is DatabaseUnavailableError
+    assert str(found).startswith("deadlock")
 
 
 def _without_rights(database: Database, grants: list[str]) -> str:

@@ -55,6 +55,7 @@ _TRANSIENT: Final[Mapping[int, str]] = {
     2002: Phrase("cannot connect: {message}"),
     2003: Phrase("cannot connect: {message}"),
     2005: Phrase("cannot connect: {message}"),
+    3058: Phrase("deadlock: two transactions waited for locks of each other"),  # MySQL, of a named lock
 }
 
 _ENDED: Final[Mapping[int, str]] = {
