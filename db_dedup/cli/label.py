@@ -19,6 +19,7 @@ from db_dedup.cli.shared.options import (
     StoreUrl,
     TableName,
     Url,
+    is_given,
     open_table,
 )
 from db_dedup.cli.shared.output import Format, FormatOption, print_rows
@@ -45,6 +46,7 @@ _PROMPT: Final = "duplicates? y yes, n no, s skip, u undo, q quit: "
 
 
 def label(
+    context: typer.Context,
     table: TableName,
     config: Config = DEFAULT_CONFIG,
     url: Url = None,
@@ -82,7 +84,7 @@ def label(
 
     A rejected pair stays rejected until either text changes.
     """
-    if sum((listed, undo is not None, answers is not None)) > 1:
+    if sum(is_given(context, name) for name in ("listed", "undo", "answers")) > 1:
         raise ConfigError("--list, --undo and --answers are different tasks: give one of them")
     if not (listed or undo or answers):
         # The bars are gone before the first question.

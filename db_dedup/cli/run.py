@@ -168,6 +168,7 @@ class _Parts:
             finally:
                 for table in tables:
                     table.forget()
+        self._mark(None)  # another instance leads, perhaps
 
     def _count(self, batch: Batch) -> None:
         if self.metrics is not None:

@@ -16,6 +16,7 @@ from db_dedup.cli.shared.options import (
     StoreUrl,
     TableName,
     Url,
+    is_given,
     load_settings,
     open_table,
 )
@@ -32,6 +33,7 @@ _STOPPED: Final = Phrase("the last complete answer is kept; scan again for a new
 
 
 def scan(
+    context: typer.Context,
     table: TableName,
     config: Config = DEFAULT_CONFIG,
     url: Url = None,
@@ -93,9 +95,9 @@ def scan(
     chosen = _engine(config, url, engine, master, jars)
     if (preview or dry_run) and rebuild:
         raise ConfigError("--preview and --dry-run reuse nothing that is stored: leave --rebuild out")
-    if (preview or dry_run) and engine is not None:
+    if (preview or dry_run) and is_given(context, "engine"):
         raise ConfigError("--preview and --dry-run run with the embedded engine: leave --engine out")
-    if (preview or dry_run) and (master or jars):
+    if (preview or dry_run) and (is_given(context, "master") or is_given(context, "jars")):
         raise ConfigError(
             "--preview and --dry-run run with the embedded engine: leave --master and --jar out"
         )

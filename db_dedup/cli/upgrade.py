@@ -4,12 +4,13 @@ from typing import Annotated
 
 import typer
 
-from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, StoreUrl, Url, open_database
+from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, StoreUrl, Url, is_given, open_database
 from db_dedup.cli.shared.terminal import say
 from db_dedup.errors import ConfigError
 
 
 def upgrade(
+    context: typer.Context,
     config: Config = DEFAULT_CONFIG,
     url: Url = None,
     store_url: StoreUrl = None,
@@ -22,7 +23,7 @@ def upgrade(
     ] = None,
 ) -> None:
     """Make our tables and views in the database, or bring them up to date."""
-    if sql and to is not None:
+    if sql and is_given(context, "to"):
         raise ConfigError("--sql prints the SQL that makes our tables: leave --to out")
     with open_database(config, url, store_url) as database:
         if sql:

@@ -123,9 +123,8 @@ def _unusable_driver(url: URL, dialect: Dialect) -> ConfigError:
 def _parse(url: str) -> URL:
     try:
         parsed = make_url(url)
-        # The first @ of a URL ends the password. The host, or behind a slash the database, begins with the
-        # rest of it.
-        if parsed.host is not None and "@" in f"{parsed.host}{parsed.database}":
+        # The first @ of a URL ends the password: behind it, the rest of a password would be shown.
+        if parsed.host is not None and url.partition("?")[0].count("@") > 1:
             raise ValueError
     except (ArgumentError, ValueError):
         raise ConfigError(

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -110,11 +109,16 @@ def find_in_sheet(
     with ExitStack() as resources:
         path = _new_file(database, resources)
         opened = resources.enter_context(closing(Database(f"sqlite:///{path}", create=True)))
-        with opened.translate_driver_errors(), opened.engine.begin() as connection:
-            _fill(connection, sheet, key, watched.order)
-        dedup = Deduplicator(opened, watched, progress=progress)
-        dedup.upgrade()
-        yield SheetDuplicates(dedup, dedup.scan(), _groups(dedup, sheet))
+        with ExitStack() as until_answered:
+            if database is not None:
+                until_answered.callback(_remove, opened, database)
+            with opened.translate_driver_errors(), opened.engine.begin() as connection:
+                _fill(connection, sheet, key, watched.order)
+            dedup = Deduplicator(opened, watched, progress=progress)
+            dedup.upgrade()
+            found = SheetDuplicates(dedup, dedup.scan(), _groups(dedup, sheet))
+            until_answered.pop_all()
+        yield found
 
 
 def _groups(dedup: Deduplicator, sheet: Sheet) -> RowGroups:
@@ -135,15 +139,14 @@ def _new_file(database: Path | None, resources: ExitStack) -> Path:
         raise ConfigError(
             "{database} is there already: name a file that is not, or remove it", database=database
         )
-    resources.push(partial(_remove_after_fault, database))
     return database
 
 
-def _remove_after_fault(database: Path, kind: type[BaseException] | None, *_: object) -> None:
-    """Remove a new file without an answer, so that the command can be repeated."""
-    if kind is not None:
-        with suppress(OSError):
-            database.unlink(missing_ok=True)
+def _remove(opened: Database, path: Path) -> None:
+    """Remove a new file that has no answer, so that the command can be repeated."""
+    opened.close()
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
 
 
 def _fill(connection: Connection, sheet: Sheet, key: str, order: str | None) -> None:

@@ -114,11 +114,14 @@ class DuplicateGuard:
         try:
             with self._savepoint(connection):
                 return self._duplicates(session, connection, held)
+        except InvalidArgumentError as error:  # a value that is not known before the INSERT
+            fault: DedupError = error
         except ConfigError:
             raise
         except DedupError as error:
-            _LOG.warning("objects of %s were stored without a check: %s", self._model.name, error)
-            return []
+            fault = error
+        _LOG.warning("objects of %s were stored without a check: %s", self._model.name, fault)
+        return []
 
     def _savepoint(self, connection: Connection) -> AbstractContextManager[Any]:
         """Keep a statement that fails from ending the application's transaction, where there is one."""

@@ -45,7 +45,9 @@ def _holds_dates_as_texts(c: SourceColumn, forms: Mapping[str, str]) -> bool:
 
 
 def _names_a_time(name: str) -> bool:
-    return not _TIME.isdisjoint(words_of_name(name)) or any(word in name for word in _TIME_OF_IDEOGRAPHS)
+    words = words_of_name(name)
+    is_time = not _TIME.isdisjoint(words) or any(word.endswith(_ENDINGS) for word in words)
+    return is_time or any(word in name for word in _TIME_OF_IDEOGRAPHS)
 
 
 def _sounds_like_receipt(c: SourceColumn) -> bool:

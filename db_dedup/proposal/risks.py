@@ -17,9 +17,8 @@ ENOUGH_ROWS: Final = 20
 SHORT_TEXT: Final = 30
 """Characters: three edits of a shorter text leave too few of its character 3-grams."""
 
-_NAMES_OF_ANSWERS: Final = frozenset(
-    {"reply", "replies", "response", "responses", "answer", "answers", "resolution", "resolutions"}
-)
+_WORDS_OF_ANSWERS: Final = ("reply", "replies", "response", "answer", "resolution")
+"""Words of a name begin so: replycontent does, and replaced_by and responsible_office do not."""
 _IDEOGRAPHS_OF_ANSWERS: Final = (
     "答复", "回复", "处理结果", "办理结果", "处理意见", "办理意见", "办理情况", "处理情况",
 )  # fmt: skip
@@ -55,7 +54,7 @@ _TOO_LITTLE: Final = (
 
 def sounds_like_answers(column: str) -> bool:
     """Return whether a column holds official answers, by the words of its name."""
-    is_named = not _NAMES_OF_ANSWERS.isdisjoint(words_of_name(column))
+    is_named = any(word.startswith(_WORDS_OF_ANSWERS) for word in words_of_name(column))
     return is_named or any(word in column for word in _IDEOGRAPHS_OF_ANSWERS)
 
 

@@ -253,13 +253,12 @@ def _clear_the_way(connection: Connection, namespace: Namespace) -> None:
     if version not in relations and not taken:
         return
     if version not in relations or not (taken or may_be_left):
-        raise ConfigError(
-            "{relation} is there already and was not made by db_dedup: "
-            "set another `schema` or `prefix` under [database]",
-            relation=taken[0] if taken else version,
-        )
-    for table in tables:
-        if table.name in relations and (not may_be_left or _has_rows(connection, table)):
+        raise _not_ours(taken[0] if taken else version)
+    there = [table for table in tables if table.name in relations]
+    if not may_be_left and not there:  # views of somebody else's
+        raise _not_ours(taken[0])
+    for table in there:
+        if not may_be_left or _has_rows(connection, table):
             raise SchemaMissingError(
                 "{version_table} names no revision, although {table} is there, so nothing is changed: "
                 "write the revision that made our tables into it (the newest is {newest}), or run "
@@ -269,6 +268,14 @@ def _clear_the_way(connection: Connection, namespace: Namespace) -> None:
                 newest=head_revision(),
             )
     _drop_tables(connection, namespace)
+
+
+def _not_ours(relation: str) -> ConfigError:
+    return ConfigError(
+        "{relation} is there already and was not made by db_dedup: "
+        "set another `schema` or `prefix` under [database]",
+        relation=relation,
+    )
 
 
 def _has_rows(connection: Connection, table: Table) -> bool:

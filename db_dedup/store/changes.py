@@ -193,8 +193,8 @@ def handled_by_scan(
 ) -> Sequence[ChangeKey]:
     """Return the keys of the changes, the oldest first, that a scan of all rows handles as well.
 
-    A scan parks nothing and forgets no parked change, so changes with a fault, and those of rows that have a
-    parked one, are left to the worker.
+    A scan parks nothing, and of the parked changes it deletes only those whose row could not be named. So
+    changes with a fault, and those of rows that have a parked one, are left to the worker.
     """
     c, dead = tables.change.c, tables.dead_change.c
     is_parked = exists().where(dead.table_id == c.table_id, dead.row_key == c.row_key)

@@ -124,12 +124,17 @@ def test_no_database_is_left_by_a_command_that_failed(letters: Path) -> None:
     assert "unknown column" in str(fail(*command, "--within", "nothing"))
     assert "row" not in str(fail(*command, "--within", "nothing")).split()
     assert not Path("kept.db").exists()
+    succeed(*command)
+
+
+def test_a_database_with_an_answer_stays_whatever_comes_after(letters: Path) -> None:
+    """Such as a reader of the output that ends, as head does."""
     Path("found.csv").mkdir()
     with pytest.raises(IsADirectoryError):
-        run(*command, "--out", "found.csv")
-    assert not Path("kept.db").exists()
-    Path("found.csv").rmdir()
-    succeed(*command)
+        run("file", str(letters), "--database", "kept.db", "--limit", "0", "--out", "found.csv")
+    connection = sqlite3.connect("kept.db")
+    assert connection.execute("SELECT count(*) FROM dedup_duplicates_of_rows").fetchone()[0] > 0
+    connection.close()
 
 
 def test_columns_and_rule_can_be_named(letters: Path) -> None:

@@ -62,5 +62,5 @@ def test_the_claim_reads_the_key_in_its_order(database: Database, is_counted: bo
         assert KEY[database.name] in plan
         assert not any(sign in plan for sign in SORTED), plan
     else:  # taken for a short queue, it is read by the key and sorted, until autovacuum has counted the rows
-        assert "Index Scan on change_pkey" in plan
+        assert "change_pkey" in plan
     ours.close()

@@ -316,13 +316,19 @@ def test_the_answer_does_not_depend_on_the_memory(
     monkeypatch.setattr(pairs_module, "temporary_file", opened)
     rows = random_rows(Random(seed), 90, with_sketches=True, with_symbols=True)
     rule = MatchRule(3, measure, 0.5, NEVER, 0.75, True)
-    little, much = (rule.match(table_of(rows), budget=Budget(n, threads)) for n in (400, 1 << 30))
+    little, much = (rule.match(table_of(rows), budget=Budget(n, threads)) for n in (3_000, 1 << 30))
     assert len(files) == 5 + (measure is not None), "the columns of the pairs, and the bit sets"
     assert all(file.closed for file in files)
     assert pairs_of(little) == pairs_of(much) == brute_force(rows, rule).pairs
     assert little.group_of.tolist() == much.group_of.tolist()
     assert little.is_loose.tolist() == much.is_loose.tolist()
     assert list(pairs_of(little)) == list(pairs_of(much)), "the same order"
+
+
+def test_fewer_threads_for_more_rows() -> None:
+    """The copies of the groups take at most a quarter of the memory."""
+    budget = Budget(1 << 20, 4)
+    assert [budget.for_rows(rows).threads for rows in (0, 16_384, 16_385, 40_000, 10**9)] == [4, 4, 3, 1, 1]
 
 
 @pytest.mark.parametrize("threads", [2, 3])

@@ -130,6 +130,7 @@ def test_every_pair_once(table: str, radius: int) -> None:
 @pytest.mark.parametrize("smallest", [2, 5, 100])
 @pytest.mark.parametrize("classes", [1, 3, 40])
 @pytest.mark.parametrize("table", TABLES)
+@pytest.mark.usefixtures("way")
 def test_pairs_within_a_class(
     table: str, classes: int, smallest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -188,7 +188,16 @@ def test_a_set_is_unpacked_as_far_as_each_of_its_pairs_needs() -> None:
     assert 16 < together.sum() < 200
 
 
-@pytest.mark.parametrize("damaged", [b"\x05", b"\x07\x00\x80"])
+@pytest.mark.parametrize("count", [1, 2, 7, 8, 455, 456, MOST_FEATURES])
+def test_sets_of_any_size(count: int) -> None:
+    """From the fewest places that there can be to the most; the last feature has the last place."""
+    rng = np.random.default_rng(count)
+    row, other = ([*rng.integers(0, 2**64, count - 1, np.uint64).tolist(), 2**64 - 1] for _ in range(2))
+    assert may(row, row)
+    assert count < 8 or not may(row, other)
+
+
+@pytest.mark.parametrize("damaged", [b"\x05", b"\x07\x00\x80", b"\x00\x40", b"\x01\x40", b"\xff\x7f"])
 def test_a_damaged_set_is_an_error(damaged: bytes) -> None:
     asked = AskedFeatures.of(features_of([[1, 2, 3]]), np.zeros(1, np.int64), _RULE.numbers)
     with pytest.raises(ValueError, match="ends early"):

@@ -166,8 +166,6 @@ def test_a_session_that_cannot_hold_every_character(mariadb_database: Database) 
     narrow = make_url(mariadb_database.url).update_query_dict({"charset": "utf8"})
     plain, dialect = create_engine(narrow), named_dialect("mariadb")
     refused = pytest.raises(ConfigError, match="charset=utf8mb4")
-    with plain.connect() as connection, refused, dialect.settled(connection):
-        pass
     lock, queue = select(text("1")), Table("change", MetaData())
     with plain.connect() as connection, refused, dialect.lock_row(connection, lock, queue):
         pass
@@ -186,10 +184,14 @@ def test_rows_that_row_level_security_hides(postgresql_database: Database) -> No
     )
     source = source_of(postgresql_database)
     blind = make_url(postgresql_database.url).set(username="dedup_blind", password=None)
-    ours = open_engine(blind.render_as_string(hide_password=False))
+    ours, theirs = open_engine(blind.render_as_string(hide_password=False)), create_engine(blind)
     try:
-        with pytest.raises(ProgrammingError, match="row-level security"):
-            list(source.pages(ours))
+        for engine in (ours, theirs):
+            with pytest.raises(ProgrammingError, match="row-level security"):
+                list(source.pages(engine))
+        with theirs.connect() as connection:
+            assert connection.execute(text("SHOW row_security")).scalar_one() == "on"
     finally:
         ours.dispose()
+        theirs.dispose()
         run(postgresql_database, "DROP OWNED BY dedup_blind", "DROP ROLE dedup_blind")

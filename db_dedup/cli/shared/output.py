@@ -116,7 +116,7 @@ def check_page(file: Path | None, replace: bool) -> None:
     """
     if file is None:
         return
-    if file.exists() and not replace:
+    if file.is_file() and not replace:
         raise ConfigError("{path} is there already: --force replaces it", path=file)
     if not file.parent.is_dir():
         raise ConfigError("cannot write {file}: {reason}", file=file, reason=os.strerror(errno.ENOENT))

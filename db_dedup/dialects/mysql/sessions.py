@@ -127,14 +127,8 @@ def write_transaction(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def settled(connection: Connection) -> Iterator[None]:
-    """Set the time zone of this session to UTC, and put it back at the end.
-
-    Raises:
-        ConfigError: the session has a character set that does not hold every text.
-    """
-    found = connection.exec_driver_sql("SELECT @@SESSION.time_zone, @@SESSION.character_set_results")
-    before, charset = found.one()
-    _check_charset(charset)
+    """Set the time zone of this session to UTC, and put it back at the end."""
+    before = connection.exec_driver_sql("SELECT @@SESSION.time_zone").scalar_one()
     if before == _UTC:
         yield
         return
@@ -237,7 +231,7 @@ def _with_locks(statement: Any, queue: Table) -> Any:
 
 
 def _check_charset(charset: object) -> None:
-    if charset != _CHARSET:
+    if str(charset).lower() != _CHARSET:
         raise ConfigError(
             "the character set {charset} does not have every character, and the server would replace the "
             "others by ?: connect with charset=utf8mb4",

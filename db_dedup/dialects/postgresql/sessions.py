@@ -30,6 +30,9 @@ _OWN_PINS: Final = {**_PINS, "row_security": "off"}
 """Without the last one, row-level security would hide rows from our own sessions without an error, and a scan
 would take them for deleted. A session of the caller's sees what the caller may see."""
 
+_ALL_ROWS: Final = "SET LOCAL row_security = off"
+"""The same for a transaction of ours by an engine that the caller has made."""
+
 _SEES_COMMITS: Final = ("READ COMMITTED", "READ UNCOMMITTED")
 """Isolation levels at which each statement sees what is committed when it begins."""
 
@@ -74,7 +77,7 @@ def read_snapshot(engine: Engine) -> Iterator[Connection]:
     with engine.connect() as connection:
         connection.execution_options(isolation_level="REPEATABLE READ")
         with connection.begin() as transaction:
-            connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+            connection.exec_driver_sql(f"SET TRANSACTION READ ONLY; {_ALL_ROWS}")
             yield connection
             transaction.rollback()
 
@@ -85,6 +88,7 @@ def write_transaction(engine: Engine) -> Iterator[Connection]:
     with engine.connect() as connection:
         connection.execution_options(isolation_level="READ COMMITTED")
         with connection.begin():
+            connection.exec_driver_sql(_ALL_ROWS)
             yield connection
 
 

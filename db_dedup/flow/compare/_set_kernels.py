@@ -88,7 +88,8 @@ def _head_of(packed, begin, end):
         ValueError: the set is damaged.
     """
     head = np.int64(get_bits(packed, begin, end, _COUNT_BITS))
-    if (head & _SIZE) >> _KIND_BITS > MOST_FEATURES:
+    size = (head & _SIZE) >> _KIND_BITS
+    if size < 1 or size > MOST_FEATURES:
         raise ValueError("a piece of the index ends early")
     return head
 

@@ -124,7 +124,7 @@ def may_be_alike(
         ValueError: a set is damaged.
     """
     rule = asked.rule
-    if rule.measure < 0 or not np.any(sets.begins < sets.ends):
+    if not which.size or rule.measure < 0 or not np.any(sets.begins < sets.ends):
         return np.ones(which.size, np.bool_)
     of_grams = [*MEASURES.values()][rule.measure].features == "grams"
     may = np.ones(which.size, np.bool_)

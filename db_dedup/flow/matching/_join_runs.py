@@ -23,9 +23,6 @@ from db_dedup.flow.matching.groups import find_root, joined
 _STEPS_A_COMPARISON = 16
 """So many steps of counting shared hashes take as long as a comparison of two bit sets."""
 
-_LONGEST_WITHOUT_BOUND = 128
-"""Where the measure has no bound. Longer runs are left to Python, which takes long for each of them."""
-
 _ROWS_AN_UPDATE = 64
 """After so many rows it is looked which rows of a long run were joined by then."""
 
@@ -84,7 +81,7 @@ def join_runs(run_rows, starts, is_counted, longest, bitmaps, parents, rows, rul
             pairs, found, others = compare_short(some, bounds, bitmaps, parents, rows, rule, pairs, found)
             if others == 0:
                 continue
-        if is_counted[run] or some.size > (longest if compares_all else _LONGEST_WITHOUT_BOUND):
+        if is_counted[run] or some.size > longest:
             is_left[run] = True
         elif compares_all:
             pairs, found = _compare_all(some, bitmaps, parents, rows, rule, pairs, found)

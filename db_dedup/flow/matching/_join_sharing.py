@@ -42,6 +42,8 @@ _SHORTEST_COUNTED = 128
 # features that are the rarest in it, if that is cheaper: a visit of that index takes half as long as a
 # comparison.
 _LONGEST_COMPARED = 2_000
+# The same where the measure has no bound. The others are left to Python, which takes long for each of them.
+_LONGEST_WITHOUT_BOUND = 128
 _VISITS_A_COMPARISON = 2
 # Still longer runs are never compared as a whole. In these each row first gets some comparisons, which join
 # most rows if all are alike.
@@ -129,7 +131,10 @@ class _Runs:
         most = np.minimum(most, _LONGEST_UNJOINED**2 // 4)
         is_counted = self._are_counted(run_rows, starts, hashes, most)
         of_all = self.bitmaps, parents, self.rows, self.rule
-        left, right, is_left = join_runs(run_rows, starts, is_counted, _LONGEST_COMPARED, *of_all)
+        longest = _LONGEST_COMPARED
+        if not can_search(self.rule):
+            longest = min(longest, _LONGEST_WITHOUT_BOUND)
+        left, right, is_left = join_runs(run_rows, starts, is_counted, longest, *of_all)
         edges = [(left, right)]
         counted = np.flatnonzero(is_left & is_counted)
         if counted.size:  # else the kernel need not be compiled

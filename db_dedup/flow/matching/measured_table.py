@@ -279,13 +279,32 @@ def _candidates(
             of_runs = run_rows, starts, np.flatnonzero(~is_long), run_values
             left, right = sharing_in_runs(*of_runs, *sketched, at_most + 1)
             yield left, right, left.size > at_most
-            for run in np.flatnonzero(is_long).tolist():
-                some = run_rows[starts[run] : starts[run + 1]]
-                left, right = _sharing_among(sketches.take(places[some]), at_most)
-                yield some[left], some[right], left.size > at_most
+            long_runs = [run_rows[starts[run] : starts[run + 1]] for run in np.flatnonzero(is_long).tolist()]
+            yield from _in_long_runs(long_runs, sketches, places, at_most)
     within = rows.within[canonical]
     for left, right in candidate_pairs(rows.fingerprints[canonical], radius, within=within):
         yield left, right, False
+
+
+def _in_long_runs(
+    runs: Sequence[NDArray[np.int32]], sketches: Sketches, places: NDArray[np.int64], at_most: int
+) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32], bool]]:
+    """Yield the pairs of rows in these runs that share enough hashes, as `_candidates` does.
+
+    A pair may be in several runs. To take the pairs of each run by themselves would sort all pairs found so
+    far for each run.
+    """
+    lefts, rights, count, is_cut = list[NDArray[np.int32]](), list[NDArray[np.int32]](), 0, False
+    for some in runs:
+        left, right = _sharing_among(sketches.take(places[some]), at_most)
+        lefts.append(some[left])
+        rights.append(some[right])
+        count, is_cut = count + left.size, is_cut or left.size > at_most
+        if count > at_most:
+            yield np.concatenate(lefts), np.concatenate(rights), is_cut
+            lefts, rights, count, is_cut = [], [], 0, False
+    if lefts:
+        yield np.concatenate(lefts), np.concatenate(rights), is_cut
 
 
 def _sharing_among(sketches: Sketches, at_most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

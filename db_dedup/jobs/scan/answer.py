@@ -118,7 +118,13 @@ class AnswerDifference:
         answer = RowAnswers.of(ids, scanned)
         before = stored.only(~np.isin(stored.ids, gone)).aligned(answer.ids)
         differs = before.differs(answer)
-        was, becomes = side_by_side(stored if serves else stored.only(slice(0)), answer)
+        if shown:
+            changes = changes_by_recipe(reader, shown, scanned, ids)
+            groups = regrouped_by_recipe(reader, shown, scanned)
+        else:
+            was, becomes = side_by_side(stored if serves else stored.only(slice(0)), answer)
+            changes = _changes(lost, gained, was, becomes)
+            groups = regrouped(reader, store, was, becomes) if serves else []
         return cls(
             gone,
             lost,
@@ -130,12 +136,8 @@ class AnswerDifference:
             else SketchDifference.of(
                 reader, store, ids, scanned.table, scanned.matches.copy_of, changed, serves=serves
             ),
-            changes_by_recipe(reader, shown, scanned, ids) if shown else _changes(lost, gained, was, becomes),
-            regrouped(reader, store, was, becomes)
-            if serves
-            else regrouped_by_recipe(reader, shown, scanned)
-            if shown
-            else [],
+            changes,
+            groups,
         )
 
     @property

@@ -36,7 +36,9 @@ def changes_by_recipe(
         ids: int64[n], of the rows of the scan, in its order.
     """
     rows = _ShownRows.read(reader, shown, scanned.row_keys)
-    old, new = side_by_side(rows.moved(RowAnswers.read(shown, reader), ids), RowAnswers.of(ids, scanned))
+    answer = RowAnswers.of(ids, scanned)
+    in_groups = answer.only(answer.group_id != NOT_SET)  # most rows of a large table are in none
+    old, new = side_by_side(rows.moved(RowAnswers.read(shown, reader), ids), in_groups)
     differs = old.differs(new)
     groups_changed = count_changed_groups(old.only(differs), new.only(differs))
     keys = [_keys(rows.place_of(a), rows.place_of(b), ids.size) for a, b in _pairs(reader, shown, rows.ids)]
