@@ -15,7 +15,7 @@ from db_dedup.app import Deduplicator
 from db_dedup.app.arguments import require
 from db_dedup.errors import ConfigError, DedupError, DuplicateError, InvalidArgumentError
 from db_dedup.orm.found import FoundDuplicate, forget, keep, permission_of, use_permission
-from db_dedup.orm.model import CheckedObject, MappedModel
+from db_dedup.orm.model import CheckedObject, MappedModel, UnknownDefaultError
 from db_dedup.orm.targets import event_target
 from db_dedup.translation import Phrase
 
@@ -114,7 +114,7 @@ class DuplicateGuard:
         try:
             with self._savepoint(connection):
                 return self._duplicates(session, connection, held)
-        except InvalidArgumentError as error:  # a value that is not known before the INSERT
+        except UnknownDefaultError as error:
             fault: DedupError = error
         except ConfigError:
             raise

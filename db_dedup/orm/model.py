@@ -59,6 +59,10 @@ class MappedModel:
         return isinstance(instance, self.mapper.class_)
 
 
+class UnknownDefaultError(InvalidArgumentError):
+    """A checked column has a default that only the INSERT can compute."""
+
+
 class CheckedObject:
     """An object of a mapped class, as a check sees it.
 
@@ -137,8 +141,8 @@ class CheckedObject:
         except (AttributeError, TypeError):  # it asks for the context of an INSERT, which there is not yet
             raise self._not_known(column) from None
 
-    def _not_known(self, column: Column[Any]) -> InvalidArgumentError:
-        return InvalidArgumentError(
+    def _not_known(self, column: Column[Any]) -> UnknownDefaultError:
+        return UnknownDefaultError(
             "{column!r} of {model} has a default that is not known before the INSERT: set a value",
             column=column.name,
             model=self._state.mapper.class_.__name__,

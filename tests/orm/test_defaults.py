@@ -36,13 +36,15 @@ def test_values_are_checked_as_they_will_be_stored(
 
 
 @ON_SQLITE
-def test_defaults_that_are_called(dedup: Deduplicator, sessions: sessionmaker[Session]) -> None:
+def test_defaults_that_are_called(
+    dedup: Deduplicator, sessions: sessionmaker[Session], caplog: pytest.LogCaptureFixture
+) -> None:
     """One is called before the check, so that what is checked is what is stored."""
     by_day = Deduplicator(dedup.database, "petitions", {"content": 1}, within=["received"])
     by_day.scan()
     by_day.attach()
     by_day.scan()
-    guard_duplicates(sessions, Petition, by_day, "block")
+    guard = guard_duplicates(sessions, Petition, by_day, "block")
     column: Any = Petition.__table__.c.received
     days = iter([date(2024, 2, 1), date(2024, 2, 2), date(2024, 2, 1)])
     with sessions() as session:
@@ -62,6 +64,12 @@ def test_defaults_that_are_called(dedup: Deduplicator, sessions: sessionmaker[Se
                 with pytest.raises(InvalidArgumentError, match="'received' of Petition has a default"):
                     session.commit()
                 session.rollback()
+            guard.remove()
+            guard_duplicates(sessions, Petition, by_day, "report")
+            column.default = as_default(column, func.current_date())
+            session.add(petition(WATER))
+            session.commit()
+            assert "were stored without a check" in caplog.text
         finally:
             column.default = None
 
