@@ -165,9 +165,10 @@ def test_a_date_of_another_time_in_chinese(name: str) -> None:
 
 
 def test_the_order_of_a_table_without_rows_is_chosen_by_names() -> None:
-    names = ("created_by", "created_at", "content")
-    own = tuple(SourceColumn(name, Family.TEXT, "TEXT") for name in names)
-    assert choose_order(SourceTable("letters", None, own, ("id",)), ("id",), {}) == "created_at"
+    for name in ("created_at", "createtime", "CREATE_TIME", "登记时间"):
+        names = ("created_by", "candidate", name, "content")
+        own = tuple(SourceColumn(each, Family.TEXT, "TEXT") for each in names)
+        assert choose_order(SourceTable("letters", None, own, ("id",)), ("id",), {}) == name
 
 
 @given(st.dictionaries(st.text(min_size=1), st.lists(st.text(), max_size=8), max_size=5))

@@ -129,7 +129,7 @@ class _Parts:
     """What the leader does.
 
     Attributes:
-        metrics: counts what the worker does; None if nobody asks for metrics.
+        metrics: counts what the worker does; None if no metrics are served.
     """
 
     config: Path
@@ -168,7 +168,7 @@ class _Parts:
             finally:
                 for table in tables:
                     table.forget()
-        self._mark(None)  # another instance leads, perhaps
+        self._mark(None)  # it leads no longer, so the table is another instance's
 
     def _count(self, batch: Batch) -> None:
         if self.metrics is not None:

@@ -46,8 +46,10 @@ def _holds_dates_as_texts(c: SourceColumn, forms: Mapping[str, str]) -> bool:
 
 def _names_a_time(name: str) -> bool:
     words = words_of_name(name)
-    is_time = not _TIME.isdisjoint(words) or any(word.endswith(_ENDINGS) for word in words)
-    return is_time or any(word in name for word in _TIME_OF_IDEOGRAPHS)
+    # Both words written as one, as in createtime; candidate has only the end of one.
+    is_joined = any(word.startswith(_RECEIVED) and word.endswith(_ENDINGS) for word in words)
+    is_named = not _TIME.isdisjoint(words) or any(word in name for word in _TIME_OF_IDEOGRAPHS)
+    return is_joined or is_named
 
 
 def _sounds_like_receipt(c: SourceColumn) -> bool:

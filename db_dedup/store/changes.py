@@ -56,7 +56,7 @@ class Change(NamedTuple):
 def written(changes: Iterable[Change]) -> set[str]:
     """Return the keys of rows that were written, even if they were deleted before or afterwards.
 
-    Which change was the last one cannot be told for certain: the clock may have been set back.
+    It is not certain which change was the last one: the clock may have been set back.
     """
     return {change.row_key for change in changes if change.operation in (INSERTED, UPDATED)}
 

@@ -92,6 +92,9 @@ def test_the_variable_of_an_option_that_does_nothing_is_not_refused(scanned: Dat
     assert scanned.name == "sqlite"
     succeed("export", "petitions", "--output", "x.csv", DB_DEDUP_FORMAT="json")
     succeed("file", "x.csv", "--limit", "0", DB_DEDUP_SHEET="one")
+    succeed("scan", "petitions", "--dry-run", DB_DEDUP_MASTER="local[1]", DB_DEDUP_SPARK_JARS="x.jar")
+    succeed("label", "petitions", "--list", DB_DEDUP_ANSWERS="answers.csv")
+    succeed("upgrade", "--sql", DB_DEDUP_TO="base")
 
 
 def test_a_flag_counts_more_than_the_environment_and_that_more_than_the_file(

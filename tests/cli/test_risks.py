@@ -71,6 +71,8 @@ def test_a_sound_table_has_no_risk() -> None:
         "回复",
         "办理结果",
         "处理意见",
+        "replycontent",
+        "ANSWERTEXT",
     ],
 )
 def test_columns_that_hold_answers_by_their_name(name: str) -> None:

@@ -218,16 +218,24 @@ def test_tables_with_rows_are_never_dropped(database: Database, namespace: Names
         upgrade(connection, namespace)
 
 
-@pytest.mark.parametrize("table", [None, "scan"])
-def test_an_empty_version_table_of_the_host(postgresql_database: Database, table: str | None) -> None:
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("SELECT 1", (ConfigError, "alembic_version is there")),
+        ("CREATE TABLE scan (page integer)", (SchemaMissingError, "scan is there")),
+        ("CREATE VIEW queue_lag AS SELECT 1 AS page", (ConfigError, "queue_lag is there")),
+    ],
+    ids=["nothing", "table", "view"],
+)
+def test_an_empty_version_table_of_the_host(
+    postgresql_database: Database, statement: str, expected: tuple[type[Exception], str]
+) -> None:
     """In a schema that both share. Nothing of the host's is dropped, and its Alembic keeps its table."""
     host = Namespace("public", "")
     with postgresql_database.engine.begin() as connection:
         version_table(host).create(connection)
-        if table is not None:
-            Table(table, MetaData(), Column("page", Integer)).create(connection)
+        connection.exec_driver_sql(statement)
         before = everything(connection)
-    expected = (SchemaMissingError, "scan is there") if table else (ConfigError, "alembic_version is there")
     with pytest.raises(expected[0], match=expected[1]), postgresql_database.engine.begin() as connection:
         upgrade(connection, host)
     with postgresql_database.engine.begin() as connection:

@@ -179,3 +179,13 @@ def _files(database: Database, key_type: str, target: Any = None) -> Deduplicato
 
 def _pairs(dedup: Deduplicator) -> list[tuple[str, str]]:
     return [(pair.key_a, pair.key_b) for pair in dedup.pairs()]
+
+
+def test_changes_that_the_failed_attempt_had_not_taken_stay_in_the_queue(watched: Watched) -> None:
+    write(watched, (0, 3))
+    drain(watched)
+    change(watched, 3, body(4))
+    worker = watched.dedup.worker()
+    worker._batches.taken = ()
+    assert worker._broken_rows._park("3", ValueError()) == 0
+    assert (dead(watched), count_waiting(watched)) == ([], 1)

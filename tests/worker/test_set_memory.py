@@ -9,7 +9,7 @@ from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import Connection, func, select, update
 
 from db_dedup import Deduplicator
 from db_dedup.engines.embedded import sharing
@@ -17,6 +17,7 @@ from db_dedup.errors import DedupError
 from db_dedup.flow.candidates.set_pieces import ROWS_A_PIECE, bounds_in, pack_sets, set_pieces_of
 from db_dedup.jobs.scan.folding import fold
 from db_dedup.records import Match
+from db_dedup.schema.migrate import downgrade
 from db_dedup.store import segment_lookup, set_memory, sketch_lookup, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.segment_lookup import IndexMemory
@@ -192,3 +193,24 @@ def test_memory_keeps_to_its_budget_and_forgets_another_generation(monkeypatch: 
     memory.add(7, pieces)
     other = memory.sets_of(8, ids)
     assert not np.any(other.begins < other.ends)
+
+
+def test_an_earlier_version_finds_no_set(dedup: Deduplicator) -> None:
+    """It would misunderstand those of this one, and miss duplicates."""
+    database = dedup.database
+    row, segment = database.tables.fingerprint, database.tables.sketch_segment
+    of_sets = segment.c.piece <= int(set_pieces_of(np.zeros(1, np.int64))[0])
+    counts = (
+        select(func.count()).select_from(row).where(row.c.feature_set.is_not(None)),
+        select(func.count()).select_from(segment).where(of_sets),
+        select(func.count()).select_from(segment).where(~of_sets),
+    )
+
+    def counted(connection: Connection) -> list[int]:
+        return [connection.execute(query).scalar_one() for query in counts]
+
+    with database.engine.begin() as connection:
+        before = counted(connection)
+        assert all(before)
+        downgrade(connection, database.namespace, "0012")
+        assert counted(connection) == [0, 0, before[2]]

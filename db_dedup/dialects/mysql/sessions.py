@@ -37,7 +37,7 @@ OPTIONS: Final[Mapping[str, Any]] = {"pool_pre_ping": True}
 
 _UTC: Final = "+00:00"
 _CHARSET: Final = "utf8mb4"
-"""The only one that has every character. In another one the server replaces those that it lacks by "?"."""
+"""The only one that has every character. In another one the server replaces the missing ones by "?"."""
 
 # net_write_timeout: a scan may work on one page for longer than the server's usual minute.
 # group_concat_max_len: MySQL cuts what it joins after a kilobyte.

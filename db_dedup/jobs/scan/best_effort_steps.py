@@ -1,4 +1,4 @@
-"""The last steps of a scan, after its answer is written: a failure is logged, and the answer stands."""
+"""The last steps of a scan, after its answer is written: a failure is logged, and the answer is kept."""
 
 import logging
 
