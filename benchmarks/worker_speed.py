@@ -44,8 +44,7 @@ class Sizes:
 
     Attributes:
         rows: made up; all are stored but those that are inserted later.
-        rows_by_default: likewise under the default preset, whose scan of a million made-up petitions, which
-            are put together from the same sentences, takes hours.
+        rows_by_default: likewise under the default preset, whose scan takes longer.
         changes: of each kind for each rule.
     """
 
