@@ -14,7 +14,7 @@ from db_dedup.flow.text.normalise import normalise_batch
 from db_dedup.jobs.review.labels import digests_of
 from db_dedup.progress import NullProgress
 from db_dedup.records import JudgedTexts
-from db_dedup.records.fingerprints import digest_pair
+from db_dedup.records.fingerprints import DigestPair, digest_pair
 from db_dedup.records.reviews import EVERY_GROUP, GroupFilter, GroupOrder
 from db_dedup.store import review_pages
 from db_dedup.store.fingerprints import FingerprintStore
@@ -153,16 +153,18 @@ class ReviewPages:
                 _, source = self._access.source(connection, stored.watched)
             rows = read_given(database.source_engine.connect, source, row_keys)
             digests = digests_of(stored.watched, rows)
-            by_digests = {
-                digest_pair(digests[a], digests[b]): (a, b) for a, b in pairs if a in digests and b in digests
-            }
+            # Rows with the same text share a digest, so several of the pairs can have one label.
+            of_digests: dict[DigestPair, list[tuple[str, str]]] = {}
+            for a, b in pairs:
+                if a in digests and b in digests:
+                    of_digests.setdefault(digest_pair(digests[a], digests[b]), []).append((a, b))
             with database.engine.connect() as connection:
                 store = self._access.store(stored)
-                labels = review_pages.read_labels_of(connection, store, by_digests)
+                labels = review_pages.read_labels_of(connection, store, of_digests)
         return ReviewRows(
             {row.row_key: row.values for row in rows},
             JudgedTexts(stored.recipe_digest, digests),
-            {by_digests[pair]: said for pair, said in labels.items()},
+            {pair: said for both, said in labels.items() for pair in of_digests[both]},
         )
 
     def _source(self, connection: Connection) -> Source:
