@@ -1,6 +1,7 @@
 """Give, withdraw and list the labels of one table's pairs."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+
 from sqlalchemy import Connection
 
 from db_dedup.app.arguments import labels_of, require_count
