@@ -15,6 +15,7 @@ from db_dedup import Database, Deduplicator
 from db_dedup.cli.application import app
 from db_dedup.records.kinds import KINDS
 from db_dedup.sample import Sample
+from db_dedup.translation import ENGLISH, tr, use_language
 from db_dedup.web.cursors import cursor_of
 from tests.servers import Database as Served
 from tests.web.conftest import Client, running, scanned
@@ -83,6 +84,19 @@ def test_an_explanation_is_that_of_the_command(client: Client, dedup: Deduplicat
     assert found.pop("sentences")[0].endswith(".")
     for name in ("decision", "distance", "similarities", "columns", "differences"):
         assert found[name] == printed[name]
+
+
+def test_the_sentences_of_an_explanation_are_english(client: Client, dedup: Deduplicator) -> None:
+    """Whatever the language of the service: the API has one."""
+    pair = next(iter(dedup.pairs()))
+    keys = {"key_a": pair.key_a, "key_b": pair.key_b}
+    expected = client.get(f"{TABLE}/explanation", **keys).json()["sentences"]
+    use_language("zh")
+    try:
+        assert client.get(f"{TABLE}/explanation", **keys).json()["sentences"] == expected
+        assert tr("passed") != "passed"
+    finally:
+        use_language(ENGLISH)
 
 
 def test_explanations_at_the_same_time_do_not_mix(client: Client, dedup: Deduplicator) -> None:
