@@ -189,7 +189,7 @@ def _read_group(
             copies.append(key)
         elif key in digests and other in digests:
             cards.setdefault(digests[key], []).append(key)
-    made = []
+    made: list[Card] = []
     for key, *same in cards.values():
         pair, shown_same = (beside[key], key), ", ".join(same)
         # Of two rows that are the nearest of each other, the card of the first one shows both.
@@ -212,9 +212,7 @@ def _read_history(served: ServedTable, row_key: str, found: GroupShown | None) -
     return served.dedup.group_history(found.group.group_id)
 
 
-def _read_card(
-    served: ServedTable, key_a: str, key_b: str, full: bool, words: Words, same: str = ""
-) -> Card:
+def _read_card(served: ServedTable, key_a: str, key_b: str, full: bool, words: Words, same: str = "") -> Card:
     rows = served.review.rows([key_a, key_b], [(key_a, key_b)])
     said = rows.labels.get((key_a, key_b))
     return _card(served, key_a, key_b, same, rows.judged, said, full, words)

@@ -68,9 +68,7 @@ def letters(sqlite_database: Served) -> Iterator[Visitor]:
         ("body", "水壓", ["3"]),
     ],
 )
-def test_links_and_masks_are_values_too(
-    letters: Visitor, column: str, value: str, groups: list[str]
-) -> None:
+def test_links_and_masks_are_values_too(letters: Visitor, column: str, value: str, groups: list[str]) -> None:
     page = letters.get(f"/console/tables/letters?column={column}&value={quote(value)}")
     assert group_ids(page) == groups
 
