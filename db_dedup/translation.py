@@ -7,9 +7,10 @@ English, in JSON and logs too, and whoever shows it to a person translates it th
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 if TYPE_CHECKING:
     from gettext import NullTranslations
@@ -34,6 +35,9 @@ _CHINESE_ON_WINDOWS: Final = 0x04
 
 _chosen: list[str] = [ENGLISH]
 """The one language of this process. A context variable would not reach the threads of `run`."""
+_is_for_programs: ContextVar[bool] = ContextVar("is_for_programs", default=False)
+
+_T = TypeVar("_T")
 
 
 class Translatable:
@@ -140,8 +144,17 @@ def folder() -> str:
 
 
 def language() -> str:
-    """Return the language of this process."""
-    return _chosen[0]
+    """Return the language of this process; English within `in_english`."""
+    return ENGLISH if _is_for_programs.get() else _chosen[0]
+
+
+def in_english(make: Callable[[], _T]) -> _T:
+    """Return what a function makes in this thread in English, for programs: the API has one language."""
+    token = _is_for_programs.set(True)
+    try:
+        return make()
+    finally:
+        _is_for_programs.reset(token)
 
 
 def tag() -> str:

@@ -10,11 +10,11 @@ from sqlalchemy import Connection
 from db_dedup.app.database import Database
 from db_dedup.app.table_access import TableAccess
 from db_dedup.errors import NotScannedError, UnknownNameError
-from db_dedup.flow.text.normalise import normalise_batch
+from db_dedup.flow.text.normalise import fold_batch, normalise_batch
 from db_dedup.jobs.review.labels import digests_of
 from db_dedup.progress import NullProgress
-from db_dedup.records import JudgedTexts
-from db_dedup.records.fingerprints import digest_pair
+from db_dedup.records import Family, JudgedTexts
+from db_dedup.records.fingerprints import DigestPair, digest_pair
 from db_dedup.records.reviews import EVERY_GROUP, GroupFilter, GroupOrder
 from db_dedup.store import review_pages
 from db_dedup.store.fingerprints import FingerprintStore
@@ -26,6 +26,7 @@ from db_dedup.store.source import Source
 _GROUPS_A_CHUNK: Final = 100
 """Groups that are read at a time while a filter looks for some of them."""
 _ROWS_A_CHUNK: Final = 1_000
+"""Of the user's table, while a filter looks for a value."""
 _SHARE_OF_CANDIDATES: Final = 0.6
 """Of the time for a page: to find the few groups that can fit."""
 
@@ -79,6 +80,12 @@ class ReviewPages:
         with self._database.translate_driver_errors(), self._database.engine.connect() as connection:
             return tuple(self._access.require_stored(connection).watched.columns)
 
+    def has_days(self) -> bool:
+        """Return whether groups can be found by the day of receipt: the order column holds dates or texts."""
+        with self._database.translate_driver_errors(), self._database.engine.connect() as connection:
+            column = self._source(connection).order_column
+            return column is not None and column.family in (Family.DATE, Family.TEXT)
+
     def totals(self) -> GroupTotals | None:
         """Return how many groups there are, and how many rows in them; None before the first scan."""
         with self._database.translate_driver_errors(), self._database.engine.connect() as connection:
@@ -119,18 +126,22 @@ class ReviewPages:
         """
         begun = time.monotonic()
         end = begun + seconds
+        if wanted.is_loose is not None and order == "loose":
+            order = "size"  # the same order, and the groups that are not wanted are not read
         kept: list[tuple[ReviewedGroup, GroupContents]] = []
         with self._database.translate_driver_errors(), self._database.engine.connect() as connection:
             stored = self._access.require_stored(connection)
             store = self._access.store(stored)
             source = self._source(connection) if wanted.column else None
-            place = after
             chunk = limit + 1 if wanted == EVERY_GROUP else _GROUPS_A_CHUNK
             few = find_candidates(connection, store, wanted, begun + seconds * _SHARE_OF_CANDIDATES)
             if few is None:
                 parts = _parts(connection, store, order, wanted, after, chunk)
             else:
                 parts = _parts_of(review_pages.read_chosen(connection, store, few), order, after)
+            if source is not None:
+                parts = _cut_by_rows(parts, order)
+            place: Place | None = None  # at once, if no group is left after the page before
             for part in parts:
                 found = list(self._wanted(connection, store, source, part.groups, wanted))
                 room = limit - len(kept)
@@ -153,16 +164,18 @@ class ReviewPages:
                 _, source = self._access.source(connection, stored.watched)
             rows = read_given(database.source_engine.connect, source, row_keys)
             digests = digests_of(stored.watched, rows)
-            by_digests = {
-                digest_pair(digests[a], digests[b]): (a, b) for a, b in pairs if a in digests and b in digests
-            }
+            # Rows with the same text share a digest, so several of the pairs can have one label.
+            of_digests: dict[DigestPair, list[tuple[str, str]]] = {}
+            for a, b in pairs:
+                if a in digests and b in digests:
+                    of_digests.setdefault(digest_pair(digests[a], digests[b]), []).append((a, b))
             with database.engine.connect() as connection:
                 store = self._access.store(stored)
-                labels = review_pages.read_labels_of(connection, store, by_digests)
+                labels = review_pages.read_labels_of(connection, store, of_digests)
         return ReviewRows(
             {row.row_key: row.values for row in rows},
             JudgedTexts(stored.recipe_digest, digests),
-            {by_digests[pair]: said for pair, said in labels.items()},
+            {pair: said for both, said in labels.items() for pair in of_digests[both]},
         )
 
     def _source(self, connection: Connection) -> Source:
@@ -203,11 +216,15 @@ class ReviewPages:
         groups: Sequence[ReviewedGroup],
         wanted: GroupFilter,
     ) -> set[int]:
-        """Return the ids of the groups with a row that has the wanted value; texts are normalised first."""
+        """Return the ids of the groups with a row that has the wanted value, as a scan compares values."""
         watched = self._access.require_stored(connection).watched
         place = source.value_names.index(str(wanted.column))
         is_text = watched.columns[str(wanted.column)].kind == "text"
-        (value,) = normalise_batch([wanted.value or ""])
+        normalise = normalise_batch if is_text else fold_batch
+        (value,) = normalise([wanted.value or ""])
+        if not value:  # a link, or nothing but masks: normalised texts have none
+            normalise = fold_batch
+            (value,) = normalise([wanted.value or ""])
         of_key = {key: group for group, key in review_pages.read_member_keys(connection, store, groups)}
         found: set[int] = set()
         keys = list(of_key)
@@ -215,7 +232,7 @@ class ReviewPages:
             rows = read_given(
                 self._database.source_engine.connect, source, keys[begin : begin + _ROWS_A_CHUNK]
             )
-            texts = normalise_batch([row.values[place] for row in rows])
+            texts = normalise([row.values[place] for row in rows])
             found.update(
                 of_key[row.row_key]
                 for row, text in zip(rows, texts, strict=True)
@@ -265,6 +282,19 @@ def _parts_of(groups: Sequence[ReviewedGroup], order: GroupOrder, after: Place |
         some = ordered[begin : begin + _GROUPS_A_CHUNK]
         is_last = begin + _GROUPS_A_CHUNK >= len(ordered)
         yield _Part(some, None if is_last else _place_of(order, some[-1]))
+
+
+def _cut_by_rows(parts: Iterable[_Part], order: GroupOrder) -> Iterator[_Part]:
+    """Yield the same groups, of each part as many at a time as have so many rows that a filter looks at."""
+    for part in parts:
+        begin = rows = 0
+        for i, group in enumerate(part.groups):
+            looked_at = min(group.size, review_pages.LARGE)
+            if i > begin and rows + looked_at > _ROWS_A_CHUNK:
+                yield _Part(part.groups[begin:i], _place_of(order, part.groups[i - 1]))
+                begin, rows = i, 0
+            rows += looked_at
+        yield _Part(part.groups[begin:], part.place)
 
 
 def _rank(place: Place) -> tuple[int, int, str]:

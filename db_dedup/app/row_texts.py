@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from db_dedup.app.arguments import iterable_of
+from db_dedup.app.arguments import iterable_of, records_of
 from db_dedup.app.database import Database
-from db_dedup.records import NearestRow, RowKey
+from db_dedup.records import NearestRow, Record, RowKey
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.given_keys import read_given
 from db_dedup.store.row_answers import find_nearest
@@ -42,6 +42,18 @@ class RowTexts:
         with self._database.translate_driver_errors():
             rows = read_given(self._database.source_engine.connect, self._source, keys)
         return {row.row_key: row.values for row in rows}
+
+    def of_record(self, record: Record) -> tuple[str, ...]:
+        """Return the texts that the columns of a record would have as a row, "" for NULL.
+
+        Raises:
+            InvalidArgumentError: the record is no mapping of column names.
+            UnknownNameError: the table does not have a column of the record.
+        """
+        records = records_of([record])
+        with self._database.translate_driver_errors(), self._database.source_engine.connect() as connection:
+            (row,) = self._source.rows_from(connection, records)
+        return row.values
 
     def nearest(self, row_keys: Iterable[RowKey]) -> dict[str, NearestRow]:
         """Return row key -> the most similar row by the stored pairs, without rows that are in no pair.

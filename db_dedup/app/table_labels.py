@@ -1,7 +1,6 @@
 """Give, withdraw and list the labels of one table's pairs."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
 
 from sqlalchemy import Connection
 
@@ -43,8 +42,7 @@ _LABELS_A_TRANSACTION = 500
 Digests = Mapping[str, bytes]
 """Row key -> digest of the row's text."""
 
-_T = TypeVar("_T")
-_Write = Callable[[Connection, StoredTable, Digests], _T]
+_Write = Callable[[Connection, StoredTable, Digests], LabelOutcome]
 
 
 class TableLabels:
@@ -97,18 +95,25 @@ class TableLabels:
             repeated=repeated,
         )
 
-    def withdraw(self, key_a: RowKey, key_b: RowKey) -> LabelOutcome:
-        """Drop the label of two rows as they are now; a fault reports if there was none."""
+    def withdraw(self, key_a: RowKey, key_b: RowKey, shown: JudgedTexts | None = None) -> LabelOutcome:
+        """Drop the label of two rows; a fault reports if there was none.
+
+        Args:
+            key_a: of one row.
+            key_b: of the other row.
+            shown: the texts that the label is of, as for `give`; if left out, the present texts.
+        """
         (label,) = self._with_text_keys([PairLabel(key_a, key_b, is_duplicate=True)])
-        return self._withdraw(*_keys(label))
+        return self._withdraw(label, shown)
 
     def _with_text_keys(self, labels: Sequence[PairLabel]) -> list[PairLabel]:
         with self._database.translate_driver_errors(), self._database.engine.connect() as connection:
             self._access.require_stored(connection)
             return self._access.labels(connection, labels)
 
-    def _withdraw(self, key_a: str, key_b: str) -> LabelOutcome:
+    def _withdraw(self, label: PairLabel, shown: JudgedTexts | None) -> LabelOutcome:
         tables = self._database.tables
+        key_a, key_b = _keys(label)
 
         def write(connection: Connection, stored: StoredTable, digests: Digests) -> LabelOutcome:
             if not {key_a, key_b} <= digests.keys():
@@ -123,27 +128,13 @@ class TableLabels:
             withdrawn = not was_rejected if dropped else None
             return LabelOutcome(0, faults, bool(was_rejected), is_queued, withdrawn)
 
-        return self._by_one_recipe([key_a, key_b], write)
+        return self._by_one_recipe([label], shown, write)
 
     def _give(self, labels: Sequence[PairLabel], shown: JudgedTexts | None) -> LabelOutcome:
         def write(connection: Connection, stored: StoredTable, digests: Digests) -> LabelOutcome:
             return self._put(connection, stored, labels, digests)
 
-        if shown is None:
-            return self._by_one_recipe(sorted({key for label in labels for key in _keys(label)}), write)
-        given = self._write(shown, write)
-        if given is not None:
-            return given
-        again = Phrase(
-            "the settings have changed since they were shown: run `db-dedup label {name}` again",
-            name=self._name,
-        )
-        return LabelOutcome(
-            0,
-            tuple(Phrase("{rows}: {fault}", rows=_both(*_keys(label)), fault=again) for label in labels),
-            False,
-            False,
-        )
+        return self._by_one_recipe(labels, shown, write)
 
     def _put(
         self, connection: Connection, stored: StoredTable, labels: Sequence[PairLabel], digests: Digests
@@ -166,14 +157,31 @@ class TableLabels:
         is_queued = self._queue(connection, stored, before ^ after)
         return LabelOutcome(len(new), tuple(faults), bool(before ^ after), is_queued)
 
-    def _by_one_recipe(self, row_keys: Sequence[str], write: _Write[_T]) -> _T:
-        """Write by the digests of the present rows; compute them again if a scan switches the recipe."""
+    def _by_one_recipe(
+        self, labels: Sequence[PairLabel], shown: JudgedTexts | None, write: _Write
+    ) -> LabelOutcome:
+        """Write by the digests of the shown texts; a fault for each label if the recipe is another one now.
+
+        Without shown texts those of the present rows are taken, and computed again if a scan switches the
+        recipe.
+        """
+        if shown is not None:
+            return self._write(shown, write) or self._outdated(labels)
+        row_keys = sorted({key for label in labels for key in _keys(label)})
         while True:
             done = self._write(self._judged(row_keys), write)
             if done is not None:
                 return done
 
-    def _write(self, judged: JudgedTexts, write: _Write[_T]) -> _T | None:
+    def _outdated(self, labels: Sequence[PairLabel]) -> LabelOutcome:
+        again = Phrase(
+            "the settings have changed since they were shown: run `db-dedup label {name}` again",
+            name=self._name,
+        )
+        faults = (Phrase("{rows}: {fault}", rows=_both(*_keys(label)), fault=again) for label in labels)
+        return LabelOutcome(0, tuple(faults), False, False)
+
+    def _write(self, judged: JudgedTexts, write: _Write) -> LabelOutcome | None:
         """Write in one transaction; return None, with nothing written, if another recipe is in use now."""
         database = self._database
         with (

@@ -140,7 +140,7 @@ class _Session:
                     given.append(None)
                 case "u" if given:
                     if given.pop() is not None:
-                        self._labels.withdraw(questions[len(given)].key_a, questions[len(given)].key_b)
+                        self._withdraw(questions[len(given)])
                 case "u":
                     say("nothing to undo")
                 case "q":
@@ -149,6 +149,10 @@ class _Session:
 
     def _give(self, question: Question, is_duplicate: bool) -> LabelOutcome:
         return self._labels.give([PairLabel(question.key_a, question.key_b, is_duplicate)], question.judged)
+
+    def _withdraw(self, question: Question) -> None:
+        for fault in self._labels.withdraw(question.key_a, question.key_b, question.judged).faults:
+            say(fault)
 
     def _show(self, question: Question, place: str) -> None:
         colour = has_colour(self._console)

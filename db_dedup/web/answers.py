@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from db_dedup.errors import UnknownNameError
 from db_dedup.present.explanation_words import explained_differences, explanation_lines
 from db_dedup.records.kinds import Kind
-from db_dedup.translation import Phrase
+from db_dedup.translation import Phrase, in_english
 from db_dedup.web import cursors
 from db_dedup.web.context import NEEDS_READ, Ctx, Cursor, Limit, RowKeyQuery, TableName
 from db_dedup.web.models import (
@@ -148,7 +148,8 @@ async def explanation(
     def explain() -> dict[str, Any]:
         found = context.tables.find(table).dedup.explain(key_a, key_b)
         differences = {sort: only._asdict() for sort, only in explained_differences(found).items()}
-        return {**asdict(found), "differences": differences, "sentences": explanation_lines(found)}
+        sentences = in_english(lambda: explanation_lines(found))
+        return {**asdict(found), "differences": differences, "sentences": sentences}
 
     return await context.threads.run(explain)
 

@@ -20,7 +20,7 @@ def read_differences(
     reader: RowTexts, record: Mapping[str, Scalar], matches: Sequence[Match]
 ) -> dict[str, Differences]:
     """Return row key -> differences, for the nearest rows that are still in the table."""
-    texts = ["" if record.get(name) is None else str(record[name]) for name in reader.columns]
+    texts = reader.of_record(record)
     found = reader.read([match.row_key for match in matches[:MOST_ROWS] if not match.is_reserved])
     return {key: _differences(reader.columns, texts, row) for key, row in found.items()}
 

@@ -28,7 +28,8 @@ logger = logging.getLogger(__name__)
 
 _MOST_CONNECTIONS: Final = 500
 _KEEP_ALIVE_SECONDS: Final = 15
-_STOP_SECONDS: Final = 10
+_PREPARING_SECONDS: Final = 10
+"""For which a service that stops waits until it is prepared."""
 _BACKLOG: Final = 128
 _MOST_HEADER_BYTES: Final = 64 * 1024
 
@@ -70,7 +71,7 @@ def serve(
         opened.close()
         context.threads.close()
         if preparing.ident is not None:
-            preparing.join(_STOP_SECONDS)
+            preparing.join(_PREPARING_SECONDS)
 
 
 def _address(server: ServerSettings, opened: socket.socket) -> str:
@@ -128,7 +129,8 @@ def _configured(app: Any, server: ServerSettings) -> uvicorn.Config:
         server_header=False,
         backlog=_BACKLOG,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=_STOP_SECONDS,
+        # Until every request that runs has been read and answered.
+        timeout_graceful_shutdown=server.read_seconds + server.answer_seconds,
         h11_max_incomplete_event_size=_MOST_HEADER_BYTES,
         ssl_certfile=server.certificate,
         ssl_keyfile=server.certificate_key,

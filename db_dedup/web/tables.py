@@ -7,7 +7,7 @@ from db_dedup.app.answer_pages import AnswerPages
 from db_dedup.app.review_pages import ReviewPages
 from db_dedup.app.review_samples import ReviewSamples
 from db_dedup.config import Settings
-from db_dedup.errors import DedupError, UnknownNameError
+from db_dedup.errors import ConfigError, DedupError, UnknownNameError
 from db_dedup.translation import Phrase
 
 
@@ -66,6 +66,13 @@ class Tables:
         except DedupError as error:
             return {"": error}
         for name in names:
+            if "/" in name:  # servers decode %2F before they look for the route
+                faults[name] = ConfigError(
+                    "a name in an address has no slash: watch the table under another name, with "
+                    "table = {name!r} in the settings file",
+                    name=name,
+                )
+                continue
             try:
                 self.find(name).dedup.make_ready()
             except DedupError as error:

@@ -148,6 +148,8 @@ OF_A_TABLE: dict[str, Callable[[Deduplicator], object]] = {
     "a text with a lone surrogate": lambda d: d.members("\ud800"),
     "texts of no keys": lambda d: d.texts().read(ANY),
     "texts of a key that is none": lambda d: d.texts().read([ANY]),
+    "texts of a record that is none": lambda d: d.texts().of_record(ANY),
+    "texts of a record with another column": lambda d: d.texts().of_record({"nothing": 1}),
     "the nearest of no keys": lambda d: d.texts().nearest(ANY),
     "labels that are none": lambda d: d.labels().give(ANY),
     "a label that is a tuple": lambda d: d.labels().give(wrong([("1", "2", True)])),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
 import pytest
-from sqlalchemy import Column, Engine, Integer, MetaData, String, Table, insert
+from sqlalchemy import Column, Engine, Integer, MetaData, String, Table, insert, text
 
 from db_dedup import Deduplicator, Text
+from db_dedup.cli.label import _Session
 from tests.cli.conftest import fail, folder, run, sample, scanned, scanned_file, succeed  # noqa: F401 - fixtures
 from tests.servers import Database
 
@@ -75,6 +77,41 @@ def test_an_answer_can_be_undone_at_once_and_later() -> None:
     again = run("label", "petitions", "--undo", *line[:2])
     assert again.exit_code == 1
     assert "they have no label" in again.stderr
+
+
+def test_what_is_undone_at_once_is_the_label_that_was_given(
+    database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also if a row has changed since it was shown; what cannot be undone is told."""
+    dedup = letters(database.engine)
+    labels = dedup.labels()
+    (question,) = labels.questions(1)
+
+    def set_texts(text_a: str) -> None:
+        with database.engine.begin() as connection:
+            changed = text("UPDATE letters SET body = :body WHERE id = :key")
+            connection.execute(changed, {"body": text_a, "key": int(question.key_a)})
+
+    def change() -> None:
+        set_texts("another text of this row")
+
+    def withdraw() -> None:
+        labels.withdraw(question.key_a, question.key_b)
+
+    for meanwhile, told in ((change, ""), (withdraw, "they have no label")):
+        steps = iter(("n", "u", "q"))
+
+        def answer(steps: Iterator[str] = steps, meanwhile: Callable[[], None] = meanwhile) -> str:
+            said = next(steps)
+            if said == "u":
+                meanwhile()
+            return said
+
+        monkeypatch.setattr("db_dedup.cli.label._answer", answer)
+        assert _Session(labels, ["body"], full=False).ask([question, question]) == []
+        assert told in capsys.readouterr().err
+        set_texts(question.texts_a[0])
+        assert labels.stored() == []
 
 
 @pytest.mark.usefixtures("scanned")

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import asdict
 from typing import Any
 
 import pytest
+from sqlalchemy import text as sql
 from typer.testing import CliRunner
 
 from db_dedup import Database, Deduplicator
 from db_dedup.cli.application import app
 from db_dedup.records.kinds import KINDS
 from db_dedup.sample import Sample
+from db_dedup.translation import ENGLISH, tr, use_language
 from db_dedup.web.cursors import cursor_of
+from db_dedup.web.tables import Tables
 from tests.servers import Database as Served
 from tests.web.conftest import Client, running, scanned
 
@@ -83,6 +87,32 @@ def test_an_explanation_is_that_of_the_command(client: Client, dedup: Deduplicat
     assert found.pop("sentences")[0].endswith(".")
     for name in ("decision", "distance", "similarities", "columns", "differences"):
         assert found[name] == printed[name]
+
+
+def test_the_sentences_of_an_explanation_are_english(client: Client, dedup: Deduplicator) -> None:
+    """Whatever the language of the service: the API has one."""
+    pair = next(iter(dedup.pairs()))
+    keys = {"key_a": pair.key_a, "key_b": pair.key_b}
+    expected = client.get(f"{TABLE}/explanation", **keys).json()["sentences"]
+    use_language("zh")
+    try:
+        assert client.get(f"{TABLE}/explanation", **keys).json()["sentences"] == expected
+        assert tr("passed") != "passed"
+    finally:
+        use_language(ENGLISH)
+
+
+def test_a_table_that_no_address_can_name_is_told(sqlite_database: Served) -> None:
+    with sqlite_database.engine.begin() as connection:
+        connection.execute(sql('CREATE TABLE "a/b" (id INTEGER PRIMARY KEY, content TEXT)'))
+    with closing(Database(sqlite_database.url)) as database:
+        dedup = Deduplicator(database, "a/b", {"content": 1})
+        dedup.upgrade()
+        dedup.scan()
+        (fault,) = Tables(database, None).make_ready().values()
+        assert "table = 'a/b' in the settings file" in str(fault)
+        with running(database) as client:
+            assert client.get("/tables/a%2Fb/groups").status == 404
 
 
 def test_explanations_at_the_same_time_do_not_mix(client: Client, dedup: Deduplicator) -> None:

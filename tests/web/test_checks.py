@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import asdict
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
-from db_dedup import Deduplicator
+from db_dedup import Database, Deduplicator, Text, Value
 from db_dedup.sample import Sample
-from tests.web.conftest import Client
+from tests.servers import Database as Served
+from tests.web.conftest import Client, running
 
 CHECK = "/tables/petitions/check"
 
@@ -31,6 +34,29 @@ def test_a_duplicate_and_what_differs(client: Client, dedup: Deduplicator, recor
     first = compared["matches"][0]["differences"]
     assert "37" in first["named"]["numbers"]["only_record"]
     assert any("37" in change["record"] for change in first["changes"])
+
+
+def test_another_writing_of_the_same_value_is_no_difference(sqlite_database: Served) -> None:
+    content = "请尽快派人修理小区门口的路灯，已经坏了三个月，晚上很暗，老人摔倒过两次。"
+    names = ("amount", "is_urgent", "received")
+    with sqlite_database.engine.begin() as connection:
+        columns = "content TEXT, amount NUMERIC, is_urgent BOOLEAN, received TIMESTAMP"
+        connection.execute(text(f"CREATE TABLE letters (id INTEGER PRIMARY KEY, {columns})"))
+        row = {"content": content, "amount": 1, "is_urgent": 1, "received": "2024-05-01 00:00:00"}
+        connection.execute(
+            text("INSERT INTO letters VALUES (1, :content, :amount, :is_urgent, :received)"), row
+        )
+    with closing(Database(sqlite_database.url)) as database:
+        dedup = Deduplicator(database, "letters", {"content": Text(), **dict.fromkeys(names, Value())})
+        dedup.upgrade()
+        dedup.scan()
+        record = {"amount": 1.0, "is_urgent": True, "received": "2024-05-01T00:00:00"}
+        with running(database) as started:
+            body = {"record": {"content": f"{content}谢谢", **record}, "differences": True}
+            (match,) = started.post("/tables/letters/check", body).json()["matches"]
+    assert [(change["column"], change["record"]) for change in match["differences"]["changes"]] == [
+        ("content", "谢谢")
+    ]
 
 
 def test_a_new_text_and_too_little_text(client: Client) -> None:

@@ -17,8 +17,9 @@ from typer.testing import CliRunner
 
 from db_dedup.app.tokens import Tokens
 from db_dedup.cli.application import app
-from db_dedup.config import Settings
+from db_dedup.config import ServerSettings, Settings
 from db_dedup.errors import ConfigError, UnknownNameError
+from db_dedup.web.server import _configured
 from tests.web.conftest import Client
 
 PROGRAM = "from db_dedup.cli import main; main()"
@@ -60,6 +61,14 @@ def test_it_starts_serves_and_ends_cleanly(scanned_url: str, tmp_path: Path) -> 
     assert last == "stopped"
     assert any(" POST /v1/tables/{table}/check 200 " in line for line in log)
     assert "路灯" not in err
+
+
+def test_a_service_that_stops_waits_for_the_slowest_request() -> None:
+    """Ten seconds for reading it, and the time limit of its answer."""
+    settings = ServerSettings(read_seconds=10, answer_seconds=70)
+    waits = _configured(None, settings).timeout_graceful_shutdown
+    assert waits is not None
+    assert waits >= 80
 
 
 def test_a_second_service_on_the_port_is_told_so(scanned_url: str, tmp_path: Path) -> None:

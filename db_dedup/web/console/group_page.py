@@ -41,14 +41,14 @@ class Card(NamedTuple):
     """Two rows side by side.
 
     Attributes:
-        same: other rows of this page with the same text as the second row.
+        same: the keys of other rows of this page with the same text as the second row, as they are shown.
         said: the label of the two; None if there is none.
         proof: digests of the two texts and of the recipe, so that a label is of what was shown.
     """
 
     key_a: str
     key_b: str
-    same: list[str]
+    same: str
     columns: list[ShownColumn]
     distance: int | None
     similarity: str
@@ -114,7 +114,7 @@ async def pair(visitor: Reader, table: str, key_a: Key, key_b: Key, full: str = 
     card = await visitor.context.threads.run(
         lambda: _read_card(visitor.context.tables.find(table), key_a, key_b, bool(full), visitor.words)
     )
-    return visitor.page("pair.html", table=table, card=card)
+    return visitor.page("pair.html", table=table, card=card, full=full)
 
 
 @router.post(f"{PREFIX}/tables/{{table}}/label")
@@ -128,27 +128,26 @@ async def label(visitor: Reader, table: str) -> Response:
         raise RefusedError("invalid", visitor.words("error.form"))
     judged = _judged(fields.get("proof", ""), key_a, key_b)
 
-    def give() -> LabelOutcome:
-        labels = visitor.context.tables.find(table).dedup.labels()
-        if action == "undo":
-            return labels.withdraw(key_a, key_b)
-        return labels.give([PairLabel(key_a, key_b, _SAID[action])], judged)
+    back, full, same = (fields.get(name, "") for name in ("back", "full", "same"))
+    is_part = bool(visitor.request.headers.get(_PART_HEADER))
 
-    outcome = await visitor.context.threads.run(give)
+    def give() -> tuple[LabelOutcome, Card | None]:
+        served = visitor.context.tables.find(table)
+        labels = served.dedup.labels()
+        if action == "undo":
+            outcome = labels.withdraw(key_a, key_b, judged)
+        else:
+            outcome = labels.give([PairLabel(key_a, key_b, _SAID[action])], judged)
+        if not is_part:
+            return outcome, None
+        return outcome, _read_card(served, key_a, key_b, bool(full), visitor.words, same)
+
+    outcome, card = await visitor.context.threads.run(give)
     done = _done(action, outcome)
-    if visitor.request.headers.get(_PART_HEADER):
-        card = await visitor.context.threads.run(
-            lambda: _read_card(visitor.context.tables.find(table), key_a, key_b, False, visitor.words)
-        )
-        part = visitor.part(
-            "card.html",
-            table=table,
-            card=card,
-            message=visitor.words.name("said", done),
-            back=fields.get("back", ""),
-        )
+    if card is not None:
+        message = visitor.words.name("said", done)
+        part = visitor.part("card.html", table=table, card=card, message=message, back=back, full=full)
         return HTMLResponse(part)
-    back = fields.get("back", "")
     address = back if is_local_page(back) else link("tables", table, "group", row_key=key_a)
     return RedirectResponse(f"{address}{'&' if '?' in address else '?'}said={done}", 303)
 
@@ -190,10 +189,12 @@ def _read_group(
             copies.append(key)
         elif key in digests and other in digests:
             cards.setdefault(digests[key], []).append(key)
-    made = [
-        _card(served, beside[key], key, same, rows.judged, rows.labels.get((beside[key], key)), full, words)
-        for key, *same in cards.values()
-    ]
+    made: list[Card] = []
+    for key, *same in cards.values():
+        pair, shown_same = (beside[key], key), ", ".join(same)
+        # Of two rows that are the nearest of each other, the card of the first one shows both.
+        if same or not any({card.key_a, card.key_b} == {*pair} for card in made):
+            made.append(_card(served, *pair, shown_same, rows.judged, rows.labels.get(pair), full, words))
     return GroupShown(summary, made, copies, gone, None if is_last else cursors.cursor_of((shown[-1],)))
 
 
@@ -211,17 +212,17 @@ def _read_history(served: ServedTable, row_key: str, found: GroupShown | None) -
     return served.dedup.group_history(found.group.group_id)
 
 
-def _read_card(served: ServedTable, key_a: str, key_b: str, full: bool, words: Words) -> Card:
+def _read_card(served: ServedTable, key_a: str, key_b: str, full: bool, words: Words, same: str = "") -> Card:
     rows = served.review.rows([key_a, key_b], [(key_a, key_b)])
     said = rows.labels.get((key_a, key_b))
-    return _card(served, key_a, key_b, [], rows.judged, said, full, words)
+    return _card(served, key_a, key_b, same, rows.judged, said, full, words)
 
 
 def _card(
     served: ServedTable,
     key_a: str,
     key_b: str,
-    same: Sequence[str],
+    same: str,
     judged: JudgedTexts,
     said: bool | None,
     full: bool,
@@ -236,7 +237,7 @@ def _card(
     return Card(
         key_a,
         key_b,
-        list(same),
+        same,
         columns,
         found.distance,
         similarity,

@@ -102,14 +102,16 @@ async def groups(
 
 
 def _read(visitor: Visitor, table: str, given: Mapping[str, str], after: Place | None) -> dict[str, Any]:
-    """Return the columns of a table, a page of its groups, and a line for each of these groups."""
+    """Return what can be asked of a table, a page of its groups, and a line for each of these groups."""
     review = visitor.context.tables.find(table).review
-    columns = review.columns()
+    columns, has_days = review.columns(), review.has_days()
+    if not has_days and (given["since"].strip() or given["until"].strip()):
+        raise RefusedError("invalid", visitor.words("error.no_days"))
     wanted = _wanted(visitor, given, columns)
     page = review.groups(_order(given["order"]), wanted, after, GROUPS_A_PAGE)
     texts = review.texts([group.group_id for group, _ in page.groups])
     lines = [_line(group, contents, texts.get(group.group_id, ())) for group, contents in page.groups]
-    return {"columns": columns, "lines": lines, "page": page}
+    return {"columns": columns, "has_days": has_days, "lines": lines, "page": page}
 
 
 def _line(group: ReviewedGroup, contents: GroupContents, texts: Iterable[str]) -> GroupLine:

@@ -19,6 +19,6 @@ def add_console(app: FastAPI, server: ServerSettings, tokens: Tokens) -> None:
         tokens: of the clients.
     """
     is_encrypted = server.certificate is not None or bool(server.proxies)
-    app.state.console = Console(tokens, secrets.token_bytes(32), is_encrypted, server.read_only)
+    app.state.console = Console(tokens, secrets.token_bytes(32), is_encrypted)
     for pages in (login, groups_page, group_page, plots_page):
         app.include_router(pages.router)

@@ -8,10 +8,10 @@ and the form has a value that only our pages know.
 import hmac
 from collections.abc import Mapping
 from hashlib import sha256
-from http.cookies import CookieError, SimpleCookie
 from typing import Final
 
 from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
 
 from db_dedup.app.tokens import Client, Tokens
 from db_dedup.web.problems import RefusedError
@@ -52,13 +52,8 @@ def check_form(headers: Headers) -> None:
 
 
 def cookies_of(headers: Headers) -> Mapping[str, str]:
-    """Return the cookies of a request; none if they cannot be read."""
-    found: SimpleCookie = SimpleCookie()
-    try:
-        found.load("; ".join(headers.getlist("cookie"))[:8_000])
-    except CookieError:
-        return {}
-    return {name: morsel.value for name, morsel in found.items()}
+    """Return the cookies of a request, also beside those of other programs, which may have any text."""
+    return cookie_parser("; ".join(headers.getlist("cookie"))[:8_000])
 
 
 def client_of(headers: Headers, tokens: Tokens) -> Client | None:

@@ -41,13 +41,11 @@ class Console:
         tokens: of the clients.
         secret: of this process, for what its forms have if there are no tokens.
         is_encrypted: whether readers reach the service by TLS.
-        is_read_only: whether labels and reservations are refused.
     """
 
     tokens: Tokens
     secret: bytes
     is_encrypted: bool
-    is_read_only: bool
 
 
 class LoginNeededError(Exception):

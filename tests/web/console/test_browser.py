@@ -100,6 +100,32 @@ def test_a_group_is_reviewed_by_keyboard_alone(own: tuple[str, Deduplicator]) ->
         assert not console_of(page)
 
 
+def test_one_label_is_sent_at_a_time(own: tuple[str, Deduplicator]) -> None:
+    """A second key before the answer, and a key that is held, send nothing."""
+    address, dedup = own
+    with browser() as page:
+        page.get(address)
+        page.execute_script(
+            "const send = window.fetch; window.sent = 0;"
+            "const open = new Promise((resolve) => { window.open_gate = resolve; });"
+            "window.fetch = (...given) => { window.sent += 1; return open.then(() => send(...given)); };"
+        )
+        press(page, "j")
+        page.execute_script(
+            "document.activeElement.dispatchEvent("
+            "new KeyboardEvent('keydown', { key: 'n', repeat: true, bubbles: true }))"
+        )
+        for key in "yny":
+            press(page, key)
+        page.find_element(By.CSS_SELECTOR, ".card button.no").click()
+        page.execute_script("window.open_gate()")
+        assert wait(page, "document.getElementById('status').textContent === 'Confirmed.'")
+        assert page.execute_script("return window.sent") == 1
+        assert [label.is_duplicate for label in dedup.labels().stored()] == [True]
+        press(page, "n")
+        assert wait(page, "window.sent === 2")
+
+
 def test_keys_typed_into_a_field_are_text(own: tuple[str, Deduplicator]) -> None:
     address, dedup = own
     with browser() as page:

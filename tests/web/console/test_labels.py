@@ -202,6 +202,16 @@ def test_a_cookie_is_no_token_for_programs(with_scopes: StartWith) -> None:
     assert visitor.get("/v1/tables").status == 401
 
 
+@pytest.mark.parametrize("other", ['prefs={"a":1}', "name=\u5f20", "p=a b c", "x", "=", "a[1]=2", 'q="; y'])
+def test_cookies_of_other_programs_lock_nobody_out(with_scopes: StartWith, other: str) -> None:
+    """A browser sends all cookies of a host, whatever the port."""
+    client = with_scopes("read")
+    cookies = f"{other}; db_dedup_language=zh; db_dedup_token={client.token}"
+    page = Visitor(client.port).get("/console", Cookie=cookies.encode().decode("latin-1"))
+    assert page.status == 200
+    assert '<html lang="zh-CN">' in page.text
+
+
 def test_who_may_only_read_gets_no_buttons(with_scopes: StartWith) -> None:
     client = with_scopes("read")
     visitor = Visitor(client.port, {"db_dedup_token": str(client.token)})

@@ -18,6 +18,8 @@ function go(step) {
 
 async function send(form, button) {
   const card = form.closest(".card");
+  // Answers can come in another order than the labels were sent in: the page would show an earlier one.
+  if (card.getAttribute("aria-busy") === "true") return;
   const fields = new URLSearchParams(new FormData(form));
   fields.set("action", button.value);
   card.setAttribute("aria-busy", "true");
@@ -52,6 +54,7 @@ document.addEventListener("keydown", (event) => {
     go(event.key === "j" ? 1 : -1);
     return;
   }
+  if (event.repeat) return;
   const button = current()?.querySelector(`button[value="${ACTIONS[event.key]}"]:not([disabled])`);
   if (button) {
     event.preventDefault();
