@@ -22,6 +22,8 @@ _LONGEST_CELL: Final = 32_767
 _MOST_DIGITS: Final = 15
 """Of a number: cells are 64-bit floats, which change longer ones, such as the numbers of identity cards."""
 _LARGEST_EXPONENT: Final = 300
+_LARGEST_EXACT: Final = 2**53
+"""A larger 64-bit float may stand for several whole numbers."""
 
 
 def read_excel(path: Path, sheet: str | None = None) -> Sheet:
@@ -48,7 +50,14 @@ def read_excel(path: Path, sheet: str | None = None) -> Sheet:
             first_row = (found.start or (0, 0))[0] + 2
     except calamine.CalamineError as error:
         raise ConfigError("{path} cannot be read as a workbook: {error}", path=path, error=error) from None
-    return sheet_of(records, first_row, Phrase("{name}: workbook, sheet {sheet}", name=path.name, sheet=name))
+    whole = [list(map(_whole, record)) for record in records]
+    return sheet_of(whole, first_row, Phrase("{name}: workbook, sheet {sheet}", name=path.name, sheet=name))
+
+
+def _whole(cell: Any) -> Any:
+    """Return a whole number as an integer: cells hold floats only, as which it would be written with ".0"."""
+    is_whole = isinstance(cell, float) and cell.is_integer() and abs(cell) < _LARGEST_EXACT
+    return int(cell) if is_whole else cell
 
 
 def write_excel(path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -6,6 +6,7 @@ import csv
 import json
 import sqlite3
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -242,3 +243,25 @@ def test_parquet_values_outside_pythons_range_are_texts() -> None:
     assert all(isinstance(value, str) for value in sheet.rows[0][1:3])
     assert len(sheet.rows) == 2
     assert '"rows": [' in succeed("file", "far.parquet", "--column", "body", "--json").stdout
+
+
+def test_cells_of_a_workbook_are_written_as_a_spreadsheet_shows_them() -> None:
+    moments = [datetime(2024, 3, 1), datetime(2024, 3, 2, 10, 30), None]
+    with xlsxwriter.Workbook("typed.xlsx", {"default_date_format": "yyyy-mm-dd hh:mm"}) as workbook:
+        sheet = workbook.add_worksheet()
+        sheet.write_row(0, 0, ["phone", "received", "code", "body"])
+        for number, moment in enumerate(moments):
+            cells = [13800138001 + number, moment, ("x", 1001, 2.5)[number], "小区门口的路灯坏了三个月"]
+            for place, cell in enumerate(cells):
+                sheet.write(1 + number, place, cell)
+    for out in ("found.csv", "found.parquet"):
+        succeed("file", "typed.xlsx", "--column", "body", "--out", out, "--limit", "0")
+    assert [line[:3] for line in written(Path("found.csv"))[1:]] == [
+        ["13800138001", "2024-03-01", "x"],
+        ["13800138002", "2024-03-02 10:30:00", "1001"],
+        ["13800138003", "", "2.5"],
+    ]
+    table = pyarrow.parquet.read_table("found.parquet").to_pydict()
+    assert table["received"] == moments
+    assert table["phone"] == [13800138001, 13800138002, 13800138003]
+    assert table["code"] == ["x", "1001", "2.5"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from python_calamine import CalamineWorkbook
 
-from db_dedup.frames.excel_file import write_excel
+from db_dedup.frames.excel_file import read_excel, write_excel
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,12 @@ def test_no_digit_is_lost(value: Any, expected: Any, tmp_path: Path) -> None:
     write_excel(tmp_path / "found.xlsx", ["number"], [[value]])
     read = CalamineWorkbook.from_path(tmp_path / "found.xlsx").get_sheet_by_index(0).to_python()
     assert read[1] == [expected]
+
+
+def test_whole_numbers_are_read_without_decimals(tmp_path: Path) -> None:
+    """Cells hold 64-bit floats only."""
+    path = tmp_path / "found.xlsx"
+    write_excel(path, [2019, "mixed"], [[13800138001, 2.5], [-3, "x"], [1e16, True], [0, 7]])  # type: ignore[list-item]
+    sheet = read_excel(path)
+    assert sheet.names == ("2019", "mixed")
+    assert list(map(repr, sheet.rows)) == ["(13800138001, 2.5)", "(-3, 'x')", "(1e+16, True)", "(0, 7)"]
