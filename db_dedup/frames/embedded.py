@@ -19,7 +19,7 @@ from db_dedup.flow.rows.values import canonical_text
 from db_dedup.frames.groups import RowGroups
 from db_dedup.frames.sheet import Sheet
 from db_dedup.progress import Progress
-from db_dedup.proposal import ColumnChoice, choose_columns, profile_column, risks_of_texts
+from db_dedup.proposal import SAMPLE_CHARACTERS, ColumnChoice, choose_columns, profile_column, risks_of_texts
 from db_dedup.records import Family, ScanReport
 from db_dedup.records.names import view_name
 
@@ -75,7 +75,7 @@ def risks_of_sheet(sheet: Sheet, columns: Sequence[str], report: ScanReport) -> 
 
 def _first_texts(sheet: Sheet, column: str) -> list[str]:
     place = sheet.place(column)
-    return [canonical_text(row[place], Family.TEXT) for row in sheet.rows[:_SAMPLE_ROWS]]
+    return [canonical_text(row[place], Family.TEXT)[:SAMPLE_CHARACTERS] for row in sheet.rows[:_SAMPLE_ROWS]]
 
 
 @contextmanager
