@@ -68,9 +68,10 @@ def write_excel(path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]])
     The rows are taken one by one, and are not kept in memory.
 
     Raises:
-        ConfigError: A workbook cannot hold so many rows, or so long a text.
+        ConfigError: A workbook cannot hold so many rows, so long a text, or so much of it.
+        OSError: The file cannot be written.
     """
-    xlsxwriter = load("xlsxwriter", _EXTRA)
+    xlsxwriter, exceptions = load("xlsxwriter", _EXTRA), load("xlsxwriter.exceptions", _EXTRA)
     options = {
         "constant_memory": True,
         "strings_to_formulas": False,
@@ -80,13 +81,21 @@ def write_excel(path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]])
         "remove_timezone": True,
         "default_date_format": "yyyy-mm-dd hh:mm:ss",
     }
-    with xlsxwriter.Workbook(str(path), options) as workbook:
-        sheet = workbook.add_worksheet()
-        for number, row in enumerate(chain([names], rows)):
-            _check_number(number)
-            for place, value in enumerate(row):
-                if value is not None:
-                    sheet.write(number, place, _cell(value, number))
+    try:
+        with xlsxwriter.Workbook(str(path), options) as workbook:
+            _fill(workbook.add_worksheet(), names, rows)
+    except exceptions.FileCreateError as error:
+        raise error.args[0] from None  # the OSError, which this exception is not
+    except exceptions.FileSizeError:
+        raise ConfigError("the rows are too large for a workbook: write .csv or .parquet") from None
+
+
+def _fill(sheet: Any, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    for number, row in enumerate(chain([names], rows)):
+        _check_number(number)
+        for place, value in enumerate(row):
+            if value is not None:
+                sheet.write(number, place, _cell(value, number))
 
 
 def check_excel(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

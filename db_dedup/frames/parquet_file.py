@@ -146,7 +146,7 @@ def _read(path: Path) -> Any:
     arrow, parquet = load("pyarrow", _EXTRA), load("pyarrow.parquet", _EXTRA)
     try:
         return parquet.read_table(path)
-    except arrow.ArrowInvalid as error:
+    except (arrow.ArrowException, OSError) as error:  # a damaged page is an OSError
         raise ConfigError(
             "{path} cannot be read as Parquet: {error}", path=path, error=str(error).splitlines()[0]
         ) from None

@@ -1,5 +1,7 @@
 """What a cell of a workbook holds."""
 
+import gc
+import zipfile
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import Any
 import pytest
 from python_calamine import CalamineWorkbook
 
+from db_dedup.errors import ConfigError
 from db_dedup.frames.excel_file import read_excel, write_excel
 
 
@@ -39,3 +42,22 @@ def test_whole_numbers_are_read_without_decimals(tmp_path: Path) -> None:
     sheet = read_excel(path)
     assert sheet.names == ("2019", "mixed")
     assert list(map(repr, sheet.rows)) == ["(13800138001, 2.5)", "(-3, 'x')", "(1e+16, True)", "(0, 7)"]
+
+
+LEAVES_A_FILE_OPEN = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+"""XlsxWriter does, when it fails: the test should close it, not the next one."""
+
+
+@LEAVES_A_FILE_OPEN
+def test_a_workbook_that_cannot_be_written_is_an_error_of_the_system(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        write_excel(tmp_path / "gone" / "found.xlsx", ["number"], [[1]])
+    gc.collect()
+
+
+@LEAVES_A_FILE_OPEN
+def test_a_workbook_too_large_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 1_000)
+    with pytest.raises(ConfigError, match="too large for a workbook"):
+        write_excel(tmp_path / "found.xlsx", ["number"], [[number] for number in range(10_000)])
+    gc.collect()
