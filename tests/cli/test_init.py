@@ -195,6 +195,11 @@ def test_only_the_tables_asked_for(sqlite_petitions: Database) -> None:
     assert isinstance(fail("init", "--dry-run", "--table", "logbook", *url), ConfigError)
 
 
+def test_a_table_named_twice_is_proposed_once(sqlite_petitions: Database) -> None:
+    succeed("init", "--force", "--url", sqlite_petitions.url, "--table", "petitions", "--table", "petitions")
+    assert list(Settings.from_file(FILE).tables) == ["petitions"]
+
+
 def test_our_own_tables_are_not_proposed(petitions: Database) -> None:
     succeed("upgrade")
     succeed("scan", "petitions")
@@ -252,7 +257,9 @@ def test_no_long_value_is_read_whole(database: Database) -> None:
         attachments.create(connection)
         for number in range(20):
             content = f"{number}栋楼道的路灯坏了三个月没有人来修理，居民夜里出行十分不便，请尽快处理"
-            connection.execute(insert(attachments), {"scan": bytes(500_000), "form": form, "content": content})
+            connection.execute(
+                insert(attachments), {"scan": bytes(500_000), "form": form, "content": content}
+            )
     with closing(DedupDatabase(database.url)) as opened:
         tracemalloc.start()
         try:
@@ -262,4 +269,6 @@ def test_no_long_value_is_read_whole(database: Database) -> None:
             tracemalloc.stop()
     assert peak < 20_000_000
     assert proposal.chosen == ["content"]
-    assert {choice.name: choice.reason for choice in proposal.columns}["form"] == "the same value in every row"
+    assert {choice.name: choice.reason for choice in proposal.columns}[
+        "form"
+    ] == "the same value in every row"
