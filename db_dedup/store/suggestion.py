@@ -77,8 +77,8 @@ def _risks(compared: dict[str, list[str]]) -> Iterator[str]:
 def _beginning(c: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:
     """Return the beginning of a value that may be long, in characters or bytes.
 
-    A value of a type that we do not know the name of stays whole: no function may take it, as in MySQL none
-    that takes texts takes a VECTOR.
+    A value of a type whose name we do not know stays whole: the database may have no substr for it, as for a
+    vector.
     """
     may_be_cut = c.family in _LONG_FAMILIES and (c.family is not Family.OTHER or c.type_name)
     return func.substr(value, 1, SAMPLE_CHARACTERS) if may_be_cut else value
