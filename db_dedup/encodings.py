@@ -2,6 +2,7 @@
 
 import codecs
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Final
 
@@ -43,18 +44,37 @@ def detect_encoding(content: bytes) -> str | None:
         return "utf-16-be" if content[0] == 0 else "utf-16-le"
     try:
         content.decode()
-    except UnicodeDecodeError:
+    except UnicodeDecodeError as error:
         from charset_normalizer import from_bytes  # noqa: PLC0415 - few files need it, and it is slow to load
 
-        # No character of these encodings has a line feed among its bytes.
-        end = content.rfind(b"\n", 0, _SAMPLE_BYTES) + 1 or None
-        found = from_bytes(content[:end], cp_isolation=list(_NATIONAL))
+        found = from_bytes(_sample(content, error.start), cp_isolation=list(_NATIONAL))
         # Of a short text several may be as likely: Chinese comes first.
         best = min(
             found, key=lambda it: (it.chaos, -it.coherence, _NATIONAL.index(it.encoding)), default=None
         )
         return None if best is None else best.encoding
     return "utf-8"
+
+
+def _sample(content: bytes, first: int) -> bytes:
+    """Return about a megabyte of the lines that are not ASCII, in which all encodings agree.
+
+    No character of the national encodings has a line feed among its bytes.
+
+    Args:
+        content: of the file.
+        first: the position of a byte that is not ASCII; the sample begins with its line.
+    """
+    lines = BytesIO(content)
+    lines.seek(content.rfind(b"\n", 0, first) + 1)
+    taken, size = [], 0
+    for line in lines:
+        if size >= _SAMPLE_BYTES:
+            break
+        if not line.isascii():
+            taken.append(line)
+            size += len(line)
+    return b"".join(taken)
 
 
 def read_utf8(path: Path, what: str) -> str:

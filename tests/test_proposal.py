@@ -176,3 +176,19 @@ def test_any_values_can_be_judged(columns: dict[str, list[str]]) -> None:
     found = choices(columns)
     assert [choice.name for choice in found] == list(columns)
     assert all(choice.reason for choice in found)
+
+
+def test_the_beginning_of_a_long_json_is_json() -> None:
+    """Samples hold the beginnings of long values."""
+    letters = [json.dumps({"page": n, "text": [LETTERS[n], n]}, ensure_ascii=False) for n in range(ROWS)]
+    columns = {"form": [letter[:-10] for letter in letters], "content": LETTERS}
+    assert chosen(columns) == ["content"]
+    assert profile_column("form", Family.OTHER, columns["form"]).form == "JSON"
+    brackets = [f"[{title}" for title in TITLES]
+    assert profile_column("title", Family.TEXT, brackets).form == "text"
+
+
+@pytest.mark.parametrize("value", ["1" * 200_000 + "x", "1," * 100_000 + "x"])
+def test_a_long_run_of_digits_is_judged_at_once(value: str) -> None:
+    """In time that grows with its length, not with its square: a day would not be enough otherwise."""
+    assert profile_column("body", Family.TEXT, [value]).form != "number"

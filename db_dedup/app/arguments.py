@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from db_dedup.config import WatchedTable, watched_table
 from db_dedup.errors import ConfigError, InvalidArgumentError
-from db_dedup.records import PairLabel, Record
+from db_dedup.records import PairLabel, Record, TextPair
 from db_dedup.records.kinds import KINDS, Kind
 from db_dedup.translation import Phrase
 
@@ -112,7 +112,13 @@ def labels_of(given: Iterable[PairLabel]) -> list[PairLabel]:
     labels = list(iterable_of(given, "labels", "PairLabel"))
     for label in labels:
         require(label, PairLabel, Phrase("a label"), Phrase("a PairLabel"))
+        require_said(label)
     return labels
+
+
+def require_said(label: PairLabel | TextPair) -> None:
+    """Raise InvalidArgumentError unless the label says yes or no."""
+    require(label.is_duplicate, bool, "is_duplicate", Phrase("True or False"))
 
 
 def is_async_engine(given: object) -> TypeGuard[AsyncEngine]:

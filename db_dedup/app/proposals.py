@@ -37,7 +37,7 @@ def propose_settings(database: Database, names: Sequence[str] = ()) -> Proposals
         ConfigError: a named table has no columns to identify its rows by, or none to compare them by.
     """
     if names:
-        return Proposals(tuple(_propose(database, name) for name in names), ())
+        return Proposals(tuple(_propose(database, name) for name in dict.fromkeys(names)), ())
     with database.translate_driver_errors(), database.source_engine.connect() as connection:
         relations = list_relations(connection, database.source_dialect, database.namespace)
     tables, left_out = (

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from db_dedup.app.arguments import iterable_of, labels_of, require
+from db_dedup.app.arguments import iterable_of, labels_of, require, require_said
 from db_dedup.app.database import Database
 from db_dedup.app.table_access import TableAccess
 from db_dedup.jobs.context import JobContext
@@ -77,6 +77,9 @@ def compare_methods(
     given = list(iterable_of(pairs, "pairs", "TextPair"))
     for pair in given:
         require(pair, TextPair, Phrase("a pair"), Phrase("a TextPair"))
+        require(pair.text_a, str, "text_a", Phrase("a text"))
+        require(pair.text_b, str, "text_b", Phrase("a text"))
+        require_said(pair)
     return compare_pairs(labelled_texts(given), _plan_of(plan), progress or NullProgress())
 
 

@@ -86,17 +86,27 @@ def _count_values(dedup: Deduplicator, columns: Sequence[str]) -> dict[str, tupl
     """Return column -> its most frequent values, from one pass over the table."""
     if not columns:
         return {}
-    rows: list[Counter[str | None]] = [Counter() for _ in columns]
-    repeats: list[Counter[str | None]] = [Counter() for _ in columns]
+    rows: list[Counter[int | None]] = [Counter() for _ in columns]
+    repeats: list[Counter[int | None]] = [Counter() for _ in columns]
+    labels: list[dict[int | None, str | None]] = [{None: None} for _ in columns]
     is_first = OUR_COLUMNS.index("is_representative")
     for row in export_table(dedup, columns, order="key").rows:
         for place, value in enumerate(row[len(OUR_COLUMNS) :]):
-            label = None if value is None else str(value)[:_LONGEST_LABEL]
-            rows[place][label] += 1
-            repeats[place][label] += not row[is_first]
+            text = None if value is None else str(value)
+            key = None if text is None else hash(text)  # in place of long texts, which may be all different
+            rows[place][key] += 1
+            if text is not None:
+                labels[place].setdefault(key, _label(text))
+            if not row[is_first]:
+                repeats[place][key] += 1
     return {
         name: tuple(
-            RepeatCount(label, count, again[label]) for label, count in of.most_common(_VALUES_LISTED)
+            RepeatCount(label[key], count, again[key]) for key, count in of.most_common(_VALUES_LISTED)
         )
-        for name, of, again in zip(columns, rows, repeats, strict=True)
+        for name, of, again, label in zip(columns, rows, repeats, labels, strict=True)
     }
+
+
+def _label(text: str) -> str:
+    """Return a value as it is listed; a long one is cut, which its last character tells."""
+    return text if len(text) <= _LONGEST_LABEL else f"{text[:_LONGEST_LABEL]}…"

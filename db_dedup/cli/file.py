@@ -42,6 +42,7 @@ def file(
             "--out",
             envvar="DB_DEDUP_OUT",
             help="Write the same rows with group, group size and representative: .csv, .xlsx or .parquet.",
+            dir_okay=False,
             show_default=False,
         ),
     ] = None,

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from db_dedup.config.fields import Count, Frozen, Name, Words, check_known
+from db_dedup.config.fields import Count, Flag, Frozen, Name, Words, check_known
 from db_dedup.errors import ConfigError
 from db_dedup.setting_faults import first_fault
 from db_dedup.translation import Phrase
@@ -31,7 +31,7 @@ class ServerSettings(Frozen):
     proxies: Words = ()
     certificate: Name | None = None
     certificate_key: Name | None = None
-    read_only: bool = False
+    read_only: Flag = False
     max_body: Count = 1_000_000
     read_seconds: Count = 10
     answer_seconds: Count = 30

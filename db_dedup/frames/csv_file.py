@@ -39,7 +39,8 @@ def read_csv(path: Path, encoding: str | None = None) -> Sheet:
         text = content.decode(used)
     except (UnicodeError, LookupError) as error:
         raise ConfigError(
-            "{path} is no text in the encoding {encoding!r}: {reason}",
+            "{path} is no text in the encoding {encoding!r}: {reason}; name another one, e.g. --encoding "
+            "gb18030",
             path=path,
             encoding=used,
             reason=_reason(error),
@@ -81,7 +82,8 @@ def _separator(text: str) -> str:
 
 def _header(text: str, separator: str) -> list[str]:
     try:
-        return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), [])
+        records = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        return next(filter(None, records), [])
     except csv.Error:
         return []
 

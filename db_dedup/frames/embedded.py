@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
-from math import isfinite
+from itertools import count, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Column, Connection, Double, Integer, MetaData, Table, Text, insert
-from sqlalchemy.types import TypeEngine
+from sqlalchemy import URL, Column, Connection, Integer, MetaData, Table, Text, insert
 
 from db_dedup.app import Database, Deduplicator
 from db_dedup.config import watched_table
@@ -19,16 +18,13 @@ from db_dedup.flow.rows.values import canonical_text
 from db_dedup.frames.groups import RowGroups
 from db_dedup.frames.sheet import Sheet
 from db_dedup.progress import Progress
-from db_dedup.proposal import ColumnChoice, choose_columns, profile_column, risks_of_texts
+from db_dedup.proposal import SAMPLE_CHARACTERS, ColumnChoice, choose_columns, profile_column, risks_of_texts
 from db_dedup.records import Family, ScanReport
 from db_dedup.records.names import view_name
 
 TABLE_NAME: Final = "rows"
 _SAMPLE_ROWS: Final = 1_000
 _ROWS_A_STATEMENT: Final = 1_000
-_LARGEST_INTEGER: Final = 2**63 - 1
-_LARGEST_EXACT: Final = 2**53
-"""Each smaller whole number is a 64-bit float, too."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +71,7 @@ def risks_of_sheet(sheet: Sheet, columns: Sequence[str], report: ScanReport) -> 
 
 def _first_texts(sheet: Sheet, column: str) -> list[str]:
     place = sheet.place(column)
-    return [canonical_text(row[place], Family.TEXT) for row in sheet.rows[:_SAMPLE_ROWS]]
+    return [canonical_text(row[place], Family.TEXT)[:SAMPLE_CHARACTERS] for row in sheet.rows[:_SAMPLE_ROWS]]
 
 
 @contextmanager
@@ -104,16 +100,22 @@ def find_in_sheet(
         sheet.place(name)
     key = _free_name("row", sheet.names)
     watched = watched_table(TABLE_NAME, {**settings, "columns": chosen, "key": key})
-    for name in (*(part.column for part in watched.within), *([watched.order] if watched.order else [])):
-        sheet.place(name)
+    for part in watched.within:
+        sheet.place(part.column)
+    ranks = None if watched.order is None else _ranks(sheet, watched.order)
+    rank = _free_name("order", (*sheet.names, key))
+    if ranks is not None:
+        watched = watched.model_copy(update={"order": rank})
     with ExitStack() as resources:
         path = _new_file(database, resources)
-        opened = resources.enter_context(closing(Database(f"sqlite:///{path}", create=True)))
+        opened = resources.enter_context(
+            closing(Database(URL.create("sqlite", database=str(path)), create=True))
+        )
         with ExitStack() as until_answered:
             if database is not None:
                 until_answered.callback(_remove, opened, database)
             with opened.translate_driver_errors(), opened.engine.begin() as connection:
-                _fill(connection, sheet, key, watched.order)
+                _fill(connection, sheet, key, rank, ranks)
             dedup = Deduplicator(opened, watched, progress=progress)
             dedup.upgrade()
             found = SheetDuplicates(dedup, dedup.scan(), _groups(dedup, sheet))
@@ -149,35 +151,49 @@ def _remove(opened: Database, path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _fill(connection: Connection, sheet: Sheet, key: str, order: str | None) -> None:
-    """Make the table of the rows, each under its number; values become texts, but for numbers to order by."""
-    types = [_number_type(sheet, name) if name == order else None for name in sheet.names]
-    columns = [Column(name, kind or Text) for name, kind in zip(sheet.names, types, strict=True)]
-    to_cell = [_cell if kind is None else _same for kind in types]
+def _fill(
+    connection: Connection, sheet: Sheet, key: str, rank: str, ranks: Sequence[int | None] | None
+) -> None:
+    """Make the table of the rows, each under its number; values become texts.
+
+    Args:
+        connection: to the database.
+        sheet: the rows.
+        key: the name of the column of their numbers.
+        rank: the name of the column of their ranks.
+        ranks: one for each row; None: without this column.
+    """
+    columns: list[Column[Any]] = [Column(name, Text) for name in sheet.names]
+    columns += [] if ranks is None else [Column(rank, Integer)]
     rows = Table(TABLE_NAME, MetaData(), Column(key, Integer, primary_key=True), *columns)
     rows.create(connection)
-    for batch in batches(enumerate(sheet.rows, sheet.first_row), _ROWS_A_STATEMENT):
+    names = (key, *sheet.names) if ranks is None else (key, *sheet.names, rank)
+    ranked = repeat(()) if ranks is None else zip(ranks)
+    lines = zip(count(sheet.first_row), sheet.rows, ranked)
+    for batch in batches(lines, _ROWS_A_STATEMENT):
         connection.execute(
             insert(rows),
-            [
-                {key: number, **{n: f(v) for n, f, v in zip(sheet.names, to_cell, row, strict=True)}}
-                for number, row in batch
-            ],
+            [dict(zip(names, (number, *map(_cell, row), *more), strict=True)) for number, row, more in batch],
         )
 
 
-def _number_type(sheet: Sheet, column: str) -> TypeEngine[Any] | None:
-    """Return the type for a column of numbers that SQLite can hold; None if it has any other value."""
+def _ranks(sheet: Sheet, column: str) -> list[int | None]:
+    """Return the rank of each value of a column, None for none.
+
+    Numbers, durations and moments have no texts that all sort as they do. Values that cannot be compared with
+    each other are ranked by their texts.
+    """
     place = sheet.place(column)
-    values = [row[place] for row in sheet.rows if row[place] is not None]
-    if all(type(value) is int and abs(value) <= _LARGEST_INTEGER for value in values):
-        return BigInteger()
-    is_number = all(isinstance(v, float) or (type(v) is int and abs(v) <= _LARGEST_EXACT) for v in values)
-    return Double() if is_number and all(map(isfinite, values)) else None
+    values: list[Any] = [row[place] for row in sheet.rows]
+    try:
+        return _ranked(values)
+    except TypeError:
+        return _ranked([_cell(value) for value in values])
 
 
-def _same(value: Any) -> Any:
-    return value
+def _ranked(values: Sequence[Any]) -> list[int | None]:
+    rank_of = {value: rank for rank, value in enumerate(sorted({v for v in values if v is not None}))}
+    return [None if value is None else rank_of[value] for value in values]
 
 
 def _cell(value: Any) -> str | None:

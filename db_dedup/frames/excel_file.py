@@ -22,6 +22,8 @@ _LONGEST_CELL: Final = 32_767
 _MOST_DIGITS: Final = 15
 """Of a number: cells are 64-bit floats, which change longer ones, such as the numbers of identity cards."""
 _LARGEST_EXPONENT: Final = 300
+_LARGEST_EXACT: Final = 2**53
+"""A larger 64-bit float may stand for several whole numbers."""
 
 
 def read_excel(path: Path, sheet: str | None = None) -> Sheet:
@@ -48,7 +50,14 @@ def read_excel(path: Path, sheet: str | None = None) -> Sheet:
             first_row = (found.start or (0, 0))[0] + 2
     except calamine.CalamineError as error:
         raise ConfigError("{path} cannot be read as a workbook: {error}", path=path, error=error) from None
-    return sheet_of(records, first_row, Phrase("{name}: workbook, sheet {sheet}", name=path.name, sheet=name))
+    whole = [list(map(_whole, record)) for record in records]
+    return sheet_of(whole, first_row, Phrase("{name}: workbook, sheet {sheet}", name=path.name, sheet=name))
+
+
+def _whole(cell: Any) -> Any:
+    """Return a whole number as an integer: cells hold floats only, as which it would be written with ".0"."""
+    is_whole = isinstance(cell, float) and cell.is_integer() and abs(cell) < _LARGEST_EXACT
+    return int(cell) if is_whole else cell
 
 
 def write_excel(path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -59,9 +68,10 @@ def write_excel(path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]])
     The rows are taken one by one, and are not kept in memory.
 
     Raises:
-        ConfigError: A workbook cannot hold so many rows, or so long a text.
+        ConfigError: A workbook cannot hold so many rows, so long a text, or so much of it.
+        OSError: The file cannot be written.
     """
-    xlsxwriter = load("xlsxwriter", _EXTRA)
+    xlsxwriter, exceptions = load("xlsxwriter", _EXTRA), load("xlsxwriter.exceptions", _EXTRA)
     options = {
         "constant_memory": True,
         "strings_to_formulas": False,
@@ -71,13 +81,21 @@ def write_excel(path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]])
         "remove_timezone": True,
         "default_date_format": "yyyy-mm-dd hh:mm:ss",
     }
-    with xlsxwriter.Workbook(str(path), options) as workbook:
-        sheet = workbook.add_worksheet()
-        for number, row in enumerate(chain([names], rows)):
-            _check_number(number)
-            for place, value in enumerate(row):
-                if value is not None:
-                    sheet.write(number, place, _cell(value, number))
+    try:
+        with xlsxwriter.Workbook(str(path), options) as workbook:
+            _fill(workbook.add_worksheet(), names, rows)
+    except exceptions.FileCreateError as error:
+        raise error.args[0] from None  # the OSError, which this exception is not
+    except exceptions.FileSizeError:
+        raise ConfigError("the rows are too large for a workbook: write .csv or .parquet") from None
+
+
+def _fill(sheet: Any, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    for number, row in enumerate(chain([names], rows)):
+        _check_number(number)
+        for place, value in enumerate(row):
+            if value is not None:
+                sheet.write(number, place, _cell(value, number))
 
 
 def check_excel(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -1,5 +1,6 @@
 """Files by their endings: read as sheets, written with the groups that were found."""
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,7 +61,7 @@ def check_output(path: Path, source: Path) -> None:
     """Refuse a file that could not be written at the end, before the work begins.
 
     Raises:
-        ConfigError: Its ending is not known, its folder is not there, or it is the file that is read.
+        ConfigError: Its ending is not known, it is the file that is read, or it cannot be written there.
         MissingExtraError: The library that writes it is not installed.
     """
     _check_written(path, "--out")
@@ -76,7 +77,7 @@ def check_export(path: Path, replace: bool) -> None:
         replace: whether it may be there.
 
     Raises:
-        ConfigError: Its ending is not known, its folder is not there, or the file is there.
+        ConfigError: Its ending is not known, the file is there, or it cannot be written there.
         MissingExtraError: The library that writes it is not installed.
     """
     _check_written(path, "--output")
@@ -94,7 +95,7 @@ def write_export(path: Path, export: TableExport) -> None:
         export: the rows.
 
     Raises:
-        ConfigError: The kind of file cannot hold these rows.
+        ConfigError: The kind of file cannot hold these rows, or the file cannot be written.
     """
     names = [column.name for column in export.columns]
     with _replaced(path) as unfinished:
@@ -111,12 +112,23 @@ def write_export(path: Path, export: TableExport) -> None:
 @contextmanager
 def _replaced(path: Path) -> Iterator[Path]:
     """Yield the path of a file that takes the place of this one, if nothing fails."""
-    unfinished = path.with_name(f".{path.name}.part")
+    unfinished = _unfinished(path)
     try:
         yield unfinished
         unfinished.replace(path)
+    except OSError as error:
+        raise _not_written(path, error) from None
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _unfinished(path: Path) -> Path:
+    return path.with_name(f".{path.name}.part")
+
+
+def _not_written(path: Path, error: OSError) -> ConfigError:
+    reason = error if error.errno is None else os.strerror(error.errno)  # PyArrow names our temporary file
+    return ConfigError("cannot write {path}: {reason}", path=path, reason=reason)
 
 
 def _check_written(path: Path, option: str) -> None:
@@ -128,6 +140,13 @@ def _check_written(path: Path, option: str) -> None:
         raise ConfigError(
             "{option} {path}: there is no folder {folder}", option=option, path=path, folder=path.parent
         )
+    try:
+        _unfinished(path).open("xb").close()
+        _unfinished(path).unlink()
+    except FileExistsError:  # of a command that is writing, or was ended: it is replaced
+        pass
+    except OSError as error:
+        raise _not_written(path, error) from None
     if needed := _WRITTEN[path.suffix.lower()]:
         load(*needed)
 
@@ -158,7 +177,7 @@ def write_file(path: Path, source: Path, sheet: Sheet, groups: RowGroups) -> Non
         groups: of these rows.
 
     Raises:
-        ConfigError: The kind of file cannot hold these rows.
+        ConfigError: The kind of file cannot hold these rows, or the file cannot be written.
     """
     names = (*sheet.names, *groups.column_names(sheet.names))
     added: Sequence[tuple[Any, ...]] = list(zip(*groups.columns(sheet.first_row), strict=True))

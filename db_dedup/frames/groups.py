@@ -45,6 +45,8 @@ class RowGroups:
 
         Rows are counted from `first_row`.
         """
+        if not self.representatives.size:  # NumPy cuts nothing into one part
+            return []
         representatives, numbers = np.unique_inverse(self.representatives)
         by_group = np.split(np.argsort(numbers, stable=True), np.cumsum(np.bincount(numbers))[:-1])
         groups = [

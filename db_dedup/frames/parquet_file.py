@@ -114,7 +114,7 @@ def _typed_array(arrow: Any, values: Sequence[Any], field: Any) -> Any:
 
 
 def _at_midnight(value: Any) -> Any:
-    """Return the moment of a date: a column of SQLite holds dates and moments, whatever its type says."""
+    """Return the moment of a date: columns of SQLite and of workbooks hold dates among moments."""
     is_day = isinstance(value, date) and not isinstance(value, datetime)
     return datetime.combine(value, time.min) if is_day else value
 
@@ -134,6 +134,8 @@ def _day(value: Any) -> Any:
 
 def _array(arrow: Any, values: Sequence[Any]) -> Any:
     """Of the one type that all values have, else of texts."""
+    if any(isinstance(value, datetime) for value in values):
+        values = list(map(_at_midnight, values))  # of dates and moments PyArrow would make dates
     try:
         return arrow.array(values)
     except (arrow.ArrowInvalid, arrow.ArrowTypeError):
@@ -144,7 +146,7 @@ def _read(path: Path) -> Any:
     arrow, parquet = load("pyarrow", _EXTRA), load("pyarrow.parquet", _EXTRA)
     try:
         return parquet.read_table(path)
-    except arrow.ArrowInvalid as error:
+    except (arrow.ArrowException, OSError) as error:  # a damaged page is an OSError
         raise ConfigError(
             "{path} cannot be read as Parquet: {error}", path=path, error=str(error).splitlines()[0]
         ) from None

@@ -1,7 +1,7 @@
 """What `init` proposes for a table: a sample of it is read here, and judged in `proposal`."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, column, func, select, table
 
@@ -9,6 +9,7 @@ from db_dedup.dialects.base import Dialect
 from db_dedup.errors import ConfigError
 from db_dedup.flow.rows.values import canonical_text
 from db_dedup.proposal import (
+    SAMPLE_CHARACTERS,
     ColumnProfile,
     TableProposal,
     choose_by_type,
@@ -23,8 +24,7 @@ from db_dedup.records import Family, SourceColumn, SourceTable
 from db_dedup.store.inspection import resolve_key
 
 _SAMPLE_ROWS: Final = 1_000
-_SAMPLE_CHARACTERS: Final = 10_000
-"""Of each text, so that a table of books is sampled as fast as any other."""
+_LONG_FAMILIES: Final = (Family.TEXT, Family.BINARY, Family.OTHER)
 
 
 def propose(connection: Connection, dialect: Dialect, source: SourceTable) -> TableProposal:
@@ -74,5 +74,11 @@ def _risks(compared: dict[str, list[str]]) -> Iterator[str]:
     yield from risk_of_too_little_text(sum(map(has_too_little_text, rows)), len(rows), is_sample=True)
 
 
-def _beginning(c: SourceColumn, value: ColumnElement[str]) -> ColumnElement[str]:
-    return func.substr(value, 1, _SAMPLE_CHARACTERS) if c.family is Family.TEXT else value
+def _beginning(c: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Return the beginning of a value that may be long, in characters or bytes.
+
+    A value of a type whose name we do not know stays whole: the database may have no substr for it, as for a
+    vector.
+    """
+    may_be_cut = c.family in _LONG_FAMILIES and (c.family is not Family.OTHER or c.type_name)
+    return func.substr(value, 1, SAMPLE_CHARACTERS) if may_be_cut else value

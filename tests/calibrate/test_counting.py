@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -222,3 +223,20 @@ def test_a_step_says_how_many_pairs_come_and_how_many_are_wrong() -> None:
 def test_steps_differ_in_one_thing() -> None:
     for other in neighbours(NOW):
         assert sum(a != b for a, b in zip(vars(other).values(), vars(NOW).values(), strict=True)) == 1
+
+
+def test_draws_of_many_groups_need_little_memory() -> None:
+    counts = np.random.default_rng(3).integers(0, 3, (3, 3_000)).astype(np.float64)
+    counts[0] += 1
+    draws = np.random.default_rng(1).multinomial(3_000, np.full(3_000, 1 / 3_000), 2_000)
+    right, wrong, missed = counts @ draws.T
+    expected = np.percentile(2 * right / (2 * right + wrong + missed), [2.5, 97.5])
+    tracemalloc.start()
+    try:
+        found = bootstrap([counts, counts])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 10_000_000
+    assert [(share.low, share.high) for share in found.shares] == [tuple(expected.tolist())] * 2
+    assert (found.gain.low, found.gain.high) == (0, 0)

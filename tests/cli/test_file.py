@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
+import os
 import sqlite3
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,10 @@ from python_calamine import CalamineWorkbook
 from db_dedup.errors import ConfigError
 from db_dedup.frames import files
 from db_dedup.frames.excel_file import write_excel
+from db_dedup.frames.files import write_file
+from db_dedup.frames.groups import RowGroups
 from db_dedup.frames.parquet_file import read_parquet, write_parquet
+from db_dedup.frames.sheet import Sheet
 from db_dedup.sample import Sample
 from tests.cli.conftest import fail, run, succeed
 from tests.forms import in_form, texts
@@ -127,11 +133,17 @@ def test_no_database_is_left_by_a_command_that_failed(letters: Path) -> None:
     succeed(*command)
 
 
-def test_a_database_with_an_answer_stays_whatever_comes_after(letters: Path) -> None:
+def test_a_database_with_an_answer_stays_whatever_comes_after(
+    letters: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Such as a reader of the output that ends, as head does."""
-    Path("found.csv").mkdir()
-    with pytest.raises(IsADirectoryError):
-        run("file", str(letters), "--database", "kept.db", "--limit", "0", "--out", "found.csv")
+
+    def find_the_disk_full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(files, "write_csv", find_the_disk_full)
+    told = fail("file", str(letters), "--database", "kept.db", "--limit", "0", "--out", "found.csv")
+    assert str(told) == "cannot write found.csv: No space left on device"
     connection = sqlite3.connect("kept.db")
     assert connection.execute("SELECT count(*) FROM dedup_duplicates_of_rows").fetchone()[0] > 0
     connection.close()
@@ -187,9 +199,11 @@ def test_a_workbook_that_begins_lower_down_keeps_its_row_numbers() -> None:
         (["letters.csv", "--out", "found.doc"], "should end in"),
         (["letters.csv", "--out", "no/such/found.csv"], "no folder"),
         (["letters.csv", "--out", "letters.csv"], "is the file that is read"),
+        (["letters.csv", "--out", "a" * 250 + ".csv"], "cannot write"),
         (["letters.csv", "--preset", "loose"], "preset"),
         (["broken.xlsx"], "cannot be read as a workbook"),
         (["broken.parquet"], "cannot be read as Parquet"),
+        (["damaged.parquet"], "cannot be read as Parquet"),
         (["numbers.csv"], "no column holds texts"),
     ],
 )
@@ -197,8 +211,35 @@ def test_bad_input(letters: Path, arguments: list[str], fault: str) -> None:
     Path("letters.doc").write_bytes(letters.read_bytes())
     for name in ("broken.xlsx", "broken.parquet"):
         Path(name).write_bytes(b"no such thing")
+    write_parquet(Path("damaged.parquet"), ["body"], [["路灯坏了三个月没有人来修理"], ["自来水停了"]])
+    content = Path("damaged.parquet").read_bytes()
+    Path("damaged.parquet").write_bytes(content[:4] + b"\xff" * 40 + content[44:])
     Path("numbers.csv").write_text("a,b\n1,2\n3,4\n", encoding="utf-8")
     assert fault in str(fail("file", *arguments))
+
+
+def test_a_folder_is_no_file_to_write(letters: Path) -> None:
+    Path("found.csv").mkdir()
+    told = run("file", str(letters), "--out", "found.csv")
+    assert told.exit_code == 2
+    assert "directory" in told.stderr
+
+
+@pytest.mark.parametrize("name", ["found.csv", "found.parquet"])
+def test_a_file_that_can_no_more_be_written_is_told(name: str) -> None:
+    sheet = Sheet(("body",), [("a",)], 2, "letters")
+    with pytest.raises(ConfigError, match=f"cannot write gone/{name}: No such file"):
+        write_file(Path("gone") / name, Path("letters.csv"), sheet, RowGroups.of_members(1, []))
+
+
+def test_a_file_of_a_header_alone_has_no_groups() -> None:
+    Path("empty.csv").write_text("a,b\n", encoding="utf-8")
+    assert succeed("file", "empty.csv", "--column", "a", "--json").json()["groups"] == []
+
+
+def test_any_name_of_a_database_is_kept(letters: Path) -> None:
+    succeed("file", str(letters), "--database", "a?b=%41.db", "--limit", "0")
+    assert sorted(path.name for path in Path().iterdir()) == ["a?b=%41.db", "letters.csv"]
 
 
 def test_a_text_too_long_for_a_cell_is_not_cut(letters: Path) -> None:
@@ -242,3 +283,25 @@ def test_parquet_values_outside_pythons_range_are_texts() -> None:
     assert all(isinstance(value, str) for value in sheet.rows[0][1:3])
     assert len(sheet.rows) == 2
     assert '"rows": [' in succeed("file", "far.parquet", "--column", "body", "--json").stdout
+
+
+def test_cells_of_a_workbook_are_written_as_a_spreadsheet_shows_them() -> None:
+    moments = [datetime(2024, 3, 1), datetime(2024, 3, 2, 10, 30), None]
+    with xlsxwriter.Workbook("typed.xlsx", {"default_date_format": "yyyy-mm-dd hh:mm"}) as workbook:
+        sheet = workbook.add_worksheet()
+        sheet.write_row(0, 0, ["phone", "received", "code", "body"])
+        for number, moment in enumerate(moments):
+            cells = [13800138001 + number, moment, ("x", 1001, 2.5)[number], "小区门口的路灯坏了三个月"]
+            for place, cell in enumerate(cells):
+                sheet.write(1 + number, place, cell)
+    for out in ("found.csv", "found.parquet"):
+        succeed("file", "typed.xlsx", "--column", "body", "--out", out, "--limit", "0")
+    assert [line[:3] for line in written(Path("found.csv"))[1:]] == [
+        ["13800138001", "2024-03-01", "x"],
+        ["13800138002", "2024-03-02 10:30:00", "1001"],
+        ["13800138003", "", "2.5"],
+    ]
+    table = pyarrow.parquet.read_table("found.parquet").to_pydict()
+    assert table["received"] == moments
+    assert table["phone"] == [13800138001, 13800138002, 13800138003]
+    assert table["code"] == ["x", "1001", "2.5"]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from sqlalchemy import (
+    JSON,
     Column,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     column,
@@ -21,7 +25,8 @@ from sqlalchemy import (
 )
 from sqlalchemy import Text as LongText
 
-from db_dedup.app.proposals import Proposals
+from db_dedup import Database as DedupDatabase
+from db_dedup.app.proposals import Proposals, propose_settings
 from db_dedup.cli.init import settings_document
 from db_dedup.config import Settings, Text
 from db_dedup.errors import ConfigError, UnknownNameError
@@ -190,6 +195,11 @@ def test_only_the_tables_asked_for(sqlite_petitions: Database) -> None:
     assert isinstance(fail("init", "--dry-run", "--table", "logbook", *url), ConfigError)
 
 
+def test_a_table_named_twice_is_proposed_once(sqlite_petitions: Database) -> None:
+    succeed("init", "--force", "--url", sqlite_petitions.url, "--table", "petitions", "--table", "petitions")
+    assert list(Settings.from_file(FILE).tables) == ["petitions"]
+
+
 def test_our_own_tables_are_not_proposed(petitions: Database) -> None:
     succeed("upgrade")
     succeed("scan", "petitions")
@@ -231,3 +241,34 @@ def test_a_file_that_cannot_be_written_is_told(sqlite_petitions: Database) -> No
 
 def test_a_settings_file_that_is_not_read_is_not_named() -> None:
     assert str(fail("init")) == "no database: give --url or set DB_DEDUP_URL"
+
+
+def test_no_long_value_is_read_whole(database: Database) -> None:
+    attachments = Table(
+        "attachments",
+        MetaData(),
+        Column("id", Integer, primary_key=True),
+        Column("scan", LargeBinary(2**24 - 1)),
+        Column("form", JSON),
+        Column("content", LongText()),
+    )
+    form = {"pages": ["楼道的路灯坏了三个月没有人来修理"] * 3_000}
+    with database.engine.begin() as connection:
+        attachments.create(connection)
+        for number in range(20):
+            content = f"{number}栋楼道的路灯坏了三个月没有人来修理，居民夜里出行十分不便，请尽快处理"
+            connection.execute(
+                insert(attachments), {"scan": bytes(500_000), "form": form, "content": content}
+            )
+    with closing(DedupDatabase(database.url)) as opened:
+        tracemalloc.start()
+        try:
+            (proposal,) = propose_settings(opened).tables
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert peak < 20_000_000
+    assert proposal.chosen == ["content"]
+    assert {choice.name: choice.reason for choice in proposal.columns}[
+        "form"
+    ] == "the same value in every row"

@@ -95,6 +95,23 @@ def test_texts_are_shown_when_asked_for_and_escaped(scanned: Database) -> None:
     assert "Row 9001 (representative)" in html
 
 
+def test_values_with_a_common_beginning_are_counted_apart(scanned: Database) -> None:
+    with scanned.engine.begin() as connection:
+        connection.execute(text("UPDATE petitions SET region = NULL"))
+        for rest, end in enumerate(("east", "west")):
+            connection.execute(
+                text("UPDATE petitions SET region = :region WHERE id % 4 = :rest"),
+                {"region": "a" * 40 + end, "rest": rest},
+            )
+    found = report_table(Deduplicator(scanned.engine, "petitions"), ["region"])
+    quarter = found.status.rows // 4
+    assert {(count.label, count.rows) for count in found.values["region"]} == {
+        ("a" * 40 + "…", quarter), (None, 2 * quarter),
+    }  # fmt: skip
+    assert len(found.values["region"]) == 3
+    assert sum(count.repeats for count in found.values["region"]) == found.repeats
+
+
 def test_the_figures_are_those_of_the_views(petitions: Database) -> None:
     succeed("upgrade")
     succeed("scan", "petitions")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
 
 import pytest
@@ -92,7 +93,7 @@ def test_what_is_wrong_is_named(tmp_path: Path, content: bytes, fault: str) -> N
 def test_a_wrong_encoding_is_named(tmp_path: Path) -> None:
     path = tmp_path / "letters.csv"
     path.write_bytes("标题\n路灯\n".encode("gbk"))
-    with pytest.raises(ConfigError, match="byte 0 does not fit"):
+    with pytest.raises(ConfigError, match=r"byte 0 does not fit; name another one, .+ gb18030"):
         read_csv(path, "utf-8")
     with pytest.raises(ConfigError, match="no such encoding"):
         read_csv(path, "gb99")
@@ -111,6 +112,22 @@ def test_rows_have_the_numbers_that_a_spreadsheet_shows(tmp_path: Path) -> None:
     assert sheet.names == ("title", "body")
     assert sheet.first_row == 4
     assert sheet.rows == [("a", "1"), (None, None), ("b", "2")]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_the_separator_is_detected_below_blank_lines(tmp_path: Path, separator: str) -> None:
+    path = tmp_path / "letters.csv"
+    path.write_text("\n\n" + csv_of(LETTERS[:9], separator), encoding="utf-8")
+    assert read_csv(path).rows == LETTERS[:9]
+
+
+def test_an_encoding_is_detected_below_a_megabyte_of_ascii(tmp_path: Path) -> None:
+    path = tmp_path / "letters.csv"
+    plain = "1,the lamp is broken\n" * 60_000
+    for text, encoding in ((FRENCH.partition("\n")[2], "cp1252"), (csv_of(LETTERS), "gbk")):
+        path.write_bytes(("id,text\n" + plain + text + plain).encode(encoding))
+        assert path.stat().st_size > 2_000_000
+        assert read_csv(path).rows[60_000] == tuple(next(csv.reader(io.StringIO(text, newline=""))))
 
 
 def test_formulas_are_made_harmless_and_nothing_else_is_changed(tmp_path: Path) -> None:

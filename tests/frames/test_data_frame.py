@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -24,6 +25,7 @@ DATA: dict[str, list[Any]] = {
     "region": [petition.region for petition in SAMPLE.petitions],
     "created_at": [petition.created_at for petition in SAMPLE.petitions],
 }
+EAST = timezone(timedelta(hours=8))
 FRAMES: dict[str, Callable[[dict[str, list[Any]]], Any]] = {
     "pandas": pd.DataFrame,
     "polars": pl.DataFrame,
@@ -75,6 +77,34 @@ def test_numbers_are_ordered_by_their_size(numbers: list[float | None], first: i
     text = "小区楼道的路灯坏了三个月没有人来修理，请尽快处理"
     frame = pl.DataFrame({"body": [text] * 3, "received": numbers}, strict=False)
     assert find_duplicates(frame, ["body"], order="received")["duplicate_group"].to_list() == [first] * 3
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [Decimal(10), Decimal("9.5"), Decimal(100)],
+        [2**64, 2**63, 2**65],
+        [timedelta(hours=100), timedelta(hours=20), timedelta(hours=300)],
+        [0.1, -math.inf, math.inf],
+        [datetime(2024, 1, 1, 12, tzinfo=UTC), datetime(2024, 1, 1, 13, tzinfo=EAST), None],
+        ["b", "a", "c"],
+        ["10", 9, None],
+        [[2], [1], [3]],
+    ],
+)
+def test_values_are_ordered_by_what_they_are(values: list[Any]) -> None:
+    text = "小区楼道的路灯坏了三个月没有人来修理，请尽快处理"
+    frame = pd.DataFrame(
+        {"order": [1, 2, 3], "body": [text] * 3, "received": pd.Series(values, dtype=object)}
+    )
+    first = 0 if values == ["10", 9, None] else 1  # by their texts
+    assert find_duplicates(frame, ["body"], order="received")["duplicate_group"].tolist() == [first] * 3
+
+
+def test_decimal_columns_are_ordered_by_size(make: Callable[[dict[str, list[Any]]], Any]) -> None:
+    text = "小区楼道的路灯坏了三个月没有人来修理，请尽快处理"
+    frame = make({"body": [text] * 3, "received": [Decimal(10), Decimal("9.5"), None]})
+    assert columns_of(find_duplicates(frame, ["body"], order="received"))["duplicate_group"] == [1] * 3
 
 
 def test_settings_are_those_of_a_table() -> None:

@@ -1,5 +1,7 @@
 """What a cell of a workbook holds."""
 
+import gc
+import zipfile
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -8,7 +10,8 @@ from typing import Any
 import pytest
 from python_calamine import CalamineWorkbook
 
-from db_dedup.frames.excel_file import write_excel
+from db_dedup.errors import ConfigError
+from db_dedup.frames.excel_file import read_excel, write_excel
 
 
 @pytest.mark.parametrize(
@@ -30,3 +33,31 @@ def test_no_digit_is_lost(value: Any, expected: Any, tmp_path: Path) -> None:
     write_excel(tmp_path / "found.xlsx", ["number"], [[value]])
     read = CalamineWorkbook.from_path(tmp_path / "found.xlsx").get_sheet_by_index(0).to_python()
     assert read[1] == [expected]
+
+
+def test_whole_numbers_are_read_without_decimals(tmp_path: Path) -> None:
+    """Cells hold 64-bit floats only."""
+    path = tmp_path / "found.xlsx"
+    write_excel(path, [2019, "mixed"], [[13800138001, 2.5], [-3, "x"], [1e16, True], [0, 7]])  # type: ignore[list-item]
+    sheet = read_excel(path)
+    assert sheet.names == ("2019", "mixed")
+    assert list(map(repr, sheet.rows)) == ["(13800138001, 2.5)", "(-3, 'x')", "(1e+16, True)", "(0, 7)"]
+
+
+LEAVES_A_FILE_OPEN = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+"""XlsxWriter does, when it fails: the test should close it, not the next one."""
+
+
+@LEAVES_A_FILE_OPEN
+def test_a_workbook_that_cannot_be_written_is_an_error_of_the_system(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        write_excel(tmp_path / "gone" / "found.xlsx", ["number"], [[1]])
+    gc.collect()
+
+
+@LEAVES_A_FILE_OPEN
+def test_a_workbook_too_large_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 1_000)
+    with pytest.raises(ConfigError, match="too large for a workbook"):
+        write_excel(tmp_path / "found.xlsx", ["number"], [[number] for number in range(10_000)])
+    gc.collect()

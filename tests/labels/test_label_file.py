@@ -53,3 +53,22 @@ def test_faults_are_told(tmp_path: Path, text: str | bytes, fault: str) -> None:
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot read"):
         read_labels(tmp_path / "none.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('key_a,key_b,label,note\n1,2,yes,\n3,4,no,"broken\n5,6,yes,\n7,8,yes,\n', 3),
+        ('key_a,key_b,label,note\n1,2,yes,"two\nlines"\n3,4,no,"broken\n5,6,yes,"fine"\n7,8,yes,\n', 4),
+    ],
+)
+def test_no_label_is_lost_to_a_quotation_mark(tmp_path: Path, text: str, line: int) -> None:
+    """It would take the lines that follow for a part of the note."""
+    with pytest.raises(ConfigError, match=f"line {line}: .+ double the mark"):
+        read_labels(written(tmp_path, text))
+
+
+def test_the_line_of_a_fault_is_where_its_record_begins(tmp_path: Path) -> None:
+    path = written(tmp_path, 'key_a,key_b,label,note\n1,2,yes,"two\nlines"\n3,4,maybe,"two\nlines"\n')
+    with pytest.raises(ConfigError, match="line 4: label 'maybe'"):
+        read_labels(path)

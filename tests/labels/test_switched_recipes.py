@@ -9,13 +9,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, create_engine, event, update
+from sqlalchemy import (
+    Column,
+    Engine,
+    MetaData,
+    String,
+    Table,
+    create_engine,
+    delete,
+    event,
+    insert,
+    text,
+    update,
+)
+from sqlalchemy import Text as LongText
 
 from db_dedup import Deduplicator, Text
 from db_dedup.errors import DatabaseUnavailableError
 from db_dedup.progress import NullProgress
 from db_dedup.records import PairLabel
-from tests.labels.test_verdicts import make, pairs, reject, reopened
+from tests.labels.test_verdicts import LAMP, WATER, make, pairs, reject, reopened
 from tests.servers import Database
 
 OTHER: dict[str, Any] = {"columns": {"title": Text(), "body": Text()}}
@@ -211,3 +224,34 @@ def test_an_answer_to_a_question_of_the_former_recipe(database: Database) -> Non
     label = PairLabel(again.key_a, again.key_b, is_duplicate=False)
     assert dedup.labels().give([label], again.judged).kept == 1
     assert len(standing(dedup)) == 1
+
+
+def test_a_label_of_a_key_that_is_none_any_more(postgresql_database: Database) -> None:
+    """Of a row that is gone, when the key was a text."""
+    engine = postgresql_database.engine
+    letters = Table(
+        "letters", MetaData(), Column("id", String(9), primary_key=True), Column("body", LongText)
+    )
+    with engine.begin() as connection:
+        letters.create(connection)
+        connection.execute(text("ALTER TABLE letters ADD title text DEFAULT 'to you'"))
+        bodies = {"1": LAMP, "A12": f"{LAMP} today", "5": WATER, "6": f"{WATER} at all"}
+        connection.execute(insert(letters), [{"id": key, "body": body} for key, body in bodies.items()])
+    dedup = reopened(engine)
+    dedup.scan()
+    assert reject(dedup, "1", "A12").kept == reject(dedup, "5", "6").kept == 1
+    with engine.begin() as connection:
+        connection.execute(delete(letters).where(letters.c.id == "A12"))
+        connection.execute(text("DROP VIEW dedup.duplicates_of_letters"))
+        connection.execute(text("ALTER TABLE letters ALTER id TYPE integer USING id::integer"))
+    other = reopened(engine, **OTHER)
+    other.scan()
+    assert ("5", "6") not in pairs(other)
+    assert standing(other) >= REJECTED
+
+
+def test_no_question_is_asked_if_none_is_wanted(sqlite_database: Database) -> None:
+    dedup = make(sqlite_database.engine)
+    dedup.scan()
+    assert dedup.labels().questions(0) == []
+    assert len(dedup.labels().questions(2)) == 2

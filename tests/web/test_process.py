@@ -117,6 +117,7 @@ def test_without_a_file_the_line_for_the_environment_is_shown() -> None:
         ("port = '80'", "port"),
         ("hosts = 'x'", "hosts"),
         ("max_body = 0", "max_body"),
+        ("read_only = 'yes'", "it takes true or false"),
         ("proxies = ['proxy']", "'proxy' is not an IP address"),
         ("proxies = ['0.0.0.0/0']", "0/0' is not an IP address"),
         ("listen = 'x'", "unknown setting in"),

@@ -5,7 +5,7 @@ import io
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from db_dedup.encodings import read_utf8
 from db_dedup.errors import ConfigError
@@ -37,7 +37,8 @@ def read_labels(path: Path, duplicate_labels: Collection[str] = ()) -> list[Pair
         duplicate_labels: the labels that mean a duplicate in this file; every other label means no duplicate.
 
     Raises:
-        ConfigError: the file cannot be read or is not UTF-8, a column is missing, or a label is not known.
+        ConfigError: the file cannot be read, is not UTF-8 or not well-formed CSV, a column is missing, or a
+            label is not known.
     """
     lines = _read(path, _KEYS, duplicate_labels)
     return [PairLabel(line.one, line.other, line.is_duplicate) for line in lines]
@@ -64,17 +65,35 @@ def read_text_pairs(path: Path, duplicate_labels: Collection[str] = ()) -> list[
 
 def _read(path: Path, columns: Sequence[tuple[str, str]], duplicate_labels: Collection[str]) -> list[_Line]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # texts may be longer than the default of 131,072
-    lines = csv.reader(io.StringIO(read_utf8(path, Phrase("label file")), newline=""))
+    records = _records(path)
+    return list(_labels(records, path, columns, {label.casefold() for label in duplicate_labels}))
+
+
+def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield each record with the number of the line on which it begins."""
+    reader = csv.reader(io.StringIO(read_utf8(path, Phrase("label file")), newline=""), strict=True)
+    line = 1
     try:
-        return list(_labels(lines, path, columns, {label.casefold() for label in duplicate_labels}))
+        for record in reader:
+            yield line, record
+            line = reader.line_num + 1
     except csv.Error as error:
-        raise ConfigError("{path} is no CSV file: {error}", path=path, error=error) from None
+        raise ConfigError(
+            "{path}, line {line}: {error}: put a value that holds a quotation mark in quotation marks, and "
+            "double the mark",
+            path=path,
+            line=line,
+            error=error,
+        ) from None
 
 
 def _labels(
-    lines: Any, path: Path, columns: Sequence[tuple[str, str]], duplicate_labels: Collection[str]
+    records: Iterator[tuple[int, list[str]]],
+    path: Path,
+    columns: Sequence[tuple[str, str]],
+    duplicate_labels: Collection[str],
 ) -> Iterator[_Line]:
-    header: list[str] = next(lines, [])
+    _, header = next(records, (1, []))
     names = [name.strip().casefold() for name in header]
     pair = next((pair for pair in columns if {*pair, "label"} <= set(names)), None)
     if pair is None:
@@ -86,32 +105,32 @@ def _labels(
             hint=_hint(set(names), columns),
         )
     places = [names.index(name) for name in (*pair, "label")]
-    for line in lines:
-        if not line:
+    for number, record in records:
+        if not record:
             continue
-        if len(line) <= max(places):
+        if len(record) <= max(places):
             raise ConfigError(
                 "{path}, line {line}: it has {columns}, the header {named}",
                 path=path,
-                line=lines.line_num,
-                columns=counted(len(line), "column"),
+                line=number,
+                columns=counted(len(record), "column"),
                 named=len(header),
             )
-        one, other, label = (line[place] for place in places)
+        one, other, label = (record[place] for place in places)
         name = label.strip().casefold()
         if name in UNDECIDED:
             continue
         if duplicate_labels:
-            yield _Line(lines.line_num, one, other, name in duplicate_labels)
+            yield _Line(number, one, other, name in duplicate_labels)
         elif name in (*YES, *NO):
-            yield _Line(lines.line_num, one, other, name in YES)
+            yield _Line(number, one, other, name in YES)
         else:
             known = Phrase("{yes} or {no}", yes=", ".join(YES), no=", ".join(NO))
             raise ConfigError(
                 "{path}, line {line}: label {label!r} is none of {known}; "
                 "--duplicate-label names what a duplicate is called there",
                 path=path,
-                line=lines.line_num,
+                line=number,
                 label=label[:20],
                 known=known,
             )

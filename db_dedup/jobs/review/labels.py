@@ -6,12 +6,14 @@ version is still the stored one, the label is stored under its new digest.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 
 from sqlalchemy import Connection
 
 from db_dedup.config import WatchedTable
+from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.batches import batches
 from db_dedup.flow.former_digests import digest_as_of
 from db_dedup.flow.pipeline import Fingerprinter
@@ -20,6 +22,7 @@ from db_dedup.jobs.context import JobContext
 from db_dedup.records import SourceRow, SourceTable
 from db_dedup.records.fingerprints import DigestPair
 from db_dedup.records.recipe import RECIPE_VERSION
+from db_dedup.store.given_keys import read_given
 from db_dedup.store.labels import StoredLabel, drop_labels, put_label, read_labels, sorted_label
 from db_dedup.store.source import Source
 from db_dedup.store.watched_tables import StoredTable, find_table
@@ -127,15 +130,24 @@ def _both_digests(
     """Return row key -> digest of the labelled rows now: by the stored recipe, and by the new settings."""
     old = stored.watched.model_copy(update={"order": None, "where": None})
     source = Source(context.source_dialect, context.source.table, old)
+    attempt = partial(_attempt, context.source_dialect, rows)
     before: dict[str, bytes] = {}
     after: dict[str, bytes] = {}
     keys = sorted({key for label in labels for key in (label.key_a, label.key_b)})
     for some in batches(keys, _ROWS_AT_A_TIME):
-        found = list(source.read_rows(rows, some))
+        # Of a row that is gone the key may be none any more: the type of its column may have changed.
+        found = read_given(attempt, source, some)
         digests = digest_as_of(stored.recipe_version, old.recipe, found)
         before |= {row.row_key: digest for row, digest in zip(found, digests, strict=True)}
-        after |= digests_of(context.watched, list(context.source.read_rows(rows, some)))
+        after |= digests_of(context.watched, read_given(attempt, context.source, some))
     return before, after
+
+
+@contextmanager
+def _attempt(dialect: Dialect, connection: Connection) -> Iterator[Connection]:
+    """Yield a connection whose transaction goes on if a statement fails."""
+    with nullcontext() if dialect.is_autocommit(connection) else connection.begin_nested():
+        yield connection
 
 
 @contextmanager

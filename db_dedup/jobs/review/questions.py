@@ -7,7 +7,7 @@ length band after another. Every fourth pair is drawn at random from all that th
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from typing import Final
 
 import numpy as np
@@ -66,7 +66,7 @@ def choose_questions(
         similarity, is_found = rule.similarities(pairs.measured), rule.decide(pairs.measured)
         found = _Candidates(rows, pairs, is_found, similarity)
         reasons = _reasons(found, setting)
-        chosen = list(_chosen(found, reasons, answered, limit))
+        chosen = list(islice(_chosen(found, reasons, answered), limit))
     return _with_texts(context, recipe_digest, found, reasons, chosen)
 
 
@@ -96,9 +96,7 @@ def _reasons(found: _Candidates, setting: PairSetting) -> _Reasons:
     }
 
 
-def _chosen(
-    found: _Candidates, reasons: _Reasons, answered: Collection[DigestPair], limit: int
-) -> Iterator[int]:
+def _chosen(found: _Candidates, reasons: _Reasons, answered: Collection[DigestPair]) -> Iterator[int]:
     """Yield numbers of pairs, none twice and no row too often."""
     worth = np.max(np.stack(list(reasons.values())), axis=0)
     order = np.argsort(-worth, kind="stable")
@@ -109,7 +107,6 @@ def _chosen(
     drawn = np.random.default_rng(_SEED).permutation(np.flatnonzero(found.is_found)).tolist()
     known = set(answered)
     asked: dict[int, int] = {}
-    given = 0
     for pair in _mixed(close, drawn):
         a, b = int(found.pairs.left[pair]), int(found.pairs.right[pair])
         digests = digest_pair(found.rows.digest(a), found.rows.digest(b))
@@ -118,9 +115,6 @@ def _chosen(
         known.add(digests)
         asked[a], asked[b] = asked.get(a, 0) + 1, asked.get(b, 0) + 1
         yield pair
-        given += 1
-        if given == limit:
-            return
 
 
 def _mixed(close: Sequence[int], drawn: Sequence[int]) -> Iterator[int]:

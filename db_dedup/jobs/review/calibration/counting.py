@@ -15,6 +15,8 @@ Z: Final = 1.959963984540054
 """95 % of a normal distribution lies within so many standard deviations."""
 
 _DRAWS: Final = 2_000
+_DRAWS_AT_ONCE: Final = 50
+"""So many are in memory, each with two numbers of 8 bytes for every group."""
 _SEED: Final = 1
 
 
@@ -102,8 +104,14 @@ def bootstrap(counts: Sequence[NDArray[np.float64]]) -> F1Shares:
     size = int(active.sum())
     if not size:
         return F1Shares([Share(None, 0.0, 1.0) for _ in counts], Share(None, 0.0, 0.0))
-    draws = np.random.default_rng(_SEED).multinomial(size, np.full(size, 1 / size), _DRAWS)
-    drawn = [_f1_of(each[:, active] @ draws.T) for each in counts]
+    generator, chances = np.random.default_rng(_SEED), np.full(size, 1 / size)
+    of_active = [each[:, active] for each in counts]
+    sums: list[list[NDArray[np.float64]]] = [[] for _ in counts]
+    for _ in range(_DRAWS // _DRAWS_AT_ONCE):
+        draws = generator.multinomial(size, chances, _DRAWS_AT_ONCE).T
+        for each, some in zip(of_active, sums, strict=True):
+            some.append(each @ draws)
+    drawn = [_f1_of(np.hstack(some)) for some in sums]
     values = [f1(*each.sum(axis=1).tolist()) for each in counts]
     shares = [_with_percentiles(value, each) for value, each in zip(values, drawn, strict=True)]
     return F1Shares(shares, _with_percentiles(values[-1] - values[0], drawn[-1] - drawn[0]))
