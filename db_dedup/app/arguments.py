@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
+import numpy as np
 from sqlalchemy import Connection
 
 from db_dedup.config import WatchedTable, watched_table
@@ -118,7 +119,7 @@ def labels_of(given: Iterable[PairLabel]) -> list[PairLabel]:
 
 def require_said(label: PairLabel | TextPair) -> None:
     """Raise InvalidArgumentError unless the label says yes or no."""
-    require(label.is_duplicate, bool, "is_duplicate", Phrase("True or False"))
+    require(label.is_duplicate, (bool, np.bool_), "is_duplicate", Phrase("True or False"))
 
 
 def is_async_engine(given: object) -> TypeGuard[AsyncEngine]:
