@@ -6,6 +6,7 @@ import logging
 
 import pytest
 from sqlalchemy import Engine, create_engine, func, insert, select
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 from db_dedup import (
@@ -141,6 +142,35 @@ def test_a_reason_is_for_the_rows_that_somebody_has_seen(
         allow_duplicate(again, "seen by a clerk", error.value.matches)
         session.commit()
     assert [found.reason for found in told] == ["seen by a clerk"]
+
+
+@ON_SQLITE
+def test_a_reason_is_for_all_guards_of_a_model(dedup: Deduplicator, sessions: sessionmaker[Session]) -> None:
+    told: list[FoundDuplicate] = []
+    for mode in ("report", "block", "block"):
+        guard_duplicates(sessions, Petition, dedup, mode, told.append)  # type: ignore[arg-type]
+    with sessions() as session:
+        session.add(again := petition(NOISE_AGAIN))
+        allow_duplicate(again, "seen by a clerk")
+        session.commit()
+        assert [found.reason for found in told] == ["seen by a clerk"] * 3
+        again.body = NOISE
+        with pytest.raises(DuplicateError):
+            session.flush()
+
+
+@ON_SQLITE
+def test_a_reason_holds_until_a_flush_succeeds(dedup: Deduplicator, sessions: sessionmaker[Session]) -> None:
+    guard_duplicates(sessions, Petition, dedup, "block", lambda _: None)
+    with sessions() as session:
+        session.add_all([again := petition(NOISE_AGAIN), wrong := Override(petition_id=1)])
+        allow_duplicate(again, "seen by a clerk")
+        with pytest.raises(IntegrityError):  # it has no reason
+            session.flush()
+        session.rollback()
+        assert wrong not in session
+        session.add(again)
+        session.commit()
 
 
 @ON_SQLITE
