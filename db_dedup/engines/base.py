@@ -306,7 +306,9 @@ class Lookup(Protocol):
             others: the reservations that have not expired.
         """
 
-    def pairs_among(self, connection: Connection, records: Sequence[Record]) -> list[tuple[int, int]]:
+    def pairs_among(
+        self, connection: Connection, records: Sequence[Record], source_connection: Connection
+    ) -> list[tuple[int, int]]:
         """Return the pairs (i, j), i < j, of positions of records that are duplicates of each other."""
 
     def read_queued(self, connection: Connection, row_keys: Sequence[str]) -> QueuedRows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, create_engine, func, insert, select
@@ -303,6 +304,23 @@ def test_a_session_that_commits_each_statement_is_told_as_well(
         session.commit()
         assert keys(found_duplicates(session)) == [["1"]]
     engine.dispose()
+
+
+@ON_SQLITE
+def test_objects_of_one_flush_are_compared_with_our_tables_elsewhere(
+    dedup: Deduplicator, tmp_path: Path
+) -> None:
+    engine = dedup.database.engine
+    apart = Deduplicator(engine, "petitions", {"content": 1}, store=f"sqlite:///{tmp_path / 'store.db'}")
+    apart.upgrade()
+    apart.scan()
+    sessions = own_sessions(engine)
+    guard_duplicates(sessions, Petition, apart)
+    with sessions() as session:
+        session.add_all([first := petition(WATER), again := petition(WATER)])
+        session.commit()
+        assert [(f.instance, f.others) for f in found_duplicates(session)] == [(again, (first,))]
+    apart.database.close()
 
 
 @ON_SQLITE
