@@ -63,8 +63,8 @@ def export_table(
     """Return the rows of a table as they are now, with the groups of the stored answer.
 
     The rows are read some thousand at a time while they are taken; a group's row keys are in memory at once,
-    and in the order "group" 16 bytes for each row that is in a group. Each row comes once, with its place when
-    it is read, also if the answer changes meanwhile.
+    and in the order "group" 16 bytes for each row that is in a group. Each row comes once, with its place as
+    it is when the row is read, also if the answer changes meanwhile.
 
     Args:
         dedup: the table.
