@@ -125,6 +125,13 @@ def test_a_store_in_the_same_place_is_no_store_apart(
     assert Database(sqlite_database.url, store=f"sqlite:///{tmp_path / 'other.db'}").is_apart
 
 
+def test_an_empty_url_is_no_store(sqlite_database: servers.Database) -> None:
+    """Our tables would else be made in a database that should only be read."""
+    for make in (Database, lambda url, store: Deduplicator(url, "petitions", store=store)):
+        with pytest.raises(ConfigError, match="URL cannot be read"):
+            make(sqlite_database.engine, store="")
+
+
 def test_the_store_is_said_once(sqlite_database: servers.Database, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"Database\(engine, store"):
         Deduplicator(Database(sqlite_database.engine), "petitions", store=f"sqlite:///{tmp_path / 'a.db'}")
