@@ -82,7 +82,8 @@ def test_alembic_host(postgresql_database: Database, tmp_path: Path) -> None:
         assert connection.scalar(text("SELECT count(*) FROM petitions")) == 502
         assert inspect(connection).get_table_names() == ["alembic_version", "petitions"]
     # The view of db_dedup shows what the migrations drop.
-    alembic = [sys.executable, "-m", "alembic", "-c", EXAMPLES / "alembic_host/alembic.ini", "downgrade"]
+    settings = str(EXAMPLES / "alembic_host/alembic.ini")
+    alembic = [sys.executable, "-m", "alembic", "-c", settings, "downgrade"]
     for revision, tables in (("0001", ["alembic_version", "petitions"]), ("base", ["alembic_version"])):
         variables = {**os.environ, "DB_DEDUP_URL": postgresql_database.url}
         subprocess.run([*alembic, revision], env=variables, check=True)

@@ -8,7 +8,7 @@ The answer of a scan numbers the rows in the order they were received. It gives 
 else by these numbers, in batches of any size. An engine on one machine may give everything in one batch.
 
 A new engine is a module with a class that has the methods of `Engine`, and a line in `app.engines`. The class
-of an engine that offers scans only inherits its other methods from `ScansOnly`.
+of an engine that offers scans only inherits its other methods from `engines.scans_only`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from sqlalchemy import Column
+from sqlalchemy import ColumnElement
 from sqlalchemy.orm import InstanceState, RelationshipDirection, RelationshipProperty
 
 UNKNOWN: Final = object()
@@ -42,6 +42,6 @@ def _copied(state: InstanceState[Any], relationship: RelationshipProperty[Any]) 
         yield state.mapper.get_property_by_column(target).key, value
 
 
-def _key_of(relationship: RelationshipProperty[Any], related: Any, column: Column[Any]) -> Any:
+def _key_of(relationship: RelationshipProperty[Any], related: Any, column: ColumnElement[Any]) -> Any:
     value = getattr(related, relationship.mapper.get_property_by_column(column).key)
     return UNKNOWN if value is None else value

@@ -103,8 +103,9 @@ class DuplicateGuard:
         found = list(map(_with_reason, found))
         keep(session, found)
         session.info[self] = found
-        for each in found if self._on_found is not None else ():
-            self._on_found(each)
+        if self._on_found is not None:
+            for each in found:
+                self._on_found(each)
 
     def _after_flush(self, session: Session, _: object) -> None:
         """End the permissions that the flush has used: not before, since another guard may need them."""

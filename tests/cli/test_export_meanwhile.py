@@ -11,6 +11,7 @@ from sqlalchemy import Column, Integer, MetaData, Table, Text, insert
 from db_dedup import Deduplicator, TableBusyError
 from db_dedup.app import table_export
 from db_dedup.app.key_hashes import KeyHashes
+from db_dedup.store.typed_rows import TypedSource
 from tests.servers import Database
 
 TEXTS = {
@@ -66,7 +67,7 @@ def test_each_row_comes_once_although_the_groups_change(letters: Deduplicator, o
 def test_without_a_change_no_row_is_read_for_nothing(
     letters: Deduplicator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table_export.TypedSource, "pages", None)
+    monkeypatch.setattr(TypedSource, "pages", None)
     assert len(exported(letters, bool, only_duplicates=True)) == 9
 
 

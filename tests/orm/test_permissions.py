@@ -63,7 +63,7 @@ def test_a_reason_is_for_the_rows_that_somebody_has_seen(
 def test_a_reason_is_for_all_guards_of_a_model(dedup: Deduplicator, sessions: sessionmaker[Session]) -> None:
     told: list[FoundDuplicate] = []
     for mode in ("report", "block", "block"):
-        guard_duplicates(sessions, Petition, dedup, mode, told.append)  # type: ignore[arg-type]
+        guard_duplicates(sessions, Petition, dedup, mode, told.append)
     with sessions() as session:
         session.add(again := petition(NOISE_AGAIN))
         allow_duplicate(again, "seen by a clerk")
