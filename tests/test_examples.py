@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
 import subprocess
@@ -80,6 +81,30 @@ def test_alembic_host(postgresql_database: Database, tmp_path: Path) -> None:
         assert connection.scalars(linked).all() == [PETITIONS[0].title]
         assert connection.scalar(text("SELECT count(*) FROM petitions")) == 502
         assert inspect(connection).get_table_names() == ["alembic_version", "petitions"]
+    # The view of db_dedup shows what the migrations drop.
+    settings = str(EXAMPLES / "alembic_host/alembic.ini")
+    alembic = [sys.executable, "-m", "alembic", "-c", settings, "downgrade"]
+    for revision, tables in (("0001", ["alembic_version", "petitions"]), ("base", ["alembic_version"])):
+        variables = {**os.environ, "DB_DEDUP_URL": postgresql_database.url}
+        subprocess.run([*alembic, revision], env=variables, check=True)
+        with postgresql_database.engine.connect() as connection:
+            assert inspect(connection).get_table_names() == tables
+
+
+def test_a_petition_without_a_date_waited_for_an_unknown_time(database: Database) -> None:
+    with database.engine.begin() as connection:
+        execute = connection.exec_driver_sql
+        execute("CREATE TABLE petitions (id INTEGER PRIMARY KEY, content TEXT, created_at TIMESTAMP NULL)")
+        for number, moment in enumerate(("'2024-01-01 10:00:00'", "'2024-01-02 09:00:00'", "NULL")):
+            execute(f"INSERT INTO petitions VALUES ({number}, '{PETITIONS[0].content}', {moment})")
+    dedup = Deduplicator(database.engine, "petitions", {"content": 1}, order="created_at")
+    dedup.upgrade()
+    dedup.scan()
+    kind = database.engine.dialect.name.replace("mariadb", "mysql")
+    query = (EXAMPLES / f"sql_over_views/days_to_the_repeat.{kind}.sql").read_text("utf-8")
+    with database.engine.connect() as connection:
+        found = connection.execute(text(query.rstrip().rstrip(";"))).all()
+    assert [tuple(row) for row in found] == [("1 to 7 days", 1), ("unknown", 1)]
 
 
 @pytest.fixture

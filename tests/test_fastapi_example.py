@@ -99,6 +99,30 @@ def test_while_the_table_is_busy_one_is_asked_to_come_again(
     assert client.post(path, json=NEW).status_code == 201
 
 
+@BOTH
+@pytest.mark.parametrize("fault", [{"title": "长" * 201}, {"region": "长" * 51}, {"content": "停\0水"}])
+def test_what_cannot_be_stored_is_refused(client: TestClient, path: str, fault: dict[str, str]) -> None:
+    assert client.post(path, json=NEW | fault).status_code == 422
+    assert client.post(path, json=NEW | {"content": f"{NEW['content']}\r\n谢谢。\n"}).status_code == 201
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+@BOTH
+def test_an_insert_that_has_to_wait_too_long_is_tried_again(
+    client: TestClient, database: Served, service: ModuleType, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del client  # it prepares the table
+    monkeypatch.setattr(service, "FIRST_PAUSE_SECONDS", 0)
+    url = make_url(database.url).update_query_dict({"options": "-c lock_timeout=100"})
+    with_limit = url.render_as_string(hide_password=False)
+    with TestClient(service.make_service(with_limit, with_limit)) as impatient:
+        with database.engine.begin() as connection:
+            connection.exec_driver_sql("LOCK TABLE petitions IN EXCLUSIVE MODE")
+            answer = impatient.post(path, json=NEW)
+        assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
+        assert impatient.post(path, json=NEW).status_code == 201
+
+
 class Fails:
     """Work that fails some times before it is done."""
 

@@ -254,6 +254,10 @@ def test_wrong_input_is_explained_at_its_field(clerk: Clerk) -> None:
     assert (clerk.row(number).title, clerk.row(number).content) == ("停水", TEXT + "\n第二行")
     for address in (f"/petitions/{10**30}", "/petitions/0", "/petitions/x", "/?show=x", "/?before=x", "/x"):
         assert clerk.client.get(address).status_code == 404, address
+    for number in (3 * 10**9, -3 * 10**9, 10**30, -(10**30)):  # no integer of PostgreSQL, or of SQLite
+        assert clerk.client.get(f"/?before={number}").status_code == 404
+        assert clerk.client.get(f"/petitions/{number}").status_code == 404
+        assert clerk.post(f"/petitions/{number}/answer", {"answer": TEXT}).status_code == 404
 
 
 def test_only_forms_of_its_own_are_taken(clerk: Clerk) -> None:

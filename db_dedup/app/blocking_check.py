@@ -74,7 +74,8 @@ class BlockingCheck:
             stored = self._require_followed(connection, stored)
             found = self._check(connection, stored, lookup, records, own_keys)
             if deleted is not None:
-                found = compare_together(connection, lookup, records, found, [*own_keys, *deleted])
+                replaced = [*own_keys, *deleted]
+                found = compare_together(connection, connection, lookup, records, found, replaced)
             # A running scan would delete fingerprints of rows that it has not read.
             if scanner is None:
                 checked = zip(own_keys, records, found, strict=True)

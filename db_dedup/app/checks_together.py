@@ -13,6 +13,7 @@ from db_dedup.records import CheckResult, Record, RowKey
 
 def compare_together(
     connection: Connection,
+    source_connection: Connection,
     lookup: Lookup,
     records: Sequence[Record],
     found: Sequence[CheckResult],
@@ -21,7 +22,8 @@ def compare_together(
     """Return the results of records as they are once all of the records are stored.
 
     Args:
-        connection: to the user's rows.
+        connection: to our tables.
+        source_connection: to the user's rows.
         lookup: of the table.
         records: n records.
         found: n results, of a comparison with the rows as they are now.
@@ -29,8 +31,9 @@ def compare_together(
     """
     gone = set(storable_keys(lookup, replaced))
     earlier: dict[int, list[int]] = defaultdict(list)
-    for one, other in lookup.pairs_among(connection, records) if len(records) > 1 else ():
-        earlier[other].append(one)
+    if len(records) > 1:
+        for one, other in lookup.pairs_among(connection, records, source_connection):
+            earlier[other].append(one)
     return [
         replace(
             result,

@@ -63,8 +63,9 @@ class Database:
         self._own_engines: list[Engine] = []
         self.source_engine = self._opened(engine, create)
         self.source_dialect = dialect_for(self.source_engine)
-        is_apart = store is not None and store != engine
-        self.engine = self._opened(store, create=True) if store and is_apart else self.source_engine
+        self.engine = self.source_engine
+        if store is not None and store != engine:
+            self.engine = self._opened(store, create=True)
         self.dialect = dialect_for(self.engine)
         self.namespace = self.dialect.namespace(schema, prefix)
         self.tables = our_tables(self.namespace)

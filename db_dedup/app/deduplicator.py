@@ -19,7 +19,7 @@ from db_dedup.app.arguments import (
 )
 from db_dedup.app.checks import Checks
 from db_dedup.app.database import Database
-from db_dedup.app.engines import find_engine
+from db_dedup.app.engines import DEFAULT_ENGINE, find_engine
 from db_dedup.app.row_texts import RowTexts
 from db_dedup.app.scan_follow_up import follow_answer
 from db_dedup.app.scan_seconds import StepTimer
@@ -210,6 +210,7 @@ class Deduplicator(Checks):
                 as_stored.scan,
                 as_stored.trigger_state,
                 as_stored._triggers().mend,
+                DEFAULT_ENGINE,
                 cache_mb,
             ),
             batch_changes,

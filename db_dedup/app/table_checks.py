@@ -128,7 +128,7 @@ class TableChecks:
                 lookup = self._lookup(ours, theirs)
                 own_keys = storable_keys(lookup, keys)
                 found = self._check(ours, theirs, records, own_keys)
-                return compare_together(theirs, lookup, records, found, [*own_keys, *gone])
+                return compare_together(ours, theirs, lookup, records, found, [*own_keys, *gone])
 
     def make_ready(self) -> None:
         """Load and compile what checks and reservations need, before a lock is taken."""

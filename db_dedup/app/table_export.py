@@ -4,15 +4,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
+from sqlalchemy import Connection
+
 from db_dedup.app.arguments import iterable_of
 from db_dedup.app.deduplicator import Deduplicator
+from db_dedup.app.key_hashes import KeyHashes
 from db_dedup.app.own_names import own_names
 from db_dedup.dialects.batches import batches
-from db_dedup.errors import InvalidArgumentError
+from db_dedup.errors import InvalidArgumentError, TableBusyError
 from db_dedup.flow.rows.order import Receipt, receipt
 from db_dedup.records import Family, SourceColumn, SourceRow
+from db_dedup.store import watched_tables
 from db_dedup.store.memberships import Membership, find_memberships
 from db_dedup.store.typed_rows import TypedSource
+from db_dedup.store.watched_tables import StoredTable
 from db_dedup.translation import Phrase
 
 ExportOrder = Literal["group", "key"]
@@ -57,16 +62,19 @@ def export_table(
 ) -> TableExport:
     """Return the rows of a table as they are now, with the groups of the stored answer.
 
-    The rows are read some thousand at a time while they are taken; a group's row keys are in memory at once.
+    The rows are read some thousand at a time while they are taken; a group's row keys are in memory at once,
+    and in the order "group" 16 bytes for each row that is in a group. Each row comes once, with its place as
+    it is when the row is read, also if the answer changes meanwhile.
 
     Args:
         dedup: the table.
         columns: the columns of the table; None for all.
         only_duplicates: leave out rows that are in no group.
         order: "group": the largest groups first, the rows of each in the order they were received, then rows
-            without duplicates; or "key".
+            without duplicates, and those whose group has changed meanwhile; or "key".
 
     Raises:
+        TableBusyError: while the rows are taken: a scan has switched the answer to other settings.
         UnknownNameError: the table has no such column.
         InvalidArgumentError: an argument is not what it should be.
     """
@@ -105,6 +113,7 @@ class _Reader:
             self._store = access.store(stored)
         names = [column.name for column in source.table.columns] if columns is None else columns
         self._source = TypedSource(self._database.source_dialect, source.table, watched, names)
+        self._written = KeyHashes()
         self._families = [column.family for column in source.key_columns]
         self.columns = [source.table.column(name) for name in names]
 
@@ -122,17 +131,22 @@ class _Reader:
                         yield _line(row, places.get(row.row_key))
 
     def by_group(self, only_duplicates: bool) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows group by group, then those that are in none."""
+        """Yield the rows group by group, then those that are in none or whose group has changed meanwhile."""
         with self._database.translate_driver_errors():
+            version = self._answer_version()
             groups = self._dedup.groups()
             for some in batches(groups, _GROUPS_A_BATCH):
                 members = self._dedup.members_of([group.group_id for group in some])
                 yield from self._groups(list(members.values()))
-            if only_duplicates:
+            if only_duplicates and self._answer_version() == version:
                 return
             for page in self._source.pages(self._database.source_engine):
-                places = self._places([row.row_key for row in page])
-                yield from (_line(row, None) for row in page if row.row_key not in places)
+                rows = {row.row_key: row for row in page}
+                others = self._written.others(list(rows))
+                places = self._places(others)
+                for key in others:
+                    if key in places or not only_duplicates:
+                        yield _line(rows[key], places.get(key))
 
     def _groups(self, groups: Sequence[Sequence[str]]) -> Iterator[tuple[Any, ...]]:
         places = self._places([key for keys in groups for key in keys])
@@ -141,9 +155,12 @@ class _Reader:
             for keys in groups
             for place in sorted((places[key] for key in keys if key in places), key=self._received)
         ]
-        for some in self._source.batches(received, _ROWS_A_BATCH):
+        # A row may have moved from a group that is written to this one, or between two of these.
+        keys = self._written.others(list(dict.fromkeys(place.row_key for place in received)))
+        for some in self._source.batches([places[key] for key in keys], _ROWS_A_BATCH):
             with self._database.source_engine.connect() as connection:
                 rows = {r.row_key: r for r in self._source.read_rows(connection, [p.row_key for p in some])}
+            self._written.add(list(rows))
             yield from (_line(rows[p.row_key], p) for p in some if p.row_key in rows)
 
     def _received(self, place: Membership) -> Receipt:
@@ -151,7 +168,23 @@ class _Reader:
 
     def _places(self, row_keys: Sequence[str]) -> dict[str, Membership]:
         with self._database.engine.connect() as connection:
-            return find_memberships(connection, self._store, row_keys)
+            places = find_memberships(connection, self._store, row_keys)
+            self._require_same_settings(connection)
+        return places
+
+    def _answer_version(self) -> int:
+        with self._database.engine.connect() as connection:
+            return self._require_same_settings(connection).answer_version
+
+    def _require_same_settings(self, connection: Connection) -> StoredTable:
+        """Return what is stored of the table, if the places that have been read are those of the answer."""
+        name = self._dedup.name
+        stored = watched_tables.find_table(connection, self._database.tables, name)
+        if stored is None or stored.recipe != self._store.recipe:
+            raise TableBusyError(
+                "a scan of {name!r} by other settings has ended during the export: export again", name=name
+            )
+        return stored
 
 
 def _line(row: SourceRow, place: Membership | None) -> tuple[Any, ...]:

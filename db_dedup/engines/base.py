@@ -8,13 +8,13 @@ The answer of a scan numbers the rows in the order they were received. It gives 
 else by these numbers, in batches of any size. An engine on one machine may give everything in one batch.
 
 A new engine is a module with a class that has the methods of `Engine`, and a line in `app.engines`. The class
-of an engine that offers scans only inherits its other methods from `ScansOnly`.
+of an engine that offers scans only inherits its other methods from `engines.scans_only`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import NamedTuple, NoReturn, Protocol, runtime_checkable
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ from sqlalchemy import Connection
 from sqlalchemy import Engine as SQLEngine
 
 from db_dedup.config import WatchedTable
-from db_dedup.errors import ConfigError
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.matching.pairs import Pairs
 from db_dedup.progress import Progress
@@ -33,7 +32,6 @@ from db_dedup.records.pair_columns import PairColumns
 from db_dedup.records.recipe import Recipe
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.source import Source
-from db_dedup.translation import Phrase
 
 ReadRows = Callable[[Sequence[str]], Iterable[SourceRow]]
 """Reads the rows of these keys as they are now."""
@@ -306,7 +304,9 @@ class Lookup(Protocol):
             others: the reservations that have not expired.
         """
 
-    def pairs_among(self, connection: Connection, records: Sequence[Record]) -> list[tuple[int, int]]:
+    def pairs_among(
+        self, connection: Connection, records: Sequence[Record], source_connection: Connection
+    ) -> list[tuple[int, int]]:
         """Return the pairs (i, j), i < j, of positions of records that are duplicates of each other."""
 
     def read_queued(self, connection: Connection, row_keys: Sequence[str]) -> QueuedRows:
@@ -317,7 +317,13 @@ class Lookup(Protocol):
 
 
 class Engine(Protocol):
-    """Finds the duplicates of watched tables."""
+    """Finds the duplicates of watched tables.
+
+    Attributes:
+        name: of the engine, which is stored with its scans.
+    """
+
+    name: ClassVar[str]
 
     def scan(
         self, watched: WatchedTable, recipe: Recipe, key_families: Sequence[Family], row_count: int
@@ -375,23 +381,3 @@ class Engine(Protocol):
             connection: to our tables.
             source_connection: to the user's rows.
         """
-
-
-class ScansOnly:
-    """The other methods of an engine that offers only scans: each raises ConfigError."""
-
-    def increment(self, *_: object, **__: object) -> NoReturn:
-        """Refuse incremental processing."""
-        raise _unsupported(Phrase("incremental processing"))
-
-    def lookup(self, *_: object, **__: object) -> NoReturn:
-        """Refuse checks of records."""
-        raise _unsupported(Phrase("checks of records"))
-
-    def expanded_pairs(self, *_: object, **__: object) -> NoReturn:
-        """Refuse to list the pairs that exact duplicates and abridged groups imply."""
-        raise _unsupported(Phrase("expanded pairs"))
-
-
-def _unsupported(what: str) -> ConfigError:
-    return ConfigError("this engine offers scans only, not {what}: use the embedded engine", what=what)

@@ -55,7 +55,7 @@ class Permission:
 def allow_duplicate(instance: object, reason: str, matches: Iterable[Match] | None = None) -> None:
     """Let an object be stored although it is a duplicate.
 
-    This holds for one flush that finds a duplicate.
+    This holds until one flush that finds a duplicate has succeeded, for all guards of the model.
 
     Args:
         instance: an object of a guarded model.

@@ -15,7 +15,7 @@ from db_dedup.app import Deduplicator
 from db_dedup.app.arguments import require
 from db_dedup.errors import ConfigError, DedupError, DuplicateError, InvalidArgumentError
 from db_dedup.orm.found import FoundDuplicate, forget, keep, permission_of, use_permission
-from db_dedup.orm.model import CheckedObject, MappedModel, UnknownDefaultError
+from db_dedup.orm.model import CheckedObject, MappedModel, UnknownValueError
 from db_dedup.orm.targets import event_target
 from db_dedup.translation import Phrase
 
@@ -78,6 +78,7 @@ class DuplicateGuard:
         self._model, self._dedup, self._blocks, self._on_found = model, dedup, blocks, on_found
         self._listeners: dict[str, Callable[..., Any]] = {
             "before_flush": self._before_flush,
+            "after_flush": self._after_flush,
             "after_soft_rollback": self._after_soft_rollback,
         }
         self._target = target
@@ -91,6 +92,7 @@ class DuplicateGuard:
                 event.remove(self._target, name, listener)
 
     def _before_flush(self, session: Session, _: object, instances: Sequence[object] | None) -> None:
+        session.info.pop(self, None)  # of a flush that failed, whose permissions hold on
         held = self._model.held(session, instances)
         if not held:
             return
@@ -100,10 +102,15 @@ class DuplicateGuard:
             self._require_permission(found)
         found = list(map(_with_reason, found))
         keep(session, found)
-        for each in found:
-            use_permission(each.instance)
-            if self._on_found is not None:
+        session.info[self] = found
+        if self._on_found is not None:
+            for each in found:
                 self._on_found(each)
+
+    def _after_flush(self, session: Session, _: object) -> None:
+        """End the permissions that the flush has used: not before, since another guard may need them."""
+        for each in session.info.pop(self, ()):
+            use_permission(each.instance)
 
     def _after_soft_rollback(self, session: Session, transaction: SessionTransaction) -> None:
         forget(session, transaction)
@@ -114,7 +121,7 @@ class DuplicateGuard:
         try:
             with self._savepoint(connection):
                 return self._duplicates(session, connection, held)
-        except UnknownDefaultError as error:
+        except UnknownValueError as error:
             fault: DedupError = error
         except ConfigError:
             raise

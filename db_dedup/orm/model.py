@@ -10,6 +10,7 @@ from sqlalchemy.exc import NoInspectionAvailable
 from sqlalchemy.orm import InstanceState, Mapper, Session
 
 from db_dedup.errors import ConfigError, InvalidArgumentError
+from db_dedup.orm.copied_keys import UNKNOWN, copied_keys
 from db_dedup.records import CheckedColumns, Record, RowKey
 
 _PLAIN: Final = (str, int, float, bytes, type(None))
@@ -59,8 +60,8 @@ class MappedModel:
         return isinstance(instance, self.mapper.class_)
 
 
-class UnknownDefaultError(InvalidArgumentError):
-    """A checked column has a default that only the INSERT can compute."""
+class UnknownValueError(InvalidArgumentError):
+    """A checked column gets its value only from the INSERT of its row, or of a related one."""
 
 
 class CheckedObject:
@@ -81,12 +82,17 @@ class CheckedObject:
         self._columns = columns
         self._dialect = dialect
         self._values = _attributes(self._state.mapper, columns.table, columns.values)
+        self._copied = copied_keys(self._state)
 
     @property
     def has_changed(self) -> bool:
-        """Whether the object is new, or one of the checked columns has changed."""
-        attrs = self._state.attrs
-        return self._state.key is None or any(attrs[name].history.has_changes() for name, _ in self._values)
+        """Whether the object is new, or one of the checked columns has changed or will in the flush."""
+        return self._state.key is None or any(self._changes(name) for name, _ in self._values)
+
+    def _changes(self, name: str) -> bool:
+        if self._state.attrs[name].history.has_changes():
+            return True
+        return name in self._copied and bool(self._copied[name] != getattr(self.instance, name))
 
     def record(self) -> Record:
         """Return column name -> value, as they will be stored."""
@@ -102,20 +108,34 @@ class CheckedObject:
         return values[0] if len(values) == 1 else tuple(values)
 
     def _key_part(self, name: str, column: Column[Any]) -> Any:
-        if self._is_unset(name):
-            return None
-        before = self._state.attrs[name].history.deleted
-        if self._state.key is not None and before:
-            return self._as_stored(before[0], column)
-        return self._stored(name, column)
+        if self._state.key is not None:
+            before = self._state.attrs[name].history.deleted
+            return self._as_stored(before[0] if before else getattr(self.instance, name), column)
+        value = self._value(name)
+        return None if value is None or value is UNKNOWN else self._as_stored(value, column)
 
-    def _is_unset(self, name: str) -> bool:
-        return self._state.key is None and name not in self._state.dict
+    def _value(self, name: str) -> Any:
+        """Return the value that an attribute has in the flush; None if a new object has none."""
+        if name in self._copied:
+            return self._copied[name]
+        return self._state.dict.get(name) if self._state.key is None else getattr(self.instance, name)
 
     def _stored(self, name: str, column: Column[Any]) -> Any:
-        if self._is_unset(name) and not self._set_default(name, column):
-            return None
-        return self._as_stored(getattr(self.instance, name), column)
+        value = self._value(name)
+        if value is UNKNOWN:
+            raise UnknownValueError(
+                "{column!r} of {model} is the key of an object that is not stored yet: flush that one first",
+                column=column.name,
+                model=self._state.mapper.class_.__name__,
+            )
+        if value is None and self._has_default(name, column) and self._set_default(name, column):
+            value = getattr(self.instance, name)
+        return self._as_stored(value, column)
+
+    def _has_default(self, name: str, column: Column[Any]) -> bool:
+        """Return whether None becomes the default: SQLAlchemy leaves it out of an INSERT, but for JSON."""
+        is_set = name in self._state.dict and column.type.should_evaluate_none
+        return self._state.key is None and not is_set
 
     def _set_default(self, name: str, column: Column[Any]) -> bool:
         """Give the object the default of a column, so that what is checked is what is stored.
@@ -141,8 +161,8 @@ class CheckedObject:
         except (AttributeError, TypeError):  # it asks for the context of an INSERT, which there is not yet
             raise self._not_known(column) from None
 
-    def _not_known(self, column: Column[Any]) -> UnknownDefaultError:
-        return UnknownDefaultError(
+    def _not_known(self, column: Column[Any]) -> UnknownValueError:
+        return UnknownValueError(
             "{column!r} of {model} has a default that is not known before the INSERT: set a value",
             column=column.name,
             model=self._state.mapper.class_.__name__,

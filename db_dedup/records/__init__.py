@@ -215,6 +215,7 @@ class ScanReport:
             writing, and other ones; None if they were not measured.
         hot_blocks: the block values that most rows share, the most frequent first.
         handled_changes: changes that waited in the queue and are part of what the scan has read.
+        engine: the name of the engine that scanned.
     """
 
     table: str
@@ -236,6 +237,7 @@ class ScanReport:
     parts: Mapping[str, float] | None = None
     hot_blocks: tuple[HotBlock, ...] = ()
     handled_changes: int = 0
+    engine: str = "embedded"
 
 
 @dataclass(frozen=True)

@@ -124,13 +124,14 @@ def fail_scan(connection: Connection, tables: Tables, owner: str, error: str) ->
 
 @dataclass(frozen=True)
 class FinishedScan:
-    """The latest finished scan: when it began (UTC), rows, seconds, frames, hot blocks."""
+    """The latest finished scan: when it began (UTC), rows, seconds, frames, hot blocks, the engine's name."""
 
     started_at: datetime
     rows: int
     seconds: float
     frames: FrameReport | None = None
     hot_blocks: tuple[HotBlock, ...] = ()
+    engine: str | None = None
 
 
 def last_finished(connection: Connection, tables: Tables, table_id: int) -> FinishedScan | None:
@@ -148,7 +149,8 @@ def last_finished(connection: Connection, tables: Tables, table_id: int) -> Fini
     report = json.loads(row.report)
     hot_blocks = tuple(HotBlock(**hot) for hot in report.get("hot_blocks", ()))
     seconds = float(report["seconds"])
-    return FinishedScan(row.started_at, int(row.row_count), seconds, _frames_of(report), hot_blocks)
+    frames, engine = _frames_of(report), report.get("engine")
+    return FinishedScan(row.started_at, int(row.row_count), seconds, frames, hot_blocks, engine)
 
 
 def last_frames(connection: Connection, tables: Tables) -> dict[str, FrameReport]:

@@ -13,11 +13,11 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from sqlalchemy import String, Text, create_engine
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
@@ -46,12 +46,16 @@ class Petition(Base):
     created_at: Mapped[datetime]
 
 
+Storable = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+"""PostgreSQL stores no NUL."""
+
+
 class NewPetition(BaseModel):
     """What comes in."""
 
-    title: str
-    content: str
-    region: str | None = None
+    title: Annotated[Storable, Field(max_length=200)]
+    content: Storable
+    region: Annotated[Storable, Field(max_length=50)] | None = None
 
 
 class Receipt(BaseModel):
@@ -66,12 +70,13 @@ def make_service(url: str, async_url: str) -> FastAPI:
     level = None if url.startswith("sqlite") else "READ COMMITTED"
     options = {} if level is None else {"isolation_level": level}
     engine, async_engine = create_engine(url, **options), create_async_engine(async_url, **options)
-    dedup = Deduplicator(Database(engine), "petitions")
+    database = Database(engine)
+    dedup = Deduplicator(database, "petitions")
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        # The first check prepares the segmenter, for a second or two: not while somebody waits.
-        await asyncio.to_thread(dedup.check, {})
+        # The first check prepares the segmenter and compiles: not while it keeps the table locked.
+        await asyncio.to_thread(dedup.make_ready)
         yield
         engine.dispose()
         await async_engine.dispose()
@@ -82,7 +87,7 @@ def make_service(url: str, async_url: str) -> FastAPI:
     @service.post("/petitions", status_code=201)
     def receive(petition: NewPetition) -> Receipt:
         def store() -> int:
-            with Session(engine) as session, session.begin():
+            with database.translate_driver_errors(), Session(engine) as session, session.begin():
                 refuse(dedup.check(petition.model_dump(), session, block=True))
                 session.add(row := row_of(petition))
                 session.flush()
@@ -93,11 +98,12 @@ def make_service(url: str, async_url: str) -> FastAPI:
     @service.post("/async/petitions", status_code=201)
     async def receive_async(petition: NewPetition) -> Receipt:
         async def store() -> int:
-            async with AsyncSession(async_engine) as session, session.begin():
-                refuse(await dedup.check(petition.model_dump(), session, block=True))
-                session.add(row := row_of(petition))
-                await session.flush()
-                return row.id
+            with database.translate_driver_errors():
+                async with AsyncSession(async_engine) as session, session.begin():
+                    refuse(await dedup.check(petition.model_dump(), session, block=True))
+                    session.add(row := row_of(petition))
+                    await session.flush()
+                    return row.id
 
         return Receipt(id=await retried_async(store))
 

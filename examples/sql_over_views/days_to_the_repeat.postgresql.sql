@@ -11,6 +11,7 @@ WITH first AS (
 )
 SELECT
     CASE
+        WHEN days IS NULL THEN 'unknown'
         WHEN days = 0 THEN 'the same day'
         WHEN days <= 7 THEN '1 to 7 days'
         WHEN days <= 30 THEN '8 to 30 days'
@@ -19,4 +20,4 @@ SELECT
     COUNT(*) AS repeats
 FROM repeated
 GROUP BY waited
-ORDER BY MIN(days);
+ORDER BY MIN(days) IS NULL, MIN(days);

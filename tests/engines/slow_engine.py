@@ -9,8 +9,9 @@ import numpy as np
 from sqlalchemy import Connection
 
 from db_dedup.config import WatchedTable
-from db_dedup.engines.base import GroupBatch, LinkBatch, ReadRows, RowBatch, ScansOnly
+from db_dedup.engines.base import GroupBatch, LinkBatch, ReadRows, RowBatch
 from db_dedup.engines.embedded.answer import EmbeddedAnswer
+from db_dedup.engines.scans_only import ScansOnly
 from db_dedup.flow.candidates.sketches import NO_SKETCHES
 from db_dedup.flow.compare.measures import NO_SIMILARITY
 from db_dedup.flow.features.details import CHARACTERS, LONG_GRAMS, PLACES
@@ -204,6 +205,7 @@ class SlowIncrement:
 class SlowEngine:
     """Scans and increments; a check is refused."""
 
+    name = "slow"
     lookup = ScansOnly.lookup
     expanded_pairs = ScansOnly.expanded_pairs
 

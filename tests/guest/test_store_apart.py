@@ -101,6 +101,21 @@ def test_a_check_on_a_connection_reads_the_rows_through_it(
         assert {match.row_key for match in dedup.check(record, session)} == found
 
 
+def test_records_are_checked_together(
+    sqlite_database: servers.Database, sqlite_store: servers.Database, sample: Sample
+) -> None:
+    """Labels, which decide on the pairs among them, are in the store."""
+    fill_database(sqlite_database.engine, sample)
+    dedup = watch(sqlite_database.engine, store=sqlite_store.engine)
+    dedup.scan()
+    old = {"title": sample.petitions[0].title, "content": sample.petitions[0].content}
+    new = {"title": "路灯", "content": "学校门口的路灯坏了两个月，孩子晚自习回家很不安全，希望尽快修好。"}
+    with sqlite_database.engine.connect() as connection:
+        found = dedup.check_together(connection, [old, new, new], [None] * 3)
+    assert str(sample.petitions[0].id) in [match.row_key for match in found[0].matches]
+    assert [result.others for result in found] == [(), (), (1,)]
+
+
 def test_a_store_in_the_same_place_is_no_store_apart(
     sqlite_database: servers.Database, tmp_path: Path, sample: Sample
 ) -> None:
@@ -108,6 +123,13 @@ def test_a_store_in_the_same_place_is_no_store_apart(
     assert not Database(sqlite_database.engine, store=sqlite_database.engine).is_apart
     assert not Database(sqlite_database.url, store=sqlite_database.url).is_apart
     assert Database(sqlite_database.url, store=f"sqlite:///{tmp_path / 'other.db'}").is_apart
+
+
+def test_an_empty_url_is_no_store(sqlite_database: servers.Database) -> None:
+    """Our tables would else be made in a database that should only be read."""
+    for make in (Database, lambda url, store: Deduplicator(url, "petitions", store=store)):
+        with pytest.raises(ConfigError, match="URL cannot be read"):
+            make(sqlite_database.engine, store="")
 
 
 def test_the_store_is_said_once(sqlite_database: servers.Database, tmp_path: Path) -> None:

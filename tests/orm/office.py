@@ -66,6 +66,24 @@ class Letter(Base):
     content: Mapped[str] = mapped_column(Backwards)
 
 
+class Region(Base):
+    __tablename__ = "regions"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(20))
+
+
+class Call(Base):
+    """What somebody said on the telephone, in a region that may be set as an object."""
+
+    __tablename__ = "calls"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    content: Mapped[str] = mapped_column(Text)
+    region_id: Mapped[int | None] = mapped_column(ForeignKey("regions.id"))
+    region: Mapped[Region | None] = relationship()
+
+
 def petition(body: str | None, title: str = "反映问题", **others: Any) -> Petition:
     return Petition(title=title, body=body, **others)
 
@@ -82,6 +100,14 @@ def make_office(engine: Engine) -> Deduplicator:
 def make_letters(engine: Engine) -> Deduplicator:
     Base.metadata.create_all(engine)
     return made(Deduplicator(engine, "letters", {"content": TextColumn()}))
+
+
+def make_calls(engine: Engine) -> Deduplicator:
+    """Calls, of which only those of one region are duplicates; two regions, 1 and 2."""
+    Base.metadata.create_all(engine)
+    with Session(engine) as session, session.begin():
+        session.add_all([Region(id=1, name="城东区"), Region(id=2, name="城西区")])
+    return made(Deduplicator(engine, "calls", {"content": TextColumn()}, within=["region_id"]))
 
 
 def made(dedup: Deduplicator) -> Deduplicator:

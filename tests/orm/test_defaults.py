@@ -36,6 +36,23 @@ def test_values_are_checked_as_they_will_be_stored(
 
 
 @ON_SQLITE
+def test_none_is_checked_as_the_default_that_is_stored(
+    dedup: Deduplicator, sessions: sessionmaker[Session]
+) -> None:
+    by_region = Deduplicator(dedup.database, "petitions", {"content": 1}, within=["region"])
+    by_region.scan()
+    by_region.attach()
+    by_region.scan()
+    guard_duplicates(sessions, Petition, by_region, "block")
+    with sessions() as session:
+        session.add(petition(WATER))
+        session.commit()
+        session.add(petition(WATER, region=None))
+        with pytest.raises(DuplicateError, match=r"row 2$"):
+            session.commit()
+
+
+@ON_SQLITE
 def test_defaults_that_are_called(
     dedup: Deduplicator, sessions: sessionmaker[Session], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, create_engine, func, insert, select
@@ -14,7 +15,6 @@ from db_dedup import (
     DuplicateError,
     FoundDuplicate,
     InvalidArgumentError,
-    allow_duplicate,
     found_duplicates,
     guard_duplicates,
 )
@@ -103,63 +103,6 @@ def test_objects_of_one_flush_are_compared(dedup: Deduplicator, sessions: sessio
             session.flush()
         (found,) = error.value.found
         assert (found.instance, found.matches, found.others) == (objects[2], (), (objects[0],))
-
-
-def test_a_reason_lets_a_duplicate_through_once(dedup: Deduplicator, sessions: sessionmaker[Session]) -> None:
-    """What `on_found` adds is stored by the same flush, in the same transaction."""
-    with sessions() as session:
-
-        def record(found: FoundDuplicate) -> None:
-            session.add(Override(petition=found.instance, reason=found.reason))
-
-        guard_duplicates(session, Petition, dedup, "block", record)
-        session.add(again := petition(NOISE_AGAIN))
-        allow_duplicate(again, "another building site")
-        session.commit()
-        assert [each.reason for each in found_duplicates(session)] == ["another building site"]
-        again.body = NOISE_AGAIN + "急"
-        with pytest.raises(DuplicateError):
-            session.flush()
-        session.rollback()
-        stored = session.scalars(select(Override)).one()
-        assert (stored.petition_id, stored.reason) == (again.id, "another building site")
-
-
-@ON_SQLITE
-def test_a_reason_is_for_the_rows_that_somebody_has_seen(
-    dedup: Deduplicator, sessions: sessionmaker[Session]
-) -> None:
-    told: list[FoundDuplicate] = []
-    guard_duplicates(sessions, Petition, dedup, "block", told.append)
-    with sessions() as session:
-        session.add(again := petition(NOISE_AGAIN))
-        with pytest.raises(DuplicateError) as error:
-            session.flush()
-        allow_duplicate(again, "seen by a clerk", [])
-        with pytest.raises(DuplicateError):
-            session.flush()
-        allow_duplicate(again, "seen by a clerk", error.value.matches)
-        session.commit()
-    assert [found.reason for found in told] == ["seen by a clerk"]
-
-
-@ON_SQLITE
-def test_a_reason_that_nobody_records_is_refused(
-    dedup: Deduplicator, sessions: sessionmaker[Session]
-) -> None:
-    guard_duplicates(sessions, Petition, dedup, "block")
-    with sessions() as session:
-        session.add(again := petition(NOISE_AGAIN))
-        allow_duplicate(again, "seen")
-        with pytest.raises(InvalidArgumentError, match="on_found"):
-            session.flush()
-    for reason in ("", "  "):
-        with pytest.raises(InvalidArgumentError, match="reason"):
-            allow_duplicate(again, reason)
-    with pytest.raises(InvalidArgumentError, match="mapped class"):
-        allow_duplicate("text", "seen")
-    with pytest.raises(InvalidArgumentError, match="a match should be a Match"):
-        allow_duplicate(again, "seen", ["1"])  # type: ignore[list-item]
 
 
 def test_edits_are_checked_by_the_watched_columns_alone(
@@ -273,6 +216,23 @@ def test_a_session_that_commits_each_statement_is_told_as_well(
         session.commit()
         assert keys(found_duplicates(session)) == [["1"]]
     engine.dispose()
+
+
+@ON_SQLITE
+def test_objects_of_one_flush_are_compared_with_our_tables_elsewhere(
+    dedup: Deduplicator, tmp_path: Path
+) -> None:
+    engine = dedup.database.engine
+    apart = Deduplicator(engine, "petitions", {"content": 1}, store=f"sqlite:///{tmp_path / 'store.db'}")
+    apart.upgrade()
+    apart.scan()
+    sessions = own_sessions(engine)
+    guard_duplicates(sessions, Petition, apart)
+    with sessions() as session:
+        session.add_all([first := petition(WATER), again := petition(WATER)])
+        session.commit()
+        assert [(f.instance, f.others) for f in found_duplicates(session)] == [(again, (first,))]
+    apart.database.close()
 
 
 @ON_SQLITE

@@ -172,6 +172,18 @@ def test_a_session_that_cannot_hold_every_character(mariadb_database: Database) 
     plain.dispose()
 
 
+def test_a_lock_leaves_nothing_on_the_connection(mariadb_database: Database) -> None:
+    """A connection that checks many rows would run each statement past a listener of every check."""
+    dialect = named_dialect("mariadb")
+    lock, queue = select(text("1")), Table("change", MetaData())
+    with mariadb_database.engine.connect() as connection:
+        connection.execute(text("START TRANSACTION"))
+        with dialect.lock_row(connection, lock, queue):
+            assert len(list(connection.dispatch.before_execute)) == 1
+        assert len(list(connection.dispatch.before_execute)) == 0
+        connection.execute(lock)
+
+
 def test_rows_that_row_level_security_hides(postgresql_database: Database) -> None:
     """Those of an account that sees no row would all count as deleted."""
     make_petitions(postgresql_database, "text", "'夜间施工噪音扰民'")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import create_engine, delete, text
+from sqlalchemy import create_engine, delete, select, text, update
 
 from db_dedup import Deduplicator, Text
 from db_dedup.errors import ConfigError, DatabaseError, NotScannedError, RecipeDiffersError
 from db_dedup.jobs.worker.change_worker import Batch, ChangeWorker
+from db_dedup.jobs.worker.scan_choice import Task
 from db_dedup.store import neighbours, scans
 from tests.servers import Database
 from tests.worker.conftest import (
@@ -43,6 +45,34 @@ def test_a_long_queue_is_scanned_instead(watched: Watched, caplog: pytest.LogCap
     assert "a scan is cheaper" in caplog.text
     assert count_waiting(watched) == 0
     assert is_right(watched)
+
+
+def test_what_another_engine_has_scanned_is_not_scanned_for_speed(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may take this engine hours, or more memory than there is."""
+    write(watched, range(3))
+    drain(watched)
+    queue_changes(watched, ["0"] * 300)
+    database, slow_rate = watched.dedup.database, 0.001
+
+    def chosen() -> list[Task]:
+        choice = watched.dedup.worker()._choice
+        with database.engine.connect() as connection:
+            stored = watched.read_stored(connection)
+            of_speed = choice.choose(connection, stored, slow_rate)
+            monkeypatch.setattr(choice.frames, "wants_scan", lambda *_: True)
+            return [of_speed, choice.choose(connection, stored, None)]
+
+    assert chosen() == [Task.OPTIONAL_SCAN, Task.OPTIONAL_SCAN]
+    with database.engine.begin() as connection:
+        scan = database.tables.scan
+        for row in connection.execute(select(scan.c.id, scan.c.report)).all():
+            report = json.loads(row.report)
+            assert report["engine"] == "embedded"
+            changed = json.dumps(report | {"engine": "spark"})
+            connection.execute(update(scan).where(scan.c.id == row.id).values(report=changed))
+    assert chosen() == [Task.BATCH, Task.BATCH]
 
 
 def test_in_sqlite_a_scan_must_be_much_cheaper(watched: Watched) -> None:

@@ -210,16 +210,15 @@ def _lock_wait(connection: Connection, seconds: int) -> Iterator[None]:
 @contextmanager
 def _locking_reads(connection: Connection, queue: Table) -> Iterator[None]:
     """Make each read a locking read: it sees what is committed, not the transaction's snapshot."""
-    is_on = [True]
 
     def lock(_: Connection, statement: Any, multi: Any, parameters: Any, __: Any) -> tuple[Any, Any, Any]:
-        return (_with_locks(statement, queue) if is_on[0] else statement), multi, parameters
+        return _with_locks(statement, queue), multi, parameters
 
     event.listen(connection, "before_execute", lock, retval=True)
     try:
         yield
     finally:
-        is_on[0] = False  # a connection's listeners stay as long as it does
+        event.remove(connection, "before_execute", lock)
 
 
 def _with_locks(statement: Any, queue: Table) -> Any:

@@ -35,6 +35,8 @@ _MOST_PROCESSES = 8
 class EmbeddedEngine:
     """Finds duplicates with numpy and compiled kernels. See `engines.base.Engine` for the methods."""
 
+    name = "embedded"
+
     def __init__(self, settings: EngineSettings | None = None) -> None:
         """Take the settings; None for the defaults."""
         given = settings.matching_mb if settings else None

@@ -105,12 +105,19 @@ class EmbeddedLookup:
             found += round_.run(reserved)
         return found
 
-    def pairs_among(self, connection: Connection, records: Sequence[Record]) -> list[tuple[int, int]]:
+    def pairs_among(
+        self, connection: Connection, records: Sequence[Record], source_connection: Connection
+    ) -> list[tuple[int, int]]:
         """Return the pairs (i, j), i < j, of positions of records that are duplicates of each other.
 
         Each record is compared with each other one, as rows of the queue are.
+
+        Args:
+            connection: to our tables.
+            records: n records.
+            source_connection: to the user's rows.
         """
-        rows = self._source.rows_from(connection, records)
+        rows = self._source.rows_from(source_connection, records)
         done = self._fingerprinter.fingerprint([r.values for r in rows], [r.within for r in rows])
         numbered = [row._replace(row_key=str(i)) for i, row in enumerate(rows)]
         store = self._store

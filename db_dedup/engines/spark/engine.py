@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from db_dedup.config import EngineSettings, WatchedTable
-from db_dedup.engines.base import ScansOnly
+from db_dedup.engines.scans_only import ScansOnly
 from db_dedup.errors import ConfigError
 from db_dedup.extras import require
 from db_dedup.records import Family
@@ -19,6 +19,8 @@ _EXTRA = "spark"
 
 class SparkEngine(ScansOnly):
     """Finds duplicates on a cluster. See `engines.base.Engine` for the methods."""
+
+    name = "spark"
 
     def __init__(self, settings: EngineSettings) -> None:
         """Check that everything is there, without starting Spark.

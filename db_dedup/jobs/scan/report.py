@@ -51,6 +51,7 @@ def report_of(
         seconds=round(seconds, 3),
         frames=frozen.report(reading.scan.framed_count) if context.watched.rule.frames else None,
         hot_blocks=hot_blocks(scanned.table.fingerprints[has_blocks]),
+        engine=context.matching_engine.name,
     )
 
 

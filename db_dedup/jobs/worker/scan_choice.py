@@ -61,12 +61,14 @@ class ScanChoice:
         last = scans.last_finished(connection, self._table.tables, stored.id)
         if self._must_scan(stored, last):
             return Task.REQUIRED_SCAN
-        if self.may_prefer_scan and self.frames.wants_scan(connection, stored):
+        may_prefer_scan = self.may_prefer_scan and self._would_scan_alike(last)
+        if may_prefer_scan and self.frames.wants_scan(connection, stored):
             return Task.OPTIONAL_SCAN
         # Without a look at the queue first, an idle worker would lock and write all day.
         if not changes.count_waiting(connection, self._table.tables, stored.id, at_most=1):
             return Task.NOTHING
-        return Task.OPTIONAL_SCAN if self._prefers_scan(connection, stored, last, rate) else Task.BATCH
+        is_cheaper = may_prefer_scan and self._prefers_scan(connection, stored, last, rate)
+        return Task.OPTIONAL_SCAN if is_cheaper else Task.BATCH
 
     def _must_scan(self, stored: StoredTable, last: FinishedScan | None) -> bool:
         """Return whether rows may have changed before there were triggers, and after the last scan began."""
@@ -75,6 +77,13 @@ class ScanChoice:
             raise NotScannedError("{name!r} has no triggers: run `db-dedup attach {name}` first", name=name)
         return last is None or stored.recipe is None or last.started_at < stored.attached_at
 
+    def _would_scan_alike(self, last: FinishedScan | None) -> bool:
+        """Return whether the last scan was by the engine that the worker would use.
+
+        What a cluster has scanned in minutes may take one machine hours, or not fit into its memory.
+        """
+        return last is None or last.engine in (None, self._table.engine_name)
+
     def _prefers_scan(
         self, connection: Connection, stored: StoredTable, last: FinishedScan | None, rate: float | None
     ) -> bool:
@@ -82,7 +91,7 @@ class ScanChoice:
 
         Where one transaction writes at a time, it must take less than a fourth of that time.
         """
-        if last is None or not rate or not self.may_prefer_scan:
+        if last is None or not rate:
             return False
         times = _TIMES_CHEAPER_FOR_ONE_WRITER if self._table.dialect.capabilities.one_writer else 1
         break_even = int(times * rate * (last.seconds + _SECONDS_AROUND_A_SCAN))

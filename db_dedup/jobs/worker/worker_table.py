@@ -61,6 +61,7 @@ class WorkerTable:
         scan: a full scan of the table by these settings.
         trigger_state: how the table's triggers are now.
         mend_triggers: makes them again, if the table is attached.
+        engine_name: of the engine that `scan` uses.
         cache_mb: memory for the features of rows, so that they need not be read for every batch.
     """
 
@@ -72,6 +73,7 @@ class WorkerTable:
     scan: Callable[[], ScanReport]
     trigger_state: Callable[[], AttachmentReport]
     mend_triggers: Callable[[], object]
+    engine_name: str
     cache_mb: int = CACHE_MB
 
     def read(self, connection: Connection) -> StoredTable:

@@ -44,8 +44,8 @@ def make_app(url: str, hosts: tuple[str, ...] = HOSTS) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        # The first check prepares the segmenter for a second or two: not while a clerk waits.
-        await run_in_threadpool(dedup.check, {})
+        # The first check prepares the segmenter and compiles: not while a clerk waits for the table.
+        await run_in_threadpool(dedup.make_ready)
         yield
         engine.dispose()
 

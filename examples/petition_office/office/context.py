@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Depends, Request
+from pydantic import Field
 from sqlalchemy import Engine
 
 from db_dedup import Deduplicator
@@ -12,6 +13,9 @@ from .listing import Lists
 
 LARGEST_NUMBER = 2**31 - 1
 """Of a petition: PostgreSQL compares no larger one with an integer column."""
+
+Number = Annotated[int, Field(ge=1, le=LARGEST_NUMBER)]
+"""Of a petition, in an address; for any other number the page is missing."""
 
 
 @dataclass(frozen=True)

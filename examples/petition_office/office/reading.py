@@ -4,7 +4,7 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 from sqlalchemy.orm import Session
 
-from .context import LARGEST_NUMBER, Office
+from .context import Number, Office
 from .differences import differences
 from .listing import FILTERS, PAGE
 from .visitor import Reader, RefusedError
@@ -16,7 +16,7 @@ router = APIRouter()
 
 
 @router.get("/")
-def show_list(office: Office, visitor: Reader, show: str = "all", before: int | None = None) -> Response:
+def show_list(office: Office, visitor: Reader, show: str = "all", before: Number | None = None) -> Response:
     if show not in FILTERS:
         raise RefusedError("error.missing", 404)
     with Session(office.engine) as session:
@@ -35,9 +35,9 @@ def show_counts(office: Office, visitor: Reader) -> Response:
 
 
 @router.get("/petitions/{number}")
-def show_petition(office: Office, visitor: Reader, number: int, done: str = "") -> Response:
+def show_petition(office: Office, visitor: Reader, number: Number, done: str = "") -> Response:
     with Session(office.engine) as session:
-        listed = None if number > LARGEST_NUMBER else office.lists.one(session, number)
+        listed = office.lists.one(session, number)
         if listed is None:
             raise RefusedError("error.missing", 404)
         petition, key = listed.petition, listed.group_id

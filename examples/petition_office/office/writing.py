@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from db_dedup import Match
 
-from .context import LARGEST_NUMBER, Context, Office
+from .context import LARGEST_NUMBER, Context, Number, Office
 from .differences import differences
 from .filing import Choice, Draft, file_petition
 from .models import Petition, now
@@ -76,9 +76,9 @@ def show_similar(
 
 
 @router.post("/petitions/{number}/answer")
-def answer(office: Office, visitor: Reader, number: int, fields: Form) -> Response:
+def answer(office: Office, visitor: Reader, number: Number, fields: Form) -> Response:
     with Session(office.engine) as session, session.begin():
-        petition = None if number > LARGEST_NUMBER else session.get(Petition, number)
+        petition = session.get(Petition, number)
         if petition is None:
             raise RefusedError("error.missing", 404)
         if not petition.answer and fields.get("answer"):

@@ -3,6 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
+from db_dedup import view_aside
+
 revision = "0002"
 down_revision = "0001"
 
@@ -12,4 +14,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    op.drop_column("petitions", "earlier_id")
+    with view_aside(op.get_bind(), "petitions"):  # the view of db_dedup shows it
+        op.drop_column("petitions", "earlier_id")
