@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from contextlib import suppress
 from threading import Thread
 from time import sleep
 from typing import Any
@@ -8,7 +9,7 @@ from sqlalchemy import Column, Connection, Integer, MetaData, Table, event, inse
 from sqlalchemy.exc import DBAPIError
 
 from db_dedup import Deduplicator
-from db_dedup.errors import DatabaseUnavailableError, DedupError
+from db_dedup.errors import ConfigError, DatabaseUnavailableError, DedupError, SchemaMissingError
 from db_dedup.jobs.objects.attachment import AttachmentState
 from db_dedup.records.names import Namespace
 from db_dedup.schema.migrate import uninstall, upgrade
@@ -79,6 +80,45 @@ def test_half_an_installation_goes_too(connection: Connection, namespace: Namesp
         table.drop(connection)
     uninstall(connection, namespace)
     assert everything(connection) == before
+
+
+@pytest.mark.parametrize("revision", [None, "1975ea83b712"])
+@pytest.mark.parametrize("base", ["reservation", "queue_lag"])
+def test_tables_of_the_host_with_our_names_stay(
+    connection: Connection, namespace: Namespace, base: str, revision: str | None
+) -> None:
+    """Where both share a schema or a prefix, the version table may be that of the host's Alembic."""
+    namespace = Namespace("public", "") if namespace.schema else namespace
+    version = version_table(namespace)
+    version.create(connection)
+    if revision:
+        connection.execute(insert(version).values(version_num=revision))
+    host = Table(
+        namespace.name(base), MetaData(), Column("id", Integer, primary_key=True), Column("seat", Integer)
+    )
+    host.create(connection)
+    connection.execute(insert(host).values(id=1, seat=7))
+    connection.commit()
+    before = everything(connection)
+    for change in (uninstall, upgrade):
+        with suppress(ConfigError, SchemaMissingError):
+            change(connection, namespace)
+        connection.commit()
+        assert everything(connection) == before
+    assert connection.scalars(select(host.c.seat)).all() == [7]
+
+
+def test_an_empty_host_s_table_stays_where_ddl_is_committed(mariadb_or_mysql: Database) -> None:
+    namespace = Namespace(None, "app_")
+    host = Table(namespace.name("scan"), MetaData(), Column("page", Integer))
+    with mariadb_or_mysql.engine.begin() as connection:
+        version_table(namespace).create(connection)
+        host.create(connection)
+        before = everything(connection)
+        for change in (upgrade, uninstall):
+            with pytest.raises(ConfigError, match="app_scan is there already"):
+                change(connection, namespace)
+            assert everything(connection) == before
 
 
 def test_a_view_of_the_user_s_on_ours_stops_it(postgresql_database: Database) -> None:
