@@ -1,5 +1,6 @@
 """The watched tables: their stored recipe, which recipe serves, and the lease of a running scan."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -109,6 +110,17 @@ def lock_table(connection: Connection, tables: Tables, name: str) -> tuple[Store
         return None, None
     is_scanned = row.lease_until is not None and row.lease_until >= database_now(connection)
     return _stored(row), row.lease_owner if is_scanned else None
+
+
+def lock_rows(connection: Connection, tables: Tables, table_ids: Iterable[int]) -> None:
+    """Lock the rows of watched tables until the transaction ends, as every scan and worker does.
+
+    DDL on a user's table or on our view of it must not hold its lock while it waits for such a row: a scan
+    holds the row for as long as its last transaction takes, and all who use the table would wait, too.
+    """
+    table = tables.watched_table
+    query = select(table.c.id).where(table.c.id.in_(table_ids)).order_by(table.c.id).with_for_update()
+    connection.execute(query).all()
 
 
 def hold_table(connection: Connection, tables: Tables, name: str) -> StoredTable | None:
