@@ -168,8 +168,13 @@ def add_table(connection: Connection, tables: Tables, watched: WatchedTable) -> 
 def serve_recipe(
     connection: Connection, tables: Tables, table_id: int, watched: WatchedTable, recipe: int
 ) -> None:
-    """Let the views show what this recipe found, from the end of this transaction on."""
+    """Let the views show what this recipe found, from the end of this transaction on.
+
+    The table's own view is joined by the former key to the former table. If either is another one now, the
+    view has no rows until it is made again: it shows none without a digest.
+    """
     table = tables.watched_table
+    former = _stored(connection.execute(select(table).where(table.c.id == table_id)).one())
     connection.execute(
         update(table)
         .where(table.c.id == table_id)
@@ -178,6 +183,9 @@ def serve_recipe(
             recipe=recipe,
             recipe_digest=watched.recipe_digest(),
             answer_version=table.c.answer_version + 1,
+            view_digest=former.view_digest
+            if _names_of_rows(former.watched) == _names_of_rows(watched)
+            else None,
         )
     )
 
@@ -249,6 +257,11 @@ def drop_lease(connection: Connection, tables: Tables, owner: str) -> None:
 def definition_of(watched: WatchedTable) -> str:
     """Return settings as they are stored."""
     return definition_text(watched.resolved().model_dump(mode="json", by_alias=True), RECIPE_VERSION)
+
+
+def _names_of_rows(watched: WatchedTable) -> tuple[object, ...]:
+    """Return what tells whether two settings give the same row the same row key."""
+    return watched.schema_name, watched.table_name, watched.key
 
 
 @lru_cache(maxsize=64)

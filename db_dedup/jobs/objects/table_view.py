@@ -94,7 +94,11 @@ class TableView:
             .join(watched, (watched.c.id == member.c.table_id) & (watched.c.recipe == member.c.recipe))
             .join(first, first.c.id == member.c.group_id)
             .join(own, self._dialect.key_matches(self._source.key_columns, own, member.c.row_key))
-            .where(watched.c.id == table_id, member.c.group_id.is_not(None))
+            .where(
+                watched.c.id == table_id,
+                watched.c.view_digest.is_not(None),  # see watched_tables.serve_recipe
+                member.c.group_id.is_not(None),
+            )
         )
 
     def _column_names(self) -> list[str]:
