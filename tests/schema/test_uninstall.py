@@ -8,8 +8,15 @@ import pytest
 from sqlalchemy import Column, Connection, Integer, MetaData, Table, event, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
+from db_dedup import Database as OurDatabase
 from db_dedup import Deduplicator
-from db_dedup.errors import ConfigError, DatabaseUnavailableError, DedupError, SchemaMissingError
+from db_dedup.errors import (
+    ConfigError,
+    DatabaseError,
+    DatabaseUnavailableError,
+    DedupError,
+    SchemaMissingError,
+)
 from db_dedup.jobs.objects.attachment import AttachmentState
 from db_dedup.records.names import Namespace
 from db_dedup.schema.migrate import uninstall, upgrade
@@ -130,6 +137,8 @@ def test_a_view_of_the_user_s_on_ours_stops_it(postgresql_database: Database) ->
         before = everything(connection)
     with pytest.raises(DBAPIError, match="depends on"), postgresql_database.engine.begin() as connection:
         uninstall(connection, namespace)
+    with pytest.raises(DatabaseError, match=r"drop or change these first \(view my_pairs depends on"):
+        OurDatabase(postgresql_database.engine).uninstall()
     with postgresql_database.engine.begin() as connection:
         assert everything(connection) == before
 
