@@ -247,8 +247,9 @@ def _restore_views(connection: Connection, namespace: Namespace) -> None:
 def _clear_the_way(connection: Connection, namespace: Namespace) -> None:
     """Drop the empty tables that an upgrade left which failed where DDL cannot be rolled back.
 
-    Where DDL can be rolled back, an upgrade that fails leaves nothing: a version table that names no revision
-    is somebody else's, or was emptied by hand. Our views are made after our tables and dropped before them, so
+    Where DDL can be rolled back, an upgrade that fails leaves nothing: a version table that names no
+    revision is somebody else's, or was emptied by hand. Our views are made after our tables and dropped
+    before them, so
     views without tables are somebody else's.
     """
     may_be_left = dialect_for(connection).capabilities.commits_ddl
