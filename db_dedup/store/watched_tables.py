@@ -190,6 +190,16 @@ def serve_recipe(
     )
 
 
+def name_view(connection: Connection, tables: Tables, table_id: int, view_name: str) -> None:
+    """Store the name of the view that is about to be made for the table; this locks the table's row.
+
+    It is stored first: where each DDL statement is committed, the process may end after it, and `uninstall`
+    finds a view by its stored name.
+    """
+    table = tables.watched_table
+    connection.execute(update(table).where(table.c.id == table_id).values(view_name=view_name))
+
+
 def set_view(
     connection: Connection, tables: Tables, table_id: int, view_name: str | None, view_digest: str | None
 ) -> None:

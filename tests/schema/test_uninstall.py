@@ -170,6 +170,42 @@ def test_a_schema_that_was_there_before_stays(postgresql_database: Database) -> 
         connection.execute(text("DROP ROLE clerk"))
 
 
+def test_a_view_goes_whose_maker_was_killed(
+    mariadb_or_mysql: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where DDL is committed, the view stays, and what comes after it is not stored."""
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with mariadb_or_mysql.engine.begin() as connection:
+        connection.execute(text("CREATE TABLE notes (id INT PRIMARY KEY, body VARCHAR(90))"))
+        before = everything(connection)
+    dedup = Deduplicator(mariadb_or_mysql.engine, "notes", {"body": 1})
+    dedup.upgrade()
+    monkeypatch.setattr("db_dedup.store.watched_tables.set_view", killed)
+    with pytest.raises(KeyboardInterrupt):
+        dedup.scan()
+    assert "dedup_duplicates_of_notes" in dedup.database.uninstall()
+    with mariadb_or_mysql.engine.begin() as connection:
+        assert everything(connection) == before
+
+
+def test_a_table_with_the_name_of_a_view_stays(mariadb_or_mysql: Database) -> None:
+    with mariadb_or_mysql.engine.begin() as connection:
+        connection.execute(text("CREATE TABLE notes (id INT PRIMARY KEY, body VARCHAR(90))"))
+        connection.execute(text("CREATE TABLE dedup_duplicates_of_notes (id INT PRIMARY KEY)"))
+        before = everything(connection)
+    dedup = Deduplicator(mariadb_or_mysql.engine, "notes", {"body": 1})
+    dedup.upgrade()
+    with pytest.raises(DatabaseError, match="already exists"):
+        dedup.scan()
+    assert "dedup_duplicates_of_notes" not in dedup.database.installed_names()
+    dedup.database.uninstall()
+    with mariadb_or_mysql.engine.begin() as connection:
+        assert everything(connection) == before
+
+
 WAITING = text("""
     SELECT COUNT(*) FROM information_schema.processlist
     LEFT JOIN information_schema.innodb_trx ON trx_mysql_thread_id = id

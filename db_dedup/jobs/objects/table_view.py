@@ -52,7 +52,7 @@ class TableView:
             return
         drop, create = self.statements(stored)
         name = self.name_for(stored)
-        watched_tables.lock_rows(connection, self._tables, [stored.id])
+        watched_tables.name_view(connection, self._tables, stored.id, name)
         with short_wait(connection, self._dialect, Phrase("the view {name}", name=name)):
             connection.execute(drop)
             connection.execute(create)
