@@ -15,6 +15,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.schema import DropTable
 
 from db_dedup.dialects import dialect_for, dialect_names
+from db_dedup.dialects.stored_names import stored_as
 from db_dedup.errors import ConfigError, InvalidArgumentError, SchemaMissingError, UnknownNameError
 from db_dedup.progress import NullProgress, Progress
 from db_dedup.records.names import Namespace, view_name
@@ -180,8 +181,10 @@ def installed_names(
     """Return the names of what `uninstall` would drop."""
     if not is_installed(connection, namespace):
         return []
-    ours = _own_names(namespace) | {str(version_table(namespace).name), *view_names}
-    return sorted(ours & _relations(connection, namespace))
+    ours = _own_names(namespace) | {str(version_table(namespace).name)}
+    views = {*map(stored_as(connection), view_names)}
+    views.intersection_update(inspect(connection).get_view_names(namespace.schema))
+    return sorted((ours & _relations(connection, namespace)) | views)
 
 
 def missing_tables(connection: Connection, namespace: Namespace) -> list[str]:
@@ -231,8 +234,11 @@ def _dialect_name(database: str) -> str:
 
 
 def _relations(connection: Connection, namespace: Namespace) -> set[str]:
-    inspector = inspect(connection)
-    return {*inspector.get_table_names(namespace.schema), *inspector.get_view_names(namespace.schema)}
+    """Return the names of all tables and views where ours are; ours as we write them."""
+    inspector, stored = inspect(connection), stored_as(connection)
+    own = {stored(name): name for name in (*_own_names(namespace), str(version_table(namespace).name))}
+    there = (*inspector.get_table_names(namespace.schema), *inspector.get_view_names(namespace.schema))
+    return {own.get(name, name) for name in there}
 
 
 def _restore_views(connection: Connection, namespace: Namespace) -> None:

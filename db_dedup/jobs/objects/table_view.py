@@ -6,6 +6,7 @@ from sqlalchemy import Connection, Select, column, inspect, select, table
 from sqlalchemy.sql.elements import quoted_name
 
 from db_dedup.dialects.base import Dialect
+from db_dedup.dialects.stored_names import stored_as
 from db_dedup.jobs.objects.lock_waits import short_wait
 from db_dedup.records.names import view_name
 from db_dedup.schema.tables import Tables
@@ -62,7 +63,8 @@ class TableView:
     def fault(self, connection: Connection, stored: StoredTable) -> str | None:
         """Return what is wrong with the view; None where it is as it would be created now."""
         name = self.name_for(stored)
-        if name not in inspect(connection).get_view_names(self._tables.namespace.schema):
+        views = inspect(connection).get_view_names(self._tables.namespace.schema)
+        if stored_as(connection)(name) not in views:
             return Phrase("the view {name} is missing", name=name)
         if stored.view_digest != self._digest(connection, self.statements(stored)[1], name):
             return Phrase("the view {name} is not as it was made, or the table has changed since", name=name)
