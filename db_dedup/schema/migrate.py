@@ -255,8 +255,7 @@ def _clear_the_way(connection: Connection, namespace: Namespace) -> None:
 
     Where DDL can be rolled back, an upgrade that fails leaves nothing: a version table that names no
     revision is somebody else's, or was emptied by hand. Our views are made after our tables and dropped
-    before them, so
-    views without tables are somebody else's.
+    before them, so views without tables are somebody else's.
     """
     may_be_left = dialect_for(connection).capabilities.commits_ddl
     relations = _relations(connection, namespace)

@@ -69,6 +69,7 @@ def test_a_refusal_is_final(severity: str, message: str) -> None:
         ("FATAL", "the database system is starting up"),
         ("FATAL", "sorry, too many clients already"),
         ("FATAL", 'too many connections for role "clerk"'),
+        ("FATAL", 'connection slots are reserved for roles of the "pg_use_reserved_connections" role'),
         ("致命错误", "数据库系统启动中"),
         ("致命错误", "对不起, 已经有太多的客户"),
         ("致命错误", '由角色"clerk"发起的连接太多了'),

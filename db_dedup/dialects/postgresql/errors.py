@@ -84,11 +84,12 @@ _REFUSED = (
 )
 """Where there is no session there is no SQLSTATE, only libpq's message."""
 
-_NAMING_REPLY: Final = re.compile(r"""\w:  (?!too many connections for|.*连接太多)[^\n]*["«»„“]""")
+_NO_FREE_CONNECTION: Final = r"too many connections for|.*连接太多|.*pg_use_reserved_connections"
+_NAMING_REPLY: Final = re.compile(rf"""\w:  (?!{_NO_FREE_CONNECTION})[^\n]*["«»„“]""")
 """A server's reply that quotes a name. The severity and two spaces are before it, in all languages.
 
 A server refuses a user, a database or a host with its name in quotes. That it is starting, stopping or has no
-free connection, it says without a name; its limits for one user or database are the exception.
+free connection, it says without a name; a few replies about connections are the exception.
 """
 
 
