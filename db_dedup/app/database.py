@@ -14,7 +14,13 @@ from db_dedup.app.health import read_health
 from db_dedup.dialects import Dialect, dialect_for, open_engine
 from db_dedup.errors import ConfigError, DedupError, DiskFullError, SchemaMissingError, TooMuchAtOnceError
 from db_dedup.jobs.objects.lock_waits import short_wait
-from db_dedup.jobs.objects.trigger_removal import detach, removable_triggers, remove_triggers, watched_targets
+from db_dedup.jobs.objects.trigger_removal import (
+    detach,
+    lock_watched,
+    removable_triggers,
+    remove_triggers,
+    watched_targets,
+)
 from db_dedup.records import TableStatus
 from db_dedup.schema import migrate
 from db_dedup.schema.tables import our_tables
@@ -125,9 +131,13 @@ class Database:
         require_text(revision, "revision")
         with self.translate_driver_errors():
             views = self._table_views()
-            with self.dialect.write_transaction(self.engine) as connection:
+            with (
+                self.dialect.write_transaction(self.engine) as connection,
+                self.dialect.schema_lock(connection, self.namespace),
+            ):
                 targets = watched_targets(connection, self.tables)
                 removable_triggers(connection, self.dialect, self.namespace, targets)
+                lock_watched(connection, self.dialect, self.tables, [t.table_id for t in targets])
                 for target in targets:
                     detach(connection, self.dialect, self.tables, target)
                 with self._short_wait(connection):
@@ -147,7 +157,7 @@ class Database:
                 # Where each DROP is committed, a worker would else make triggers again in between.
                 with self.dialect.schema_lock(connection, self.namespace):
                     targets = watched_targets(connection, self.tables)
-                    triggers = remove_triggers(connection, self.dialect, self.namespace, targets)
+                    triggers = remove_triggers(connection, self.dialect, self.tables, targets)
                     with self._short_wait(connection):
                         relations = migrate.uninstall(connection, self.namespace, views)
                 return sorted([*triggers, *self._with_schema(relations)])

@@ -14,7 +14,7 @@ from db_dedup.errors import ConfigError, DedupError, UnknownNameError
 from db_dedup.jobs.objects.attachment import Attachment, plan_triggers, trigger_target
 from db_dedup.jobs.objects.lock_waits import short_wait
 from db_dedup.jobs.objects.table_view import TableView
-from db_dedup.jobs.objects.trigger_removal import detach, put_aside
+from db_dedup.jobs.objects.trigger_removal import detach, lock_watched, put_aside
 from db_dedup.records import SourceTable
 from db_dedup.schema import migrate
 from db_dedup.schema.views import DropView
@@ -106,16 +106,27 @@ def _drop_objects(database: Database, connection: Connection, table: str) -> lis
         return []
     database.require_schema_on(connection)
     found = watched_tables.list_tables(connection, database.tables)
-    watched = [stored for stored in found if table in (stored.watched.table_name, stored.watched.name)]
-    for stored in watched:
-        if stored.view_name:
-            view = Phrase("the view {name}", name=stored.view_name)
-            with short_wait(connection, database.dialect, view):
-                connection.execute(DropView(stored.view_name, database.namespace.schema))
-        if stored.attached_at is not None:
-            target = trigger_target(database.namespace, stored.id, stored.watched)
-            put_aside(connection, database.dialect, target)
+    watched = [
+        stored
+        for stored in found
+        if table in (stored.watched.table_name, stored.watched.name)
+        and (stored.view_name or stored.attached_at is not None)
+    ]
+    if watched:
+        with database.dialect.schema_lock(connection, database.namespace):
+            lock_watched(connection, database.dialect, database.tables, [stored.id for stored in watched])
+            for stored in watched:
+                _drop_objects_of(database, connection, stored)
     return watched
+
+
+def _drop_objects_of(database: Database, connection: Connection, stored: StoredTable) -> None:
+    if stored.view_name:
+        view = Phrase("the view {name}", name=stored.view_name)
+        with short_wait(connection, database.dialect, view):
+            connection.execute(DropView(stored.view_name, database.namespace.schema))
+    if stored.attached_at is not None:
+        put_aside(connection, database.dialect, trigger_target(database.namespace, stored.id, stored.watched))
 
 
 def _make_objects(database: Database, connection: Connection, watched: list[StoredTable]) -> list[str]:

@@ -17,6 +17,8 @@ class Capabilities:
         commits_ddl: each CREATE and DROP ends the transaction and commits it.
         updates_all_indexes: an UPDATE may write the row into each index again, also into those whose columns
             stay as they are.
+        lowers_names: a query whose value tells whether the server stores names of tables and views in lower
+            case; None where none does.
     """
 
     has_schemas: bool
@@ -26,6 +28,7 @@ class Capabilities:
     one_writer: bool = False
     commits_ddl: bool = False
     updates_all_indexes: bool = False
+    lowers_names: str | None = None
 
 
 class WriteCost(NamedTuple):

@@ -15,6 +15,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.schema import DropTable
 
 from db_dedup.dialects import dialect_for, dialect_names
+from db_dedup.dialects.stored_names import stored_as
 from db_dedup.errors import ConfigError, InvalidArgumentError, SchemaMissingError, UnknownNameError
 from db_dedup.progress import NullProgress, Progress
 from db_dedup.records.names import Namespace, view_name
@@ -122,6 +123,9 @@ def uninstall(connection: Connection, namespace: Namespace, view_names: Iterable
 
     Returns:
         The names of the views and tables that were there and are gone.
+
+    Raises:
+        ConfigError: a table of somebody else's has one of our names; nothing has been dropped then.
     """
     with dialect_for(connection).schema_lock(connection, namespace):
         if not is_installed(connection, namespace):
@@ -151,13 +155,19 @@ def _stored_revisions(connection: Connection, namespace: Namespace) -> Sequence[
 def is_installed(connection: Connection, namespace: Namespace) -> bool:
     """Return whether anything of ours exists.
 
-    A version table that names a revision, without any of our tables, belongs to another program.
+    A version table without any of our tables belongs to another program, whatever revision it names. Only
+    where DDL cannot be rolled back may an empty one be left of an upgrade that failed.
+
+    Raises:
+        ConfigError: a table of somebody else's has one of our names.
     """
-    there = _relations(connection, namespace)
-    if str(version_table(namespace).name) not in there:
+    relations = _relations(connection, namespace)
+    if str(version_table(namespace).name) not in relations:
         return False
-    tables = our_tables(namespace).metadata.tables.values()
-    return not _stored_revisions(connection, namespace) or any(str(table.name) in there for table in tables)
+    if _tables_there(connection, namespace, relations):
+        return True
+    may_be_left = dialect_for(connection).capabilities.commits_ddl
+    return may_be_left and not (_stored_revisions(connection, namespace) or relations & _own_names(namespace))
 
 
 def is_current(connection: Connection, namespace: Namespace) -> bool:
@@ -171,10 +181,10 @@ def installed_names(
     """Return the names of what `uninstall` would drop."""
     if not is_installed(connection, namespace):
         return []
-    tables = our_tables(namespace).metadata.tables.values()
-    ours = {str(table.name) for table in tables} | {str(version_table(namespace).name), *view_names}
-    ours |= {namespace.name(base) for base in FIXED_VIEWS}
-    return sorted(ours & _relations(connection, namespace))
+    ours = _own_names(namespace) | {str(version_table(namespace).name)}
+    views = {*map(stored_as(connection), view_names)}
+    views.intersection_update(inspect(connection).get_view_names(namespace.schema))
+    return sorted((ours & _relations(connection, namespace)) | views)
 
 
 def missing_tables(connection: Connection, namespace: Namespace) -> list[str]:
@@ -224,8 +234,11 @@ def _dialect_name(database: str) -> str:
 
 
 def _relations(connection: Connection, namespace: Namespace) -> set[str]:
-    inspector = inspect(connection)
-    return {*inspector.get_table_names(namespace.schema), *inspector.get_view_names(namespace.schema)}
+    """Return the names of all tables and views where ours are; ours as we write them."""
+    inspector, stored = inspect(connection), stored_as(connection)
+    own = {stored(name): name for name in (*_own_names(namespace), str(version_table(namespace).name))}
+    there = (*inspector.get_table_names(namespace.schema), *inspector.get_view_names(namespace.schema))
+    return {own.get(name, name) for name in there}
 
 
 def _restore_views(connection: Connection, namespace: Namespace) -> None:
@@ -240,22 +253,20 @@ def _restore_views(connection: Connection, namespace: Namespace) -> None:
 def _clear_the_way(connection: Connection, namespace: Namespace) -> None:
     """Drop the empty tables that an upgrade left which failed where DDL cannot be rolled back.
 
-    Our names were free when the version table was made, so the tables are ours. Where DDL can be rolled back,
-    an upgrade that fails leaves nothing: a version table that names no revision is somebody else's, or was
-    emptied by hand.
+    Where DDL can be rolled back, an upgrade that fails leaves nothing: a version table that names no
+    revision is somebody else's, or was emptied by hand. Our views are made after our tables and dropped
+    before them, so views without tables are somebody else's.
     """
     may_be_left = dialect_for(connection).capabilities.commits_ddl
-    tables = our_tables(namespace).metadata.tables.values()
     relations = _relations(connection, namespace)
     version = str(version_table(namespace).name)
-    ours = {*(str(table.name) for table in tables), *map(namespace.name, FIXED_VIEWS)}
-    taken = sorted(relations & ours)
+    taken = sorted(relations & _own_names(namespace))
     if version not in relations and not taken:
         return
     if version not in relations or not (taken or may_be_left):
         raise _not_ours(taken[0] if taken else version)
-    there = [table for table in tables if table.name in relations]
-    if not may_be_left and not there:  # views of somebody else's
+    there = _tables_there(connection, namespace, relations)
+    if taken and not there:
         raise _not_ours(taken[0])
     for table in there:
         if not may_be_left or _has_rows(connection, table):
@@ -268,6 +279,30 @@ def _clear_the_way(connection: Connection, namespace: Namespace) -> None:
                 newest=head_revision(),
             )
     _drop_tables(connection, namespace)
+
+
+def _own_names(namespace: Namespace) -> set[str]:
+    """Return the names of our tables and fixed views, without the version table."""
+    tables = our_tables(namespace).metadata.tables.values()
+    return {*(str(table.name) for table in tables), *map(namespace.name, FIXED_VIEWS)}
+
+
+def _tables_there(connection: Connection, namespace: Namespace, relations: set[str]) -> list[Table]:
+    """Return those of our tables that exist.
+
+    Our names are no proof: without a schema or prefix of our own, a host's tables may have them. A table is
+    ours if it has the columns that ours has had in every revision: what was added later has a default.
+
+    Raises:
+        ConfigError: a table of somebody else's has one of our names.
+    """
+    tables = our_tables(namespace).metadata.tables.values()
+    there = [table for table in tables if str(table.name) in relations]
+    for table in there:
+        found = {column["name"] for column in inspect(connection).get_columns(table.name, table.schema)}
+        if any(not (c.name in found or c.nullable or c.server_default) for c in table.columns):
+            raise _not_ours(str(table.name))
+    return there
 
 
 def _not_ours(relation: str) -> ConfigError:

@@ -1,4 +1,4 @@
-"""Repeatable steps of migrations: MySQL and MariaDB commit each one, and an upgrade may end early."""
+"""Repeatable steps of migrations: MySQL and MariaDB commit each one, and a migration may end early."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,10 +20,25 @@ def create_table(
     op: Operations, namespace: Namespace, base: str, *columns: sa.schema.SchemaItem, **options: Any
 ) -> None:
     """Make one of our tables, unless it is there."""
-    name, schema = namespace.name(base), namespace.schema
-    is_printed = op.get_context().as_sql
-    if is_printed or not sa.inspect(op.get_bind()).has_table(name, schema):
-        op.create_table(name, *columns, schema=schema, **options)
+    if op.get_context().as_sql or not has_table(op, namespace, base):
+        op.create_table(namespace.name(base), *columns, schema=namespace.schema, **options)
+
+
+def drop_table(op: Operations, namespace: Namespace, base: str) -> None:
+    """Drop one of our tables, unless it is gone."""
+    if has_table(op, namespace, base):
+        op.drop_table(namespace.name(base), schema=namespace.schema)
+
+
+def has_table(op: Operations, namespace: Namespace, base: str) -> bool:
+    """Return whether one of our tables is there."""
+    return sa.inspect(op.get_bind()).has_table(namespace.name(base), namespace.schema)
+
+
+def drop_column(op: Operations, namespace: Namespace, base: str, name: str) -> None:
+    """Drop a column of one of our tables, unless it is gone."""
+    if name in (found["name"] for found in _found(op, namespace, base, "get_columns")):
+        op.drop_column(namespace.name(base), name, schema=quoted_schema(namespace))
 
 
 def create_index(
@@ -48,6 +63,12 @@ def create_index(
             sqlite_where=condition,
             postgresql_where=condition,
         )
+
+
+def drop_index(op: Operations, namespace: Namespace, base: str, name: str) -> None:
+    """Drop an index of one of our tables, unless it is gone."""
+    if namespace.name(name) in (index["name"] for index in _found(op, namespace, base, "get_indexes")):
+        op.drop_index(namespace.name(name), namespace.name(base), schema=namespace.schema)
 
 
 def replace_view(op: Operations, namespace: Namespace, base: str, query: AnySelect) -> None:

@@ -17,6 +17,7 @@ from sqlalchemy import (
     type_coerce,
 )
 
+from db_dedup.dialects.batches import batches
 from db_dedup.records import GroupSummary
 from db_dedup.records.kinds import ALL_PAIRS, PairFilter
 from db_dedup.records.pair_columns import PairColumns
@@ -25,6 +26,8 @@ from db_dedup.schema.views import confirmed_pairs, exact_links
 from db_dedup.store.streams import parts_of
 
 _ROWS_A_FETCH = 10_000
+_GROUPS_A_STATEMENT = 1_000
+"""Drivers take some ten thousands of parameters at most."""
 
 
 def view(tables: Tables, name: str, *columns: str) -> TableClause:
@@ -137,15 +140,16 @@ def read_members_of(
     members = view(tables, "duplicate_members", "table_name", "group_id", "row_key", "is_representative")
     order = (members.c.is_representative.desc(), members.c.row_key)
     place = func.row_number().over(partition_by=members.c.group_id, order_by=order)
-    found = (
-        select(members.c.group_id, members.c.row_key, place.label("place"))
-        .where(members.c.table_name == table_name, members.c.group_id.in_(group_ids))
-        .subquery("found")
-    )
-    query = select(found.c.group_id, found.c.row_key).order_by(found.c.group_id, found.c.place)
-    if each is not None:
-        query = query.where(found.c.place <= each)
     keys: dict[str, list[str]] = {group_id: [] for group_id in group_ids}
-    for group_id, row_key in connection.execute(query):
-        keys[group_id].append(row_key)
+    for some in batches(keys, _GROUPS_A_STATEMENT):
+        found = (
+            select(members.c.group_id, members.c.row_key, place.label("place"))
+            .where(members.c.table_name == table_name, members.c.group_id.in_(some))
+            .subquery("found")
+        )
+        query = select(found.c.group_id, found.c.row_key).order_by(found.c.group_id, found.c.place)
+        if each is not None:
+            query = query.where(found.c.place <= each)
+        for group_id, row_key in connection.execute(query):
+            keys[group_id].append(row_key)
     return keys

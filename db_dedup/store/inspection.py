@@ -13,6 +13,7 @@ from sqlalchemy.exc import CompileError, NoSuchTableError, SAWarning
 from db_dedup.config import WatchedTable
 from db_dedup.dialects import dialect_for
 from db_dedup.dialects.base import Dialect
+from db_dedup.dialects.stored_names import stored_as
 from db_dedup.errors import ConfigError, UnknownNameError
 from db_dedup.records import Family, SourceColumn, SourceTable
 from db_dedup.records.names import Namespace
@@ -52,7 +53,7 @@ def inspect_table(connection: Connection, name: str, schema: str | None = None) 
         dialect = dialect_for(connection)
         names = [str(column["name"]) for column in found]
         true_name = dict(zip(names, dialect.column_names(connection, name, schema, names), strict=True))
-        is_view = name in _view_names(inspector, schema)
+        is_view = stored_as(connection)(name) in _view_names(inspector, schema)
         nullable = {column["name"] for column in found if column["nullable"]}
         key = tuple(primary_key) or (() if is_view else _only_unique_key(inspector, name, schema, nullable))
     collations = dialect.column_collations(connection, name, schema)
@@ -113,9 +114,10 @@ def list_relations(connection: Connection, dialect: Dialect, namespace: Namespac
     """List the user's tables and views; ours, and the partitions of a partitioned table, are left out."""
     inspector = _inspector(connection)
     partitions = dialect.partition_names(connection)
+    prefix = stored_as(connection)(namespace.prefix)
 
     def is_theirs(name: str) -> bool:
-        return name not in partitions and not (namespace.prefix and name.startswith(namespace.prefix))
+        return name not in partitions and not (prefix and name.startswith(prefix))
 
     return Relations(
         sorted(filter(is_theirs, inspector.get_table_names())),

@@ -1,5 +1,6 @@
 """The watched tables: their stored recipe, which recipe serves, and the lease of a running scan."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -111,6 +112,17 @@ def lock_table(connection: Connection, tables: Tables, name: str) -> tuple[Store
     return _stored(row), row.lease_owner if is_scanned else None
 
 
+def lock_rows(connection: Connection, tables: Tables, table_ids: Iterable[int]) -> None:
+    """Lock the rows of watched tables until the transaction ends, as every scan and worker does.
+
+    DDL on a user's table or on our view of it must not hold its lock while it waits for such a row: a scan
+    holds the row for as long as its last transaction takes, and all who use the table would wait, too.
+    """
+    table = tables.watched_table
+    query = select(table.c.id).where(table.c.id.in_(table_ids)).order_by(table.c.id).with_for_update()
+    connection.execute(query).all()
+
+
 def hold_table(connection: Connection, tables: Tables, name: str) -> StoredTable | None:
     """Return what is stored of a watched table, under a shared lock.
 
@@ -156,8 +168,13 @@ def add_table(connection: Connection, tables: Tables, watched: WatchedTable) -> 
 def serve_recipe(
     connection: Connection, tables: Tables, table_id: int, watched: WatchedTable, recipe: int
 ) -> None:
-    """Let the views show what this recipe found, from the end of this transaction on."""
+    """Let the views show what this recipe found, from the end of this transaction on.
+
+    The table's own view is joined by the former key to the former table. If either is another one now, the
+    view has no rows until it is made again: it shows none without a digest.
+    """
     table = tables.watched_table
+    former = _stored(connection.execute(select(table).where(table.c.id == table_id)).one())
     connection.execute(
         update(table)
         .where(table.c.id == table_id)
@@ -166,8 +183,21 @@ def serve_recipe(
             recipe=recipe,
             recipe_digest=watched.recipe_digest(),
             answer_version=table.c.answer_version + 1,
+            view_digest=former.view_digest
+            if _names_of_rows(former.watched) == _names_of_rows(watched)
+            else None,
         )
     )
+
+
+def name_view(connection: Connection, tables: Tables, table_id: int, view_name: str) -> None:
+    """Store the name of the view that is about to be made for the table; this locks the table's row.
+
+    It is stored first: where each DDL statement is committed, the process may end after it, and `uninstall`
+    finds a view by its stored name.
+    """
+    table = tables.watched_table
+    connection.execute(update(table).where(table.c.id == table_id).values(view_name=view_name))
 
 
 def set_view(
@@ -237,6 +267,11 @@ def drop_lease(connection: Connection, tables: Tables, owner: str) -> None:
 def definition_of(watched: WatchedTable) -> str:
     """Return settings as they are stored."""
     return definition_text(watched.resolved().model_dump(mode="json", by_alias=True), RECIPE_VERSION)
+
+
+def _names_of_rows(watched: WatchedTable) -> tuple[object, ...]:
+    """Return what tells whether two settings give the same row the same row key."""
+    return watched.schema_name, watched.table_name, watched.key
 
 
 @lru_cache(maxsize=64)

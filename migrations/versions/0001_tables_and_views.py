@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from alembic.operations import Operations
 
 from db_dedup.records.names import Namespace
+from db_dedup.schema.migration_steps import drop_table
 from db_dedup.schema.tables import TABLE_OPTIONS
 from db_dedup.schema.types import Digest, ExactText, Fingerprint, KeyText, LongText, RowId, Sketch, Timestamp
 from db_dedup.schema.views import AnySelect, CreateView, DropView
@@ -46,7 +47,7 @@ def downgrade(op: Operations, namespace: Namespace) -> None:
     for base in _VIEWS:
         op.execute(DropView(namespace.name(base), namespace.schema))
     for base in reversed(_TABLES):
-        op.drop_table(namespace.name(base), schema=namespace.schema)
+        drop_table(op, namespace, base)
 
 
 def _create(

@@ -16,7 +16,7 @@ from alembic.operations import Operations
 
 from db_dedup.records.names import Namespace
 from db_dedup.schema.definitions import rewritten
-from db_dedup.schema.migration_steps import add_column, create_table, quoted_schema, replace_view
+from db_dedup.schema.migration_steps import add_column, create_table, drop_column, drop_table, replace_view
 from db_dedup.schema.tables import TABLE_OPTIONS
 from db_dedup.schema.types import ExactText, LongText, RowId, Timestamp
 from db_dedup.schema.views import AnySelect, CreateView, DropView
@@ -53,9 +53,9 @@ def upgrade(op: Operations, namespace: Namespace) -> None:
 
 def downgrade(op: Operations, namespace: Namespace) -> None:
     _drop_view(op, namespace)
-    op.drop_table(namespace.name("frame_list"), schema=namespace.schema)
+    drop_table(op, namespace, "frame_list")
     for column in ("other_place", "contained_id", "kind"):
-        op.drop_column(namespace.name("pair"), column, schema=quoted_schema(namespace))
+        drop_column(op, namespace, "pair", column)
     _make_view(op, namespace, with_kinds=False)
     _rewrite(op, namespace, _former)
 

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from alembic.operations import Operations
 
 from db_dedup.records.names import Namespace
-from db_dedup.schema.migration_steps import add_column, create_table, quoted_schema
+from db_dedup.schema.migration_steps import add_column, create_table, drop_column, drop_table, has_table
 from db_dedup.schema.tables import TABLE_OPTIONS
 from db_dedup.schema.types import Packed, RowId
 
@@ -58,14 +58,18 @@ def downgrade(op: Operations, namespace: Namespace) -> None:
     scan = _table(namespace, "scan", "table_id", "recipe_digest")
     index = _table(namespace, "sketch_index", "table_id")
     row = _table(namespace, "fingerprint", "table_id", "sketch_size")
-    # In a list: MySQL and MariaDB would search the large table for each row that is updated.
-    found = sa.select(index.c.table_id).union(sa.select(row.c.table_id).where(row.c.sketch_size.is_not(None)))
-    indexed = list(op.get_bind().execute(found).scalars())
-    op.execute(sa.update(scan).where(scan.c.table_id.in_(indexed)).values(recipe_digest=""))
-    op.execute(sa.update(watched).where(watched.c.id.in_(indexed)).values(recipe=None, recipe_digest=None))
+    if has_table(op, namespace, "sketch_index"):  # else a downgrade that ended early has come past this
+        # In a list: MySQL and MariaDB would search the large table for each row that is updated.
+        sized = sa.select(row.c.table_id).where(row.c.sketch_size.is_not(None))
+        found = sa.select(index.c.table_id).union(sized)
+        indexed = list(op.get_bind().execute(found).scalars())
+        op.execute(sa.update(scan).where(scan.c.table_id.in_(indexed)).values(recipe_digest=""))
+        op.execute(
+            sa.update(watched).where(watched.c.id.in_(indexed)).values(recipe=None, recipe_digest=None)
+        )
     for name in ("sketch_segment", "sketch_index"):
-        op.drop_table(namespace.name(name), schema=namespace.schema)
-    op.drop_column(namespace.name("fingerprint"), "sketch_size", schema=quoted_schema(namespace))
+        drop_table(op, namespace, name)
+    drop_column(op, namespace, "fingerprint", "sketch_size")
 
 
 def _table(namespace: Namespace, base: str, *columns: str) -> sa.TableClause:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from alembic.operations import Operations
 
 from db_dedup.records.names import Namespace
-from db_dedup.schema.migration_steps import create_index, replace_view
+from db_dedup.schema.migration_steps import create_index, drop_index, replace_view
 from db_dedup.schema.views import AnySelect
 
 revision = "0007"
@@ -31,8 +31,7 @@ def upgrade(op: Operations, namespace: Namespace) -> None:
 def downgrade(op: Operations, namespace: Namespace) -> None:
     for base, query in _VIEWS.items():
         replace_view(op, namespace, base, query(namespace, by_size=False))
-    name, table = namespace.name("fingerprint_group_size"), namespace.name("fingerprint")
-    op.drop_index(name, table, schema=namespace.schema)
+    drop_index(op, namespace, "fingerprint", "fingerprint_group_size")
 
 
 def _duplicate_groups(namespace: Namespace, *, by_size: bool) -> AnySelect:

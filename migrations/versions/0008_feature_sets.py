@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from alembic.operations import Operations
 
 from db_dedup.records.names import Namespace
-from db_dedup.schema.migration_steps import add_column, quoted_schema
+from db_dedup.schema.migration_steps import add_column, drop_column
 from db_dedup.schema.types import Sketch
 
 revision = "0008"
@@ -25,4 +25,4 @@ def upgrade(op: Operations, namespace: Namespace) -> None:
 
 
 def downgrade(op: Operations, namespace: Namespace) -> None:
-    op.drop_column(namespace.name("fingerprint"), "feature_set", schema=quoted_schema(namespace))
+    drop_column(op, namespace, "fingerprint", "feature_set")

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from alembic.operations import Operations
 
 from db_dedup.records.names import Namespace
-from db_dedup.schema.migration_steps import add_column, quoted_schema, replace_view
+from db_dedup.schema.migration_steps import add_column, drop_column, replace_view
 from db_dedup.schema.views import AnySelect, CreateView, DropView
 
 revision = "0009"
@@ -32,7 +32,7 @@ def upgrade(op: Operations, namespace: Namespace) -> None:
 
 def downgrade(op: Operations, namespace: Namespace) -> None:
     _drop_view(op, namespace)
-    op.drop_column(namespace.name("fingerprint"), "form", schema=quoted_schema(namespace))
+    drop_column(op, namespace, "fingerprint", "form")
     _make_view(op, namespace, with_forms=False)
 
 

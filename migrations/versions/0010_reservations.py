@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from alembic.operations import Operations
 
 from db_dedup.records.names import Namespace
-from db_dedup.schema.migration_steps import create_table
+from db_dedup.schema.migration_steps import create_table, drop_table
 from db_dedup.schema.tables import TABLE_OPTIONS
 from db_dedup.schema.types import ExactText, KeyText, Packed, Timestamp
 
@@ -34,4 +34,4 @@ def upgrade(op: Operations, namespace: Namespace) -> None:
 
 
 def downgrade(op: Operations, namespace: Namespace) -> None:
-    op.drop_table(namespace.name("reservation"), schema=namespace.schema)
+    drop_table(op, namespace, "reservation")

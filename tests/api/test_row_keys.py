@@ -82,6 +82,16 @@ def test_every_kind_of_key(database: Database) -> None:
             dedup.explain((*texts[:1], "x", "y", "z"), keys[1])
 
 
+def test_members_of_more_groups_than_a_statement_has_parameters(postgresql_database: Database) -> None:
+    dedup = letters(postgresql_database, "integer")
+    dedup.scan()
+    (group,) = dedup.groups()
+    asked = [*map(str, range(10**6, 10**6 + 70_000)), group.group_id]
+    found = dedup.members_of(asked)
+    assert list(found) == asked
+    assert found[group.group_id] == dedup.members(group.group_id)
+
+
 def test_a_check_that_blocks_takes_a_value(database: Database) -> None:
     dedup = letters(database, "integer")
     dedup.attach()

@@ -16,6 +16,7 @@ from db_dedup.errors import ConfigError, DatabaseUnavailableError, UnknownNameEr
 from db_dedup.records.names import Namespace
 from tests.dialects.tables import run
 from tests.servers import Database
+from tests.thorough import MYSQL
 
 
 @contextmanager
@@ -169,6 +170,35 @@ def test_mariadb_snapshot_begins_before_its_first_read(mariadb_or_mysql: Databas
     with dialect.read_snapshot(mariadb_or_mysql.engine) as reader:
         run(mariadb_or_mysql, "INSERT INTO t VALUES (1)")
         assert reader.execute(text("SELECT count(*) FROM t")).scalar_one() == 0
+
+
+IDLE = {
+    "postgresql": ("options", "-c idle_in_transaction_session_timeout=9min"),
+    "mariadb": ("init_command", "SET SESSION idle_readonly_transaction_timeout=540, wait_timeout=540"),
+    "mysql": ("init_command", "SET SESSION wait_timeout=540"),
+}
+SHOW_IDLE = {
+    "postgresql": "SHOW idle_in_transaction_session_timeout",
+    "mariadb": "SELECT concat(@@idle_readonly_transaction_timeout, ' ', @@wait_timeout)",
+    "mysql": "SELECT concat(@@wait_timeout)",
+}
+
+
+@pytest.mark.parametrize("database", ["postgresql", "mariadb", MYSQL], indirect=True)
+def test_a_snapshot_outlives_long_work(database: Database) -> None:
+    """`verify` runs no statement while it matches, whatever limit the server has for such a session."""
+    is_mysql = not getattr(database.engine.dialect, "is_mariadb", True)
+    server = "mysql" if is_mysql else database.name
+    option, value = IDLE[server]
+    url = make_url(database.url).update_query_dict({option: value})
+    engine = open_engine(url.render_as_string(hide_password=False))
+    with dialect_for(engine).read_snapshot(engine) as connection:
+        shown = connection.execute(text(SHOW_IDLE[server])).scalar_one()
+        assert set(str(shown).split()) in ({"0"}, {"28800"})
+    if server == "postgresql":  # a transaction that may write keeps the limit
+        with engine.connect() as connection:
+            assert connection.execute(text(SHOW_IDLE[server])).scalar_one() == "9min"
+    engine.dispose()
 
 
 def test_snapshot_leaves_the_session_as_it_was(database: Database) -> None:

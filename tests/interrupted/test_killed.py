@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, select, text, update
 
 from db_dedup import Deduplicator
 from db_dedup.cli.demo import petitions as petitions_table
 from db_dedup.errors import NotScannedError, ScanRunningError
+from db_dedup.jobs.scan.full_scan import FullScan
 from db_dedup.sample import Sample
 from db_dedup.schema.indexes import missing_indexes
 from db_dedup.store.scans import DIED
@@ -205,6 +206,47 @@ def test_killed_right_after_the_switch_the_answer_is_the_new_one(petitions: Data
     assert status_of(dedup) == ("finished", None)
     assert answer(dedup) == fresh_answer(dedup)
     dedup.scan()  # nobody holds the table; the view of its rows is made
+
+
+def test_killed_after_a_switch_to_another_key_no_row_is_shown_by_the_former(
+    petitions: Database, monkeypatch: pytest.MonkeyPatch, let_leases_end: Callable[[], None]
+) -> None:
+    """The view of the table's rows is joined by the former key until it is made again."""
+    with petitions.engine.begin() as connection:
+        connection.execute(
+            text("CREATE TABLE letters (id INTEGER PRIMARY KEY, number INTEGER, content TEXT)")
+        )
+        connection.execute(
+            text("INSERT INTO letters SELECT id, 90 - id, content FROM petitions WHERE id < 90")
+        )
+    by_settings(petitions).upgrade()
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def watched(key: str) -> Deduplicator:
+        return Deduplicator(petitions.engine, "letters", {"content": 1}, key=[key])
+
+    def shown(key: str) -> set[tuple[str, str]]:
+        schema = "dedup." if petitions.name == "postgresql" else "dedup_"
+        with petitions.engine.connect() as connection:
+            rows = connection.execute(text(f"SELECT {key}, group_id FROM {schema}duplicates_of_letters"))
+            return {(str(row[0]), row[1]) for row in rows}
+
+    def members(dedup: Deduplicator) -> set[tuple[str, str]]:
+        return {(key, group.group_id) for group in dedup.groups() for key in dedup.members(group.group_id)}
+
+    watched("id").scan()
+    assert shown("id") == members(watched("id"))
+    with monkeypatch.context() as patch:
+        patch.setattr(FullScan, "_remove_former", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            watched("number").scan()
+    assert shown("number") == set() != members(watched("number"))
+    assert any("duplicates_of_letters" in fault for fault in watched("number").verify().drift)
+    let_leases_end()
+    watched("number").scan()
+    assert shown("number") == members(watched("number"))
 
 
 def test_another_recipe_takes_nothing_from_a_killed_one(

@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from contextlib import suppress
 from threading import Thread
 from time import sleep
 from typing import Any
@@ -7,8 +8,15 @@ import pytest
 from sqlalchemy import Column, Connection, Integer, MetaData, Table, event, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
+from db_dedup import Database as OurDatabase
 from db_dedup import Deduplicator
-from db_dedup.errors import DatabaseUnavailableError, DedupError
+from db_dedup.errors import (
+    ConfigError,
+    DatabaseError,
+    DatabaseUnavailableError,
+    DedupError,
+    SchemaMissingError,
+)
 from db_dedup.jobs.objects.attachment import AttachmentState
 from db_dedup.records.names import Namespace
 from db_dedup.schema.migrate import uninstall, upgrade
@@ -81,6 +89,45 @@ def test_half_an_installation_goes_too(connection: Connection, namespace: Namesp
     assert everything(connection) == before
 
 
+@pytest.mark.parametrize("revision", [None, "1975ea83b712"])
+@pytest.mark.parametrize("base", ["reservation", "queue_lag"])
+def test_tables_of_the_host_with_our_names_stay(
+    connection: Connection, namespace: Namespace, base: str, revision: str | None
+) -> None:
+    """Where both share a schema or a prefix, the version table may be that of the host's Alembic."""
+    namespace = Namespace("public", "") if namespace.schema else namespace
+    version = version_table(namespace)
+    version.create(connection)
+    if revision:
+        connection.execute(insert(version).values(version_num=revision))
+    host = Table(
+        namespace.name(base), MetaData(), Column("id", Integer, primary_key=True), Column("seat", Integer)
+    )
+    host.create(connection)
+    connection.execute(insert(host).values(id=1, seat=7))
+    connection.commit()
+    before = everything(connection)
+    for change in (uninstall, upgrade):
+        with suppress(ConfigError, SchemaMissingError):
+            change(connection, namespace)
+        connection.commit()
+        assert everything(connection) == before
+    assert connection.scalars(select(host.c.seat)).all() == [7]
+
+
+def test_an_empty_host_s_table_stays_where_ddl_is_committed(mariadb_or_mysql: Database) -> None:
+    namespace = Namespace(None, "app_")
+    host = Table(namespace.name("scan"), MetaData(), Column("page", Integer))
+    with mariadb_or_mysql.engine.begin() as connection:
+        version_table(namespace).create(connection)
+        host.create(connection)
+        before = everything(connection)
+        for change in (upgrade, uninstall):
+            with pytest.raises(ConfigError, match="app_scan is there already"):
+                change(connection, namespace)
+            assert everything(connection) == before
+
+
 def test_a_view_of_the_user_s_on_ours_stops_it(postgresql_database: Database) -> None:
     namespace = Namespace("dedup", "")
     tables = our_tables(namespace)
@@ -90,6 +137,8 @@ def test_a_view_of_the_user_s_on_ours_stops_it(postgresql_database: Database) ->
         before = everything(connection)
     with pytest.raises(DBAPIError, match="depends on"), postgresql_database.engine.begin() as connection:
         uninstall(connection, namespace)
+    with pytest.raises(DatabaseError, match=r"drop or change these first \(view my_pairs depends on"):
+        OurDatabase(postgresql_database.engine).uninstall()
     with postgresql_database.engine.begin() as connection:
         assert everything(connection) == before
 
@@ -119,6 +168,42 @@ def test_a_schema_that_was_there_before_stays(postgresql_database: Database) -> 
         connection.execute(text("RESET ROLE"))
         connection.execute(text("DROP SCHEMA dedup"))
         connection.execute(text("DROP ROLE clerk"))
+
+
+def test_a_view_goes_whose_maker_was_killed(
+    mariadb_or_mysql: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where DDL is committed, the view stays, and what comes after it is not stored."""
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with mariadb_or_mysql.engine.begin() as connection:
+        connection.execute(text("CREATE TABLE notes (id INT PRIMARY KEY, body VARCHAR(90))"))
+        before = everything(connection)
+    dedup = Deduplicator(mariadb_or_mysql.engine, "notes", {"body": 1})
+    dedup.upgrade()
+    monkeypatch.setattr("db_dedup.store.watched_tables.set_view", killed)
+    with pytest.raises(KeyboardInterrupt):
+        dedup.scan()
+    assert "dedup_duplicates_of_notes" in dedup.database.uninstall()
+    with mariadb_or_mysql.engine.begin() as connection:
+        assert everything(connection) == before
+
+
+def test_a_table_with_the_name_of_a_view_stays(mariadb_or_mysql: Database) -> None:
+    with mariadb_or_mysql.engine.begin() as connection:
+        connection.execute(text("CREATE TABLE notes (id INT PRIMARY KEY, body VARCHAR(90))"))
+        connection.execute(text("CREATE TABLE dedup_duplicates_of_notes (id INT PRIMARY KEY)"))
+        before = everything(connection)
+    dedup = Deduplicator(mariadb_or_mysql.engine, "notes", {"body": 1})
+    dedup.upgrade()
+    with pytest.raises(DatabaseError, match="already exists"):
+        dedup.scan()
+    assert "dedup_duplicates_of_notes" not in dedup.database.installed_names()
+    dedup.database.uninstall()
+    with mariadb_or_mysql.engine.begin() as connection:
+        assert everything(connection) == before
 
 
 WAITING = text("""

@@ -23,6 +23,7 @@ class MySQLDialect(Dialect):
         name_limit_counts_bytes=False,
         snapshot_beside_writes=True,
         commits_ddl=True,
+        lowers_names="SELECT @@lower_case_table_names = 1",
     )
     column_types: ClassVar = ColumnTypes(
         row_id="BIGINT",

@@ -41,11 +41,15 @@ _CHARSET: Final = "utf8mb4"
 
 # net_write_timeout: a scan may work on one page for longer than the server's usual minute.
 # group_concat_max_len: MySQL cuts what it joins after a kilobyte.
+# The last two, each the usual wait_timeout: a snapshot must outlive the matching, in which no statement is
+# run for minutes. Only MariaDB reads what is in the comment, and only it has that variable.
 _SET_UP: Final = (
     f"SET SESSION time_zone = '{_UTC}', "
     "sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', "
     "net_write_timeout = 3600, "
-    "group_concat_max_len = 67108864"
+    "group_concat_max_len = 67108864, "
+    "wait_timeout = 28800 "
+    "/*M!100300 , idle_readonly_transaction_timeout = 28800 */"
 )
 
 _NOT_IN_A_URL: Final = ("autocommit", "conv", "cursorclass", "defer_connect", "sql_mode")

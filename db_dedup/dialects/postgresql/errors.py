@@ -1,5 +1,6 @@
 """Errors of PostgreSQL, by SQLSTATE."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from db_dedup.translation import Phrase
 
 _TERMINAL: Final[Mapping[str, str]] = {
     "25006": Phrase("the database is read-only"),
+    "2BP01": Phrase("{message}: drop or change these first ({detail})"),
     "28P01": Phrase("the server does not take this user and password"),
     "28000": Phrase("the server does not let this user in"),
     "3D000": Phrase("there is no such database on the server"),
@@ -82,6 +84,14 @@ _REFUSED = (
 )
 """Where there is no session there is no SQLSTATE, only libpq's message."""
 
+_NO_FREE_CONNECTION: Final = r"too many connections for|.*连接太多|.*pg_use_reserved_connections"
+_NAMING_REPLY: Final = re.compile(rf"""\w:  (?!{_NO_FREE_CONNECTION})[^\n]*["«»„“]""")
+"""A server's reply that quotes a name. The severity and two spaces are before it, in all languages.
+
+A server refuses a user, a database or a host with its name in quotes. That it is starting, stopping or has no
+free connection, it says without a name; a few replies about connections are the exception.
+"""
+
 
 def translate_error(error: SQLAlchemyError) -> DedupError:
     """Translate by SQLSTATE; a failed connection has none."""
@@ -100,7 +110,7 @@ def translate_error(error: SQLAlchemyError) -> DedupError:
         if state in words:
             needed = needed_grant(message, getattr(error, "statement", None) or "")
             template = _REPLICA_GOES_ON if _RECOVERY in message else words[state]
-            return family(template, message=message, needed=needed)
+            return family(template, message=message, needed=needed, detail=_detail(cause))
     shown = message if state.startswith(_SHOWN_CLASSES) else type(cause).__name__
     return DatabaseError("PostgreSQL refused (SQLSTATE {state}): {message}", state=state, message=shown)
 
@@ -115,8 +125,13 @@ def _connection_error(error: SQLAlchemyError, cause: BaseException) -> DedupErro
         )
     if isinstance(error, DataError):  # a value that the driver itself cannot send
         return DatabaseError("PostgreSQL refused: {message}", message=message)
-    if any(words in message for words in _REFUSED):
+    if any(words in message for words in _REFUSED) or _NAMING_REPLY.search(str(cause)):
         return DatabaseError("cannot connect: {message}", message=message)
     if getattr(error, "statement", None) is not None:
         return ended(error, "the connection was lost: {message}", message=message)
     return ended(error, "cannot connect: {message}", message=message)
+
+
+def _detail(cause: Any) -> str:
+    """Return a server's details on one line; shown only where they are of objects and never of values."""
+    return " ".join((getattr(getattr(cause, "diag", None), "message_detail", None) or "").split())

@@ -33,6 +33,9 @@ would take them for deleted. A session of the caller's sees what the caller may 
 _ALL_ROWS: Final = "SET LOCAL row_security = off"
 """The same for a transaction of ours by an engine that the caller has made."""
 
+_IDLE_FOR_LONG: Final = "SET LOCAL idle_in_transaction_session_timeout = 0"
+"""For a snapshot: it must outlive the matching, in which no statement is run for minutes."""
+
 _SEES_COMMITS: Final = ("READ COMMITTED", "READ UNCOMMITTED")
 """Isolation levels at which each statement sees what is committed when it begins."""
 
@@ -77,7 +80,7 @@ def read_snapshot(engine: Engine) -> Iterator[Connection]:
     with engine.connect() as connection:
         connection.execution_options(isolation_level="REPEATABLE READ")
         with connection.begin() as transaction:
-            connection.exec_driver_sql(f"SET TRANSACTION READ ONLY; {_ALL_ROWS}")
+            connection.exec_driver_sql(f"SET TRANSACTION READ ONLY; {_ALL_ROWS}; {_IDLE_FOR_LONG}")
             yield connection
             transaction.rollback()
 

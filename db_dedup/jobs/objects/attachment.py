@@ -169,7 +169,8 @@ class Attachment:
         if schema != inspect(connection).default_schema_name:
             raise ConfigError(
                 "{table!r} is in {schema!r}, another database than our tables: "
-                "a trigger there cannot write into our queue",
+                "a trigger there cannot write into our queue. Put our tables into {schema!r} "
+                "(`url` under [database]), or run a scan from time to time",
                 table=self._plan.target.table,
                 schema=schema,
             )

@@ -6,6 +6,7 @@ from sqlalchemy import Connection, Select, column, inspect, select, table
 from sqlalchemy.sql.elements import quoted_name
 
 from db_dedup.dialects.base import Dialect
+from db_dedup.dialects.stored_names import stored_as
 from db_dedup.jobs.objects.lock_waits import short_wait
 from db_dedup.records.names import view_name
 from db_dedup.schema.tables import Tables
@@ -52,6 +53,7 @@ class TableView:
             return
         drop, create = self.statements(stored)
         name = self.name_for(stored)
+        watched_tables.name_view(connection, self._tables, stored.id, name)
         with short_wait(connection, self._dialect, Phrase("the view {name}", name=name)):
             connection.execute(drop)
             connection.execute(create)
@@ -61,7 +63,8 @@ class TableView:
     def fault(self, connection: Connection, stored: StoredTable) -> str | None:
         """Return what is wrong with the view; None where it is as it would be created now."""
         name = self.name_for(stored)
-        if name not in inspect(connection).get_view_names(self._tables.namespace.schema):
+        views = inspect(connection).get_view_names(self._tables.namespace.schema)
+        if stored_as(connection)(name) not in views:
             return Phrase("the view {name} is missing", name=name)
         if stored.view_digest != self._digest(connection, self.statements(stored)[1], name):
             return Phrase("the view {name} is not as it was made, or the table has changed since", name=name)
@@ -93,7 +96,11 @@ class TableView:
             .join(watched, (watched.c.id == member.c.table_id) & (watched.c.recipe == member.c.recipe))
             .join(first, first.c.id == member.c.group_id)
             .join(own, self._dialect.key_matches(self._source.key_columns, own, member.c.row_key))
-            .where(watched.c.id == table_id, member.c.group_id.is_not(None))
+            .where(
+                watched.c.id == table_id,
+                watched.c.view_digest.is_not(None),  # see watched_tables.serve_recipe
+                member.c.group_id.is_not(None),
+            )
         )
 
     def _column_names(self) -> list[str]:

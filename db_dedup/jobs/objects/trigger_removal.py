@@ -5,7 +5,7 @@ dropped if one trigger would be left.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NoReturn
 
 from sqlalchemy import Connection, inspect
@@ -15,11 +15,12 @@ from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.triggers import QueueTrigger, TriggerTarget
 from db_dedup.errors import DatabaseError
 from db_dedup.jobs.objects.attachment import trigger_target
-from db_dedup.jobs.objects.lock_waits import run_ddl
+from db_dedup.jobs.objects.lock_waits import run_ddl, short_wait
 from db_dedup.records.names import Namespace
 from db_dedup.schema.tables import Tables
 from db_dedup.store import watched_tables
 from db_dedup.store.attachments import StoredAttachment, forget_changes, store_attachment
+from db_dedup.translation import Phrase
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +32,19 @@ def watched_targets(connection: Connection, tables: Tables) -> list[TriggerTarge
         return []
     stored = watched_tables.list_tables(connection, tables)
     return [trigger_target(tables.namespace, s.id, s.watched) for s in stored]
+
+
+def lock_watched(
+    connection: Connection, dialect: Dialect, tables: Tables, table_ids: Collection[int]
+) -> None:
+    """Lock the rows of watched tables before DDL on the tables themselves.
+
+    Raises:
+        DatabaseUnavailableError: a scan, the worker or a check that blocks holds one of them.
+    """
+    if table_ids:
+        with short_wait(connection, dialect, Phrase("one of our tables or views")):
+            watched_tables.lock_rows(connection, tables, table_ids)
 
 
 def removable_triggers(
@@ -53,15 +67,16 @@ def removable_triggers(
 
 
 def remove_triggers(
-    connection: Connection, dialect: Dialect, namespace: Namespace, targets: Sequence[TriggerTarget]
+    connection: Connection, dialect: Dialect, tables: Tables, targets: Sequence[TriggerTarget]
 ) -> list[str]:
     """Drop our triggers on these tables, which must be all watched tables; return their names.
 
     Raises:
         DatabaseError: one would be left; nothing has been dropped then.
-        DatabaseUnavailableError: a table is busy.
+        DatabaseUnavailableError: a table is busy, or its row in our tables.
     """
-    names = removable_triggers(connection, dialect, namespace, targets)
+    names = removable_triggers(connection, dialect, tables.namespace, targets)
+    lock_watched(connection, dialect, tables, [target.table_id for target in targets])
     for target in targets:
         put_aside(connection, dialect, target)
     return names
@@ -98,7 +113,7 @@ def detach(
 
     Raises:
         DatabaseError: one would be left.
-        DatabaseUnavailableError: the table is busy.
+        DatabaseUnavailableError: the table is busy, or its row in our tables.
     """
     _require_right(connection, dialect, target)
     known = watched_targets(connection, tables)  # one may be the same table under another name
@@ -107,6 +122,7 @@ def detach(
         if trigger.table == target.table and not {trigger.name, trigger.function} & ours:
             _refuse_other(trigger)
     with dialect.schema_lock(connection, target.namespace):
+        lock_watched(connection, dialect, tables, [target.table_id])
         put_aside(connection, dialect, target)
         forgotten = forget_changes(connection, tables, target.table_id)
         store_attachment(connection, tables, target.table_id, StoredAttachment(None, None))

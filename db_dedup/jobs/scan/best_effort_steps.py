@@ -32,7 +32,7 @@ def fold_index(context: JobContext, store: FingerprintStore) -> None:
             is_due = not entries_before_folding(connection, store)
         if stored is not None and is_due:
             fold(context.engine, context.dialect, context.tables, stored)
-    except (DedupError, SQLAlchemyError) as error:
+    except (DedupError, SQLAlchemyError, MemoryError) as error:
         logger.warning("the index of sketches was not folded: %s", reason_of(context.dialect, error))
 
 
