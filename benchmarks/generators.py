@@ -18,14 +18,22 @@ from benchmarks.servers import DATABASES, each_database
 from db_dedup import Deduplicator, Text
 from db_dedup.app import Database
 from db_dedup.cli.demo import petitions
-from db_dedup.config import WatchedTable, watched_table
-from db_dedup.flow.candidates.minhash import find_bands
-from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
+from db_dedup.config import watched_table
+from db_dedup.flow.candidates.generators import HASH_GENERATORS, SIMHASH, RowHashes
+from db_dedup.flow.candidates.sketches import least_in_common, share_enough_each
+from db_dedup.flow.pipeline import Fingerprinter
+from db_dedup.flow.text.compared import compared_columns
 from db_dedup.sample import generate_petitions
 
 RADIUS: Final = 3
 LONGER: Final = (2, 4, 8, 16)
 EDITED: Final = (0.02, 0.05, 0.1, 0.15, 0.2)
+COLUMNS: Final = {
+    SIMHASH: "radius 3",
+    **dict(zip((each.name for each in HASH_GENERATORS), ("bands", "passages", "grams"), strict=True)),
+    "any": "any",
+}
+"""Candidate generator -> title of its column."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +81,7 @@ def tell_shares(count: int) -> None:
         f"{len(texts)} made-up texts of 40 to 400 characters, each beside another one: share of the pairs "
         "that are proposed"
     )
-    print(f"{'the other one':<46} {'radius 3':>9} {'bands':>7} {'passages':>9} {'any':>6}")
+    print(f"{'the other one':<46} " + " ".join(f"{title:>9}" for title in COLUMNS.values()))
     for times in LONGER:
         others = [quoted(chance, text, contents, times) for text in texts]
         tell_share(f"quotes it and is {times} times as long", texts, others)
@@ -101,29 +109,39 @@ def edited(chance: Random, text: str, share: float) -> str:
 
 
 def tell_share(what: str, texts: Sequence[str], others: Sequence[str]) -> None:
-    """Return the share of the pairs that each candidate generator finds."""
-    watched = watched_table("petitions", {"columns": {"content": Text()}})
-    near, bands, passages = proposed(fingerprinted(watched, texts), fingerprinted(watched, others))
-    shares = [float(np.mean(found)) for found in (near, bands, passages, near | bands | passages)]
-    print(f"{what:<46} {shares[0]:>9.3f} {shares[1]:>7.3f} {shares[2]:>9.3f} {shares[3]:>6.3f}", flush=True)
+    """Print the share of the pairs that each candidate generator finds."""
+    found = proposed(texts, others)
+    shares = [float(np.mean(found[name])) for name in COLUMNS]
+    print(f"{what:<46} " + " ".join(f"{share:>9.3f}" for share in shares), flush=True)
 
 
-def fingerprinted(watched: WatchedTable, texts: Sequence[str]) -> FingerprintedRows:
-    """Steps 2 to 4."""
-    return Fingerprinter(watched.recipe).fingerprint([(text,) for text in texts])
+def proposed(texts: Sequence[str], others: Sequence[str]) -> dict[str, NDArray[np.bool_]]:
+    """Return by candidate generator, and for "any" of them, bool[n]: which of n pairs of texts it proposes.
+
+    A generator that needs a share of common hashes is counted as if the pair had no others in common.
+    """
+    count = len(texts)
+    recipe = watched_table("petitions", {"columns": {"content": Text()}}).recipe
+    fingerprinter = Fingerprinter(recipe)
+    rows = [(text,) for text in (*texts, *others)]
+    done = fingerprinter.fingerprint(rows)
+    columns = compared_columns(recipe.columns, recipe.normaliser, rows)
+    left = np.arange(count, dtype=np.int32)
+    right = left + np.int32(count)
+    least = least_in_common(np.minimum(done.sketches.counts[left], done.sketches.counts[right]))
+    near = np.bitwise_count(done.fingerprints[left] ^ done.fingerprints[right]) <= RADIUS
+    found = {SIMHASH: near, "any": near | share_enough_each(done.sketches, left, right)}
+    for generator, hashes in fingerprinter.hashes_by_generator(columns).items():
+        common = [
+            np.intersect1d(hashes_of(hashes, i), hashes_of(hashes, i + count)).size for i in range(count)
+        ]
+        found[generator.name] = np.array(common) >= (1 if generator.one_is_enough else least)
+    return found
 
 
-def proposed(
-    first: FingerprintedRows, second: FingerprintedRows
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-    """(within the radius, a band in common, a passage in common) for each two rows."""
-    near = np.bitwise_count(first.fingerprints ^ second.fingerprints) <= RADIUS
-    bands = [find_bands(rows.features.starts, rows.features.hashes) for rows in (first, second)]
-    same = np.count_nonzero(bands[0] == bands[1], axis=1)
-    shared = [
-        np.intersect1d(first.sketches.of(i), second.sketches.of(i)).size for i in range(len(first.digests))
-    ]
-    return near, same > 0, np.array(shared) > same
+def hashes_of(hashes: RowHashes, row: int) -> NDArray[np.uint64]:
+    """Return the hashes of a row without their lowest bits, which do not belong to them."""
+    return hashes.values[hashes.starts[row] : hashes.starts[row + 1]] >> np.uint64(1)
 
 
 def file_bytes(database: Database) -> int:
@@ -135,12 +153,13 @@ def file_bytes(database: Database) -> int:
 
 def table_bytes(database: Database) -> int:
     """What the fingerprints and the entries of sketches take on a server."""
-    return sum(total_bytes(database, table) for table in (database.tables.fingerprint, database.tables.band))
+    ours = database.tables
+    return sum(total_bytes(database, table) for table in (ours.fingerprint, ours.band, ours.sketch_segment))
 
 
 def tell_costs(name: str, database: Database, sizes: Sizes) -> None:
     """A line with sketches and one without."""
-    band = database.tables.band
+    entry_count = func.coalesce(func.sum(database.tables.sketch_index.c.entry_count), 0)
     seconds: dict[bool, list[float]] = {True: [], False: []}
     lines = {}
     for _ in range(sizes.runs):
@@ -158,7 +177,7 @@ def tell_costs(name: str, database: Database, sizes: Sizes) -> None:
             seconds[with_sketches].append(report.seconds)
             used = file_bytes(database) - before or table_bytes(database)
             with database.engine.connect() as connection:
-                entries = connection.execute(select(func.count()).select_from(band)).scalar_one()
+                entries = connection.execute(select(entry_count)).scalar_one()
             lines[with_sketches] = (entries / report.rows, used / report.rows, report.pairs)
             database.uninstall()
     for with_sketches, (entries_a_row, bytes_a_row, pairs) in lines.items():

@@ -72,13 +72,18 @@ def run(
     data: Path | None,
     sizes: Sizes = Sizes(),
     databases: Sequence[str] = DATABASES,
-    folder: Path = FOLDER,
+    folder: Path | None = None,
 ) -> None:
-    """Measure each size in each database, print the figures, put them into the file and draw them."""
+    """Measure each size in each database and print the figures.
+
+    They are put into the file of the folder and drawn there; those of the small size only if it is given.
+    """
+    if sizes.most_rows > SMALL.most_rows:
+        folder = folder or FOLDER
     chosen = [rows for rows in SIZES if sizes.least_rows <= rows <= sizes.most_rows] or [sizes.most_rows]
     made_up = "made-up petitions"
     names = [*([made_up] if sizes.petitions else []), *(["articles of law"] if data else [])]
-    figures = read_figures(folder / "growth.csv")
+    figures = read_figures(folder / "growth.csv") if folder else {}
     print("first scan at the default preset, by the command line; memory: anonymous, of db_dedup's processes")
     print(f"{'texts':<18} {'database':<11} {'rows':>9} {'wall s':>8} {'CPU s':>8} {'MB':>7} {'store MB':>9}")
     for name in names:
@@ -92,8 +97,10 @@ def run(
                     f"{found[2]:>7.0f} {found[3]:>9.1f}",
                     flush=True,
                 )
-                write_figures(folder / "growth.csv", figures)
-    draw(folder, figures)
+                if folder:
+                    write_figures(folder / "growth.csv", figures)
+    if folder:
+        draw(folder, figures)
 
 
 def scan_once(url: str, texts: Iterator[str]) -> tuple[float, ...]:

@@ -76,9 +76,14 @@ def run(
     data: Path | None,
     sizes: Sizes = Sizes(),
     databases: Sequence[str] = ("PostgreSQL",),
-    keep_in: Path = FOLDER,
+    keep_in: Path | None = None,
 ) -> None:
-    """Print a line for each step in each database, keep the figures, and draw them."""
+    """Print a line for each step in each database.
+
+    The figures are kept in a folder and drawn there; those of the small size only if it is given.
+    """
+    if sizes.rows > SMALL.rows:
+        keep_in = keep_in or FOLDER
     warm_up()
     kind, make_texts = _texts(data, sizes)
     if sizes.matching_mb:
@@ -91,10 +96,11 @@ def run(
             fill(database, make_texts())
             print(f"{'fill the table':<32} {perf_counter() - start:>10.1f}", flush=True)
             print(f"{'the table on disk':<32} {total_bytes(database, TEXTS) / 1e6:>10,.0f} MB", flush=True)
-            figures = LargeFigures(kind, name, sizes.rows, keep_in / "large.csv")
+            figures = LargeFigures(kind, name, sizes.rows, keep_in and keep_in / "large.csv")
             _measure(database, Path(folder), url, sizes, figures)
-        plot = keep_in / f"large-{_short_name(sizes, data)}-{name.lower()}.svg"
-        draw(figures, f"Seconds of each step by rows: {kind}, {name}", plot)
+        if figures.file:
+            plot = figures.file.with_name(f"large-{_short_name(sizes, data)}-{name.lower()}.svg")
+            draw(figures, f"Seconds of each step by rows: {kind}, {name}", plot)
 
 
 def _short_name(sizes: Sizes, data: Path | None) -> str:

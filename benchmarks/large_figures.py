@@ -18,19 +18,19 @@ Key = tuple[str, str, int, str]
 
 @dataclass
 class LargeFigures:
-    """The figures of one table as they are measured; printed, and written after each step.
+    """The figures of one table as they are measured; printed, and written after each step if there is a file.
 
     Attributes:
         texts: what the texts are.
         database: its name.
         rows: how many.
-        file: holds those of all tables.
+        file: holds those of all tables; None to print them only.
     """
 
     texts: str
     database: str
     rows: int
-    file: Path
+    file: Path | None
 
     def tell(self, step: str, taken: Measured) -> None:
         """Keep and print what a command took."""
@@ -44,6 +44,8 @@ class LargeFigures:
         self._keep(step, seconds)
 
     def _keep(self, step: str, *figures: float) -> None:
+        if self.file is None:
+            return
         all_figures = read_figures(self.file)
         all_figures[self.texts, self.database, self.rows, step] = [f"{figure:.4g}" for figure in figures]
         with self.file.open("w", newline="", encoding="utf-8") as lines:
@@ -54,9 +56,9 @@ class LargeFigures:
                 writer.writerow([*key, *found, *[""] * (len(COLUMNS) - len(found))])
 
 
-def read_figures(file: Path) -> dict[Key, list[str]]:
+def read_figures(file: Path | None) -> dict[Key, list[str]]:
     """Return what was measured so far."""
-    if not file.exists():
+    if file is None or not file.exists():
         return {}
     with file.open(newline="", encoding="utf-8") as lines:
         rows = list(csv.DictReader(lines))

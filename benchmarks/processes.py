@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import perf_counter, sleep
+from time import perf_counter
 
 _PAUSE = 0.05
 _PAUSES_FOR_EACH_LOOK = 15
@@ -86,7 +86,8 @@ def measure(
             if beside:
                 sampled.look((process.pid, *beside))
             # Gigabytes of memory take a while to add up, and meanwhile a core does nothing else.
-            sleep(max(_PAUSE, _PAUSES_FOR_EACH_LOOK * (perf_counter() - looked)))
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(_PAUSE, _PAUSES_FOR_EACH_LOOK * (perf_counter() - looked)))
     wall, after = perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     if process.returncode:
         raise RuntimeError(f"{module} {' '.join(arguments)} failed")

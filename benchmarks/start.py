@@ -5,6 +5,7 @@ import os
 import resource
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,15 +35,14 @@ def run(data: Path | None, sizes: Sizes | None = None) -> None:  # noqa: ARG001 
     with TemporaryDirectory() as folder:
         here = Path(folder)
         demo = ["db-dedup", "demo", "--rows", str(sizes.rows)]
+        kernels = {"NUMBA_CACHE_DIR": str(here / "kernels")} if sizes.cold else {}
 
         def tell(name: str, command: list[str], record: str = "", runs: int = sizes.runs) -> None:
             before = _processor_seconds()
-            seconds = median_seconds(lambda: _run(command, here, record), runs)
+            seconds = median_seconds(lambda: _run(command, here, record, kernels), runs)
             mean = (_processor_seconds() - before) / runs
             print(f"{name:<40} {seconds:>6.2f} s by the clock {mean:>6.2f} s of the processor", flush=True)
 
-        if sizes.cold:
-            os.environ["NUMBA_CACHE_DIR"] = str(here / "kernels")
         tell("db-dedup --help", ["db-dedup", "--help"])
         tell("import db_dedup", [sys.executable, "-c", "import db_dedup"])
         if sizes.cold:
@@ -52,11 +52,11 @@ def run(data: Path | None, sizes: Sizes | None = None) -> None:  # noqa: ARG001 
         tell("db-dedup check", check, _RECORD)
 
 
-def _run(command: list[str], folder: Path, record: str) -> None:
+def _run(command: list[str], folder: Path, record: str, kernels: Mapping[str, str]) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DB_DEDUP_")}
     programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     root = str(Path(__file__).parent.parent)
-    environment |= {"PATH": programs, "PYTHONPATH": root}
+    environment |= {"PATH": programs, "PYTHONPATH": root, **kernels}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode on the disk
     subprocess.run(
         command, cwd=folder, env=environment, input=record.encode(), check=True, capture_output=True

@@ -108,3 +108,23 @@ def test_windows_paths_in_a_settings_file(tmp_path: Path) -> None:
         load(tmp_path, '[database]\nurl = "sqlite:///C:\\Users\\petitions.db"\n')
     with pytest.raises(ConfigError, match="url has a control character in it: write a Windows"):
         load(tmp_path, '[database]\nurl = "sqlite:///C:\\new\\table.db"\n')
+
+
+@pytest.mark.parametrize("line", ["www.12345.gov.cn 5", "https://a.cn 热线", "ＷＷＷ.a.cn"])
+def test_a_user_word_that_no_text_can_have(line: str) -> None:
+    """Its frequency would become the word."""
+    with pytest.raises(ConfigError, match="left out of every text, such as a link") as error:
+        table(user_words=["信访件 3 n", line])
+    assert repr(line) in str(error.value)
+    good = [
+        "",
+        " ",
+        "\ufeff",
+        "信访件 3 n",
+        "云 计算 3",
+        "热线www.12345.gov.cn 5",
+        "c++20 7",
+        "XX街道",
+        "*** 3",
+    ]
+    assert table(user_words=good).user_words == tuple(good)

@@ -21,6 +21,7 @@ from db_dedup.config.rule import (
 )
 from db_dedup.errors import ConfigError
 from db_dedup.flow.compare.measures import MEASURES, NO_SIMILARITY
+from db_dedup.flow.text.normalise import fold_batch, normalise_batch
 from db_dedup.records.calibration import PairSetting
 from db_dedup.records.kinds import ExcludedKind
 from db_dedup.records.recipe import RECIPE_VERSION, Recipe, RecipeColumn
@@ -237,11 +238,30 @@ def watched_table(name: str, settings: Mapping[str, Any]) -> WatchedTable:
                 set(Text.model_fields),
             )
     try:
-        return WatchedTable.model_validate({"name": name, **settings})
+        watched = WatchedTable.model_validate({"name": name, **settings})
     except ValidationError as error:
         raise ConfigError(
             "table {name!r}: {fault}", name=name, fault=first_fault(error, WatchedTable)
         ) from None
+    _check_user_words(watched)
+    return watched
+
+
+def _check_user_words(watched: WatchedTable) -> None:
+    """Refuse a line of a user dictionary that begins with what normalising leaves out.
+
+    Its frequency would become the word.
+    """
+    lines = [(line, words) for line in watched.user_words if (words := fold_batch([line])[0].split())]
+    normalised = normalise_batch([words[0] for _, words in lines])
+    for (line, _), first in zip(lines, normalised, strict=True):
+        if not first:
+            raise ConfigError(
+                "table {name!r}: the line {line!r} of the user dictionary begins with what is left out of "
+                "every text, such as a link: remove the line",
+                name=watched.name,
+                line=line,
+            )
 
 
 def _column_from(spec: Any) -> Any:

@@ -9,9 +9,10 @@ from numbers import Integral
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Dialect, Text, TypeDecorator, literal_column
+from sqlalchemy import ColumnElement, Connection, Dialect, Text, TypeDecorator, literal_column
 
 from db_dedup.errors import ConfigError, InvalidArgumentError
+from db_dedup.flow.rows.values import date_as_stored
 from db_dedup.records import Family, RowKey, SourceColumn
 from db_dedup.translation import Phrase
 
@@ -132,6 +133,18 @@ def uuid_text(column: SourceColumn, value: UUID) -> str | None:
 def is_day(column: SourceColumn) -> bool:
     """Return whether the column holds dates without a time."""
     return column.type_name.upper() == "DATE"
+
+
+def dates_as_stored(
+    connection: Connection,  # noqa: ARG001
+    given: Sequence[tuple[SourceColumn, object]],
+) -> list[object]:
+    """Return each value as the database stores it: a moment cut to its date in a column of dates, and so
+    on."""
+    return [
+        date_as_stored(value, is_day=is_day(column)) if column.family is Family.DATE else value
+        for column, value in given
+    ]
 
 
 def _required(column: SourceColumn, value: object, text_of: KeyValueText) -> str:

@@ -25,11 +25,14 @@ def in_threads(
     if threads == 1:
         yield from map(function, *arguments)
         return
-    with ThreadPoolExecutor(threads, "db-dedup") as pool:
-        submitted: deque[Future[_Result]] = deque()
+    pool = ThreadPoolExecutor(threads, "db-dedup")
+    submitted: deque[Future[_Result]] = deque()
+    try:
         for some in zip(*arguments, strict=False):
             submitted.append(pool.submit(function, *some))
             if len(submitted) == 2 * threads:
                 yield submitted.popleft().result()
         while submitted:
             yield submitted.popleft().result()
+    finally:  # after an error or Ctrl-C nobody takes the results of the calls that have not begun
+        pool.shutdown(cancel_futures=True)

@@ -5,6 +5,7 @@ stage before SimHash. Bring texts to one spelling first: equal means equal chara
 """
 
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Any, Final, Protocol, Self
 
 import numpy as np
@@ -19,9 +20,7 @@ from db_dedup.methods.hashes import EXTRA, ap, bkdr, cityhash64
 P3_BITS: Final = 50_000
 """The size of the Bloom filter in P3."""
 
-# What rbloom saves before the bits: the number of hashes, at most that of the smallest rate above 0.
-_HEAD_BYTES: Final = 8
-_MOST_HASHES: Final = 1_100
+_CHECKSUM_BYTES: Final = 16
 
 
 class SeenTexts(Protocol):
@@ -121,8 +120,8 @@ class BloomFilter:
 
     def dump(self) -> bytes:
         """Return the filter as bytes that `restore` reads."""
-        saved: bytes = self._filter.save_bytes()
-        return saved
+        bits: bytes = self._filter.save_bytes()
+        return _checksum(bits) + bits
 
     @classmethod
     def restore(cls, saved: bytes) -> Self:
@@ -130,14 +129,17 @@ class BloomFilter:
 
         Raises:
             MissingExtraError: rbloom is not installed.
-            InvalidArgumentError: the bytes are not those of a filter.
+            InvalidArgumentError: the bytes are not exactly those of a dump.
         """
-        # rbloom checks nothing: fewer bytes end in a panic, which is no Exception.
-        hashes = int.from_bytes(saved[:_HEAD_BYTES], "little")
-        if len(saved) <= _HEAD_BYTES or not 1 <= hashes <= _MOST_HASHES:
-            raise InvalidArgumentError("these bytes are no Bloom filter")
+        # rbloom checks nothing: of a part of the bytes it makes a filter that knows no text, or panics.
+        checksum, bits = saved[:_CHECKSUM_BYTES], saved[_CHECKSUM_BYTES:]
+        if checksum != _checksum(bits):
+            raise InvalidArgumentError(
+                "these bytes are no Bloom filter, or not all of one, or were dumped by an earlier version: "
+                "make the filter and dump it again"
+            )
         restored = cls.__new__(cls)
-        restored._filter = load("rbloom", EXTRA).Bloom.load_bytes(saved, _signed_hash)
+        restored._filter = load("rbloom", EXTRA).Bloom.load_bytes(bits, _signed_hash)
         return restored
 
 
@@ -183,6 +185,10 @@ class DigitTrie:
             self._children = bigger
         if keys == self._keys.size:
             self._keys = np.concatenate([self._keys, np.empty(keys // 2 + 1, np.uint64)])
+
+
+def _checksum(data: bytes) -> bytes:
+    return blake2b(data, digest_size=_CHECKSUM_BYTES).digest()
 
 
 def _signed_hash(text: str) -> int:

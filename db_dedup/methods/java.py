@@ -11,7 +11,7 @@ The Java machine starts with the first segmenter and ends with the process: a pr
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -25,6 +25,8 @@ from db_dedup.translation import Phrase
 
 JARS_VARIABLE: Final = "DB_DEDUP_JARS"
 _DEFAULT_FOLDERS: Final = ("~/.db-dedup/jars", "/usr/share/java")
+_WITHOUT_CLASSES: Final = ("-sources", "-javadoc")
+"""How the names of jars end that a library's release has beside its classes."""
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 _Cut = Callable[[str], list[str]]
@@ -186,23 +188,29 @@ JAVA_SEGMENTERS: Final = {
 
 def _folders() -> list[Path]:
     chosen = os.environ.get(JARS_VARIABLE, "").split(os.pathsep)
-    return [Path(folder).expanduser() for folder in filter(None, chosen)] or [
-        Path(folder).expanduser() for folder in _DEFAULT_FOLDERS
-    ]
+    return list(map(_expanded, list(filter(None, chosen)) or _DEFAULT_FOLDERS))
+
+
+def _expanded(folder: str) -> Path:
+    """Return the path of a folder; one that begins with ~ stays as it is where there is no such home."""
+    with suppress(RuntimeError):
+        return Path(folder).expanduser()
+    return Path(folder)
 
 
 def _find_jar(pattern: str) -> Path | None:
-    """Return the last jar by name, which has the highest release, of the first folder that has one."""
+    """Return the jar with the highest release of the first folder that has one and can be read."""
     for folder in _folders():
-        files = folder.iterdir() if folder.is_dir() else ()
-        jars = sorted((file for file in files if fnmatch(file.name.lower(), pattern)), key=_release)
-        if jars:
-            return jars[-1]
+        with suppress(OSError):
+            jars = [file for file in folder.iterdir() if fnmatch(file.name.lower(), pattern)]
+            if jars := [jar for jar in jars if not jar.stem.lower().endswith(_WITHOUT_CLASSES)]:
+                return max(jars, key=_release)
     return None
 
 
-def _release(jar: Path) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", jar.name)]
+def _release(jar: Path) -> tuple[list[int], str]:
+    """Return what jars are ordered by: the numbers in the name, then the name."""
+    return [int(number) for number in re.findall(r"\d+", jar.name)], jar.name
 
 
 def _java_library() -> str:

@@ -22,7 +22,6 @@ from db_dedup.flow.matching import pairs as pairs_module
 from db_dedup.flow.matching.budget import Budget
 from db_dedup.flow.matching.match import NO_ROW, Matches
 from db_dedup.flow.matching.pairs import concatenate_pairs
-from db_dedup.flow.threads import in_threads
 from db_dedup.records.kinds import COPY, PARTIAL, UNKNOWN, ExcludedKind
 from tests.engines.reference import MatchRule, Row, brute_force, components, pairs_of, random_rows, table_of
 from tests.flow.reference import empty_details, features_of
@@ -346,19 +345,6 @@ def test_the_pairs_that_connect_a_large_group_do_not_depend_on_the_faster_thread
     found = [pairs_of(rule.match(table_of(rows), budget=Budget(threads=threads))) for _ in range(5)]
     assert len(found[0]) == len(rows) - 1
     assert all(pairs == found[0] for pairs in found)
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_calls_in_threads_give_what_map_gives(threads: int) -> None:
-    running = threading.active_count()
-    assert list(in_threads(threads, divmod, [7, 8, 9], [2, 3, 4])) == [(3, 1), (2, 2), (2, 1)]
-    assert list(in_threads(threads, abs, [])) == []
-    with pytest.raises(ZeroDivisionError):
-        list(in_threads(threads, divmod, [1, 1], [1, 0]))
-    begun = in_threads(threads, abs, range(-9, 0))
-    assert next(begun) == 9
-    begun.close()
-    assert threading.active_count() == running
 
 
 def test_progress_reaches_what_it_promised() -> None:

@@ -1,4 +1,4 @@
-"""A scan counts the cores that it is given, not those of the machine."""
+"""A scan counts the cores and the memory that it is given, not those of the machine."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from db_dedup.engines.embedded import usable_cores as module
 from db_dedup.engines.embedded.usable_cores import usable_cores
+from db_dedup.flow import control_groups
+from db_dedup.flow.matching import paging
 
 
 @pytest.fixture
 def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine of 64 cores; the folder of its control groups."""
+    """A machine of 64 cores and 64 GB; the folder of its control groups."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(64), raising=False)
-    monkeypatch.setattr(module, "_GROUPS", tmp_path)
-    monkeypatch.setattr(module, "_GROUPS_OF_THIS_PROCESS", tmp_path / "own")
+    monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": 1 << 24, "SC_PAGE_SIZE": 1 << 12}.__getitem__)
+    monkeypatch.setattr(control_groups, "_GROUPS", tmp_path)
+    monkeypatch.setattr(control_groups, "_GROUPS_OF_THIS_PROCESS", tmp_path / "own")
     return tmp_path
 
 
@@ -29,6 +31,7 @@ def put(folder: Path, **files: str) -> None:
 def test_a_system_without_groups(groups: Path) -> None:
     assert not (groups / "own").exists()
     assert usable_cores() == 64
+    assert paging._memory_bytes() == 1 << 36
 
 
 @pytest.mark.parametrize(
@@ -52,3 +55,17 @@ def test_the_former_groups(groups: Path, quota: str, cores: int) -> None:
     put(groups, own="7:memory:/a\n4:cpu,cpuacct:/docker/unseen:name\n0::/")
     put(groups / "cpu", cpu__cfs_quota_us=quota, cpu__cfs_period_us="100000")
     assert usable_cores() == cores
+
+
+@pytest.mark.parametrize(("limit", "memory"), [("max", 1 << 36), (str(1 << 32), 1 << 32), ("odd", 1 << 36)])
+def test_a_container_with_some_memory(groups: Path, limit: str, memory: int) -> None:
+    put(groups, own="0::/scan.service", memory__max=limit)
+    put(groups / "scan.service", memory__max="max")
+    assert paging._memory_bytes() == memory
+
+
+@pytest.mark.parametrize(("limit", "memory"), [("9223372036854771712", 1 << 36), (str(1 << 32), 1 << 32)])
+def test_the_memory_of_the_former_groups(groups: Path, limit: str, memory: int) -> None:
+    put(groups, own="7:memory:/docker/unseen:name\n4:cpu,cpuacct:/a\n0::/")
+    put(groups / "memory", memory__limit_in_bytes=limit)
+    assert paging._memory_bytes() == memory

@@ -20,6 +20,7 @@ from db_dedup.flow.features.counting import (
     TokenHasher,
     concatenate_features,
     count_features,
+    hash_tokens_of,
     hash_values,
 )
 
@@ -141,6 +142,13 @@ def test_the_order_of_words_does_not_matter(row: Row, seed: int, term_frequency:
     shuffled = Random(seed).sample(row, len(row))
     one, other = as_counters(count_features([hashed([row, shuffled])], [1], term_frequency))
     assert one == other
+
+
+def test_long_tokens_are_hashed_and_not_kept() -> None:
+    hasher = TokenHasher()
+    tokens = ["a" * length for length in (64, 65, 10_000)] * 2
+    assert hasher.hash_tokens(tokens).tolist() == hash_tokens_of(tokens).tolist()
+    assert sorted(map(len, hasher._vocabulary)) == [1, 64]
 
 
 def test_a_full_vocabulary_is_replaced_without_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -132,6 +133,37 @@ def test_json_is_the_same_as_object_and_as_text(value: Any) -> None:
     text = canonical_text(value, Family.OTHER)
     assert json.loads(text) == value
     assert canonical_text(json.dumps(value, indent=2), Family.OTHER) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "family", "expected"),
+    [
+        (np.float64(1.5), Family.OTHER, "1.5"),
+        (np.float64("nan"), Family.NUMBER, "NaN"),
+        (np.float32(0.1), Family.NUMBER, "0.1"),
+        (np.float32(1000), Family.TEXT, "1000"),
+        (np.longdouble(1.5), Family.NUMBER, "1.5"),
+        (np.clongdouble(1), Family.OTHER, "(1+0j)"),
+        (np.int64(-5), Family.NUMBER, "-5"),
+        (np.bool_(True), Family.BOOLEAN, "1"),
+        (np.bool_(False), Family.OTHER, "0"),
+        (np.str_("拆"), Family.TEXT, "拆"),
+        (np.bytes_(b"\xff"), Family.BINARY, "ff"),
+        (np.datetime64("2019-02-14T20:00:00", "ns"), Family.DATE, "2019-02-14 20:00:00"),
+        (np.datetime64("2019-02-14", "D"), Family.DATE, "2019-02-14"),
+        (np.datetime64("NaT"), Family.DATE, ""),
+        (np.timedelta64(90, "m"), Family.TIME, "01:30:00"),
+    ],
+    ids=repr,
+)
+def test_a_scalar_of_numpy_is_its_value(value: Any, family: Family, expected: str) -> None:
+    assert canonical_text(value, family) == expected
+
+
+def test_a_whole_number_of_any_length() -> None:
+    for sign in (1, -1):
+        assert canonical_text(sign * (10**6000 + 7), Family.NUMBER) == "-"[sign:] + "1" + "0" * 5999 + "7"
+        assert canonical_text(sign * 10**400, Family.NUMBER) == "-"[sign:] + "1" + "0" * 400
 
 
 ANYTHING = (

@@ -174,6 +174,23 @@ def test_any_text_equals_jieba(texts: list[str], reference: Any, rust: RustJieba
     assert rust.cut(texts) == with_line_ends(reference.lcut, texts)
 
 
+@settings(max_examples=200)
+@given(texts=st.lists(any_text(), max_size=6))
+@example(texts=["\r\n", " a\r", "  ", "\u3000"])
+def test_any_text_equals_jieba_without_rjieba(texts: list[str], reference: Any, slow: PythonJieba) -> None:
+    assert slow.cut(texts) == with_line_ends(reference.lcut, texts)
+
+
+@pytest.mark.parametrize("lines", [[], ["gdp"], ["北京 0"]])
+def test_words_that_a_host_deletes_change_nothing(lines: list[str], force_split: set[str]) -> None:
+    cut = PythonJieba(lines).cut
+    texts = ["他来到了网易杭研大厦", *sentences(seed=26, count=200)]
+    expected = cut(texts)
+    assert "杭研" in expected
+    force_split.update(token for token in expected if len(token) > 1)
+    assert cut(texts) == expected
+
+
 def test_long_texts_equal_jieba(reference: Any, rust: RustJieba) -> None:
     long_run = "".join(random.Random(22).choices([w for w, _ in dictionary() if len(w) == 1], k=1_500))
     texts = [long_run, "-" * 5_000, "a.1" * 5_000, "中" * 3_000, "国", long_run[::-1]]
@@ -196,6 +213,13 @@ def test_search_mode_forgets_and_stays_right(monkeypatch: pytest.MonkeyPatch) ->
     for text in ("中国人", "甲乙", "丙丁", "中国人"):
         assert words[text] == (("中国", "国人", text) if text == "中国人" else (text,))
         assert len(words) <= 2
+
+
+def test_search_mode_does_not_keep_long_tokens() -> None:
+    words = SearchWords({"12"}.__contains__)
+    for length in (64, 65, 1_000):
+        assert words["12" + "0" * (length - 2)] == ("12", "12" + "0" * (length - 2))
+    assert [len(token) for token in words] == [64]
 
 
 def test_full_mode_gives_every_word() -> None:

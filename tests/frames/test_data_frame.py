@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -105,6 +106,15 @@ def test_decimal_columns_are_ordered_by_size(make: Callable[[dict[str, list[Any]
     text = "小区楼道的路灯坏了三个月没有人来修理，请尽快处理"
     frame = make({"body": [text] * 3, "received": [Decimal(10), Decimal("9.5"), None]})
     assert columns_of(find_duplicates(frame, ["body"], order="received"))["duplicate_group"] == [1] * 3
+
+
+def test_scalars_of_numpy_in_a_column_of_objects() -> None:
+    text = "小区楼道的路灯坏了三个月没有人来修理，请尽快处理"
+    frame = pd.DataFrame({"body": [text] * 4}).assign(
+        cost=pd.Series([np.float64(1.5), 1.5, np.bool_(True), True], dtype=object)
+    )
+    found = find_duplicates(frame, ["body"], within=["cost"])
+    assert found["duplicate_group"].tolist() == [0, 0, 2, 2]
 
 
 def test_settings_are_those_of_a_table() -> None:

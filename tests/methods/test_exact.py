@@ -1,6 +1,7 @@
 """Bloom filters and the digit trie: what counts as seen, and how much memory it takes."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -65,6 +66,14 @@ def test_a_filter_comes_back_as_it_was_dumped() -> None:
     stage.add(["施工", "\ud800"])
     restored = BloomFilter.restore(stage.dump())
     assert restored.add(["施工", "扰民", "\ud800"]).tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("change", [lambda b: b[:-1], lambda b: b[:40], lambda b: b + b"0", lambda b: b[16:]])
+def test_a_part_of_a_dump_is_refused(change: Callable[[bytes], bytes]) -> None:
+    stage = BloomFilter(100)
+    stage.add(["施工"])
+    with pytest.raises(ConfigError, match="no Bloom filter, or not all of one"):
+        BloomFilter.restore(change(stage.dump()))
 
 
 @given(st.integers(0, 2**64 - 1))

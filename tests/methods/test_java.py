@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,38 @@ def test_what_is_missing_is_named(name: str, tmp_path: Path, monkeypatch: pytest
     assert segmenter.source in message
     assert message.endswith(f"name its folder in {JARS_VARIABLE}")
     assert str(tmp_path / "no such") in message
+
+
+def test_the_jar_with_the_highest_release_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(JARS_VARIABLE, str(tmp_path))
+    monkeypatch.setattr("db_dedup.methods.java._java_library", lambda: "libjvm.so")
+    for name in ("1.8.4-sources", "portable-1.8.4", "1.8.4-javadoc", "1.8.4", "1.8.3", "1.10.0-sources"):
+        (tmp_path / f"hanlp-{name}.jar").touch()
+    assert [jar.name for jar in JAVA_SEGMENTERS["hanlp-fast"]._find_jars()] == ["hanlp-portable-1.8.4.jar"]
+    (tmp_path / "hanlp-1.10.0.jar").touch()
+    assert [jar.name for jar in JAVA_SEGMENTERS["hanlp-fast"]._find_jars()] == ["hanlp-1.10.0.jar"]
+
+
+def test_a_folder_that_cannot_be_read_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root, who may run the tests, can read every folder."""
+    for name in ("closed", "open"):
+        (tmp_path / name).mkdir()
+    jar = tmp_path / "open" / "hanlp-1.8.4.jar"
+    jar.touch()
+    read = Path.iterdir
+
+    def refuse(folder: Path) -> Iterator[Path]:
+        if folder.name == "closed":
+            raise PermissionError(str(folder))
+        return read(folder)
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    folders = ["~no-such-account/jars", str(tmp_path / "closed"), str(tmp_path / "open")]
+    monkeypatch.setenv(JARS_VARIABLE, os.pathsep.join(folders))
+    assert JAVA_SEGMENTERS["hanlp-fast"]._find_jars() == [jar]
+    monkeypatch.setenv(JARS_VARIABLE, os.pathsep.join(folders[:2]))
+    with pytest.raises(MissingJarError, match="~no-such-account"):
+        JAVA_SEGMENTERS["hanlp-fast"]._find_jars()
 
 
 def test_java_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

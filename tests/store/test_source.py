@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -240,6 +241,36 @@ def test_a_record_that_is_not_stored(database: Database) -> None:
         assert source.rows_from(connection, [{}])[0].values == ("", "", "")
         with pytest.raises(UnknownNameError, match="tittle"):
             source.rows_from(connection, [{"tittle": "x"}])[0]
+
+
+DAYS_AND_MOMENTS = [
+    datetime(2019, 2, 14, 20),
+    date(2019, 2, 14),
+    "2019-02-14 20:00:00",
+    "2019-02-14",
+    None,
+]
+WITH_ZONE = datetime(2019, 2, 14, 23, tzinfo=timezone(timedelta(hours=-8)))
+"""Its date in PostgreSQL depends on the time zone of the session."""
+
+
+@pytest.mark.parametrize("database", ["postgresql", "mariadb"], indirect=True)
+@pytest.mark.parametrize("kind", ["DATE", "moment"])
+def test_a_date_that_is_not_of_its_columns_type(database: Database, kind: str) -> None:
+    """It is compared as the database would store it."""
+    type_name = MOMENTS[database.name] if kind == "moment" else kind
+    has_zone = kind == "DATE" and database.name == "mariadb"
+    given = [*DAYS_AND_MOMENTS, *([WITH_ZONE] if has_zone else [])]
+    run(database, f"CREATE TABLE petitions (id INTEGER PRIMARY KEY, body {type_name}, at {type_name})")
+    rows = [{"id": i, "at": value} for i, value in enumerate(given)]
+    fill(database, "INSERT INTO petitions VALUES (:id, :at, :at)", rows)
+    for by in ("value", "day"):
+        source = source_of(database, within=[{"column": "at", "by": by}])
+        stored = [(row.values, row.within) for row in rows_of(database, source)]
+        assert len(set(stored)) == (2 if kind == "DATE" else 3)
+        with database.engine.connect() as connection:
+            records = source.rows_from(connection, [{"body": value, "at": value} for value in given])
+        assert [(row.values, row.within) for row in records] == stored
 
 
 def test_key_that_is_too_long(database: Database) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy.engine import Dialect as SQLDialect
 
 from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.capabilities import Capabilities, ColumnTypes, WriteCost, WriteCosts
+from db_dedup.dialects.keys import dates_as_stored
 from db_dedup.dialects.mysql import bulk, catalogue, errors, keys, sessions, triggers
 from db_dedup.dialects.mysql import grants as grant_statements
 from db_dedup.records import Family
@@ -68,6 +69,7 @@ class MySQLDialect(Dialect):
     readable = staticmethod(keys.readable)
     depends_on_session = staticmethod(keys.depends_on_session)
     is_autocommit = staticmethod(sessions.is_autocommit)
+    as_stored = staticmethod(dates_as_stored)
 
     column_names = staticmethod(catalogue.column_names)
     column_collations = staticmethod(catalogue.column_collations)

@@ -9,6 +9,7 @@ from sqlalchemy.exc import DataError, ProgrammingError
 from sqlalchemy.types import NullType
 
 from db_dedup.dialects.batches import batches, bytes_of
+from db_dedup.dialects.keys import dates_as_stored
 from db_dedup.dialects.postgresql import keys, sessions
 from db_dedup.records import Family, SourceColumn
 
@@ -19,7 +20,7 @@ _VALUES_A_QUERY: Final = 500
 
 def as_stored(connection: Connection, given: Sequence[tuple[SourceColumn, object]]) -> list[object]:
     """Return each value as `readable` would; a value that the column's type cannot take stays as it is."""
-    stored = [value for _, value in given]
+    stored = dates_as_stored(connection, given)
     asked = [i for i, (column, value) in enumerate(given) if value is not None and _is_asked(column)]
     for some in batches(asked, _VALUES_A_QUERY, lambda i: bytes_of(stored[i])):
         read = _as_stored(connection, [given[i] for i in some])

@@ -25,7 +25,6 @@ from db_dedup.flow.features.counting import NO_FEATURES
 from db_dedup.flow.features.details import NO_DETAILS
 from db_dedup.flow.matching.budget import MATCHING_MB, Budget
 from db_dedup.flow.matching.match import (
-    NO_ROW,
     Matches,
     find_exact_duplicates,
     match_table,
@@ -252,37 +251,16 @@ class EmbeddedScan:
         return table, order
 
     def _complete(self, rows: "_Joined", progress: Progress, read: ReadRows) -> None:
-        """Read and segment the rows that were not segmented and need a sketch or features.
+        """Read and segment the rows that were not segmented and need features; with sketches all rows were.
 
         A row that has changed since it was first read may have other candidates, so the search is repeated
         until no row has changed.
         """
         while True:
             table, order = self._table(rows)
-            self._move_sketches(rows, table, order)
-            table = replace(table, sketch_places=rows.sketch_places[order])
-            unsketched = self._unsketched(table)
-            if np.any(unsketched):
-                self._read_again(rows, order[unsketched].tolist(), progress, read)
-                continue
             unread = self._unread_candidates(table, progress)
             if not np.any(unread) or not self._read_again(rows, order[unread].tolist(), progress, read):
                 return
-
-    def _move_sketches(self, rows: "_Joined", table: ComparedRows, order: NDArray[np.int64]) -> None:
-        """Give each canonical row without a sketch the sketch of one of its exact duplicates."""
-        copy_of = find_exact_duplicates(table.digests)
-        sketched = np.flatnonzero((copy_of != NO_ROW) & (table.sketch_places != _NO_PLACE))
-        givers = sketched[table.sketch_places[copy_of[sketched]] == _NO_PLACE]
-        rows.sketch_places[order[copy_of[givers]]] = table.sketch_places[givers]
-
-    def _unsketched(self, table: ComparedRows) -> NDArray[np.bool_]:
-        """Return bool[n]: the canonical rows that have a fingerprint and no sketch yet."""
-        if not self._watched.rule.sketches:
-            return np.zeros(table.fingerprints.size, np.bool_)
-        is_canonical = (find_exact_duplicates(table.digests) == NO_ROW) & table.has_fingerprint
-        unsketched: NDArray[np.bool_] = is_canonical & (table.sketch_places == _NO_PLACE)
-        return unsketched
 
     def _unread_candidates(self, table: ComparedRows, progress: Progress) -> NDArray[np.bool_]:
         """Return bool[n]: the rows that have a candidate and no features yet."""
@@ -295,7 +273,7 @@ class EmbeddedScan:
     def _read_again(
         self, rows: "_Joined", numbers: Sequence[int], progress: Progress, read: ReadRows
     ) -> bool:
-        """Read the features and sketches of these rows; return whether a row has changed or is gone."""
+        """Read the features of these rows; return whether a row has changed or is gone."""
         progress.start("texts of candidates", len(numbers))
         has_changed = False
         for batch in self._read_size.batches(numbers):
@@ -320,11 +298,10 @@ class EmbeddedScan:
                 done.fingerprints[place] = rows.fingerprints[i]
                 done.has_fingerprint[place] = rows.has_fingerprint[i]
         rows.places[found] = self._spooled(done)
-        rows.sketch_places[found] = self._spooled_sketches(done)
         # The keys that are left were read with their page: these rows have been deleted since.
         rows.is_gone[list(number_of.values())] = True
         has_changed = bool(number_of)
-        again = row_fingerprints(page, done, with_sets=self._watched.rule.sketches)
+        again = row_fingerprints(page, done)
         for place, (i, row, new) in enumerate(zip(found, page, again, strict=True)):
             before = rows.digests[i].tobytes(), rows.order_values[i], rows.forms[i]
             if (new.digest, new.order_value, done.forms[place]) != before:

@@ -4,10 +4,8 @@ import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
-_GROUPS_OF_THIS_PROCESS: Final = Path("/proc/self/cgroup")
-_GROUPS: Final = Path("/sys/fs/cgroup")
+from db_dedup.flow.control_groups import group_folders
 
 
 def usable_cores() -> int:
@@ -21,23 +19,10 @@ def usable_cores() -> int:
 
 def _quotas() -> Iterator[float]:
     """Yield the cores whose time Linux gives this process and the groups that it belongs to."""
-    try:
-        lines = _GROUPS_OF_THIS_PROCESS.read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        if controllers and "cpu" not in controllers.split(","):
-            continue
-        top = _GROUPS / "cpu" if controllers else _GROUPS
-        folder = top / path.lstrip("/")
-        # A container may not see the folder that it is named by; its own limits are at the top then.
-        for group in (folder, *folder.parents):
-            quota = _quota(group)
-            if quota is not None:
-                yield quota
-            if group == top:
-                break
+    for group in group_folders("cpu"):
+        quota = _quota(group)
+        if quota is not None:
+            yield quota
 
 
 def _quota(group: Path) -> float | None:

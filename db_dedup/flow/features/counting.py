@@ -25,6 +25,8 @@ _CAP = 3
 _LOG_UNIT = 16
 _DAMPING_SIZE = 4096
 _VOCABULARY_LIMIT = 1_000_000
+_LONGEST_KEPT = 64
+"""Characters of a token in the vocabulary: a million of any length would not fit into memory."""
 
 # These two numbers replace the hash of a dropped token and mark the end of a row.
 _DROPPED = 0
@@ -62,7 +64,8 @@ NO_FEATURES: Final = Features(np.zeros(1, np.int64), np.empty(0, np.uint64), np.
 
 
 class _Vocabulary(dict[str, int]):
-    """Token -> hash, computed once for each token; tokens to drop have a number of their own."""
+    """Token -> hash, computed once for each token of a usual length; tokens to drop have a number of their
+    own."""
 
     def __init__(self, stop_words: Collection[str]) -> None:
         super().__init__(dict.fromkeys(stop_words, _DROPPED))
@@ -71,7 +74,8 @@ class _Vocabulary(dict[str, int]):
     def __missing__(self, token: str) -> int:
         has_alphanumeric = any(map(str.isalnum, token))
         value = _hash(token) if has_alphanumeric else _DROPPED
-        self[token] = value
+        if len(token) <= _LONGEST_KEPT:
+            self[token] = value
         return value
 
 

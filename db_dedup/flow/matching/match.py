@@ -163,9 +163,12 @@ def pairs_between(
 def rows_with_candidates(
     table: ComparedRows, radius: int, progress: Progress, budget: Budget
 ) -> NDArray[np.bool_]:
-    """Return bool[n]: the canonical rows that are in a candidate pair; the table may be without features."""
+    """Return bool[n]: the canonical rows that are in a candidate pair of the radius.
+
+    The table may be without features; it has no sketches.
+    """
     canonical = _canonical_rows(table, find_exact_duplicates(table.digests))
-    candidates_only = Rule(PairSetting(radius, bool(table.sketches.values.size), NO_SIMILARITY, 0.0))
+    candidates_only = Rule(PairSetting(radius, False, NO_SIMILARITY, 0.0))
     search = _Search(table, candidates_only, canonical, budget._replace(threads=1))
     search.connect(progress, "candidates")
     return _spread(group_sizes(search.parents)[search.parents] > 1, canonical, table.fingerprints.size)

@@ -7,13 +7,16 @@ that the system reads no more than it needs, and that a disk has many requests a
 
 import mmap
 import os
+from contextlib import suppress
 from itertools import repeat
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow.compare.kernels import RowArrays
+from db_dedup.flow.control_groups import group_folders
 from db_dedup.flow.matching._pairs import read_features
 from db_dedup.flow.threads import in_threads, split_evenly
 
@@ -22,6 +25,7 @@ PAIRS_AT_A_TIME: Final = 50_000
 _SHARE_OF_MEMORY: Final = 2
 """Features that take more than half of the memory may not stay there: the database needs some, too."""
 _REQUESTS_AT_A_TIME: Final = 32
+_UNKNOWN_MEMORY: Final = 1 << 62
 
 
 def expect_reads(values: NDArray[np.generic], *, in_order: bool) -> None:
@@ -65,8 +69,20 @@ def _map_of(values: NDArray[np.generic]) -> mmap.mmap | None:
 
 
 def _memory_bytes() -> int:
-    """Return how much memory the machine has; without an answer from the system, more than any array."""
+    """Return how much memory this process may use; without an answer from the system, more than any array.
+
+    A container that is given some gigabytes still sees all memory of its machine.
+    """
     try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
-        return 1 << 62
+        machine = _UNKNOWN_MEMORY
+    return min([machine, *map(_limit, group_folders("memory"))])
+
+
+def _limit(group: Path) -> int:
+    """Return the limit of a control group in bytes."""
+    for name in ("memory.max", "memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):  # without a limit it is the word "max"
+            return int((group / name).read_text())
+    return _UNKNOWN_MEMORY

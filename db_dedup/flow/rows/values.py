@@ -8,6 +8,8 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
+import numpy as np
+
 from db_dedup.records import Family
 
 # Possessive: a million digits before a letter would otherwise be tried in all divisions in two.
@@ -22,6 +24,7 @@ _WORDS_FOR_FALSE: Final = frozenset({"0", "f", "false", "n", "no", "off"})
 _LONGEST_DATE: Final = len("2019-02-14")
 _LONGEST_PLAIN_NUMBER: Final = 400
 """Digits: one with more is written with an exponent, so that `1e999999` stays short."""
+_LARGEST_PLAIN_INTEGER: Final = 10**_LONGEST_PLAIN_NUMBER
 
 
 def canonical_text(value: Any, family: Family) -> str:
@@ -31,6 +34,7 @@ def canonical_text(value: Any, family: Family) -> str:
     text, or hexadecimal digits if they are none. JSON becomes compact with sorted keys. A text that is no
     value of the column's family stays as it is.
     """
+    value = python_value(value)
     if value is None:
         return ""
     if isinstance(value, str):
@@ -52,11 +56,24 @@ def canonical_texts(values: Sequence[Any], family: Family) -> Sequence[str]:
     return [canonical_text(value, family) for value in values]
 
 
+def python_value(value: Any) -> Any:
+    """Return Python's own value of a scalar of numpy, as a row of a data frame has them; others stay."""
+    if not isinstance(value, np.generic):
+        return value
+    if isinstance(value, np.floating):  # by its text: 0.1 in 32 bits would become 0.10000000149011612
+        return Decimal(str(value))
+    plain = value.item()
+    if isinstance(plain, int) and isinstance(value, np.datetime64 | np.timedelta64):
+        return value.astype(f"{value.dtype.kind}8[us]").item()  # Python has no nanoseconds
+    return plain
+
+
 def number_text(value: int | float | Decimal) -> str:
     """Return the shortest plain decimal of a number: "1.5", "1000", "0"."""
     if isinstance(value, int):
-        return str(int(value))
-    number = value if isinstance(value, Decimal) else Decimal(repr(value))
+        # Python refuses to write an integer of more than 4,300 digits, but not the same number as a Decimal.
+        return str(Decimal(value) if abs(value) > _LARGEST_PLAIN_INTEGER else int(value))
+    number = value if isinstance(value, Decimal) else Decimal(float.__repr__(value))
     if not number.is_finite():
         return "NaN" if number.is_nan() else str(number)
     if not number:
@@ -76,14 +93,36 @@ def parse_number(text: str) -> Decimal | None:
 def moment_of(value: Any) -> date | datetime | None:
     """Return the date, or the moment in UTC without a zone, of a value or an ISO 8601 text; else None."""
     try:
-        if isinstance(value, str):
-            text = value.strip()
-            is_date = len(text) <= _LONGEST_DATE
-            return date.fromisoformat(text) if is_date else _in_utc(datetime.fromisoformat(text))
-        if isinstance(value, datetime):
-            return _in_utc(value)
+        moment = _given_moment(value)
+        return _in_utc(moment) if isinstance(moment, datetime) else moment
     except (ValueError, OverflowError):
         return None
+
+
+def date_as_stored(value: Any, *, is_day: bool) -> Any:
+    """Return a date or moment as a database stores it in a column of the other kind; any other value stays.
+
+    A moment becomes its date in its own time zone, and a date the midnight at its beginning.
+
+    Args:
+        value: of a type of Python's, or an ISO 8601 text.
+        is_day: whether the column has dates without a time.
+    """
+    try:
+        moment = _given_moment(python_value(value))
+        if isinstance(moment, datetime):
+            return moment.date() if is_day else value
+    except ValueError:
+        return value
+    return value if moment is None or is_day else datetime.combine(moment, time.min)
+
+
+def _given_moment(value: Any) -> date | datetime | None:
+    """Return a date or a moment in the zone that it was given in; ValueError for a text that is neither."""
+    if isinstance(value, str):
+        text = value.strip()
+        is_date = len(text) <= _LONGEST_DATE
+        return date.fromisoformat(text) if is_date else datetime.fromisoformat(text)
     return value if isinstance(value, date) else None
 
 

@@ -3,10 +3,11 @@
 import logging
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from db_dedup.flow.text._rust_jieba import DifferentTokensError, IsWord, RustJieba
+from db_dedup.flow.text._hmm import load_tables
+from db_dedup.flow.text._rust_jieba import DifferentTokensError, IsWord, RustJieba, rejoined
 from db_dedup.light_imports import without_pkg_resources
 
 _log = logging.getLogger(__name__)
@@ -15,6 +16,8 @@ Cut = Callable[[Sequence[str]], list[str]]
 """Texts -> their tokens, with a "\\n" token after each text."""
 
 _MEMO_ENTRIES: Final = 50_000
+_LONGEST_KEPT: Final = 64
+"""Characters of a token in the cache: so many of any length would not fit into memory."""
 _HAN_WORD = re.compile("[\u4e00-\u9fd5]{2,}")
 
 
@@ -54,6 +57,8 @@ class PythonJieba:
         self.user_words: dict[str, int] = {}
         for line in lines:
             self._add_line(line.strip().lstrip("\ufeff"), jieba.re_userdict)
+        self._in_sentence, self._white_space = jieba.re_han_default, jieba.re_skip_default
+        self._tables = load_tables(jieba.finalseg)
         # jieba keeps the words of frequency 0 in a set that the whole process shares: split here instead.
         self._banned = frozenset(
             word for word, frequency in self.user_words.items() if not frequency and _HAN_WORD.fullmatch(word)
@@ -73,7 +78,8 @@ class PythonJieba:
         """Return the tokens of precise mode with HMM."""
         tokens: list[str] = []
         for text in texts:
-            tokens += self._tokenizer.cut(text)
+            for part in self._in_sentence.split(text):
+                tokens += self._cut_sentence(part) if self._in_sentence.match(part) else self._between(part)
             tokens.append("\n")
         if self._banned.isdisjoint(tokens):
             return tokens
@@ -90,6 +96,36 @@ class PythonJieba:
     def is_word(self, token: str) -> bool:
         """Return whether the dictionary has this token as a word, not only as the beginning of a word."""
         return bool(self._tokenizer.FREQ.get(token))
+
+    def _cut_sentence(self, sentence: str) -> list[str]:
+        """Return the words of a sentence: jieba's route through its dictionary, then the HMM.
+
+        jieba's own `cut` asks an HMM that the whole process shares: a host that deletes a word from its
+        dictionary would change the tokens.
+        """
+        route: dict[int, tuple[float, int]] = {}
+        self._tokenizer.calc(sentence, self._tokenizer.get_DAG(sentence), route)
+        tokens: list[str] = []
+        begin = place = 0
+        while place < len(sentence):
+            end = route[place][1] + 1
+            if end - place > 1:
+                tokens += [*self._cut_singles(sentence[begin:place]), sentence[place:end]]
+                begin = end
+            place = end
+        return tokens + self._cut_singles(sentence[begin:])
+
+    def _cut_singles(self, singles: str) -> list[str]:
+        """Return the words of neighbours that the route leaves as single characters."""
+        # A word of the dictionary that the route does not take stays apart.
+        if len(singles) < 2 or self.is_word(singles):
+            return list(singles)
+        return rejoined(list(singles), singles, self._tables)
+
+    def _between(self, text: str) -> Iterator[str]:
+        """Yield the tokens between two sentences: white space, and single characters."""
+        for part in self._white_space.split(text):
+            yield from (part,) if self._white_space.match(part) else part
 
     def _add_line(self, line: str, form: re.Pattern[str]) -> None:
         if not line:
@@ -120,9 +156,11 @@ class SearchWords(dict[str, tuple[str, ...]]):
             for gram in (token[i : i + size] for i in range(len(token) - size + 1))
             if self._is_word(gram)
         ]
-        if len(self) >= _MEMO_ENTRIES:
-            self.clear()
-        self[token] = words = (*inner, token)
+        words = (*inner, token)
+        if len(token) <= _LONGEST_KEPT:
+            if len(self) >= _MEMO_ENTRIES:
+                self.clear()
+            self[token] = words
         return words
 
 

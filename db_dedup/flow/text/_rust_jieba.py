@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 
 from db_dedup.flow._code_points import code_points
-from db_dedup.flow.text._hmm import find_rejoined, load_tables
+from db_dedup.flow.text._hmm import Tables, find_rejoined, load_tables
 
 IsWord = Callable[[str], bool]
 """Whether a string is a word of the dictionary."""
@@ -98,22 +98,9 @@ class RustJieba:
         return [next_stranger() if token == _STAND_IN else token for token in tokens]
 
     def _cut_familiar(self, lines: str) -> list[str]:
-        tokens = self._cut_by_dictionary(lines, False)
-        codes = code_points(lines)
-        lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
-        rejoined: list[str] = []
-        done = 0
-        for first, end, run_first, run_end in find_rejoined(codes, lengths, *self._tables).tolist():
-            is_han = run_first >= 0
-            if is_han and self._stays_single(tokens, run_first, run_end):
-                continue
-            rejoined += tokens[done:first]
-            joined = "".join(tokens[first:end])
-            rejoined += (joined,) if is_han else filter(None, _HALF_WIDTH.split(joined))
-            done = end
-        return rejoined + tokens[done:]
+        return rejoined(self._cut_by_dictionary(lines, False), lines, self._tables, self._stays_single)
 
-    def _stays_single(self, tokens: list[str], first: int, end: int) -> bool:
+    def _stays_single(self, tokens: Sequence[str], first: int, end: int) -> bool:
         """Return whether a run of single ideographs is a dictionary word, which jieba keeps from the HMM.
 
         Letters, digits and signs beside the ideographs are part of the run; such a run is no dictionary word.
@@ -122,6 +109,34 @@ class RustJieba:
             return False
         beside = [*tokens[max(first - 1, 0) : first], tokens[end]]
         return not any(map(_UNJOINED.fullmatch, beside))
+
+
+def rejoined(
+    tokens: Sequence[str],
+    text: str,
+    tables: Tables,
+    stays_single: Callable[[Sequence[str], int, int], bool] = lambda *_: False,
+) -> list[str]:
+    """Return the tokens of jieba with HMM for those of jieba without it.
+
+    Args:
+        tokens: of the text, in order.
+        text: all of them joined.
+        tables: of the HMM.
+        stays_single: returns whether the single ideographs tokens[first:end] are left as they are.
+    """
+    lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
+    found: list[str] = []
+    done = 0
+    for first, end, run_first, run_end in find_rejoined(code_points(text), lengths, *tables).tolist():
+        is_han = run_first >= 0
+        if is_han and stays_single(tokens, run_first, run_end):
+            continue
+        found += tokens[done:first]
+        joined = "".join(tokens[first:end])
+        found += (joined,) if is_han else filter(None, _HALF_WIDTH.split(joined))
+        done = end
+    return [*found, *tokens[done:]]
 
 
 def _join(texts: Sequence[str]) -> Iterator[str]:
