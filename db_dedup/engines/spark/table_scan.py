@@ -30,8 +30,9 @@ from db_dedup.engines.base import ReadRows
 from db_dedup.engines.spark import comparing, keys, pages
 from db_dedup.engines.spark.answer import SparkAnswer
 from db_dedup.engines.spark.columns import numbers_of
+from db_dedup.engines.spark.failures import translate_spark_errors
 from db_dedup.engines.spark.reading import read_texts
-from db_dedup.engines.spark.session import Session, open_session, translate_spark_errors
+from db_dedup.engines.spark.session import Session, open_session
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.matching.groups import connected, group_sizes
