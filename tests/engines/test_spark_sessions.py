@@ -67,7 +67,7 @@ def test_the_program_gets_its_handler_of_interrupts_back(
     own = signal.getsignal(signal.SIGINT)
     start = session._started
 
-    def start_as_pyspark(*arguments: Any) -> FakeSession:
+    def start_as_pyspark(*arguments: Any) -> Any:
         signal.signal(signal.SIGINT, lambda *_: None)
         return start(*arguments)
 
