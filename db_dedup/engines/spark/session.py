@@ -254,8 +254,10 @@ class _OwnSession:
             self._users -= 1
             if self._users == 0:
                 self._own = None
-                spark.stop()
-                _put_back(*self._handlers)
+                try:
+                    spark.stop()
+                finally:
+                    _put_back(*self._handlers)
 
 
 def _put_back(former: Any, of_spark: Any) -> None:
