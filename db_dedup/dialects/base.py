@@ -219,9 +219,7 @@ class Dialect(ABC):
         """Return a column in a form in which the driver can fetch each of its values."""
 
     def jdbc(self, engine: Engine) -> JdbcAccess:  # noqa: ARG002
-        """Return how other machines read the database of this engine through JDBC.
-
-        They find tables without a schema where our own sessions find them.
+        """Return how other machines read through JDBC what our sessions read, tables without a schema too.
 
         Raises:
             ConfigError: they cannot.
