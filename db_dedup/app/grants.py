@@ -37,8 +37,10 @@ def grant_statements(
     if database.is_apart:
         raise ConfigError(
             "our tables are in another database, where the account of db-dedup owns all that it makes; "
-            "on {table!r} it needs SELECT and nothing else",
+            "on {table!r} it needs SELECT; to scan a replica of an attached table it also needs SELECT on "
+            "{ours!r} there",
             table=watched.table_name,
+            ours=database.tables.watched_table.fullname,
         )
     limits = database.dialect.capabilities
     view = view_name(

@@ -218,8 +218,8 @@ class Dialect(ABC):
     def readable(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:
         """Return a column in a form in which the driver can fetch each of its values."""
 
-    def jdbc(self, url: URL) -> JdbcAccess:  # noqa: ARG002
-        """Return how other machines read the database at this URL through JDBC.
+    def jdbc(self, engine: Engine) -> JdbcAccess:  # noqa: ARG002
+        """Return how other machines read through JDBC what our sessions read, tables without a schema too.
 
         Raises:
             ConfigError: they cannot.

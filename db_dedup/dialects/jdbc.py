@@ -1,10 +1,14 @@
 """How the machines of a cluster read a database through JDBC, as an engine on several machines does."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from sqlalchemy import URL
 
 from db_dedup.errors import ConfigError
+
+SHOWN_STATES: Final = ("08", "0A", "25", "28", "3D", "3F", "42", "53", "54", "55", "57", "58")
+"""Classes of SQLSTATE whose messages speak of connections and objects, not of values of rows."""
 
 
 @dataclass(frozen=True)

@@ -170,14 +170,17 @@ class FingerprintStore:
             parts.append(np.array(found, np.int64).T)
         return AnswerColumns(*np.concatenate(parts, axis=1))
 
-    def read_feature_sets(self, connection: Connection, ids: Sequence[int]) -> dict[int, bytes]:
-        """Return id -> the set of features that is stored of a row, for those that have one."""
+    def read_feature_sets(self, connection: Connection, ids: Sequence[int]) -> dict[int, bytes | None]:
+        """Return id -> the set of features that is stored of a row, None for a canonical row that has none.
+
+        Exact duplicates of other rows that have none are left out.
+        """
         c = self.tables.fingerprint.c
         query = select(c.id, c.feature_set).where(
-            self.dialect.is_one_of(c.id, "ids"), c.feature_set.is_not(None)
+            self.dialect.is_one_of(c.id, "ids"), or_(c.feature_set.is_not(None), c.copy_of.is_(None))
         )
         return {
-            row_id: bytes(packed)
+            row_id: None if packed is None else bytes(packed)
             for some in number_batches(ids, _KEYS_A_QUERY)
             for row_id, packed in connection.execute(query, {"ids": some})
         }

@@ -220,6 +220,12 @@ def lease_holder(connection: Connection, tables: Tables, name: str) -> str | Non
     ).scalar_one_or_none()
 
 
+def lease_owner(connection: Connection, tables: Tables, table_id: int) -> str | None:
+    """Return who has taken the lease on a table last, unless it was given back."""
+    table = tables.watched_table
+    return connection.execute(select(table.c.lease_owner).where(table.c.id == table_id)).scalar()
+
+
 def take_lease(connection: Connection, tables: Tables, table_id: int, owner: str) -> str | None:
     """Take the lease on a table. Return None, or the owner who has it."""
     table = tables.watched_table

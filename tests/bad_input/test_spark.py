@@ -27,9 +27,8 @@ from tests.servers.spark import LOOPBACK, free_port
 
 OPEN = """
 import json, sys
-from sqlalchemy import make_url
 from db_dedup.config import EngineSettings
-from db_dedup.dialects import named_dialect
+from db_dedup.dialects.jdbc import JdbcAccess
 from db_dedup.engines.spark import session
 from db_dedup.engines.spark.reading import find_driver
 from db_dedup.errors import DedupError
@@ -39,8 +38,8 @@ if fault == "release":
     session.versions = lambda: {**own, "db_dedup": "9.9"}
 try:
     with session.open_session(EngineSettings(name="spark", master=(*master, "local[1]")[0])) as opened:
-        url = make_url("postgresql://host/office")
-        find_driver(opened, named_dialect("postgresql").jdbc(url))
+        url = "jdbc:postgresql://host/office"
+        find_driver(opened, JdbcAccess(url, ("org.postgresql.Driver",), "a package", "SELECT 1", None, None))
 except DedupError as error:
     print(json.dumps([type(error).__name__, str(error)]))
 """
@@ -148,4 +147,4 @@ def test_a_master_that_does_not_take_the_program() -> None:
 def test_urls_that_executors_cannot_use(postgresql_database: Database) -> None:
     engine = postgresql_database.engine
     with pytest.raises(ConfigError, match="reach a database by its host name, and the URL has none"):
-        dialect_for(engine).jdbc(engine.url)
+        dialect_for(engine).jdbc(engine)

@@ -16,8 +16,8 @@ from db_dedup.engines.spark.columns import ragged
 from db_dedup.engines.spark.keys import HOT, NEAR, KeyLimits
 from db_dedup.flow.candidates.sketches import Sketches, shares_enough
 
-LIMITS = KeyLimits(radius=3, longest_run=200, longest_bucket=2000, rows_a_task=20_000, tasks=4)
-SMALL = KeyLimits(radius=3, longest_run=4, longest_bucket=3, rows_a_task=12, tasks=3)
+LIMITS = KeyLimits(radius=3, longest_run=200, longest_bucket=2000, rows_a_task=20_000, rows_of_keys=9**9)
+SMALL = KeyLimits(radius=3, longest_run=4, longest_bucket=3, rows_a_task=12, rows_of_keys=30)
 Pair = tuple[int, int]
 
 
@@ -113,6 +113,42 @@ def test_a_hot_key_of_many_rows_is_cut() -> None:
     fingerprints, within, sketches = np.zeros(400, np.uint64), np.zeros(400, np.int32), rows[2]
     limits = SMALL._replace(rows_a_task=50)
     assert candidates(limits, (fingerprints, within, sketches), 1) >= set(combinations(range(400), 2))
+
+
+@pytest.mark.parametrize("most", [20, 50, 400])
+def test_hot_keys_share_a_task_while_it_has_not_too_many_rows(most: int) -> None:
+    """Forty keys, each of ten of the 400 rows."""
+    numbers = np.arange(400, dtype=np.int32)
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "kind": np.full(400, keys.EVEN, np.int8),
+            "key": numbers.astype(np.int64) // 10,
+            "number": numbers,
+            "fingerprint": np.zeros(400, np.int64),
+            "size": np.ones(400, np.int16),
+        }
+    )
+    found = pa.Table.from_batches(keys.pairs_of_keys(SMALL._replace(rows_of_keys=most), [batch]))
+    assert set(found.column("kind").to_pylist()) == {HOT}
+    tasks, counts = np.unique(found.column("b").to_numpy(), return_counts=True)
+    assert counts.sum() == 400
+    assert counts.max() <= most
+    assert tasks.size == 400 // most
+
+
+def test_a_task_takes_hot_keys_of_the_same_rows_together() -> None:
+    """A row is sent to a task once, so forty keys of the same ten rows have ten rows."""
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "kind": np.full(400, keys.EVEN, np.int8),
+            "key": np.repeat(np.arange(40), 10),
+            "number": np.tile(np.arange(10, dtype=np.int32), 40),
+            "fingerprint": np.zeros(400, np.int64),
+            "size": np.ones(400, np.int16),
+        }
+    )
+    found = pa.Table.from_batches(keys.pairs_of_keys(SMALL._replace(rows_of_keys=10), [batch]))
+    assert len(set(found.column("b").to_pylist())) == 1
 
 
 def test_parts_of_a_fingerprint_cover_it() -> None:

@@ -21,19 +21,25 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    create_engine,
     delete,
     insert,
     select,
+    text,
     update,
 )
 
 import db_dedup
 from db_dedup import Deduplicator, Value
-from db_dedup.config import EngineSettings
+from db_dedup.config import EngineSettings, watched_table
+from db_dedup.dialects import dialect_for
+from db_dedup.errors import DedupError
 from db_dedup.jobs.worker.change_worker import ChangeWorker
 from db_dedup.progress import NullProgress
 from db_dedup.records import PairLabel
 from db_dedup.sample import generate_petitions
+from db_dedup.store.inspection import inspect_table
+from db_dedup.store.source import Source
 from tests import forms
 from tests.scan.conftest import answer
 from tests.servers import Database, Server, fresh_database
@@ -91,6 +97,7 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_scan, "LONGEST_RUN", 5)
     monkeypatch.setattr(table_scan, "LONGEST_BUCKET", 8)
     monkeypatch.setattr(table_scan, "ROWS_A_TASK", 60)
+    monkeypatch.setattr(table_scan, "ROWS_OF_KEYS", 100)
 
 
 def rows() -> list[dict[str, Any]]:
@@ -206,6 +213,70 @@ def test_a_rescan_labels_worker_and_check(reached: Database, spark: EngineSettin
     assert verified.is_right
     assert verified.waiting == 0
     assert dedup.check(near)
+
+
+def run(engine: Engine, *statements: str) -> None:
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+
+
+def test_executors_find_the_table_that_the_program_finds(
+    servers: dict[str, Server], spark: EngineSettings
+) -> None:
+    """A search path or a database that only the program's own connections have."""
+    with fresh_database(servers["postgresql"]) as database:
+        make = "CREATE TABLE {}letters (id INT PRIMARY KEY, body TEXT)"
+        run(database.engine, make.format(""), 'CREATE SCHEMA "it\'s"', make.format('"it\'s".'))
+        run(database.engine, "INSERT INTO \"it's\".letters VALUES (1, 'the lamp is broken'), (2, 'thanks')")
+        engine = create_engine(database.engine.url, connect_args={"options": '-csearch_path="it\'s",public'})
+        dedup = Deduplicator(engine, "letters", {"body": 1})
+        dedup.upgrade()
+        assert dedup.scan(engine=spark).rows == 2
+        assert dedup.verify().is_right
+        engine.dispose()
+    with fresh_database(servers["mariadb"]) as database:
+        name = database.engine.url.database
+        engine = create_engine(database.engine.url.set(database="mysql"), connect_args={"database": name})
+        assert f"/{name}?" in dialect_for(engine).jdbc(engine).url
+        engine.dispose()
+
+
+def test_a_table_whose_key_cannot_be_divided_is_fingerprinted_in_parts(
+    servers: dict[str, Server], spark: EngineSettings
+) -> None:
+    from db_dedup.engines.spark import reading, session  # noqa: PLC0415 - they need the extra
+
+    with fresh_database(servers["postgresql"]) as database, session.open_session(spark) as opened:
+        run(database.engine, "CREATE TABLE days (day DATE PRIMARY KEY, body TEXT)")
+        run(
+            database.engine,
+            "INSERT INTO days SELECT date '2024-01-01' + g, 'text' FROM generate_series(1, 99) g",
+        )
+        with database.engine.connect() as connection:
+            table = inspect_table(connection, "days", None)
+        watched = watched_table("days", {"columns": {"body": 1}})
+        dialect = dialect_for(database.engine)
+        opened.divide(99, 5)
+        access = dialect.jdbc(database.engine)
+        query, texts = reading.read_texts(opened, access, Source(dialect, table, watched), database.engine)
+        assert query.parts == ()
+        counts = [len(rows) for rows in texts.rdd.glom().collect()]
+    assert sum(counts) == 99
+    assert len(counts) == 5
+    assert max(counts) < 99
+
+
+def test_an_error_of_the_database_shows_no_value(servers: dict[str, Server], spark: EngineSettings) -> None:
+    """The condition fails in sessions of the executors alone."""
+    is_executor = "current_setting('application_name') = 'PostgreSQL JDBC Driver'"
+    where = f"CASE WHEN {is_executor} THEN title::int > 0 ELSE true END"
+    with fresh_database(servers["postgresql"]) as database:
+        fill(database.engine)
+        dedup = watch(database, where=where)
+        with pytest.raises(DedupError, match=r"PSQLException \(SQLSTATE 22P02\)$") as caught:
+            dedup.scan(engine=spark)
+        assert "invalid input" not in str(caught.value)
 
 
 class KillsWorker(NullProgress):

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup import Database, Deduplicator
-from db_dedup.errors import DatabaseUnavailableError
+from db_dedup.errors import DatabaseError, DatabaseUnavailableError
+from db_dedup.jobs.scan import replicas
 from db_dedup.jobs.worker.change_worker import ChangeWorker
+from db_dedup.progress import NullProgress, Progress
 from db_dedup.sample import Sample
 from tests import servers
 from tests.conftest import private_server
@@ -75,21 +78,30 @@ def catch_up(database: servers.Database, standby: Server) -> None:
         time.sleep(0.02)
 
 
-@pytest.fixture
-def paused(standby: Server, replica: Engine) -> Iterator[None]:
-    """The replica is behind from now on, until the test ends or lets it go on."""
-    del replica
+def pause(standby: Server) -> None:
+    """Let the replica be behind from now on."""
     on_standby(standby, "SELECT pg_wal_replay_pause()")
     deadline = time.monotonic() + REPLAY_SECONDS
     while on_standby(standby, "SELECT pg_get_wal_replay_pause_state()") != "paused":
         assert time.monotonic() < deadline, "the replica does not pause"
         time.sleep(0.02)
-    yield
+
+
+def resume(standby: Server) -> None:
     on_standby(standby, "SELECT pg_wal_replay_resume()")
 
 
-def watch(database: Database) -> Deduplicator:
-    return Deduplicator(database, "petitions", COLUMNS, order="created_at")
+@pytest.fixture
+def paused(standby: Server, replica: Engine) -> Iterator[None]:
+    """The replica is behind from now on, until the test ends or lets it go on."""
+    del replica
+    pause(standby)
+    yield
+    resume(standby)
+
+
+def watch(database: Database, progress: Progress | None = None, **options: Any) -> Deduplicator:
+    return Deduplicator(database, "petitions", COLUMNS, order="created_at", progress=progress, **options)
 
 
 @pytest.fixture
@@ -143,24 +155,120 @@ def test_the_answer_is_that_of_the_primary(
     assert apart.verify().is_right
 
 
-@pytest.mark.usefixtures("paused")
-def test_changes_that_the_replica_has_not_are_left_to_the_worker(
-    database: servers.Database, standby: Server, replica: Engine, primary: Server
-) -> None:
-    """Attached on the primary, scanned from the replica: the queue has what the replica has not."""
-    on_standby(standby, "SELECT pg_wal_replay_resume()")
-    on_primary = watch(Database(database.engine))
-    on_primary.upgrade()
-    on_primary.attach()
+def attach(database: servers.Database, standby: Server) -> Deduplicator:
+    """Attach the table on the primary, and let the replica have the triggers."""
+    dedup = watch(Database(database.engine))
+    dedup.upgrade()
+    dedup.attach()
     catch_up(database, standby)
-    on_standby(standby, "SELECT pg_wal_replay_pause()")
-    repeat(database, 1_000)
-    report = watch(Database(replica, store=database.engine)).scan()
+    return dedup
+
+
+class CallsAt(NullProgress):
+    """Calls a function when a step begins, once."""
+
+    def __init__(self, step: str, call: Callable[[], object]) -> None:
+        self._step, self._call = step, call
+        self.is_called = False
+
+    def start(self, step: str, total: int | None) -> None:
+        del total
+        if step == self._step and not self.is_called:
+            self.is_called = True
+            self._call()
+
+
+def test_changes_that_the_replica_has_not_are_left_to_the_worker(
+    database: servers.Database, standby: Server, replica: Engine
+) -> None:
+    """A row is inserted on the primary when the scan has begun: the queue has what the replica has not."""
+    on_primary = attach(database, standby)
+
+    def fall_behind() -> None:
+        pause(standby)
+        repeat(database, 1_000)
+
+    try:
+        apart = Database(replica, store=database.engine)
+        report = watch(apart, CallsAt("fingerprints", fall_behind)).scan()
+    finally:
+        resume(standby)
     assert (report.rows, report.handled_changes) == (80, 0)
     drain(on_primary)
     assert is_right(on_primary)
     assert "1000" in {key for pair in on_primary.pairs() for key in (pair.key_a, pair.key_b)}
-    del primary
+
+
+@pytest.mark.parametrize("options", [{}, {"threshold": 0.6}])
+def test_a_scan_waits_until_the_replica_has_what_the_worker_has_handled(
+    database: servers.Database, standby: Server, replica: Engine, options: dict[str, Any]
+) -> None:
+    """Else it would write former rows back, and no change would be left that repairs them."""
+    on_primary = attach(database, standby)
+    on_primary.scan()
+    catch_up(database, standby)
+    pause(standby)
+    try:
+        repeat(database, 1_000)
+        with database.engine.begin() as connection:
+            connection.execute(text("DELETE FROM petitions WHERE id = 3"))
+            connection.execute(
+                text(
+                    "UPDATE petitions SET content = (SELECT content FROM petitions WHERE id = 8) WHERE id = 5"
+                )
+            )
+        drain(on_primary)
+        assert is_right(on_primary)
+        resuming = CallsAt("waiting for the replica", lambda: resume(standby))
+        apart = watch(Database(replica, store=database.engine), resuming, **options)
+        apart.scan()
+    finally:
+        resume(standby)
+    assert is_right(watch(Database(database.engine), **options))
+    assert resuming.is_called
+
+
+@pytest.mark.usefixtures("replica")
+def test_a_replica_that_stays_behind_is_refused(
+    database: servers.Database, standby: Server, replica: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replicas, "MOST_WAIT_SECONDS", 0.0)
+    on_primary = attach(database, standby)
+    apart = watch(Database(replica, store=database.engine))
+    pause(standby)
+    try:
+        with pytest.raises(DatabaseUnavailableError, match="the replica is behind") as caught:
+            apart.scan()
+    finally:
+        resume(standby)
+    assert caught.value.is_transient
+    assert on_primary.scan().rows == 80, "the lease was given back"
+
+
+def test_the_account_that_reads_the_replica_needs_one_grant_more(
+    database: servers.Database, standby: Server, replica: Engine
+) -> None:
+    on_primary = attach(database, standby)
+    with database.engine.begin() as connection:
+        connection.execute(text("CREATE ROLE replica_reader LOGIN"))
+        connection.execute(text("GRANT SELECT ON petitions TO replica_reader"))
+        connection.execute(text("GRANT USAGE ON SCHEMA dedup TO replica_reader"))
+    reader = create_engine(replica.url.set(username="replica_reader"))
+    try:
+        apart = watch(Database(reader, store=database.engine))
+        catch_up(database, standby)
+        with pytest.raises(DatabaseError, match=r"GRANT SELECT ON dedup\.watched_table"):
+            apart.scan()
+        with database.engine.begin() as connection:
+            connection.execute(text("GRANT SELECT ON dedup.watched_table TO replica_reader"))
+        catch_up(database, standby)
+        assert apart.scan().rows == 80
+    finally:
+        reader.dispose()
+        with database.engine.begin() as connection:
+            connection.execute(text("DROP OWNED BY replica_reader"))
+            connection.execute(text("DROP ROLE replica_reader"))
+    assert is_right(on_primary)
 
 
 @pytest.mark.usefixtures("paused")
@@ -177,7 +285,7 @@ def test_a_replica_without_the_triggers_is_refused(
     ) as caught:
         apart.scan()
     assert caught.value.is_transient
-    on_standby(standby, "SELECT pg_wal_replay_resume()")
+    resume(standby)
     catch_up(database, standby)
     assert apart.scan().rows == 81
     drain(on_primary)

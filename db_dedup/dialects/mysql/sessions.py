@@ -70,15 +70,20 @@ def engine_url(url: URL, create: bool) -> URL:  # noqa: ARG001
     return url.update_query_dict({"charset": _CHARSET})
 
 
-def jdbc(url: URL) -> JdbcAccess:
+def jdbc(engine: Engine) -> JdbcAccess:
     """Return what MariaDB's or MySQL's driver needs.
+
+    The database is that of our sessions, which may be set elsewhere than in the URL.
 
     Spark quotes names as this server does only if the URL begins with jdbc:mysql, which both drivers take.
     MySQL's usual accounts send their password by a key of the server: the drivers ask for it only if they are
     told to, and ours always does.
     """
+    url = engine.url
     host = require_host(url)
-    place = f"{host}:{url.port or 3306}/{quote(url.database or '', safe='')}"
+    with engine.connect() as connection:
+        database = connection.exec_driver_sql("SELECT DATABASE()").scalar()
+    place = f"{host}:{url.port or 3306}/{quote(database or '', safe='')}"
     return JdbcAccess(
         f"jdbc:mysql://{place}?permitMysqlScheme&allowPublicKeyRetrieval=true",
         ("org.mariadb.jdbc.Driver", "com.mysql.cj.jdbc.Driver"),

@@ -53,9 +53,15 @@ def engine_url(url: URL, create: bool) -> URL:  # noqa: ARG001
     return url
 
 
-def jdbc(url: URL) -> JdbcAccess:
-    """Return what PostgreSQL's own driver needs; most options of its URL have libpq's names."""
+def jdbc(engine: Engine) -> JdbcAccess:
+    """Return what PostgreSQL's own driver needs; most options of its URL have libpq's names.
+
+    The search path is that of our sessions, which may be set elsewhere than in the URL.
+    """
+    url = engine.url
     host = require_host(url)
+    with engine.connect() as connection:
+        search_path = str(connection.scalar(select(func.current_setting("search_path"))))
     port = url.port or url.query.get("port", "5432")
     options = {name: value for name, value in url.query.items() if name not in ("host", "port")}
     tail = f"?{urlencode(options, doseq=True)}" if options else ""
@@ -63,7 +69,7 @@ def jdbc(url: URL) -> JdbcAccess:
         f"jdbc:postgresql://{host}:{port}/{quote(url.database or '', safe='')}{tail}",
         ("org.postgresql.Driver",),
         "libpostgresql-jdbc-java",
-        _pinning(),
+        _pinning({**_OWN_PINS, "search_path": search_path.replace("'", "''")}),
         url.username,
         str(url.password) if url.password is not None else None,
     )
@@ -176,6 +182,6 @@ def _set_up(connection: DBAPIConnection, _record: object) -> None:
     connection.commit()
 
 
-def _pinning() -> str:
-    calls = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in _OWN_PINS.items())
+def _pinning(pins: Mapping[str, str] = _OWN_PINS) -> str:
+    calls = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in pins.items())
     return f"SELECT {calls}"

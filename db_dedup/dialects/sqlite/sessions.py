@@ -41,7 +41,7 @@ def engine_url(url: URL, create: bool) -> URL:
     return url
 
 
-def jdbc(url: URL) -> NoReturn:  # noqa: ARG001
+def jdbc(engine: Engine) -> NoReturn:  # noqa: ARG001
     """Refuse: a file has no server that several machines could ask.
 
     Raises:

@@ -35,9 +35,19 @@ def ragged(starts: NDArray[np.int64], values: NDArray[Any]) -> pa.Array:
     )
 
 
-def numbers_of(column: pa.ChunkedArray, kind: type[_Scalar]) -> tuple[NDArray[np.int64], NDArray[_Scalar]]:
-    """Return (int64[n + 1] starts, values) of a column that `ragged` made; a row without a value has none."""
+def numbers_of(
+    column: pa.ChunkedArray, kind: type[_Scalar], order: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.int64], NDArray[_Scalar]]:
+    """Return (int64[n + 1] starts, values) of a column that `ragged` made; a row without a value has none.
+
+    Args:
+        column: of n rows.
+        kind: of the numbers.
+        order: int64[n], the places of the rows in the order to return them; None for that of the column.
+    """
     values = [value or b"" for value in column.to_pylist()]
+    if order is not None:
+        values = [values[place] for place in order.tolist()]
     starts = np.cumsum([0, *(len(value) // WIDTH for value in values)]).astype(np.int64)
     # A writable array: for a read-only one numba would compile every kernel again.
     return starts, np.frombuffer(bytearray().join(values), kind)
@@ -67,19 +77,23 @@ def compared_rows(table: pa.Table) -> tuple[NDArray[np.int32], ComparedRows]:
     """
     all_numbers = table.column("number").to_numpy().astype(np.int32)
     numbers, firsts = np.unique(all_numbers, return_index=True)
-    table = table.take(pa.array(firsts))
-    starts, hashes = numbers_of(table.column("hashes"), np.uint64)
-    _, weights = numbers_of(table.column("weights"), np.int64)
-    _, detail_counts = numbers_of(table.column("detail_counts"), np.int64)
-    _, details = numbers_of(table.column("details"), np.uint64)
-    _, digests = numbers_of(table.column("digest"), np.uint64)
-    sketches = Sketches(*numbers_of(table.column("sketch"), np.uint64))
+    is_first = np.zeros(all_numbers.size, np.bool_)
+    is_first[firsts] = True
+    # Filtered chunk by chunk: `take` would first join the chunks of a column, and fail beyond 2 GiB.
+    table = table.filter(pa.array(is_first))
+    order = np.argsort(all_numbers[is_first])
+    starts, hashes = numbers_of(table.column("hashes"), np.uint64, order)
+    _, weights = numbers_of(table.column("weights"), np.int64, order)
+    _, detail_counts = numbers_of(table.column("detail_counts"), np.int64, order)
+    _, details = numbers_of(table.column("details"), np.uint64, order)
+    _, digests = numbers_of(table.column("digest"), np.uint64, order)
+    sketches = Sketches(*numbers_of(table.column("sketch"), np.uint64, order))
     places = np.arange(numbers.size)
     rows = ComparedRows(
-        np.array(table.column("fingerprint").to_numpy(), np.int64).view(np.uint64),
+        np.array(table.column("fingerprint").to_numpy(), np.int64)[order].view(np.uint64),
         np.ones(numbers.size, np.bool_),
         digests.reshape(-1, 2),
-        np.array(table.column("within").to_numpy(), np.int32),
+        np.array(table.column("within").to_numpy(), np.int32)[order],
         Features(starts, hashes, weights),
         Details(np.concatenate([np.zeros(1, np.int64), np.cumsum(detail_counts)]), details),
         places,

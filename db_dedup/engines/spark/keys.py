@@ -5,8 +5,9 @@ Keys of fingerprints are parts of them: k + 1 parts of about equal length, so th
 bits agree in at least one. The `within` columns are a part of each key.
 
 The rows of one key are a run. All pairs of a short run are compared. A key that very many rows have is hot:
-its rows are not paired here but sent to a task that joins them as the embedded engine does, and a run that
-is too long for one task is cut into blocks of rows, of which every two meet in a task of their own.
+its rows are not paired here but sent to a task that joins them as the embedded engine does. The hot keys of
+a partition share a task while these have not too many rows together. A run that is too long for one task is
+cut into blocks of rows, of which every two meet in a task of their own: its cost grows with its square.
 """
 
 from collections.abc import Iterable, Iterator
@@ -45,15 +46,15 @@ class KeyLimits(NamedTuple):
         radius: of the rule, bits.
         longest_run: the most rows with one hash of which all pairs are compared.
         longest_bucket: the same for one part of a fingerprint, where comparing is cheaper.
-        rows_a_task: the most rows of a hot key in one task.
-        tasks: among how many tasks other hot keys are divided.
+        rows_a_task: the most rows of one hot key in a task.
+        rows_of_keys: about the most rows of several hot keys in a task.
     """
 
     radius: int
     longest_run: int
     longest_bucket: int
     rows_a_task: int
-    tasks: int
+    rows_of_keys: int
 
 
 def part_masks(radius: int) -> list[int]:
@@ -127,6 +128,23 @@ class _Found(NamedTuple):
         return pa.RecordBatch.from_pydict({"kind": np.full(self.a.size, self.kind, np.int8), **columns})
 
 
+class _HotKey(NamedTuple):
+    """The rows of a hot key.
+
+    Attributes:
+        number: of the key, 0 to 2**31 - 1; two keys may have the same.
+        rows: int32[r] their numbers.
+    """
+
+    number: int
+    rows: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, entries: _Entries, first: int, end: int) -> "_HotKey":
+        mixed = (entries.keys[first : first + 1] * _SPREAD)[0]  # numpy warns of single numbers
+        return cls(int(mixed) >> 33, entries.numbers[first:end])
+
+
 def pairs_of_keys(limits: KeyLimits, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the pairs of rows with equal keys, and the rows of hot keys; equal keys are in one partition."""
     all_batches = list(batches)
@@ -140,6 +158,7 @@ def pairs_of_keys(limits: KeyLimits, batches: Iterable[pa.RecordBatch]) -> Itera
         np.array(table.column("fingerprint").to_numpy(), np.int64).view(np.uint64),
         np.array(table.column("size").to_numpy(), np.int64),
     )
+    hot: list[_HotKey] = []
     for kind in (NEAR, EVEN, ODD):
         entries = whole.take(np.flatnonzero(kinds == kind))
         entries = entries.take(np.lexsort((entries.numbers, entries.keys)))
@@ -148,16 +167,22 @@ def pairs_of_keys(limits: KeyLimits, batches: Iterable[pa.RecordBatch]) -> Itera
         firsts = np.flatnonzero(np.append(True, entries.keys[1:] != entries.keys[:-1]))
         ends = np.append(firsts[1:], entries.keys.size)
         if kind == NEAR:
-            found = _near(limits, entries, firsts, ends)
+            found = _near(limits, entries, firsts, ends, hot)
         else:
-            found = _sharing(limits, entries, firsts, ends, kind)
-        yield from (part.batch() for part in found if part.a.size)
+            found = _sharing(limits, entries, firsts, ends, kind, hot)
+        if found.a.size:
+            yield found.batch()
+    yield from (found.batch() for found in _tasks_of_hot_keys(limits, hot))
 
 
 def _near(
-    limits: KeyLimits, entries: _Entries, firsts: NDArray[np.int64], ends: NDArray[np.int64]
-) -> Iterator[_Found]:
-    """Yield the pairs within the radius of rows that agree in a part of their fingerprints."""
+    limits: KeyLimits,
+    entries: _Entries,
+    firsts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    hot: list[_HotKey],
+) -> _Found:
+    """Return the pairs within the radius of rows that agree in a part of their fingerprints; add hot keys."""
     is_long = ends - firsts > limits.longest_bucket
     packed = []
     for left, right in _all_pairs(firsts[~is_long], ends[~is_long]):
@@ -168,10 +193,10 @@ def _near(
         own = slice(first, end)
         pairs, is_hot = _within_radius(limits, entries.fingerprints[own], entries.numbers[own])
         if is_hot:
-            yield _hot(limits, entries, first, end)
+            hot.append(_HotKey.of(entries, first, end))
         else:
             packed.append(pairs)
-    yield _certain(packed)
+    return _certain(packed)
 
 
 def _within_radius(
@@ -193,21 +218,21 @@ def _sharing(
     firsts: NDArray[np.int64],
     ends: NDArray[np.int64],
     kind: int,
-) -> Iterator[_Found]:
-    """Yield the pairs of rows that share a hash, and how many odd ones each shares in this partition."""
+    hot: list[_HotKey],
+) -> _Found:
+    """Return the pairs of rows that share a hash, and how many odd ones each shares here; add hot keys."""
     is_long = ends - firsts > limits.longest_run
     packed, least = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
     for left, right in _all_pairs(firsts[~is_long], ends[~is_long]):
         packed.append(_packed(entries.numbers[left], entries.numbers[right]))
         least.append(least_in_common(np.minimum(entries.sizes[left], entries.sizes[right])))
     for first, end in zip(firsts[is_long].tolist(), ends[is_long].tolist(), strict=True):
-        yield _hot(limits, entries, first, end)
+        hot.append(_HotKey.of(entries, first, end))
     if kind == EVEN:
-        yield _certain(packed)
-        return
+        return _certain(packed)
     pairs, places, counts = np.unique(np.concatenate(packed), return_index=True, return_counts=True)
     a, b = _unpacked(pairs)
-    yield _Found(ODD, a, b, counts.astype(np.int32), np.concatenate(least)[places].astype(np.int32))
+    return _Found(ODD, a, b, counts.astype(np.int32), np.concatenate(least)[places].astype(np.int32))
 
 
 def _all_pairs(
@@ -227,24 +252,40 @@ def _all_pairs(
         distance += 1
 
 
-def _hot(limits: KeyLimits, entries: _Entries, first: int, end: int) -> _Found:
-    """Return the rows of a hot key, each with the tasks that it is sent to."""
-    numbers, count = entries.numbers[first:end], end - first
-    mixed = int((entries.keys[first : first + 1] * _SPREAD)[0]) >> 33  # numpy warns of single numbers
-    if count <= limits.rows_a_task:
-        tasks = np.full(count, mixed % limits.tasks, np.int32)
-        return _Found(HOT, numbers, tasks, np.zeros(count, np.int32), np.zeros(count, np.int32))
+def _tasks_of_hot_keys(limits: KeyLimits, hot: list[_HotKey]) -> Iterator[_Found]:
+    """Yield the rows of the hot keys of a partition, each row with the tasks that it is sent to."""
+    yield from (_in_blocks(limits, key) for key in hot if key.rows.size > limits.rows_a_task)
+    shared = [key for key in hot if key.rows.size <= limits.rows_a_task]
+    if not shared:
+        return
+    rows = np.concatenate([key.rows for key in shared])
+    ends = np.cumsum([key.rows.size for key in shared])
+    # In one task a row counts once, however many of the keys it has: then one task may be enough for all.
+    is_enough = np.unique(rows).size <= limits.rows_of_keys
+    task_of_key = np.zeros(len(shared), np.int64) if is_enough else (ends - 1) // limits.rows_of_keys
+    # A task is named after its first key, so that those of different partitions differ.
+    firsts = np.searchsorted(task_of_key, task_of_key)
+    names = np.array([key.number for key in shared])[firsts]
+    yield _of_hot_keys(rows, np.repeat(names, np.diff(ends, prepend=0)))
+
+
+def _in_blocks(limits: KeyLimits, key: _HotKey) -> _Found:
+    """Return the rows of a hot key that has too many for one task."""
+    count = key.rows.size
     blocks = -(-2 * count // limits.rows_a_task)
     of_row = np.arange(count) * blocks // count
     rows, tasks_of = [], []
     for other in range(blocks):
         low, high = np.minimum(of_row, other), np.maximum(of_row, other)
-        rows.append(numbers)
-        # Two keys may be sent to one task: it has more rows then, and finds no other pairs.
-        tasks_of.append((mixed + low * blocks + high) % (_ENOUGH - limits.tasks) + limits.tasks)
-    every = np.concatenate(rows)
-    zeros = np.zeros(every.size, np.int32)
-    return _Found(HOT, every, np.concatenate(tasks_of).astype(np.int32), zeros, zeros)
+        rows.append(key.rows)
+        # Other keys may be sent to this task: it has more rows then, and finds no other pairs.
+        tasks_of.append((key.number + low * blocks + high) % _ENOUGH)
+    return _of_hot_keys(np.concatenate(rows), np.concatenate(tasks_of))
+
+
+def _of_hot_keys(rows: NDArray[np.int32], tasks: NDArray[np.int64]) -> _Found:
+    zeros = np.zeros(rows.size, np.int32)
+    return _Found(HOT, rows, tasks.astype(np.int32), zeros, zeros)
 
 
 def _certain(packed: list[NDArray[np.uint64]]) -> _Found:

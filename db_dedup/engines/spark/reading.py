@@ -14,7 +14,10 @@ _ROWS_A_FETCH: Final = "1000"
 
 
 def read_texts(session: Session, access: JdbcAccess, source: Source, engine: Engine) -> tuple[TextQuery, Any]:
-    """Return (the query, its rows as a frame of Spark, each part in a partition of its own).
+    """Return (the query, its rows as a frame of Spark).
+
+    Each part of the query is in a partition of its own. A query that cannot be split is read by one task,
+    which sends the rows to as many others.
 
     Args:
         session: an open one.
@@ -37,7 +40,8 @@ def read_texts(session: Session, access: JdbcAccess, source: Source, engine: Eng
     parts = {"predicates": list(query.parts)} if query.parts else {}
     table = f"({query.sql}) dedup_texts"
     frame = session.spark.read.jdbc(access.url, table, properties=properties, **parts)
-    return query, frame.select(*query.names)
+    texts = frame.select(*query.names)
+    return query, texts if query.parts else texts.repartition(session.partitions)
 
 
 def find_driver(session: Session, access: JdbcAccess) -> str:

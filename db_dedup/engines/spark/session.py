@@ -1,24 +1,26 @@
-"""A session of Spark for one scan: what it needs is checked before it starts, and its errors become ours."""
+"""A session of Spark for one scan: what it needs is checked before it starts."""
 
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from threading import Lock
 from typing import Any, Final
 
 import pyarrow as pa
 
 import db_dedup
 from db_dedup.config import EngineSettings
-from db_dedup.errors import ClusterUnavailableError, ConfigError, DedupError
+from db_dedup.engines.spark.failures import is_of_spark, translate_spark_errors
+from db_dedup.errors import ClusterUnavailableError, ConfigError
 
 _OLDEST_JAVA: Final = 17
 _CONNECT_SECONDS: Final = 5.0
@@ -26,12 +28,6 @@ _MASTER: Final = re.compile(r"spark://(?P<hosts>[^/]+)")
 _OTHER_MASTERS: Final = re.compile(r"local(\[[\d*, ]+\])?$|local-cluster\[|yarn$|k8s://")
 _ADDRESS: Final = re.compile(r"(?P<host>.+):(?P<port>\d+)")
 _VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
-_OUR_ERROR: Final = re.compile(r"^db_dedup\.errors\.\w+: (?P<message>.+)$", re.MULTILINE)
-_NO_MODULE: Final = re.compile(r"^ModuleNotFoundError: No module named '(?P<module>[^']+)'", re.MULTILINE)
-_JAVA_ERROR: Final = re.compile(
-    r"^(?:Caused by: )?[\w.$]+(?:Exception|Error): (?P<message>.+)$", re.MULTILINE
-)
-_LONGEST_REASON: Final = 300
 _SHUFFLE_PARTS: Final = "spark.sql.shuffle.partitions"
 _FEWEST_PARTS: Final = 2
 _PARTS_A_CORE: Final = 2
@@ -231,15 +227,18 @@ class _OwnSession:
     """The session that we have started in this process, and how many scans use it."""
 
     def __init__(self) -> None:
-        self._lock, self._users = Lock(), 0
+        self._lock, self._users = threading.Lock(), 0
         self._own: Any = None
+        self._handlers: tuple[Any, Any] = (None, None)  # of SIGINT: the program's, and that of PySpark
 
     def enter(self, sql: Any, settings: EngineSettings) -> tuple[Any, str | None]:
         """Return (the session of this process, or one that is started; its number of parts)."""
         with self._lock:
             spark = _session_of_process(sql)
             if spark is None:
+                former = signal.getsignal(signal.SIGINT)
                 spark = self._own = _started(sql, settings)
+                self._handlers = former, signal.getsignal(signal.SIGINT)
                 self._users = 0
             parts = spark.conf.get(_SHUFFLE_PARTS, None)
             self._users += spark is self._own
@@ -255,7 +254,20 @@ class _OwnSession:
             self._users -= 1
             if self._users == 0:
                 self._own = None
-                spark.stop()
+                try:
+                    spark.stop()
+                finally:
+                    _put_back(*self._handlers)
+
+
+def _put_back(former: Any, of_spark: Any) -> None:
+    """Give the program its handler of SIGINT back, which PySpark replaces for good.
+
+    Only the main thread can. A handler that the program has set meanwhile stays.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and former is not None and signal.getsignal(signal.SIGINT) is of_spark:
+        signal.signal(signal.SIGINT, former)
 
 
 _OWN: Final = _OwnSession()
@@ -271,7 +283,7 @@ def _started(sql: Any, settings: EngineSettings) -> Any:
     try:
         return _builder(sql, settings).getOrCreate()
     except Exception as error:
-        if not _is_of_spark(error) or _MASTER.fullmatch(settings.master or "") is None:
+        if not is_of_spark(error) or _MASTER.fullmatch(settings.master or "") is None:
             raise
         raise ClusterUnavailableError(
             "the master of Spark at {master} answers, but does not take this program: is it a master, and of "
@@ -279,11 +291,6 @@ def _started(sql: Any, settings: EngineSettings) -> Any:
             master=settings.master,
             version=versions()["spark"],
         ) from error
-
-
-def _is_of_spark(error: Exception) -> bool:
-    """Return whether an error comes from Spark or from its driver in Java."""
-    return type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
 
 
 def _builder(sql: Any, settings: EngineSettings) -> Any:
@@ -305,32 +312,3 @@ def quiet() -> Iterator[None]:
         warnings.filterwarnings("ignore", module=r"pyspark\..*")
         warnings.filterwarnings("ignore", message=r".*pandas.*", category=FutureWarning)
         yield
-
-
-@contextmanager
-def translate_spark_errors() -> Iterator[None]:
-    """Re-raise errors of Spark as DedupError, in one line."""
-    try:
-        yield
-    except DedupError:
-        raise
-    except Exception as error:
-        if not _is_of_spark(error):
-            raise
-        raise _translated(str(error)) from error
-
-
-def _translated(text: str) -> DedupError:
-    ours = _OUR_ERROR.search(text)
-    if ours is not None:
-        return DedupError("{message}", message=ours["message"])
-    missing = _NO_MODULE.search(text)
-    if missing is not None:
-        return ConfigError(
-            "the Python of Spark's executors has no {module}: install db-dedup with the extra spark on each "
-            "machine, and set PYSPARK_PYTHON to the Python that has it",
-            module=missing["module"],
-        )
-    found = [*_JAVA_ERROR.finditer(text)]
-    reason = found[-1]["message"] if found else text.strip().partition("\n")[0]
-    return DedupError("Spark failed: {reason}", reason=reason[:_LONGEST_REASON])

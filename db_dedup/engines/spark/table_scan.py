@@ -30,8 +30,9 @@ from db_dedup.engines.base import ReadRows
 from db_dedup.engines.spark import comparing, keys, pages
 from db_dedup.engines.spark.answer import SparkAnswer
 from db_dedup.engines.spark.columns import numbers_of
+from db_dedup.engines.spark.failures import translate_spark_errors
 from db_dedup.engines.spark.reading import read_texts
-from db_dedup.engines.spark.session import Session, open_session, translate_spark_errors
+from db_dedup.engines.spark.session import Session, open_session
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.matching.groups import connected, group_sizes
@@ -50,7 +51,7 @@ from db_dedup.store.source import Source
 LONGEST_RUN: Final = 200
 LONGEST_BUCKET: Final = 2_000
 ROWS_A_TASK: Final = 20_000
-
+ROWS_OF_KEYS: Final = 100_000
 
 _TAKEN: Final = (
     *("row_key", "order_value", "fingerprint", "digest", "form", "framed", "size", "feature_set", "within"),
@@ -119,7 +120,7 @@ class SparkScan:
         self, source: Source, engine: Engine, *, with_sketch_sizes: bool = False
     ) -> Iterator[list[RowFingerprint]]:
         """Read and fingerprint the whole table, and yield its rows page by page."""
-        access = dialect_for(engine).jdbc(engine.url)  # before Spark starts, which takes a while
+        access = dialect_for(engine).jdbc(engine)  # before Spark starts, which takes a while
         self._session = self._resources.enter_context(open_session(self._settings))
         self._session.divide(self._expected, self._settings.partitions)
         with translate_spark_errors():
@@ -255,7 +256,7 @@ class SparkScan:
         """Return confirmed pairs that connect all groups."""
         partitions = self._session.partitions
         radius = self._watched.rule.radius
-        limits = keys.KeyLimits(radius, LONGEST_RUN, LONGEST_BUCKET, ROWS_A_TASK, partitions)
+        limits = keys.KeyLimits(radius, LONGEST_RUN, LONGEST_BUCKET, ROWS_A_TASK, ROWS_OF_KEYS)
         keyed = rows.select("number", "within", "fingerprint", "sketch").mapInArrow(
             partial(keys.row_keys, radius), keys.KEY
         )
@@ -302,7 +303,9 @@ class SparkScan:
 
     def _frame(self, columns: dict[str, Any]) -> Any:
         """Return arrays of the driver as a frame of Spark."""
-        return self._session.spark.createDataFrame(pa.table(columns))
+        frame = self._session.spark.createDataFrame(pa.table(columns))
+        # PySpark makes a part of each 2,000 rows (`maxRecordsPerBatch`), which would be a task each.
+        return frame.coalesce(self._session.partitions)
 
     def _kept(self, frame: Any) -> Any:
         """Keep a frame on the executors until the scan ends, in memory or on their disks."""

@@ -6,7 +6,7 @@ found again by its key: changes of transactions that were open when the scan beg
 some that were not. If the scan fails, or the process ends before the changes are deleted, the worker handles
 them as usual.
 
-A scan that reads a replica covers no change: the replica may be behind the queue.
+A scan that reads a replica covers no change: the replica may be behind the queue (`replicas`).
 """
 
 import logging
@@ -19,12 +19,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.batches import number_batches
 from db_dedup.dialects.queue import QUEUE_KEY, ChangeKey
-from db_dedup.errors import DatabaseUnavailableError
 from db_dedup.jobs.context import JobContext
-from db_dedup.jobs.objects.attachment import AttachmentState, catalogue_differences, trigger_target
 from db_dedup.jobs.pace import pace_of
+from db_dedup.jobs.scan.replicas import wait_for_replica
 from db_dedup.store import changes
-from db_dedup.store.attachments import read_attachment
 from db_dedup.store.clock import database_now
 from db_dedup.store.fingerprints import FingerprintStore
 
@@ -32,9 +30,6 @@ logger = logging.getLogger(__name__)
 
 # Some 250 bytes of memory each. The worker handles the others.
 _MOST_CHANGES = 1_000_000
-
-# Triggers that are disabled or of other settings are mended by the worker, which then scans.
-_NOT_YET = (AttachmentState.MISSING, AttachmentState.UNKNOWN, AttachmentState.ALTERED)
 
 
 class CoveredChanges(NamedTuple):
@@ -52,45 +47,23 @@ class CoveredChanges(NamedTuple):
     at: datetime | None
 
 
-def read_covered(context: JobContext, store: FingerprintStore) -> CoveredChanges:
+def read_covered(context: JobContext, store: FingerprintStore, owner: str) -> CoveredChanges:
     """Return the changes that are committed; the scan has not read its first row yet.
 
+    Args:
+        context: of the scan.
+        store: its fingerprints.
+        owner: of its lease.
+
     Raises:
-        DatabaseUnavailableError: the rows are read from a replica that has not got the triggers yet.
+        DatabaseUnavailableError: the rows are read from a replica that is behind.
     """
     if context.is_apart:
-        require_triggers(context, store.table_id)
+        wait_for_replica(context, store.table_id, owner)
         return CoveredChanges((), store.table_id, None)
     with context.engine.connect() as connection:
         waiting = changes.handled_by_scan(connection, context.tables, store.table_id, _MOST_CHANGES)
         return CoveredChanges(waiting, store.table_id, database_now(connection))
-
-
-def require_triggers(context: JobContext, table_id: int) -> None:
-    """Check that the database with the rows has the triggers of an attached table.
-
-    The table was locked while they were made. So a replica that has them has all changes before them, and
-    the queue has all changes after them.
-
-    Raises:
-        DatabaseUnavailableError: it does not have them, or this account cannot see them.
-    """
-    with context.engine.connect() as connection:
-        stored = read_attachment(connection, context.tables, table_id)
-    if stored.attached_at is None:
-        return
-    target = trigger_target(context.tables.namespace, table_id, context.watched)
-    with context.source_engine.connect() as connection:
-        found = catalogue_differences(connection, context.source_dialect, target, stored.trigger_digest)
-    for state, difference in found:
-        if state in _NOT_YET:
-            raise DatabaseUnavailableError(
-                "{name!r} is attached, but the database with its rows does not show the triggers as they "
-                "were made ({difference}): wait until the replica has them, "
-                "or run `db-dedup detach {name}` first",
-                name=context.watched.name,
-                difference=difference,
-            )
 
 
 def delete_covered(context: JobContext, covered: CoveredChanges) -> int:

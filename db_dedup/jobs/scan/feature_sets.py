@@ -6,10 +6,11 @@ from db_dedup.store.fingerprints import FingerprintStore
 
 
 def replace_sets(writing: ShortTransactions, store: FingerprintStore, page: Page) -> None:
-    """Write the sets of the rows whose text is the stored one, where another set is stored.
+    """Write the sets of the rows whose text is the stored one, where another set or none is stored.
 
     Another release of a segmenter gives a text other features. By the set of the former ones checks would
-    rule it out. A row without a set is ruled out by none.
+    rule it out. A row without a set, as former versions have stored it, is never ruled out, and its text is
+    read; an exact duplicate needs none.
     """
     sets = {
         old.id: row.feature_set

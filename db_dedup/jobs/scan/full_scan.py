@@ -99,8 +99,8 @@ class FullScan:
         owner = new_owner()
         try:
             run = self._begin(owner)
-            covered = read_covered(self._context, run.store)
             with run.lease:
+                covered = read_covered(self._context, run.store, owner)
                 report = self._scan(run)
                 refresh_statistics(self._context)
             fold_index(self._context, run.store)
