@@ -179,6 +179,9 @@ def test_a_scan_of_the_worker_stops_at_its_next_step(
     monkeypatch.setattr(run_module, "NullProgress", StopsAtMatching)
     file = Path("dedup.toml")
     parts = run_module._Parts(file, database.url, None, dedup.database, Settings.from_file(file))
+    timer = threading.Timer(SECONDS, stop.set)  # a scan that hears nothing of it would never end the test
+    timer.start()
     parts._handle_changes(stop)
+    timer.cancel()
     (status,) = dedup.database.status()
     assert (status.last_scan_state, status.last_scan_error) == ("failed", str(StoppedError()))
