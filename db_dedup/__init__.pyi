@@ -25,6 +25,7 @@ from db_dedup.errors import DatabaseUnavailableError as DatabaseUnavailableError
 from db_dedup.errors import DedupError as DedupError
 from db_dedup.errors import DiskFullError as DiskFullError
 from db_dedup.errors import DuplicateError as DuplicateError
+from db_dedup.errors import EvaluationError as EvaluationError
 from db_dedup.errors import FaultyTablesError as FaultyTablesError
 from db_dedup.errors import FrameListError as FrameListError
 from db_dedup.errors import InvalidArgumentError as InvalidArgumentError

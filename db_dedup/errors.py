@@ -151,6 +151,10 @@ class StatementEndedError(DatabaseUnavailableError):
     """
 
 
+class EvaluationError(DatabaseError):
+    """The database could not compute an expression, such as the `where`, from the values of some row."""
+
+
 class DiskFullError(DatabaseError):
     """A disk that the database writes to is full; the message says which."""
 

@@ -47,10 +47,10 @@ from db_dedup.config import ScheduleSettings, ServerSettings, Settings
 from db_dedup.errors import ConfigError, DedupError
 from db_dedup.extras import load
 from db_dedup.jobs.leading import Leading, Work
+from db_dedup.jobs.stopping import StoppableProgress
 from db_dedup.jobs.worker.change_worker import BATCH_CHANGES, CACHE_MB, Batch, ChangeWorker
 from db_dedup.jobs.worker.scheduled_scans import (
     ScheduledScans,
-    StoppableProgress,
     cron_trigger,
     interval_trigger,
     was_missed,
@@ -152,7 +152,7 @@ class _Parts:
         return works
 
     def _handle_changes(self, stop: threading.Event) -> None:
-        opener = table_opener(self.config, self.url)
+        opener = table_opener(self.config, self.url, StoppableProgress(NullProgress(), stop))
         told = ""
         while not stop.is_set():
             tables = late_tables(opener, list(self.settings.tables), BATCH_CHANGES, CACHE_MB)

@@ -17,10 +17,10 @@ from db_dedup.cli.shared.options import (
 )
 from db_dedup.cli.shared.working import scans_of, tell_scan, tell_scan_fault
 from db_dedup.errors import ConfigError, DedupError
+from db_dedup.jobs.stopping import StoppableProgress
 from db_dedup.jobs.worker.change_worker import common_fault
 from db_dedup.jobs.worker.scheduled_scans import (
     ScheduledScans,
-    StoppableProgress,
     cron_trigger,
     interval_trigger,
 )

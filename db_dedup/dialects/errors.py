@@ -1,10 +1,18 @@
 """What the errors of all databases have in common."""
 
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
-from db_dedup.errors import DatabaseUnavailableError, RowKeyError, StatementEndedError
+from db_dedup.errors import (
+    DatabaseUnavailableError,
+    DedupError,
+    EvaluationError,
+    RowKeyError,
+    StatementEndedError,
+)
 
 _QUOTED_VALUE = re.compile(r"'[^']*'")
 
@@ -32,11 +40,27 @@ def without_values(message: str) -> str:
     return _QUOTED_VALUE.sub("'...'", message)
 
 
+@contextmanager
+def evaluation_errors(translate: Callable[[SQLAlchemyError], DedupError]) -> Iterator[None]:
+    """Raise EvaluationError where the database fails to evaluate a query for some row of the user's.
+
+    Within it, rows of the user's are read. Another statement may end with the same error for another reason.
+    """
+    try:
+        yield
+    except SQLAlchemyError as error:
+        fault = translate(error)
+        if isinstance(fault, EvaluationError):
+            raise fault from error
+        raise
+
+
 def is_of_a_row(error: Exception) -> bool:
     """Return whether a single row may be the cause, so that work can go on with the other rows."""
     return isinstance(
         error,
         RowKeyError
+        | EvaluationError
         | DataError
         | IntegrityError
         | ValueError

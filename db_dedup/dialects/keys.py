@@ -12,6 +12,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, Dialect, Text, TypeDecorator, literal_column
 
 from db_dedup.errors import ConfigError, InvalidArgumentError
+from db_dedup.flow.rows.keys import may_be_key
 from db_dedup.flow.rows.values import date_as_stored
 from db_dedup.records import Family, RowKey, SourceColumn
 from db_dedup.translation import Phrase
@@ -83,11 +84,19 @@ def given_key(columns: Sequence[SourceColumn], given: RowKey, text_of: KeyValueT
     Raises:
         InvalidArgumentError: the number of values, or the type of one, is not that of the columns.
     """
+    names = ", ".join(repr(column.name) for column in columns)
     if isinstance(given, str):
+        if not may_be_key(given, len(columns)):
+            raise InvalidArgumentError(
+                "the key has {columns} columns, {names}: give a tuple of their values, "
+                "or their texts as a JSON array, in place of {key}",
+                columns=len(columns),
+                names=names,
+                key=_shown(given),
+            )
         return str.__str__(given)
     values = tuple(given) if isinstance(given, tuple | list) else (given,)
     if len(values) != len(columns):
-        names = ", ".join(repr(column.name) for column in columns)
         raise InvalidArgumentError(
             "the key has {columns} column(s), {names}, and {key} has {values} value(s)",
             columns=len(columns),

@@ -313,7 +313,10 @@ class Lookup(Protocol):
         """Return the rows of the queue as they are now."""
 
     def put(self, connection: Connection, records: Mapping[str, Record]) -> None:
-        """Store the fingerprints of records under new row keys; their pairs are left to the worker."""
+        """Store the fingerprints of records under new row keys; their pairs are left to the worker.
+
+        Raises InvalidArgumentError where the table can have no row of one of the keys.
+        """
 
 
 class Engine(Protocol):

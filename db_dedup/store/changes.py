@@ -89,6 +89,19 @@ def written_among(
     return {key for key, last in latest.items() if last in (INSERTED, UPDATED)}
 
 
+def parked_among(
+    connection: Connection, tables: Tables, table_id: int, dialect: Dialect, row_keys: Sequence[str]
+) -> set[str]:
+    """Return which of these rows have a change among the dead ones."""
+    c = tables.dead_change.c
+    query = select(c.row_key).where(c.table_id == table_id, dialect.is_one_of(c.row_key, "row_keys"))
+    return {
+        key
+        for some in batches(row_keys, _KEYS_A_QUERY)
+        for key in connection.execute(query, {"row_keys": some}).scalars()
+    }
+
+
 def take_changes(
     connection: Connection,
     dialect: Dialect,
@@ -173,19 +186,6 @@ def oldest_waiting(connection: Connection, tables: Tables, table_id: int, limit:
         .limit(limit)
     )
     return [Change(*row) for row in connection.execute(query)]
-
-
-def waiting_keys(connection: Connection, tables: Tables, table_id: int, limit: int) -> list[str]:
-    """Return the row keys of the oldest changes, each once; without those that are no valid text, which no
-    query can ask for."""
-    change = tables.change
-    query = (
-        select(change.c.row_key)
-        .where(change.c.table_id == table_id)
-        .order_by(change.c.queued_at)
-        .limit(limit)
-    )
-    return list(dict.fromkeys(filter(is_encodable, connection.execute(query).scalars())))
 
 
 def handled_by_scan(

@@ -3,14 +3,43 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import DataError
 
+from db_dedup.errors import InvalidArgumentError
 from db_dedup.flow.rows.keys import may_be_key
 from db_dedup.records import SourceRow
 from db_dedup.store.source import Source
 
 OpenConnection = Callable[[], AbstractContextManager[Connection]]
+
+
+def require_keys(connection: Connection, source: Source, row_keys: Sequence[str]) -> None:
+    """Check that the database can look for rows of these keys, whether they are there or not.
+
+    Args:
+        connection: in a transaction, which goes on after an error.
+        source: of the rows.
+        row_keys: as `Source.row_key_of` gives them.
+
+    Raises:
+        InvalidArgumentError: it can make no value of the type of a key column of one of them.
+    """
+    wanted = source.dialect.key_list(row_keys)
+    matches = source.dialect.key_matches(source.key_columns, source.from_clause, wanted.c.row_key)
+    # An inner join with a table of no rows may not look at the keys; nor does an outer one of which no column
+    # is used.
+    column = source.from_clause.c[source.key_columns[0].name]
+    query = select(func.count(column)).select_from(wanted.outerjoin(source.from_clause, matches))
+    try:
+        with source.dialect.settled(connection), connection.begin_nested():
+            connection.execute(query)
+    except DataError as error:
+        raise InvalidArgumentError(
+            "no row of {table!r} can have one of these keys: {keys}",
+            table=source.table.name,
+            keys=", ".join(repr(key[:40]) for key in row_keys[:10]),
+        ) from error
 
 
 def read_given(open_connection: OpenConnection, source: Source, row_keys: Sequence[str]) -> list[SourceRow]:

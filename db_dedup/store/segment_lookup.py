@@ -25,7 +25,8 @@ from db_dedup.store.single_memory import SingleMemory
 
 _PIECES_A_QUERY: Final = 960
 _SET_PIECES_A_QUERY: Final = 256  # some 20 MB
-_KEPT_BYTES: Final = 64 * 2**20
+_KEPT_BYTES: Final = 128 * 2**20
+"""The pieces of 2,000 changes among a million rows are some 60 MB."""
 _NO_POSTINGS: Final = Postings(np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.uint32))
 
 IdRange = tuple[int, int]

@@ -30,6 +30,7 @@ from sqlalchemy.types import NullType
 from db_dedup.config import WatchedTable
 from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.batches import batches
+from db_dedup.dialects.errors import evaluation_errors
 from db_dedup.dialects.keys import KEY_LIST, given_key
 from db_dedup.errors import ConfigError, DedupError, RowKeyError
 from db_dedup.flow.rows.keys import refuse_repeated
@@ -238,10 +239,11 @@ class Source:
 
         Raises:
             RowKeyError: two rows have the same key.
+            EvaluationError: the database cannot evaluate the `where` for one of them.
         """
         for batch in self.batches(dict.fromkeys(row_keys)):
             asked = set(batch)
-            with self._settled(connection):
+            with self._settled(connection), evaluation_errors(self.dialect.translate_error):
                 raw, _ = self._noted(connection.execute(self._by_key, {KEY_LIST: batch}).all())
             # A key that somebody has typed may lead to a row and not be its key, as 007 to the row 7.
             rows = [row for row in self._source_rows(raw) if row.row_key in asked]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,6 +13,10 @@ import pytest
 from sqlalchemy import text
 
 from db_dedup import Deduplicator
+from db_dedup.cli import run as run_module
+from db_dedup.config import Settings
+from db_dedup.jobs.stopping import StoppedError
+from db_dedup.progress import NullProgress
 from tests.health.conftest import do
 from tests.health.process import SECONDS, Background, background
 from tests.servers import Database
@@ -157,3 +162,26 @@ def test_a_table_that_is_not_attached_waits_for_it(dedup: Deduplicator, database
         assert said.endswith("; trying again\n")
         assert found.end() == 0
     assert database.name
+
+
+def test_a_scan_of_the_worker_stops_at_its_next_step(
+    dedup: Deduplicator, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dedup.detach()
+    dedup.attach()
+    stop = threading.Event()
+
+    class StopsAtMatching(NullProgress):
+        def start(self, step: str, total: int | None) -> None:  # noqa: ARG002 - part of the protocol
+            if step == "matching":
+                stop.set()
+
+    monkeypatch.setattr(run_module, "NullProgress", StopsAtMatching)
+    file = Path("dedup.toml")
+    parts = run_module._Parts(file, database.url, None, dedup.database, Settings.from_file(file))
+    timer = threading.Timer(SECONDS, stop.set)  # a scan that hears nothing of it would never end the test
+    timer.start()
+    parts._handle_changes(stop)
+    timer.cancel()
+    (status,) = dedup.database.status()
+    assert (status.last_scan_state, status.last_scan_error) == ("failed", str(StoppedError()))

@@ -12,10 +12,9 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from db_dedup import Deduplicator
 from db_dedup.errors import ConfigError, DedupError
+from db_dedup.jobs.stopping import StoppableProgress, StoppedError
 from db_dedup.jobs.worker.scheduled_scans import (
     ScheduledScans,
-    StoppableProgress,
-    StoppedError,
     cron_trigger,
     interval_trigger,
 )

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Connection, Engine, create_engine, delete, func, insert, select, update
 
 from db_dedup.app.blocking_check import BlockingCheck
-from db_dedup.errors import ConfigError, NotScannedError, TableBusyError
+from db_dedup.errors import ConfigError, InvalidArgumentError, NotScannedError, TableBusyError
 from db_dedup.records import Match
 from db_dedup.store import watched_tables
 from tests.servers import Database
@@ -201,6 +201,30 @@ def stored_keys(database: Database, watched: Watched) -> list[str]:
     fingerprint = watched.dedup.database.tables.fingerprint
     with database.engine.connect() as connection:
         return list(connection.execute(select(fingerprint.c.row_key)).scalars())
+
+
+@pytest.mark.parametrize("database", ["sqlite", "mariadb"], indirect=True)
+@pytest.mark.parametrize("row_key", ["2024-A7", "7", '["A"]', '["A",7]'])
+def test_a_text_that_is_no_key_is_refused(database: Database, row_key: str) -> None:
+    """It would stand in the queue, where nothing can be read by it."""
+    watched = Watched.make(database.engine, 1)
+    with database.engine.begin() as connection, pytest.raises(InvalidArgumentError, match="columns"):
+        watched.dedup.check(row(NEW), connection, block=True, row_key=row_key)
+    with pytest.raises(InvalidArgumentError, match="columns"):
+        watched.dedup.reserve(row(NEW), row_key=row_key)
+    assert count_waiting(watched) == 0
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("row_key", ["2024-A7", str(2**40)])
+def test_a_text_that_the_key_column_cannot_hold_is_refused(
+    database: Database, watched: Watched, row_key: str
+) -> None:
+    with database.engine.begin() as connection:
+        with pytest.raises(InvalidArgumentError, match=f"no row of 'letters_0' .*: '{row_key}'"):
+            watched.dedup.check(row(NEW), connection, block=True, row_key=row_key)
+        assert watched.dedup.check(row(NEW), connection, block=True, row_key=7) == []
+    assert (count_waiting(watched), stored_keys(database, watched)) == (1, ["7"])
 
 
 @pytest.mark.parametrize("commits", [True, False])

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 from sqlalchemy import text
 
 from db_dedup import Deduplicator, Text
+from db_dedup.errors import DatabaseError
+from db_dedup.jobs.worker.change_worker import Batch
 from db_dedup.store import changes
+from db_dedup.store.changes import Change
 from tests.servers import Database
-from tests.worker.conftest import POISON, body, change, count_waiting, dead, drain, is_right, write
+from tests.worker.conftest import (
+    POISON,
+    body,
+    change,
+    count_waiting,
+    dead,
+    drain,
+    is_right,
+    worker_without_scans,
+    write,
+)
 from tests.worker.watched import Watched
 
 
@@ -30,6 +44,25 @@ def test_a_broken_row_is_parked_and_comes_back(watched: Watched, poisoned: pytes
     assert is_right(watched)
 
 
+def test_a_parked_row_is_not_queued_again_by_its_neighbours(
+    watched: Watched, poisoned: pytest.MonkeyPatch
+) -> None:
+    write(watched, (0, 3))
+    drain(watched)
+    change(watched, 3, POISON)
+    drain(watched)
+    (parked,) = dead(watched)
+    write(watched, (6,))
+    assert sum(batch.dead for batch in drain(watched)) == 0
+    assert dead(watched) == [parked]
+
+    poisoned.undo()
+    watched.dedup.retry()
+    drain(watched)
+    assert dead(watched) == []
+    assert is_right(watched)
+
+
 def test_a_row_that_was_mended_needs_no_retry(watched: Watched, poisoned: pytest.MonkeyPatch) -> None:
     write(watched, (0, 3))
     change(watched, 3, POISON)
@@ -40,6 +73,35 @@ def test_a_row_that_was_mended_needs_no_retry(watched: Watched, poisoned: pytest
     assert dead(watched) == []
     assert is_right(watched)
     poisoned.undo()
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_a_broken_row_is_looked_for_in_halves_and_with_pauses(
+    watched: Watched, poisoned: pytest.MonkeyPatch
+) -> None:
+    write(watched, range(100))
+    change(watched, 70, POISON)
+    worker = worker_without_scans(watched)
+    worker._size.changes = worker._size._most = 200
+    steps: list[str] = []
+    handle, batches = worker._batches.handle, worker._batches
+
+    def noted(row_key: str | None = None, at_most: int | None = None) -> Batch | None:
+        steps.append("batch" if row_key is None else "row")
+        return handle(row_key, at_most)
+
+    poisoned.setattr(batches, "handle", noted)
+    poisoned.setattr(time, "sleep", lambda seconds: steps.append("pause" if seconds else "none"))
+    done: list[Batch] = []
+    while not worker.is_drained():
+        batch = worker.step()
+        assert batch is not None
+        done.append(batch)
+    assert (sum(batch.changes for batch in done), sum(batch.dead for batch in done)) == (101, 1)
+    assert steps.count("row") < 20
+    assert steps.count("batch") < 20
+    before = [steps[i - 1] for i, step in enumerate(steps) if step == "row"]
+    assert set(before) == {"pause"}
 
 
 @pytest.mark.parametrize("database", ["postgresql", "mariadb", "mysql"], indirect=True)
@@ -61,24 +123,101 @@ def test_a_row_mended_during_the_last_attempt_is_not_parked_for_good(
     assert is_right(watched)
 
 
-@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
-def test_a_row_that_the_database_cannot_judge_is_parked(database: Database) -> None:
+_RAISES = (
+    "CREATE FUNCTION judged(number int) RETURNS boolean LANGUAGE plpgsql AS "
+    "'BEGIN IF number = 0 THEN RAISE ''no zero''; END IF; RETURN true; END'"
+)
+"""A function of the user's that raises an error of its own."""
+
+_OF_JSON = "json_extract(received, '$.s') = 1"
+
+
+@pytest.mark.parametrize(
+    ("database", "column_type", "where", "good", "bad"),
+    [
+        ("sqlite", "TEXT", _OF_JSON, '{"s": 1}', "{bad"),
+        ("postgresql", "int", "10 / received > 0", 1, 0),
+        ("postgresql", "int", "judged(received)", 1, 0),
+        ("mariadb", "bigint unsigned", "received - 1 >= 0", 1, 0),
+        ("mysql", "bigint unsigned", "received - 1 >= 0", 1, 0),
+        ("mysql", "varchar(90)", _OF_JSON, '{"s": 1}', "{bad"),
+    ],
+    indirect=["database"],
+)
+def test_a_row_that_the_database_cannot_judge_is_parked(
+    database: Database, column_type: str, where: str, good: object, bad: object
+) -> None:
+    make = f"CREATE TABLE letters (id int PRIMARY KEY, body varchar(400), received {column_type})"
+    store = text("INSERT INTO letters VALUES (:id, :body, :received)")
+    # So many that rows are read through the index, and no other row's condition is evaluated.
+    others = [{"id": 1000 + i, "body": f"{i * 7919:x}", "received": good} for i in range(2000)]
     with database.engine.begin() as connection:
-        connection.execute(text("CREATE TABLE letters (id int PRIMARY KEY, body text, received int)"))
-    dedup = Deduplicator(
-        database.engine, "letters", {"body": Text()}, where="10 / received > 0", segmenter="words"
-    )
+        for statement in (make, _RAISES) if "judged" in where else (make,):
+            connection.execute(text(statement))
+        connection.execute(store, others)
+    with database.engine.begin() as connection:
+        connection.execute(text("ANALYZE TABLE letters" if database.name == "mariadb" else "ANALYZE"))
+    dedup = Deduplicator(database.engine, "letters", {"body": Text()}, where=where, segmenter="words")
     dedup.upgrade()
     dedup.attach()
     dedup.scan()
-    with database.engine.begin() as connection:
-        for number, received in ((0, 1), (3, 2), (6, 0)):
-            values = {"id": number, "body": body(number), "received": received}
-            connection.execute(text("INSERT INTO letters VALUES (:id, :body, :received)"), values)
     worker = dedup.worker()
+    with database.engine.begin() as connection:
+        for number, received in ((0, good), (3, good), (1, bad)):
+            connection.execute(store, {"id": number, "body": body(number), "received": received})
     done = [worker.step(), worker.step()]
     assert [(batch.changes, batch.dead) for batch in done if batch] == [(3, 1)]
-    assert [pair[:2] for pair in map(tuple, _pairs(dedup))] == [("0", "3")]
+    assert _pairs(dedup) == [("0", "3")]
+
+    # Where it is a candidate, the others are compared all the same; a new worker has no text in memory.
+    worker = dedup.worker()
+    with database.engine.begin() as connection:
+        connection.execute(text("UPDATE letters SET received = :bad WHERE id = 3"), {"bad": bad})
+        connection.execute(store, {"id": 6, "body": body(6), "received": good})
+    done = [worker.step(), worker.step()]
+    assert [(batch.changes, batch.dead) for batch in done if batch] == [(2, 1)]
+    assert _pairs(dedup) == [("0", "3"), ("0", "6")]
+
+
+def test_a_condition_that_fails_for_every_row_gives_none_up(database: Database) -> None:
+    with database.engine.begin() as connection:
+        connection.execute(text("CREATE TABLE letters (id int PRIMARY KEY, body varchar(400))"))
+        connection.execute(text("CREATE TABLE hidden (id int)"))
+    where = "id NOT IN (SELECT id FROM hidden)"
+    dedup = Deduplicator(database.engine, "letters", {"body": Text()}, where=where, segmenter="words")
+    dedup.upgrade()
+    dedup.attach()
+    dedup.scan()
+    worker = dedup.worker()
+    store = text("INSERT INTO letters VALUES (:id, :body)")
+    for number in (0, 3):
+        with database.engine.begin() as connection:
+            connection.execute(store, {"id": number, "body": body(number)})
+            if number:
+                connection.execute(text("DROP TABLE hidden"))
+        if not number:
+            assert worker.step() is not None
+    with pytest.raises(DatabaseError, match="hidden"):
+        worker.step()
+    with dedup.database.engine.connect() as connection:
+        assert changes.read_dead(connection, dedup.database.tables, 1) == []
+        assert changes.count_waiting(connection, dedup.database.tables, 1) == 1
+
+
+@pytest.mark.parametrize("key", ["2024-A7", '["one"]'])
+def test_a_queued_key_that_is_none_is_parked(database: Database, key: str) -> None:
+    dedup = _files(database, "VARCHAR(90)", key=("name", "part"))
+    ours = dedup.database
+    with ours.dialect.write_transaction(ours.engine) as connection:
+        changes.append_changes(connection, ours.dialect, ours.tables, 1, [Change(key, changes.SEARCH_AGAIN)])
+    with database.engine.begin() as connection:
+        for name in ("a", "b"):
+            row = {"name": name, "part": "1", "body": body(0)}
+            connection.execute(text("INSERT INTO files VALUES (:name, :part, :body)"), row)
+    worker = dedup.worker()
+    while not worker.is_drained():
+        worker.step()
+    assert _pairs(dedup) == [('["a","1"]', '["b","1"]')]
 
 
 def test_a_key_that_is_too_long_is_parked(database: Database) -> None:
@@ -165,11 +304,14 @@ def test_a_key_in_another_spelling_is_the_same_row_under_another_key(database: D
     assert _pairs(dedup) == [("A", "b")]
 
 
-def _files(database: Database, key_type: str, target: Any = None) -> Deduplicator:
+def _files(
+    database: Database, key_type: str, target: Any = None, key: tuple[str, ...] = ("name",)
+) -> Deduplicator:
+    """A watched table, scanned empty; without a `target` of the engine of the database."""
+    columns = [f"{column} {key_type} NOT NULL" for column in key]
+    columns += ["body VARCHAR(400)", f"PRIMARY KEY ({', '.join(key)})"]
     with database.engine.begin() as connection:
-        connection.execute(
-            text(f"CREATE TABLE files (name {key_type} NOT NULL PRIMARY KEY, body VARCHAR(400))")
-        )
+        connection.execute(text(f"CREATE TABLE files ({', '.join(columns)})"))
     dedup = Deduplicator(target or database.engine, "files", {"body": Text()}, segmenter="words")
     dedup.upgrade()
     dedup.attach()

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-import pytest
-from sqlalchemy import delete, insert, text
+from collections.abc import Sequence
+from typing import Any
 
-from db_dedup.store import changes
+import pytest
+from sqlalchemy import delete, insert, text, update
+
+from db_dedup.store import changes, neighbours
 from db_dedup.store.changes import DELETED, INSERTED, SEARCH_AGAIN, UPDATED, Change
 from tests.servers import Database
-from tests.worker.conftest import body, change, drain, is_right, table_id, worker_without_scans, write
+from tests.worker.conftest import (
+    body,
+    change,
+    drain,
+    is_right,
+    queue_changes,
+    table_id,
+    worker_without_scans,
+    write,
+)
 from tests.worker.watched import Watched
 
 
@@ -72,3 +84,31 @@ def test_a_row_that_gets_its_stored_text_back_is_found(watched: Watched) -> None
         assert is_right(watched)
         change(watched, 1, body(1))
         drain(watched)
+
+
+def test_a_change_that_leaves_a_canonical_row_as_it_is_loads_no_class(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A class may have as many rows as the table."""
+    with watched.dedup.database.engine.begin() as connection:
+        rows = [{"id": i, "body": body(0), "region": "A", "received": i} for i in range(1, 7)]
+        connection.execute(insert(watched.letters), rows)
+    write(watched, (9, 12))
+    drain(watched)
+    asked: list[bytes] = []
+    original = neighbours.rows_of_digests
+
+    def rows_of_digests(connection: Any, store: Any, digests: Sequence[bytes]) -> Any:
+        asked.extend(digests)
+        return original(connection, store, digests)
+
+    monkeypatch.setattr(neighbours, "rows_of_digests", rows_of_digests)
+    queue_changes(watched, ["1"])
+    drain(watched)
+    assert asked == []
+    assert is_right(watched)
+    with watched.dedup.database.engine.begin() as connection:
+        connection.execute(update(watched.letters).where(watched.letters.c.id == 1).values(received=99))
+    drain(watched)
+    assert len(asked) == 1
+    assert is_right(watched)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, update
 
 from db_dedup import Deduplicator
 from db_dedup.errors import FrameListError
@@ -70,6 +70,16 @@ def test_a_table_that_doubles_is_scanned_once(
     assert not stored_frames(dedup).is_empty
     assert list(dedup.pairs()) == []
     assert scans_of(dedup.worker()) == 0, "another worker knows that it is done"
+
+
+def test_a_sample_that_ended_early_is_not_taken_again_and_again(sqlite_database: Database) -> None:
+    """Its texts are so long that it has too few of them, and would have each time."""
+    dedup = attached(sqlite_database, texts(60))
+    with sqlite_database.engine.begin() as connection:
+        connection.execute(update(dedup.database.tables.frame_list).values(sample_count=30))
+    assert scans_of(dedup.worker()) == 0
+    write(sqlite_database.engine, texts(1, seed=2), first=101)
+    assert scans_of(dedup.worker()) == 0
 
 
 def test_a_table_that_waits_is_not_scanned(sqlite_database: Database) -> None:

@@ -13,6 +13,7 @@ from db_dedup.errors import (
     DatabaseUnavailableError,
     DedupError,
     DiskFullError,
+    EvaluationError,
     TooMuchAtOnceError,
 )
 from db_dedup.translation import Phrase
@@ -78,6 +79,12 @@ _WRITE_FAULTS: Final = (3, 14, 20, 1021, 1026, 1030, 1114)
 """Numbers with which the servers report a full disk; all but 1021 and 1114 report other faults as well."""
 _ALWAYS_FULL: Final = (1021, 1114)
 
+_EVALUATION: Final = frozenset(
+    {1139, 1242, 1365, 1411, 1644, 1690, *range(3140, 3159), *range(3685, 3700), 4037, 4038}
+)
+"""Functions that cannot take the values of a row: patterns, JSON, numbers out of range, and errors that the
+user's own functions raise."""
+
 _FAMILIES: Final = (
     (DatabaseUnavailableError, _TRANSIENT),
     (DatabaseError, _TERMINAL),
@@ -110,9 +117,8 @@ def _translated(error: SQLAlchemyError, number: int, message: str) -> DedupError
     for family, words in _FAMILIES:
         if number in words:
             return family(words[number], message=message, needed=_needed_grant(message))
-    return DatabaseError(
-        "MySQL refused (error {number}): {message}", number=number, message=without_values(message)
-    )
+    family = EvaluationError if number in _EVALUATION else DatabaseError
+    return family("MySQL refused (error {number}): {message}", number=number, message=without_values(message))
 
 
 def _disk_full(message: str) -> DiskFullError:

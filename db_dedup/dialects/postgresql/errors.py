@@ -15,6 +15,7 @@ from db_dedup.errors import (
     DatabaseUnavailableError,
     DedupError,
     DiskFullError,
+    EvaluationError,
     TooMuchAtOnceError,
 )
 from db_dedup.translation import Phrase
@@ -74,6 +75,10 @@ _CONNECTION_CLASS = "08"
 _SHOWN_CLASSES = ("0A", "25", "3D", "3F", "42", "53", "54", "55", "57", "58")
 """Classes of SQLSTATE whose messages speak of objects and never of values."""
 
+_EVALUATION_CLASSES = ("20", "21", "2F", "38", "39", "P0")
+"""Classes of SQLSTATE of functions that cannot take the values of a row, or raise an error of their own;
+class 22 is SQLAlchemy's DataError."""
+
 _REFUSED = (
     "password authentication failed",
     "no password supplied",
@@ -112,7 +117,8 @@ def translate_error(error: SQLAlchemyError) -> DedupError:
             template = _REPLICA_GOES_ON if _RECOVERY in message else words[state]
             return family(template, message=message, needed=needed, detail=_detail(cause))
     shown = message if state.startswith(_SHOWN_CLASSES) else type(cause).__name__
-    return DatabaseError("PostgreSQL refused (SQLSTATE {state}): {message}", state=state, message=shown)
+    kind = EvaluationError if state.startswith(_EVALUATION_CLASSES) else DatabaseError
+    return kind("PostgreSQL refused (SQLSTATE {state}): {message}", state=state, message=shown)
 
 
 def _connection_error(error: SQLAlchemyError, cause: BaseException) -> DedupError:

@@ -1,17 +1,19 @@
 """Errors of SQLite, by result code."""
 
+import re
 import sqlite3
 from collections.abc import Mapping
 from typing import Final
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from db_dedup.dialects.errors import first_line
+from db_dedup.dialects.errors import first_line, without_values
 from db_dedup.errors import (
     DatabaseError,
     DatabaseUnavailableError,
     DedupError,
     DiskFullError,
+    EvaluationError,
     TooMuchAtOnceError,
 )
 from db_dedup.translation import Phrase
@@ -31,6 +33,13 @@ _TRANSIENT: Final[Mapping[int, str]] = {
     sqlite3.SQLITE_IOERR: Phrase("the SQLite file cannot be read or written right now"),
 }
 
+_OF_THE_STATEMENT: Final = re.compile(
+    "no such |ambiguous column name|near |unrecognized token|incomplete input|wrong number of arguments"
+    "|misuse of|table .* has |unsafe use of "
+)
+"""Begins the messages of SQLITE_ERROR with which SQLite refuses a statement before it has read a row; others
+come from a function that cannot take the values of a row."""
+
 _BROKEN_TEXT: Final = "Could not decode to UTF-8"
 
 
@@ -48,4 +57,7 @@ def translate_error(error: SQLAlchemyError) -> DedupError:
         return DatabaseUnavailableError(_TRANSIENT[code])
     if code in _TERMINAL:
         return DatabaseError(_TERMINAL[code])
-    return DatabaseError("SQLite refused: {message}", message=first_line(cause or error))
+    message = first_line(cause or error)
+    is_of_a_row = code == sqlite3.SQLITE_ERROR and not _OF_THE_STATEMENT.match(message)
+    kind = EvaluationError if is_of_a_row else DatabaseError
+    return kind("SQLite refused: {message}", message=without_values(message) if is_of_a_row else message)

@@ -31,6 +31,7 @@ from db_dedup.records.forms import form_of_pair
 from db_dedup.records.kinds import EXACT_DUPLICATES, NO_KIND, PairKind
 from db_dedup.records.recipe import Recipe
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.given_keys import require_keys
 from db_dedup.store.labels import rejected_among
 from db_dedup.store.lookup import Asked, StoredRow, find_near, read_classes
 from db_dedup.store.neighbours import canonical_rows
@@ -151,7 +152,11 @@ class EmbeddedLookup:
         """Store the fingerprints of records under new row keys, so that later checks find them.
 
         The worker finds their pairs. A row key that is stored already is not changed.
+
+        Raises:
+            InvalidArgumentError: the table can have no row of one of the keys.
         """
+        require_keys(connection, self._source, list(records))
         there = self._store.find_rows(connection, list(records))
         new = [row_key for row_key in records if row_key not in there]
         keyless = self._source.rows_from(connection, [records[row_key] for row_key in new])

@@ -31,10 +31,10 @@ class BatchFaults:
             error: what ended the batch.
             taken: the changes that the batch had taken by then.
         """
-        if is_of_a_row(error):
-            return True
         if not taken:
             return False
+        if is_of_a_row(error):
+            return True
         translated = translate_driver_error(error, self._translate)
         if isinstance(translated, TooMuchAtOnceError):
             self.was_too_much = True

@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from db_dedup.errors import DedupError
+from db_dedup.flow.rows.values import is_encodable
+from db_dedup.jobs.pace import pace_of
 from db_dedup.jobs.worker.batch_faults import BatchFaults
 from db_dedup.jobs.worker.change_batches import ChangeBatches
 from db_dedup.jobs.worker.driver_errors import translate_driver_error
 from db_dedup.jobs.worker.worker_table import Batch, WorkerTable
 from db_dedup.store import changes
+from db_dedup.store.changes import Change
 
 logger = logging.getLogger(__name__)
 
@@ -25,14 +28,22 @@ class BrokenRows:
     def __init__(self, table: WorkerTable, batches: ChangeBatches, faults: BatchFaults) -> None:
         """Prepare; nothing is asked of the database yet."""
         self._table, self._batches, self._faults = table, batches, faults
+        self._pace = pace_of(table.dialect)
         self._attempts: Counter[str] = Counter()
 
-    def handle_one_by_one(self, row_keys: Sequence[str]) -> Batch:
-        """Handle each row in a transaction of its own; try those that fail again later, then park them."""
+    def handle_one_by_one(self, taken: Sequence[Change]) -> Batch:
+        """Handle each row in a transaction of its own; try those that fail again later, then park them.
+
+        Args:
+            taken: by the batch that failed. Of a key that is no valid text no query can take the changes:
+                they are left to the next batch, which parks them.
+        """
         started, handled, dead = time.monotonic(), 0, 0
+        row_keys = list(dict.fromkeys(filter(is_encodable, (change.row_key for change in taken))))
         while row_keys:
             failed = []
             for row_key in row_keys:
+                time.sleep(self._pace.gap_after(self._batches.locked_seconds))
                 try:
                     batch = self._batches.handle(row_key)
                 except Exception as error:
@@ -52,13 +63,6 @@ class BrokenRows:
                 time.sleep(_FIRST_PAUSE_SECONDS * 2 ** self._attempts[failed[0]])
             row_keys = failed
         return Batch(self._table.name, handled, dead, time.monotonic() - started)
-
-    def handle_waiting(self, at_most: int) -> Batch:
-        """Handle the rows of the oldest changes one by one, `at_most` so many."""
-        with self._table.engine.connect() as connection:
-            stored = self._table.read(connection)
-            row_keys = changes.waiting_keys(connection, self._table.tables, stored.id, at_most)
-        return self.handle_one_by_one(row_keys)
 
     def _park(self, row_key: str, error: Exception) -> int:
         """Park the changes of a row with which its last attempt failed; return how many they were.

@@ -47,21 +47,23 @@ class ChangeBatches:
         self.locked_seconds = 0.0
         self._ahead = _NOTHING
 
-    def handle(self, row_key: str | None = None) -> Batch | None:
+    def handle(self, row_key: str | None = None, at_most: int | None = None) -> Batch | None:
         """Handle the oldest changes, or those of one row; None where there are none, or a scan is running.
 
         Args:
             row_key: only changes of this row, all of them.
+            at_most: no more of the oldest changes than so many, since one of more has failed.
         """
         started = time.monotonic()
         self.taken = ()
         limit, ahead = self._size.limit, self._ahead
         self._ahead = _NOTHING
         if row_key is None:
-            ahead = ahead if ahead.changes else self._prepare()
+            ahead = ahead if ahead.changes else self._prepare(at_most)
             if not ahead.changes:
                 return None
             limit = self._size.ask(ahead.changes)
+        locked = time.monotonic()
         try:
             with self._table.dialect.write_transaction(self._table.engine) as connection:
                 locked = time.monotonic()
@@ -76,29 +78,30 @@ class ChangeBatches:
         except BaseException:
             self._increments.drop_index()
             raise
+        finally:
+            self.locked_seconds = time.monotonic() - locked
         self._increments.note_commit(stored)
-        now = time.monotonic()
-        batch = Batch(self._table.name, len(self.taken), dead, now - started)
-        self.locked_seconds = now - locked
+        batch = Batch(self._table.name, len(self.taken), dead, time.monotonic() - started)
         seconds = self.locked_seconds + batch.changes * ahead.seconds_each
         self._size.learn(batch.changes, seconds, self.locked_seconds)
         if row_key is None:
             self._ahead = ahead._replace(changes=max(0, ahead.changes - batch.changes))
         return batch
 
-    def _prepare(self) -> "_Ahead":
+    def _prepare(self, at_most: int | None) -> "_Ahead":
         """Match the oldest changes before the table is locked, unless a scan is running.
 
         An error is left to the transaction: it meets it again, with the changes that it is the error of.
         """
         started, limit = time.monotonic(), self._size.ahead(self._increments.source)
+        limit = limit if at_most is None else min(limit, at_most)
         with self._table.dialect.short_reads(self._table.engine) as connection:
             stored = self._table.read(connection)
             if watched_tables.lease_holder(connection, self._table.tables, self._table.name) is not None:
                 return _NOTHING  # a scan is running, or the index is being folded: no batch may write
             waiting = changes.oldest_waiting(connection, self._table.tables, stored.id, limit)
             try:
-                may_load = not self._faults.was_too_much
+                may_load = not self._faults.was_too_much and at_most is None  # each failure drops the index
                 self._increments.prepare(connection, stored, waiting, may_load=may_load)
             except Exception as error:
                 connection.rollback()  # in PostgreSQL no other statement is possible before
@@ -140,8 +143,10 @@ def apply_changes(connection: Connection, increment: Increment, taken: Sequence[
     keys = {change.row_key for change in of_rows}
     again, written = changes.searched_again(of_rows), changes.written(of_rows)
     stale = increment.apply(connection, keys, utc_now(), again, written)
-    stale -= changes.written_among(connection, tables, table_id, dialect, sorted(stale))
+    changes.forget_dead(connection, dialect, tables, table_id, sorted(keys))
+    # The pairs of a row that is still parked are searched when it is retried or changes.
+    for known in (changes.written_among, changes.parked_among):
+        stale -= known(connection, tables, table_id, dialect, sorted(stale))
     left_out = (Change(key, changes.SEARCH_AGAIN) for key in sorted(stale))
     changes.append_changes(connection, dialect, tables, table_id, left_out)
-    changes.forget_dead(connection, dialect, tables, table_id, sorted(keys))
     return len(faulty)

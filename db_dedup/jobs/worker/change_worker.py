@@ -11,6 +11,7 @@ from typing import Final, Protocol, TypeVar
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.errors import DedupError, FaultyTablesError
+from db_dedup.jobs.stopping import StoppedError
 from db_dedup.jobs.worker.batch_size import BATCH_CHANGES
 from db_dedup.jobs.worker.driver_errors import translate_driver_error
 from db_dedup.jobs.worker.table_worker import TableWorker
@@ -149,7 +150,7 @@ class ChangeWorker:
         self._poll_seconds, self._on_batch, self._on_fault = poll_seconds, on_batch, on_fault
 
     def run(self, stop: threading.Event, *, drain: bool = False) -> None:
-        """Work until `stop` is set; with `drain`, until all queues are empty.
+        """Work until `stop` is set; with `drain`, until all tables are drained.
 
         A running batch is finished first. A table whose step fails is tried again after longer and longer
         pauses; the others go on.
@@ -185,6 +186,8 @@ class ChangeWorker:
         started = time.monotonic()
         try:
             result = work()
+        except StoppedError:
+            return None
         except (DedupError, SQLAlchemyError, MemoryError) as error:
             fault = translate_driver_error(error, turn.table.translate_error)
             self._note_fault(turn, fault, time.monotonic() - started)

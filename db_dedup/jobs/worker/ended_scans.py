@@ -1,8 +1,9 @@
-"""Scans that the server ends: by chance, or because the scan needs more than the server has."""
+"""Scans that fail: which error a worker or a schedule reports, and whether a retry may help."""
 
 from typing import Final
 
-from db_dedup.errors import DatabaseError, DedupError, StatementEndedError
+from db_dedup.errors import DatabaseError, DedupError, StatementEndedError, TooMuchAtOnceError
+from db_dedup.translation import Phrase
 
 _IN_A_ROW: Final = 3
 
@@ -14,8 +15,21 @@ class EndedScans:
         """Begin at zero for the table of this name."""
         self._table, self._count = table, 0
 
-    def judged(self, error: DedupError) -> DedupError:
-        """Return the error of a scan, but no transient one once the server has ended several in a row."""
+    def judged(self, error: Exception) -> DedupError:
+        """Return the error to report for one that ended a scan, but no transient one once the server has
+        ended several in a row.
+
+        Of an error that is not of ours, such as one of a segmenter, only the type is told: its message may
+        show a text.
+        """
+        if isinstance(error, MemoryError):
+            return TooMuchAtOnceError(Phrase("not enough memory"))
+        if not isinstance(error, DedupError):
+            return DedupError(
+                "the scan of {table!r} failed with {error_type}: `db-dedup scan {table}` shows where",
+                table=self._table,
+                error_type=type(error).__name__,
+            )
         if not isinstance(error, StatementEndedError):
             return error
         self._count += 1

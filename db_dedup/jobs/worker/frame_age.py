@@ -10,7 +10,6 @@ import logging
 from sqlalchemy import Connection
 
 from db_dedup.flow.text import frames as frame_texts
-from db_dedup.jobs.scan.frames import SAMPLE_ROWS
 from db_dedup.jobs.worker.worker_table import WorkerTable
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.frames import FrameSize, count_rows, read_size
@@ -55,8 +54,8 @@ class FrameAge:
 
     def _has_outgrown(self, connection: Connection, stored: StoredTable, size: FrameSize) -> bool:
         least = frame_texts.LEAST_ROWS
-        # A sample of all rows has every text. Another table with few different texts waits until it doubles.
-        is_first = size.sample_count < least and size.row_count < SAMPLE_ROWS
+        # The sample of a larger table can have too few texts for another reason: they are equal or very long.
+        is_first = size.row_count < least
         wanted = least if is_first else 2 * max(size.row_count, least)
         if self._most_rows is not None and self._most_rows < wanted:
             return False

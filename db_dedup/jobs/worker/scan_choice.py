@@ -59,7 +59,7 @@ class ScanChoice:
             NotScannedError: the table has no triggers.
         """
         last = scans.last_finished(connection, self._table.tables, stored.id)
-        if self._must_scan(stored, last):
+        if self._is_required(stored, last):
             return Task.REQUIRED_SCAN
         may_prefer_scan = self.may_prefer_scan and self._would_scan_alike(last)
         if may_prefer_scan and self.frames.wants_scan(connection, stored):
@@ -70,7 +70,11 @@ class ScanChoice:
         is_cheaper = may_prefer_scan and self._prefers_scan(connection, stored, last, rate)
         return Task.OPTIONAL_SCAN if is_cheaper else Task.BATCH
 
-    def _must_scan(self, stored: StoredTable, last: FinishedScan | None) -> bool:
+    def requires_scan(self, connection: Connection, stored: StoredTable) -> bool:
+        """Return whether a scan must come before batches; raises NotScannedError as `choose`."""
+        return self._is_required(stored, scans.last_finished(connection, self._table.tables, stored.id))
+
+    def _is_required(self, stored: StoredTable, last: FinishedScan | None) -> bool:
         """Return whether rows may have changed before there were triggers, and after the last scan began."""
         name = self._table.name
         if stored.attached_at is None:

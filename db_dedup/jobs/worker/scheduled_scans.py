@@ -18,7 +18,6 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from db_dedup.errors import ConfigError, DedupError
 from db_dedup.jobs.worker.ended_scans import EndedScans
-from db_dedup.progress import Progress
 from db_dedup.records import ScanReport
 from db_dedup.translation import Phrase
 
@@ -164,7 +163,7 @@ class ScheduledScans:
             return
         try:
             report = table.scan()
-        except DedupError as error:
+        except Exception as error:
             self._note_fault(table, table.ended.judged(error))
         else:
             logger.info("a scheduled scan finished", extra={"table": table.name, "rows": report.rows})
@@ -187,39 +186,6 @@ class ScheduledScans:
             again = DateTrigger(self._now() + timedelta(seconds=table.pause))
             self._add_job(table, f"{table.name}, again", self._scan_again, again)
             table.pause = min(2 * table.pause, _LONGEST_PAUSE_SECONDS)
-
-
-class StoppedError(DedupError):
-    """The scan was stopped by the user or a signal."""
-
-    def __init__(self) -> None:
-        super().__init__("the scan was stopped; the views still show the last complete answer")
-
-
-class StoppableProgress:
-    """Notifies another progress, and ends the scan at its next step once `stop` is set."""
-
-    def __init__(self, progress: Progress, stop: threading.Event) -> None:
-        """Wrap a progress; `stop` ends the scan."""
-        self._progress, self._stop = progress, stop
-
-    def start(self, step: str, total: int | None) -> None:
-        """Begin a step, unless the scan is to stop."""
-        self._check()
-        self._progress.start(step, total)
-
-    def advance(self, amount: int) -> None:
-        """Report that so much more is done, unless the scan is to stop."""
-        self._check()
-        self._progress.advance(amount)
-
-    def finish(self) -> None:
-        """End the step."""
-        self._progress.finish()
-
-    def _check(self) -> None:
-        if self._stop.is_set():
-            raise StoppedError
 
 
 def _named_weekdays(field: str) -> str:

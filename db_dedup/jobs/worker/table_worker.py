@@ -6,14 +6,17 @@ answer of a table. The lock ends with the transaction, also if the process dies.
 """
 
 import logging
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.errors import is_of_a_row
 from db_dedup.errors import DedupError
 from db_dedup.jobs.pace import pace_of
+from db_dedup.jobs.stopping import StoppedError
 from db_dedup.jobs.worker.batch_faults import BatchFaults
 from db_dedup.jobs.worker.batch_size import BATCH_CHANGES, BatchSize
 from db_dedup.jobs.worker.broken_rows import BrokenRows
@@ -28,6 +31,9 @@ from db_dedup.jobs.worker.worker_table import Batch, WorkerTable
 from db_dedup.store import changes
 
 logger = logging.getLogger(__name__)
+
+# So many rows take about as long one by one as in the batches that look for the broken one among them.
+_TRIED_ONE_BY_ONE: Final = 16
 
 
 class TableWorker:
@@ -61,9 +67,11 @@ class TableWorker:
             return self._step()
 
     def is_drained(self) -> bool:
-        """Return whether the queue is empty; raises DedupError like `step`."""
+        """Return whether the queue is empty and no scan is required; raises DedupError like `step`."""
         with self._translate_driver_errors(), self._table.engine.connect() as connection:
             stored = self._table.read(connection)
+            if self._choice.requires_scan(connection, stored):
+                return False  # another scan is running, and may have begun before the table was attached
             return changes.count_waiting(connection, self._table.tables, stored.id, at_most=1) == 0
 
     def forget(self) -> None:
@@ -98,27 +106,30 @@ class TableWorker:
         try:
             return self._run_scan()
         except DedupError as error:
-            if error.is_transient:
+            if error.is_transient or isinstance(error, StoppedError):
                 raise
             logger.warning("the scan of %s failed: %s", self.name, error)
             self._choice.may_prefer_scan = False
             return None
 
     def _handle_batch(self) -> Batch | None:
-        """Handle a batch; half of it where it is too much, and row by row where a row may be broken."""
+        """Handle a batch; half of it where it fails, and row by row where few rows are left."""
+        at_most: int | None = None
         while True:
             try:
-                batch = self._batches.handle()
+                batch = self._batches.handle(at_most=at_most)
             except Exception as error:
                 taken = self._batches.taken
                 if not self._faults.are_of_changes(error, taken):
                     raise
                 logger.info("a batch of %s failed: %s", self.name, type(error).__name__)
+                if len(taken) <= (_TRIED_ONE_BY_ONE if is_of_a_row(error) else 1):
+                    return self._broken_rows.handle_one_by_one(taken)
                 if is_of_a_row(error):
-                    return self._broken_rows.handle_waiting(self._size.limit)
-                if len(taken) == 1:
-                    return self._broken_rows.handle_one_by_one([taken[0].row_key])
-                self._size.halve(len(taken))
+                    at_most = len(taken) // 2  # the next batches are of the former size again
+                else:
+                    self._size.halve(len(taken))
+                time.sleep(self.gap_seconds)
             else:
                 self._faults.reset()
                 count = 0 if batch is None else batch.changes

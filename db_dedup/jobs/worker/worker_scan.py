@@ -3,7 +3,7 @@
 import logging
 import time
 
-from db_dedup.errors import DedupError, ScanRunningError
+from db_dedup.errors import ScanRunningError
 from db_dedup.jobs.worker.ended_scans import EndedScans
 from db_dedup.jobs.worker.worker_table import Batch, WorkerTable
 
@@ -29,7 +29,7 @@ class WorkerScan:
             report = self._table.scan()
         except ScanRunningError:
             return None
-        except DedupError as error:
+        except Exception as error:
             raise self._ended_scans.judged(error) from error
         self._ended_scans.reset()
         name = self._table.name

@@ -37,12 +37,12 @@ def load_classes(scope: BatchScope, changes: RowChanges) -> None:
     digests = {*new, *left} - {NO_FEATURES_DIGEST}
     canonical = neighbours.canonical_rows(scope.connection, scope.store, list(digests))
     scope.rows.load([*canonical, *changes.outdated])
-    outdated = {row.id for row in changes.outdated}
+    moved = changes.moved_ids()
     split = [
         row.digest
         for row in canonical
         if row.group_id is not None
-        and (row.id in outdated or _is_overtaken(scope, row, new.get(row.digest, ())))
+        and (row.id in moved or _is_overtaken(scope, row, new.get(row.digest, ())))
     ]
     scope.rows.load(neighbours.rows_of_digests(scope.connection, scope.store, split))
 

@@ -33,6 +33,16 @@ class RowChanges:
         """Whether no row has changed."""
         return not self.outdated and not self.current
 
+    def moved_ids(self) -> set[int]:
+        """Return the ids of the outdated rows that are gone or differ from what is stored.
+
+        Of others only the pairs are searched again.
+        """
+        current = {row.row_key: row for row in self.current}
+        return {
+            old.id for old in self.outdated if (row := current.get(old.row_key)) is None or not old.is_of(row)
+        }
+
 
 def read_changes(
     scope: BatchScope, row_keys: Sequence[str], again: frozenset[str], written: frozenset[str]
