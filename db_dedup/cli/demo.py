@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 from rich.console import Console
-from sqlalchemy import URL, Column, DateTime, Integer, MetaData, String, Table, Text, insert, select
+from sqlalchemy import Column, DateTime, Integer, MetaData, String, Table, Text, insert, make_url, select
 from sqlalchemy.engine import Connection, Engine
 
 from db_dedup.app import Database, Deduplicator
@@ -77,7 +77,7 @@ def demo(
     sample = generate_petitions(rows, seed)
     (folder / SETTINGS_NAME).write_text(SETTINGS, encoding="utf-8")
     _write_csv(folder / CSV_NAME, sample)
-    database_url = URL.create("sqlite", database=str(folder / DATABASE_NAME))
+    database_url = make_url("sqlite://").set(database=str(folder / DATABASE_NAME))
     with closing(Database(database_url, create=True)) as database:
         with database.engine.begin() as connection:
             fill(connection, sample)

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from sqlalchemy import URL, Column, Connection, Integer, MetaData, Table, Text, insert
+from sqlalchemy import Column, Connection, Integer, MetaData, Table, Text, insert, make_url
 
 from db_dedup.app import Database, Deduplicator
 from db_dedup.config import watched_table
@@ -109,7 +109,7 @@ def find_in_sheet(
     with ExitStack() as resources:
         path = _new_file(database, resources)
         opened = resources.enter_context(
-            closing(Database(URL.create("sqlite", database=str(path)), create=True))
+            closing(Database(make_url("sqlite://").set(database=str(path)), create=True))
         )
         with ExitStack() as until_answered:
             if database is not None:
