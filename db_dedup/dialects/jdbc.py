@@ -1,5 +1,6 @@
 """How the machines of a cluster read a database through JDBC, as an engine on several machines does."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -9,6 +10,11 @@ from db_dedup.errors import ConfigError
 
 SHOWN_STATES: Final = ("08", "0A", "25", "28", "3D", "3F", "42", "53", "54", "55", "57", "58")
 """Classes of SQLSTATE whose messages speak of connections and objects, not of values of rows."""
+
+EXCEPTION_OF_A_DRIVER: Final = re.compile(
+    r"\b(?:org\.(?:postgresql|mariadb)|com\.mysql|java\.sql)\.[\w.$]*Exception\b"
+)
+"""An exception of a JDBC driver; its message may have values of rows."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from db_dedup.dialects.errors import without_values
-from db_dedup.dialects.jdbc import SHOWN_STATES
+from db_dedup.dialects.jdbc import EXCEPTION_OF_A_DRIVER, SHOWN_STATES
 from db_dedup.errors import ConfigError, DedupError
 
 _OUR_ERROR: Final = re.compile(r"^db_dedup\.errors\.\w+: (?P<message>.+)$", re.MULTILINE)
@@ -15,10 +15,6 @@ _JAVA_ERROR: Final = re.compile(
     r"^(?:: |Caused by: )?[\w.$]+(?:Exception|Error): (?P<message>.+)$", re.MULTILINE
 )
 _PYTHON_ERROR: Final = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)+(?P<message>\S.*)")
-_OF_A_DRIVER: Final = re.compile(
-    r"\b(?:org\.(?:postgresql|mariadb)|com\.mysql|java\.sql)\.[\w.$]*Exception\b"
-)
-"""An exception of a JDBC driver; its message may have values of rows."""
 _LONGEST_REASON: Final = 300
 
 
@@ -56,7 +52,7 @@ def _translated(error: Exception) -> DedupError:
 
 
 def _reason(error: Exception, text: str) -> str:
-    of_driver = _OF_A_DRIVER.search(text)
+    of_driver = EXCEPTION_OF_A_DRIVER.search(text)
     if of_driver is not None:
         state = _sql_state(error)
         if state is None:
@@ -79,7 +75,7 @@ def _sql_state(error: Any) -> str | None:
     cause = getattr(error, "java_exception", None)
     try:
         while cause is not None:
-            if _OF_A_DRIVER.fullmatch(cause.getClass().getName()):
+            if EXCEPTION_OF_A_DRIVER.fullmatch(cause.getClass().getName()):
                 state = cause.getSQLState()
                 return None if state is None else str(state)
             cause = cause.getCause()
