@@ -184,6 +184,9 @@ def test_the_beginning_of_a_long_json_is_json() -> None:
     columns = {"form": [letter[:-10] for letter in letters], "content": LETTERS}
     assert chosen(columns) == ["content"]
     assert profile_column("form", Family.OTHER, columns["form"]).form == "JSON"
+    for cut in range(1, 7):  # within an escape, too
+        escaped = [json.dumps({"page": n, "text": [LETTERS[n]]})[: -3 - cut] for n in range(ROWS)]
+        assert profile_column("form", Family.TEXT, escaped).form == "JSON", cut
     brackets = [f"[{title}" for title in TITLES]
     assert profile_column("title", Family.TEXT, brackets).form == "text"
 

@@ -252,10 +252,10 @@ def _check_user_words(watched: WatchedTable) -> None:
 
     Its frequency would become the word.
     """
-    lines = [(line, words) for line in watched.user_words if (words := fold_batch([line])[0].split())]
-    normalised = normalise_batch([words[0] for _, words in lines])
-    for (line, _), first in zip(lines, normalised, strict=True):
-        if not first:
+    folded = map(str.split, fold_batch(watched.user_words))
+    lines = [(line, words[0]) for line, words in zip(watched.user_words, folded, strict=True) if words]
+    for (line, _), word in zip(lines, normalise_batch([word for _, word in lines]), strict=True):
+        if not word:
             raise ConfigError(
                 "table {name!r}: the line {line!r} of the user dictionary begins with what is left out of "
                 "every text, such as a link: remove the line",

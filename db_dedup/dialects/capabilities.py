@@ -15,6 +15,7 @@ class Capabilities:
         snapshot_beside_writes: a long read and our own writes go on at the same time.
         one_writer: while we write, nobody else can.
         commits_ddl: each CREATE and DROP ends the transaction and commits it.
+        refuses_keys: a query fails if the type of a key column cannot hold a key that it looks for.
         updates_all_indexes: an UPDATE may write the row into each index again, also into those whose columns
             stay as they are.
         lowers_names: a query whose value tells whether the server stores names of tables and views in lower
@@ -27,6 +28,7 @@ class Capabilities:
     snapshot_beside_writes: bool
     one_writer: bool = False
     commits_ddl: bool = False
+    refuses_keys: bool = False
     updates_all_indexes: bool = False
     lowers_names: str | None = None
 

@@ -84,23 +84,14 @@ def given_key(columns: Sequence[SourceColumn], given: RowKey, text_of: KeyValueT
     Raises:
         InvalidArgumentError: the number of values, or the type of one, is not that of the columns.
     """
-    names = ", ".join(repr(column.name) for column in columns)
     if isinstance(given, str):
-        if not may_be_key(given, len(columns)):
-            raise InvalidArgumentError(
-                "the key has {columns} columns, {names}: give a tuple of their values, "
-                "or their texts as a JSON array, in place of {key}",
-                columns=len(columns),
-                names=names,
-                key=_shown(given),
-            )
         return str.__str__(given)
     values = tuple(given) if isinstance(given, tuple | list) else (given,)
     if len(values) != len(columns):
         raise InvalidArgumentError(
             "the key has {columns} column(s), {names}, and {key} has {values} value(s)",
             columns=len(columns),
-            names=names,
+            names=_names(columns),
             key=_shown(given),
             values=len(values),
         )
@@ -142,6 +133,26 @@ def uuid_text(column: SourceColumn, value: UUID) -> str | None:
 def is_day(column: SourceColumn) -> bool:
     """Return whether the column holds dates without a time."""
     return column.type_name.upper() == "DATE"
+
+
+def require_key(columns: Sequence[SourceColumn], row_key: str) -> None:
+    """Check that a row key that is to be stored has the form of one.
+
+    Raises:
+        InvalidArgumentError: it is no text of as many values as there are columns.
+    """
+    if not may_be_key(row_key, len(columns)):
+        raise InvalidArgumentError(
+            "the key has {columns} columns, {names}: give a tuple of their values, "
+            "or their texts as a JSON array, in place of {key}",
+            columns=len(columns),
+            names=_names(columns),
+            key=_shown(row_key),
+        )
+
+
+def _names(columns: Sequence[SourceColumn]) -> str:
+    return ", ".join(repr(column.name) for column in columns)
 
 
 def dates_as_stored(

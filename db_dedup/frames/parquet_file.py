@@ -134,10 +134,10 @@ def _day(value: Any) -> Any:
 
 def _array(arrow: Any, values: Sequence[Any]) -> Any:
     """Of the one type that all values have, else of texts."""
-    if any(isinstance(value, datetime) for value in values):
-        values = list(map(_at_midnight, values))  # of dates and moments PyArrow would make dates
+    has_moments = any(isinstance(value, datetime) for value in values)
     try:
-        return arrow.array(values)
+        # Of dates and moments PyArrow would make dates.
+        return arrow.array(list(map(_at_midnight, values)) if has_moments else values)
     except (arrow.ArrowInvalid, arrow.ArrowTypeError):
         return arrow.array([None if value is None else str(value) for value in values])
 
@@ -146,6 +146,8 @@ def _read(path: Path) -> Any:
     arrow, parquet = load("pyarrow", _EXTRA), load("pyarrow.parquet", _EXTRA)
     try:
         return parquet.read_table(path)
+    except MemoryError:  # PyArrow's is an ArrowException, too
+        raise
     except (arrow.ArrowException, OSError) as error:  # a damaged page is an OSError
         raise ConfigError(
             "{path} cannot be read as Parquet: {error}", path=path, error=str(error).splitlines()[0]

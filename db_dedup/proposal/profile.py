@@ -14,6 +14,7 @@ SAMPLE_CHARACTERS: Final = 10_000
 """Of each value in a sample, so that a table of books is judged as fast as any other."""
 
 _IDEOGRAPHS_A_WORD: Final = 2
+_ESCAPE: Final = len("\\u4e00")
 _MOSTLY: Final = 0.8
 """A column has a form if at least this share of its values has it."""
 
@@ -110,7 +111,8 @@ def _is_json(text: str) -> bool:
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
-        return error.pos >= len(text) or error.msg.startswith("Unterminated string")
+        is_cut_escape = error.msg.startswith("Invalid \\u") and len(text) - error.pos <= _ESCAPE
+        return error.pos >= len(text) or error.msg.startswith("Unterminated string") or is_cut_escape
     except (ValueError, RecursionError):
         return False
     return True

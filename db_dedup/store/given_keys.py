@@ -25,6 +25,8 @@ def require_keys(connection: Connection, source: Source, row_keys: Sequence[str]
     Raises:
         InvalidArgumentError: it can make no value of the type of a key column of one of them.
     """
+    if not source.dialect.capabilities.refuses_keys:
+        return  # the query would only lock what is beside the keys
     wanted = source.dialect.key_list(row_keys)
     matches = source.dialect.key_matches(source.key_columns, source.from_clause, wanted.c.row_key)
     # An inner join with a table of no rows may not look at the keys; nor does an outer one of which no column
@@ -32,7 +34,8 @@ def require_keys(connection: Connection, source: Source, row_keys: Sequence[str]
     column = source.from_clause.c[source.key_columns[0].name]
     query = select(func.count(column)).select_from(wanted.outerjoin(source.from_clause, matches))
     try:
-        with source.dialect.settled(connection), connection.begin_nested():
+        # The savepoint is outside: after an error it gives the session its settings back.
+        with connection.begin_nested(), source.dialect.settled(connection):
             connection.execute(query)
     except DataError as error:
         raise InvalidArgumentError(

@@ -18,6 +18,9 @@ from db_dedup.schema.tables import Tables
 from db_dedup.store.clock import database_now
 
 LEASE: Final = timedelta(seconds=60)
+
+OUTDATED_VIEW: Final = "outdated"
+"""In place of the digest of a table's view whose join is that of a former key or table."""
 """A scan that has not renewed its lease for this long counts as dead."""
 
 
@@ -171,7 +174,7 @@ def serve_recipe(
     """Let the views show what this recipe found, from the end of this transaction on.
 
     The table's own view is joined by the former key to the former table. If either is another one now, the
-    view has no rows until it is made again: it shows none without a digest.
+    view has no rows until it is made again.
     """
     table = tables.watched_table
     former = _stored(connection.execute(select(table).where(table.c.id == table_id)).one())
@@ -185,7 +188,7 @@ def serve_recipe(
             answer_version=table.c.answer_version + 1,
             view_digest=former.view_digest
             if _names_of_rows(former.watched) == _names_of_rows(watched)
-            else None,
+            else OUTDATED_VIEW,
         )
     )
 

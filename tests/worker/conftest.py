@@ -27,13 +27,19 @@ POISON = "poison"
 
 
 @pytest.fixture
-def poisoned(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+def poison_error() -> type[Exception]:
+    """What a text with that word ends the fingerprinting with."""
+    return ValueError
+
+
+@pytest.fixture
+def poisoned(monkeypatch: pytest.MonkeyPatch, poison_error: type[Exception]) -> pytest.MonkeyPatch:
     """No text with that word can be fingerprinted, until the patch is undone."""
     original = Fingerprinter.fingerprint
 
     def fingerprint(self: Fingerprinter, rows: Sequence[Sequence[str]], *others: Any, **more: Any) -> Any:
         if any(POISON in value for row in rows for value in row):
-            raise ValueError("cannot be read")
+            raise poison_error("cannot be read")
         return original(self, rows, *others, **more)
 
     monkeypatch.setattr(Fingerprinter, "fingerprint", fingerprint)

@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, create_engine, delete, func, insert, select, update
+from sqlalchemy import Connection, Engine, create_engine, delete, func, insert, select, text, update
 
 from db_dedup.app.blocking_check import BlockingCheck
 from db_dedup.errors import ConfigError, InvalidArgumentError, NotScannedError, TableBusyError
@@ -221,8 +221,10 @@ def test_a_text_that_the_key_column_cannot_hold_is_refused(
     database: Database, watched: Watched, row_key: str
 ) -> None:
     with database.engine.begin() as connection:
+        connection.execute(text("SET LOCAL timezone = 'Asia/Shanghai'"))
         with pytest.raises(InvalidArgumentError, match=f"no row of 'letters_0' .*: '{row_key}'"):
             watched.dedup.check(row(NEW), connection, block=True, row_key=row_key)
+        assert connection.scalar(text("SHOW timezone")) == "Asia/Shanghai"
         assert watched.dedup.check(row(NEW), connection, block=True, row_key=7) == []
     assert (count_waiting(watched), stored_keys(database, watched)) == (1, ["7"])
 

@@ -8,6 +8,8 @@ import pytest
 from sqlalchemy import text
 
 from db_dedup import Deduplicator, Text
+from db_dedup.errors import DedupError
+from db_dedup.jobs.worker.increments import Increments
 from tests.servers import Database
 from tests.worker.conftest import POISON, body, change, dead, drain, is_right, write
 from tests.worker.watched import Watched
@@ -33,6 +35,33 @@ def test_rows_like_a_broken_one_are_not_parked(
     drain(watched)
     assert dead(watched) == []
     assert is_right(watched)
+
+
+@pytest.mark.parametrize("poison_error", [RuntimeError, RecursionError, AttributeError])
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_a_text_that_ends_a_segmenter_with_any_error_is_parked(
+    watched: Watched, poisoned: pytest.MonkeyPatch
+) -> None:
+    write(watched, (0, 3))
+    drain(watched)
+    change(watched, 3, f"{body(3)} {POISON}")
+    drain(watched)
+    assert [(parked.row_key, parked.attempts) for parked in dead(watched)] == [("3", 3)]
+    poisoned.undo()
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_an_error_that_is_of_no_row_is_a_fault_of_the_table(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def make_ready(*_: object) -> None:
+        raise RuntimeError("no dictionary")
+
+    write(watched, (0, 3))
+    monkeypatch.setattr(Increments, "make_ready", make_ready)
+    with pytest.raises(DedupError, match="the worker of 'letters_0' failed with RuntimeError"):
+        drain(watched)
+    assert dead(watched) == []
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)

@@ -34,6 +34,7 @@ class PostgreSQLDialect(Dialect):
         max_name_length=63,
         name_limit_counts_bytes=True,
         snapshot_beside_writes=True,
+        refuses_keys=True,
         updates_all_indexes=True,
     )
     column_types: ClassVar = ColumnTypes(

@@ -82,19 +82,23 @@ class 22 is SQLAlchemy's DataError."""
 _REFUSED = (
     "password authentication failed",
     "no password supplied",
-    "no pg_hba.conf entry",
+    "pg_hba.conf",
     "does not exist",
     "invalid ",
     "unrecognized configuration parameter",
 )
 """Where there is no session there is no SQLSTATE, only libpq's message."""
 
-_NO_FREE_CONNECTION: Final = r"too many connections for|.*连接太多|.*pg_use_reserved_connections"
-_NAMING_REPLY: Final = re.compile(rf"""\w:  (?!{_NO_FREE_CONNECTION})[^\n]*["«»„“]""")
+_TRANSIENT_WORDS: Final = (
+    "too many |pg_use_reserved_connections|could not (?:open|access)|not currently accepting|LDAP"
+    "|连接太多|連線|接続|연결|Verbindungen|connexions|conexiones|conexões|connessioni|соединений|подключений"
+)
+_NAMING_REPLY: Final = re.compile(rf"""\w:  (?![^\n]*(?:{_TRANSIENT_WORDS}))[^\n]*["«»„“]""")
 """A server's reply that quotes a name. The severity and two spaces are before it, in all languages.
 
 A server refuses a user, a database or a host with its name in quotes. That it is starting, stopping or has no
-free connection, it says without a name; a few replies about connections are the exception.
+free connection, it says without a name. The exceptions are replies about too many connections of a role or a
+database, known by their words in the languages of most servers, and about files and other servers.
 """
 
 

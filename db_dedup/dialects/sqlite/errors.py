@@ -35,7 +35,8 @@ _TRANSIENT: Final[Mapping[int, str]] = {
 
 _OF_THE_STATEMENT: Final = re.compile(
     "no such |ambiguous column name|near |unrecognized token|incomplete input|wrong number of arguments"
-    "|misuse of|table .* has |unsafe use of "
+    r"|misuse of|table .* has |unsafe use of |expected \d+ columns for |view .* is circularly defined"
+    "|sub-select returns "
 )
 """Begins the messages of SQLITE_ERROR with which SQLite refuses a statement before it has read a row; others
 come from a function that cannot take the values of a row."""

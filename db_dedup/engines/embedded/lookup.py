@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from db_dedup.config import WatchedTable
 from db_dedup.dialects.batches import batches
+from db_dedup.dialects.keys import require_key
 from db_dedup.engines.embedded.queued import Queued
 from db_dedup.engines.embedded.readiness import make_ready
 from db_dedup.engines.embedded.reserved import (
@@ -72,7 +73,9 @@ class EmbeddedLookup:
         Raises:
             InvalidArgumentError: the table can have no such key.
         """
-        return self._source.row_key_of(given)
+        row_key = self._source.row_key_of(given)
+        require_key(self._source.key_columns, row_key)
+        return row_key
 
     def check(
         self,

@@ -102,7 +102,8 @@ def moment_of(value: Any) -> date | datetime | None:
 def date_as_stored(value: Any, *, is_day: bool) -> Any:
     """Return a date or moment as a database stores it in a column of the other kind; any other value stays.
 
-    A moment becomes its date in its own time zone, and a date the midnight at its beginning.
+    A moment becomes its date in its own time zone (in PostgreSQL it may be that of the session), and a date
+    the midnight at its beginning.
 
     Args:
         value: of a type of Python's, or an ISO 8601 text.

@@ -50,16 +50,19 @@ def wait_for_replica(context: JobContext, table_id: int, owner: str) -> None:
     if _has_lease(context, table_id, owner):
         return
     context.progress.start("waiting for the replica", None)
-    while not _has_lease(context, table_id, owner):
-        if time.monotonic() >= end:
-            raise DatabaseUnavailableError(
-                "{name!r} is attached, and the replica is behind the database with our tables by more than "
-                "{seconds} seconds: scan again when it has caught up",
-                name=context.watched.name,
-                seconds=int(MOST_WAIT_SECONDS),
-            )
-        time.sleep(_PAUSE_SECONDS)
-    context.progress.finish()
+    try:
+        while not _has_lease(context, table_id, owner):
+            if time.monotonic() >= end:
+                raise DatabaseUnavailableError(
+                    "{name!r} is attached, and the replica is behind the database with our tables by more "
+                    "than {seconds} seconds: scan again when it has caught up",
+                    name=context.watched.name,
+                    seconds=int(MOST_WAIT_SECONDS),
+                )
+            context.progress.advance(0)  # by which a scan is stopped
+            time.sleep(_PAUSE_SECONDS)
+    finally:
+        context.progress.finish()
 
 
 def _has_lease(context: JobContext, table_id: int, owner: str) -> bool:

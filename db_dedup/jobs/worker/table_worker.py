@@ -143,3 +143,11 @@ class TableWorker:
             yield
         except (SQLAlchemyError, MemoryError) as error:
             raise translate_driver_error(error, self.translate_error) from error
+        except DedupError:
+            raise
+        except Exception as error:  # of a segmenter, for example: its message may show a text
+            raise DedupError(
+                "the worker of {table!r} failed with {error_type}",
+                table=self.name,
+                error_type=type(error).__name__,
+            ) from error
