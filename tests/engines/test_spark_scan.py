@@ -221,13 +221,17 @@ def run(engine: Engine, *statements: str) -> None:
             connection.execute(text(statement))
 
 
+@pytest.mark.parametrize("has_namesake", [True, False])
 def test_executors_find_the_table_that_the_program_finds(
-    servers: dict[str, Server], spark: EngineSettings
+    servers: dict[str, Server], spark: EngineSettings, has_namesake: bool
 ) -> None:
     """A search path or a database that only the program's own connections have."""
     with fresh_database(servers["postgresql"]) as database:
-        make = "CREATE TABLE {}letters (id INT PRIMARY KEY, body TEXT)"
-        run(database.engine, make.format(""), 'CREATE SCHEMA "it\'s"', make.format('"it\'s".'))
+        schema = '"it\'s"'
+        run(database.engine, f"CREATE SCHEMA {schema}")
+        run(database.engine, f"CREATE TABLE {schema}.letters (id INT PRIMARY KEY, body TEXT)")
+        if has_namesake:
+            run(database.engine, "CREATE TABLE letters (id INT PRIMARY KEY, body TEXT)")
         run(database.engine, "INSERT INTO \"it's\".letters VALUES (1, 'the lamp is broken'), (2, 'thanks')")
         engine = create_engine(database.engine.url, connect_args={"options": '-csearch_path="it\'s",public'})
         dedup = Deduplicator(engine, "letters", {"body": 1})

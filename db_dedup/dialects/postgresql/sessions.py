@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from sqlalchemy import URL, Connection, Engine, Executable, Table, event, func, select
+from sqlalchemy import URL, Connection, Engine, Executable, Table, event, func, select, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
 from db_dedup.dialects.jdbc import JdbcAccess, require_host
@@ -39,6 +39,9 @@ _IDLE_FOR_LONG: Final = "SET LOCAL idle_in_transaction_session_timeout = 0"
 _SEES_COMMITS: Final = ("READ COMMITTED", "READ UNCOMMITTED")
 """Isolation levels at which each statement sees what is committed when it begins."""
 
+_SEARCH_PATH: Final = text("SELECT setting, source FROM pg_catalog.pg_settings WHERE name = 'search_path'")
+_SET_BY_CLIENTS: Final = ("client", "session")
+
 _NOT_IN_A_URL: Final = ("autocommit", "context", "cursor_factory", "prepare_threshold", "row_factory")
 """Options of the driver that take no text."""
 
@@ -56,20 +59,24 @@ def engine_url(url: URL, create: bool) -> URL:  # noqa: ARG001
 def jdbc(engine: Engine) -> JdbcAccess:
     """Return what PostgreSQL's own driver needs; most options of its URL have libpq's names.
 
-    The search path is that of our sessions, which may be set elsewhere than in the URL.
+    The search path is that of our sessions, which may be set elsewhere than in the URL. Spark looks at the
+    table before it runs the first statement of a session, so the path is an option of the URL; only where
+    the server does not set it by itself, since a pool of connections before the server may refuse it.
     """
     url = engine.url
     host = require_host(url)
     with engine.connect() as connection:
-        search_path = str(connection.scalar(select(func.current_setting("search_path"))))
+        search_path, source = connection.execute(_SEARCH_PATH).one()
     port = url.port or url.query.get("port", "5432")
     options = {name: value for name, value in url.query.items() if name not in ("host", "port")}
+    if source in _SET_BY_CLIENTS:
+        options.setdefault("currentSchema", search_path)
     tail = f"?{urlencode(options, doseq=True)}" if options else ""
     return JdbcAccess(
         f"jdbc:postgresql://{host}:{port}/{quote(url.database or '', safe='')}{tail}",
         ("org.postgresql.Driver",),
         "libpostgresql-jdbc-java",
-        _pinning({**_OWN_PINS, "search_path": search_path.replace("'", "''")}),
+        _pinning(),
         url.username,
         str(url.password) if url.password is not None else None,
     )
@@ -182,6 +189,6 @@ def _set_up(connection: DBAPIConnection, _record: object) -> None:
     connection.commit()
 
 
-def _pinning(pins: Mapping[str, str] = _OWN_PINS) -> str:
-    calls = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in pins.items())
+def _pinning() -> str:
+    calls = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in _OWN_PINS.items())
     return f"SELECT {calls}"
