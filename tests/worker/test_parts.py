@@ -85,11 +85,12 @@ def test_the_first_batch_is_small_where_it_blocks_all_other_writers() -> None:
 
 
 def test_an_error_of_a_row_is_one_of_the_changes() -> None:
-    assert BatchFaults(ended).are_of_changes(ValueError(), ())
+    assert BatchFaults(ended).are_of_changes(ValueError(), TAKEN)
 
 
-def test_an_error_before_any_change_was_taken_is_one_of_the_database() -> None:
-    assert not BatchFaults(ended).are_of_changes(MemoryError(), ())
+@pytest.mark.parametrize("error", [MemoryError(), ValueError()])
+def test_an_error_before_any_change_was_taken_is_not_of_the_changes(error: Exception) -> None:
+    assert not BatchFaults(ended).are_of_changes(error, ())
 
 
 def test_too_little_memory_is_remembered() -> None:

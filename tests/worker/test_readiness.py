@@ -21,9 +21,9 @@ def compiled():
 
 handle = ChangeBatches.handle
 
-def watched(*arguments):
+def watched(*arguments, **more):
     before = compiled()
-    batch = handle(*arguments)
+    batch = handle(*arguments, **more)
     print({name for name, count in compiled().items() if count > before.get(name, 0)} or "nothing")
     return batch
 
