@@ -37,14 +37,11 @@ def test_no_dialect_is_named_elsewhere(file: Path) -> None:
 
 
 def test_only_texts_for_people_and_urls_have_the_name_of_a_dialect_in_them() -> None:
+    names = dialect_names()
     found = {
         file.relative_to(PACKAGE).as_posix()
         for file in FILES
-        if any(
-            name in text.casefold()
-            for text in texts_of(ast.parse(file.read_bytes()))
-            for name in dialect_names()
-        )
+        if any(name in text.casefold() for text in texts_of(ast.parse(file.read_bytes())) for name in names)
     }
     assert found == MAY_NAME.keys()
 
