@@ -50,7 +50,7 @@ def test_confirm_reject_undo(own: Visitor, copied: Database) -> None:
         ("confirm", [(pair, True)], "Confirmed."),
         ("reject", [(pair, False)], "Rejected. The worker updates the groups."),
         ("undo", [], "The label is withdrawn. The worker updates the groups."),
-        ("undo", [], "There was no label to withdraw."),
+        ("undo", [], "No label was withdrawn: there was none"),
     ):
         answer = own.post(LABEL, {**form, "action": action})
         assert answer.status == 303
