@@ -34,5 +34,5 @@ def in_threads(
                 yield submitted.popleft().result()
         while submitted:
             yield submitted.popleft().result()
-    finally:  # after an error or Ctrl-C nobody takes the results of the calls that have not begun
+    finally:  # after an error or Ctrl-C the calls that have not begun are dropped
         pool.shutdown(cancel_futures=True)

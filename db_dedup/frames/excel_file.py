@@ -23,7 +23,7 @@ _MOST_DIGITS: Final = 15
 """Of a number: cells are 64-bit floats, which change longer ones, such as the numbers of identity cards."""
 _LARGEST_EXPONENT: Final = 300
 _LARGEST_EXACT: Final = 2**53
-"""A larger 64-bit float may stand for several whole numbers."""
+"""Above it a 64-bit float can be the nearest one of several whole numbers."""
 
 
 def read_excel(path: Path, sheet: str | None = None) -> Sheet:

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement
 from sqlalchemy.orm import InstanceState, RelationshipDirection, RelationshipProperty
 
 UNKNOWN: Final = object()
-"""Stands for a key that a related object gets from the same flush."""
+"""In place of a key that a related object gets from the same flush."""
 
 
 def copied_keys(state: InstanceState[Any]) -> dict[str, Any]:

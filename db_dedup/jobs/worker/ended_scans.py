@@ -19,7 +19,7 @@ class EndedScans:
         """Return the error to report for one that ended a scan, but no transient one once the server has
         ended several in a row.
 
-        Of an error that is not of ours, such as one of a segmenter, only the type is told: its message may
+        Of an error that is not of ours, such as one of a segmenter, only the type is shown: its message may
         show a text.
         """
         if isinstance(error, MemoryError):
