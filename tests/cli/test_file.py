@@ -8,7 +8,7 @@ import json
 import os
 import sqlite3
 import sys
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +230,22 @@ def test_a_file_that_can_no_more_be_written_is_told(name: str) -> None:
     sheet = Sheet(("body",), [("a",)], 2, "letters")
     with pytest.raises(ConfigError, match=f"cannot write gone/{name}: No such file"):
         write_file(Path("gone") / name, Path("letters.csv"), sheet, RowGroups.of_members(1, []))
+
+
+def test_dates_among_moments_and_texts_are_written_as_they_are(tmp_path: Path) -> None:
+    written = [[date(2024, 1, 1)], [datetime(2024, 1, 2, 3, 4)], ["unknown"]]
+    write_parquet(tmp_path / "mixed.parquet", ["at"], written)
+    found = pyarrow.parquet.read_table(tmp_path / "mixed.parquet").to_pydict()
+    assert found == {"at": ["2024-01-01", "2024-01-02 03:04:00", "unknown"]}
+
+
+def test_too_little_memory_is_no_fault_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read_table(_: object) -> None:
+        raise pyarrow.ArrowMemoryError("malloc failed")
+
+    monkeypatch.setattr(pyarrow.parquet, "read_table", read_table)
+    with pytest.raises(MemoryError):
+        read_parquet(tmp_path / "sound.parquet")
 
 
 def test_a_file_of_a_header_alone_has_no_groups() -> None:
