@@ -233,7 +233,7 @@ def test_a_file_that_can_no_more_be_written_is_told(name: str) -> None:
 
 
 def test_dates_among_moments_and_texts_are_written_as_they_are(tmp_path: Path) -> None:
-    written = [[date(2024, 1, 1)], [datetime(2024, 1, 2, 3, 4)], ["unknown"]]
+    written: list[list[Any]] = [[date(2024, 1, 1)], [datetime(2024, 1, 2, 3, 4)], ["unknown"]]
     write_parquet(tmp_path / "mixed.parquet", ["at"], written)
     found = pyarrow.parquet.read_table(tmp_path / "mixed.parquet").to_pydict()
     assert found == {"at": ["2024-01-01", "2024-01-02 03:04:00", "unknown"]}
