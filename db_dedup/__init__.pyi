@@ -39,6 +39,7 @@ from db_dedup.errors import RowKeyError as RowKeyError
 from db_dedup.errors import RowNotFoundError as RowNotFoundError
 from db_dedup.errors import ScanRunningError as ScanRunningError
 from db_dedup.errors import SchemaMissingError as SchemaMissingError
+from db_dedup.errors import SegmenterError as SegmenterError
 from db_dedup.errors import StatementEndedError as StatementEndedError
 from db_dedup.errors import TableBusyError as TableBusyError
 from db_dedup.errors import TableGoneError as TableGoneError

@@ -155,6 +155,10 @@ class EvaluationError(DatabaseError):
     """The database could not compute an expression, such as the `where`, from the values of some row."""
 
 
+class SegmenterError(DedupError):
+    """A segmenter failed on some text; only the type of its own error is told, which may show the text."""
+
+
 class DiskFullError(DatabaseError):
     """A disk that the database writes to is full; the message says which."""
 

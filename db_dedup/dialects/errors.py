@@ -10,8 +10,8 @@ from db_dedup.errors import (
     DatabaseUnavailableError,
     DedupError,
     EvaluationError,
-    InvalidArgumentError,
     RowKeyError,
+    SegmenterError,
     StatementEndedError,
 )
 
@@ -57,10 +57,17 @@ def evaluation_errors(translate: Callable[[SQLAlchemyError], DedupError]) -> Ite
 
 
 def is_of_a_row(error: Exception) -> bool:
-    """Return whether a single row may be the cause, so that work can go on with the other rows.
-
-    A segmenter from an entry point may raise any error for a text.
-    """
-    if isinstance(error, RowKeyError | EvaluationError | DataError | IntegrityError | InvalidArgumentError):
-        return True
-    return not isinstance(error, DedupError | SQLAlchemyError | MemoryError | OSError)
+    """Return whether a single row may be the cause, so that work can go on with the other rows."""
+    return isinstance(
+        error,
+        RowKeyError
+        | EvaluationError
+        | SegmenterError
+        | DataError
+        | IntegrityError
+        | ValueError
+        | ArithmeticError
+        | LookupError
+        | TypeError
+        | AssertionError,
+    )

@@ -1,10 +1,12 @@
 """Step 3 on the columns of texts: from normalised texts to the hashes of their words."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.errors import DedupError, SegmenterError
 from db_dedup.flow._code_points import code_points
 from db_dedup.flow.features.counting import TokenHasher, hash_tokens_of
 from db_dedup.flow.features.grams import ALPHANUMERIC, KINDS
@@ -33,17 +35,34 @@ def word_hasher(
         hasher: hashes the tokens, for a caller that records them.
 
     Raises:
-        ValueError: there is no such segmenter, or it cannot take the user words.
+        ValueError: there is no such segmenter, or it cannot take the user words. The function that is
+            returned raises SegmenterError where the segmenter fails on some text.
     """
     if hasher is None and name == JIEBA and not user_words and is_known_dictionary():
         return _JiebaHasher(stop_words).hash_texts
     segmenter, tokens = make_segmenter(name, user_words), hasher or TokenHasher(stop_words)
 
     def hash_texts(texts: list[str]) -> NDArray[np.uint64]:
-        parts = [tokens.hash_tokens(own) for own in cut_in_batches(segmenter, texts)]
+        with _segmenter_errors(name):
+            parts = [tokens.hash_tokens(own) for own in cut_in_batches(segmenter, texts)]
         return np.concatenate(parts) if parts else np.empty(0, np.uint64)
 
     return hash_texts
+
+
+@contextmanager
+def _segmenter_errors(name: str) -> Iterator[None]:
+    """Raise SegmenterError for any error that the text may be the cause of, rather than the machine."""
+    try:
+        yield
+    except (DedupError, MemoryError, OSError):
+        raise
+    except Exception as error:
+        raise SegmenterError(
+            "the segmenter {name!r} failed on some text with {error_type}",
+            name=name,
+            error_type=type(error).__name__,
+        ) from error
 
 
 class _JiebaHasher:

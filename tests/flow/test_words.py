@@ -12,6 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from db_dedup.errors import SegmenterError
+from db_dedup.flow import words
 from db_dedup.flow.features.counting import TokenHasher
 from db_dedup.flow.features.word_hashes import hash_words
 from db_dedup.flow.text import segment
@@ -48,6 +50,26 @@ def _of_words(texts: list[str], stop_words: Sequence[str] = ()) -> list[int]:
 def test_words_are_those_of_jieba(texts: list[str]) -> None:
     texts = [text.replace("\n", " ") for text in texts]
     assert _of_words(texts) == _of_tokens(texts)
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"), [(RuntimeError, SegmenterError), (KeyError, SegmenterError), (OSError, OSError)]
+)
+def test_an_error_of_a_segmenter_does_not_show_the_text(
+    error: type[Exception], raised: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Fails:
+        name = "fails"
+
+        def cut_batch(self, texts: Sequence[str]) -> list[str]:
+            raise error(*texts)
+
+    monkeypatch.setattr(words, "make_segmenter", lambda *_: Fails())
+    with pytest.raises(raised) as caught:
+        words.word_hasher("fails", (), ())(["secret"])
+    assert raised is OSError or str(caught.value) == (
+        f"the segmenter 'fails' failed on some text with {error.__name__}"
+    )
 
 
 @pytest.mark.parametrize("most", [1, 5, 16])

@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from sqlalchemy import text, update
 
+from db_dedup.errors import DatabaseUnavailableError
 from db_dedup.store import group_history, watched_tables
 from db_dedup.store.clock import database_now
 from tests.group_history.recorded import BODIES, LAMPS, NOISE, OTHER_SETTINGS, WATER, Recorded
@@ -158,12 +159,12 @@ def test_what_is_rolled_back_has_no_history(
     with monkeypatch.context() as patch:
 
         def fail(*_: object) -> None:
-            raise OSError("no more")
+            raise DatabaseUnavailableError("no more")
 
         # After the history and before the commit, in a batch and in a scan.
         patch.setattr(watched_tables, "bump_answer_version", fail)
         patch.setattr(watched_tables, "serve_recipe", fail)
-        with pytest.raises(OSError, match="no more"):
+        with pytest.raises(DatabaseUnavailableError, match="no more"):
             step(recorded, by)
     assert recorded.dedup.group_changes() == []
     step(recorded, by)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from db_dedup.engines.embedded.increment import increment
+from db_dedup.errors import DedupError
 from db_dedup.flow.candidates.segments import Entries, hashes_of
 from db_dedup.jobs.scan.folding import fold
 from db_dedup.jobs.worker.change_worker import TableWorker
@@ -127,7 +128,7 @@ def test_a_batch_that_fails_leaves_no_entries_behind(alone: Watched, monkeypatch
     write(alone, range(6, 12))
     with monkeypatch.context() as patched:
         patched.setattr(watched_tables, "bump_answer_version", _fail)
-        with pytest.raises(RuntimeError):
+        with pytest.raises(DedupError, match="failed with RuntimeError"):
             worker.step()
     assert not memory_of(worker).is_loaded
     drain_by(worker)

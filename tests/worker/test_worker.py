@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import create_engine, delete, select, text, update
 
 from db_dedup import Deduplicator, Text
-from db_dedup.errors import ConfigError, DatabaseError, NotScannedError, RecipeDiffersError
+from db_dedup.errors import ConfigError, DatabaseError, DedupError, NotScannedError, RecipeDiffersError
 from db_dedup.jobs.worker.change_worker import Batch, ChangeWorker
 from db_dedup.jobs.worker.scan_choice import Task
 from db_dedup.store import neighbours, scans
@@ -198,7 +198,7 @@ def test_a_batch_is_one_transaction_whatever_the_engine_says(
 
     with monkeypatch.context() as patch:
         patch.setattr(neighbours, "write_groups", fail)
-        with pytest.raises(OSError, match="no more"):
+        with pytest.raises(DedupError, match="failed with OSError"):
             dedup.worker().step()
     assert count_waiting(watched) == 2
     assert not watched.stored()["pairs"]

@@ -145,7 +145,7 @@ class TableWorker:
             raise translate_driver_error(error, self.translate_error) from error
         except DedupError:
             raise
-        except Exception as error:  # of a segmenter, for example: its message may show a text
+        except Exception as error:  # its message may show a text
             raise DedupError(
                 "the worker of {table!r} failed with {error_type}",
                 table=self.name,
