@@ -37,7 +37,10 @@ def worker(
         ),
     ] = None,
     drain: Annotated[
-        bool, typer.Option("--drain", envvar="DB_DEDUP_DRAIN", help="Stop when the queues are empty.")
+        bool,
+        typer.Option(
+            "--drain", envvar="DB_DEDUP_DRAIN", help="Stop when the queues are empty and no scan is due."
+        ),
     ] = False,
     poll: Annotated[
         float,

@@ -1,6 +1,6 @@
 """The single entries of the index of sketches: (value, row) of rows that have changed since a scan."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -35,19 +35,17 @@ _AFTER_AN_ID: Final = ";"
 
 
 def put_entries(
-    connection: Connection,
-    store: FingerprintStore,
-    entries: Iterable[tuple[NDArray[np.uint64], NDArray[np.int64]]],
+    connection: Connection, store: FingerprintStore, values: NDArray[np.int64], ids: NDArray[np.int64]
 ) -> None:
     """Write the single entries of rows that have none yet.
 
     Args:
         connection: in a transaction.
         store: whose rows.
-        entries: some of them at a time: uint64[n] values, int64[n] ids of their rows. A table's worth is
-            written fastest in ascending order: each page of the database's tree is then written once.
+        values: int64[n]; fastest in ascending order: each page of the database's tree is written once then.
+        ids: int64[n], of their rows.
     """
-    rows = chain.from_iterable(_listed(values.view(np.int64), ids) for values, ids in entries)
+    rows = _listed(values, ids)
     store.dialect.bulk_insert(connection, store.tables.band, ("value", "fingerprint_id"), rows)
 
 

@@ -12,7 +12,6 @@ While another recipe is built, sizes are written with the rows, and segments wit
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -139,9 +138,8 @@ def put_sketches(connection: Connection, store: FingerprintStore, sketches: Mapp
         store: whose rows.
         sketches: id -> sketch.
     """
-    values = np.frombuffer(b"".join(sketches.values()), np.uint64)
-    ids = np.repeat(np.array(list(sketches), np.int64), [len(sketch) // 8 for sketch in sketches.values()])
-    put_entries(connection, store, [(values, ids)])
+    values, ids = _entries_of(sketches)
+    put_entries(connection, store, values, ids)
     write_sketches(connection, store, sketches.items())
 
 
@@ -158,11 +156,21 @@ def _drop_single_entries(
     """Delete the single entries of rows; return the sketches of those that have one, empty if in segments."""
     query = _own_sketches(store)
     sketched = {row_id: bytes(sketch or b"") for row_id, sketch in connection.execute(query, {"ids": ids})}
-    values = np.frombuffer(b"".join(sketched.values()), np.int64).tolist()
-    owners = chain.from_iterable(repeat(i, len(sketch) // 8) for i, sketch in sketched.items())
-    keys = zip(values, owners, strict=True)
+    values, owners = _entries_of(sketched)
+    keys = zip(values.tolist(), owners.tolist(), strict=True)
     store.dialect.bulk_delete_keys(connection, store.tables.band, ("value", "fingerprint_id"), keys)
     return sketched
+
+
+def _entries_of(sketches: Mapping[int, bytes]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the values of id -> sketch and the ids of their rows, in the order of the index.
+
+    So each page of the index is read and written once.
+    """
+    values = np.frombuffer(b"".join(sketches.values()), np.int64)
+    ids = np.repeat(np.array(list(sketches), np.int64), [len(sketch) // 8 for sketch in sketches.values()])
+    order = np.argsort(values, kind="stable")
+    return values[order], ids[order]
 
 
 @lru_cache(maxsize=64)

@@ -150,8 +150,8 @@ class SketchDifference:
             sketches.write_sketches(connection, store, sketched)
         for values, rows_of in entries(self.sketches, self.gained.places):
             for connection, part in writing.slices(values.size):
-                own = values[part], self.gained.ids[rows_of[part]]
-                single_entries.put_entries(connection, store, [own])
+                owners = self.gained.ids[rows_of[part]]
+                single_entries.put_entries(connection, store, values[part].view(np.int64), owners)
 
     def _write_segments(self, writing: Writing, store: FingerprintStore) -> None:
         """Write a new generation and make it active. Until then the former one is read."""
