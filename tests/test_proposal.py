@@ -144,6 +144,36 @@ def test_a_name_that_tells_of_receipt(name: str) -> None:
     assert order_among({"content": A_TEXT, name: DATE_AS_TEXT}) == name
 
 
+@pytest.mark.parametrize(
+    "dates",
+    [
+        ["2019/6/5 5:19:45", "2019/12/14 0:16:52"],
+        ["2019-06-05", "2019/06/14"],
+        ["05.06.2019", "14.06.2019"],
+        ["2019-06-05 5:19", "2019-06-05 11:07"],
+        ["2019年6月5日", "2019年12月5日"],
+    ],
+)
+def test_dates_as_texts_that_do_not_sort_by_time_give_no_order(dates: list[str]) -> None:
+    profile = profile_column("created_at", Family.TEXT, dates * ROWS)
+    assert profile.form == "unsorted date"
+    assert order_among({"created_at": (Family.TEXT, profile.form)}) is None
+    assert [choice.is_chosen for choice in choose_columns([profile])] == [False]
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        ["2019-06-05 05:19:45", "2019-12-14"],
+        ["2019/06/05", "2019/12/14"],
+        ["2019年06月05日", "2019年12月05日"],
+        ["2019-06-05T05:19:45.123Z", "2019-12-14T00:00:00+08:00"],
+    ],
+)
+def test_dates_as_texts_that_sort_by_time_may_give_the_order(dates: list[str]) -> None:
+    assert profile_column("created_at", Family.TEXT, dates * ROWS).form == "date"
+
+
 @pytest.mark.parametrize("name", ["created_by", "created_text", "sentiment", "candidate", "登记人"])
 def test_a_text_that_holds_no_dates_gives_no_order(name: str) -> None:
     assert order_among({name: A_TEXT}) is None

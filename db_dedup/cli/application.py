@@ -21,7 +21,7 @@ from db_dedup.progress import when_compiling
 from db_dedup.translation import LANGUAGES, VARIABLE, Phrase, language_of_environment, tr, use_language
 
 _URL_OPTIONS = ("--url", "--store-url")
-_COMPILING = Phrase("first use of this version: compiling, once; this can take up to a minute")
+_COMPILING = Phrase("compiling what this command needs, only this once; it can take up to a minute")
 _URL_WITH_PASSWORD = re.compile(r"[\w+]+://[^/@:]*:.*@", re.DOTALL)
 _OPTION_WITH_URL = re.compile(rf"({'|'.join(_URL_OPTIONS)})=[\w+]+://")
 

@@ -1,8 +1,10 @@
 """`db-dedup demo`: the main job on made-up petitions, from an empty folder to groups side by side."""
 
+import sys
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
+from shutil import which
 from typing import Annotated, Final
 
 import typer
@@ -202,3 +204,5 @@ def _say_next(folder: Path) -> None:
     lines = tr(_NEXT, folder=folder, csv=CSV_NAME, database=DATABASE_NAME)
     for line in lines.splitlines():
         say(line)
+    if which("db-dedup") is None:
+        say("db-dedup is not on your PATH: write {program} for it", program=Path(sys.argv[0]).absolute())

@@ -157,6 +157,7 @@ def _tell_costs(found: ScanPreview) -> None:
     print_table(
         (Phrase("block"), Phrase("value"), Phrase("rows")),
         ((h.block, h.value, h.rows) for h in found.hottest_blocks),
+        title=Phrase("the most frequent values of the blocks of the fingerprints:"),
     )
 
 

@@ -29,6 +29,7 @@ _LENGTH: Final = "{length:,.0f} characters on average"
 _LENGTH_AND_SHARE: Final = "{length:,.0f} characters on average, filled in {share:.0%} of the rows"
 _FORMS: Final = {
     "date": Phrase("a date"),
+    "unsorted date": Phrase("a date whose texts do not sort by time"),
     "number": Phrase("a number"),
     "JSON": Phrase("a JSON"),
     "link or file name": Phrase("a link or file name"),

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import mean
 from typing import Final
@@ -17,6 +17,7 @@ _IDEOGRAPHS_A_WORD: Final = 2
 _ESCAPE: Final = len("\\u4e00")
 _MOSTLY: Final = 0.8
 """A column has a form if at least this share of its values has it."""
+_NEARLY_ALL: Final = 0.99
 
 # Scripts without spaces between words: about two characters make a word.
 UNSPACED: Final = (
@@ -30,6 +31,8 @@ _DATE: Final = re.compile(
     r"|[A-Z][a-z]{2} [A-Z][a-z]{2} \d{1,2} [\d:]{8} .{0,11}",
     re.DOTALL,
 )
+_SORTABLE_DATE: Final = re.compile(r"\d{4}([-/.年])\d\d[-/.月]\d\d(日?[ T]*\d\d[:时].*)?日?", re.DOTALL)
+"""Year first and no digit left out, so that the texts sort by time."""
 # Possessive: thousands of digits before a letter would otherwise be tried in all divisions in two.
 _NUMBER: Final = re.compile(r"[-+]?[\d,]*+(?:\.\d++|(?<=\d))([eE][+-]?\d++)?%?")
 _LINK_OR_FILE: Final = re.compile(
@@ -53,8 +56,8 @@ class ColumnProfile:
         mean_words: the mean number of words of the values; two ideographs count as a word.
         distinct: the number of different values in the sample.
         distinct_share: the share of different values among the values, 0 to 1.
-        form: "text", "number", "date", "JSON", "link or file name", "code", "flag" or "binary"; "" without
-            any value.
+        form: "text", "number", "date", "unsorted date" (texts that do not sort by time), "JSON", "link or
+            file name", "code", "flag" or "binary"; "" without any value.
     """
 
     name: str
@@ -127,8 +130,16 @@ _FORMS: Final[tuple[tuple[str, Callable[[str], object]], ...]] = (
 )
 
 
-def _form(values: Iterable[str]) -> str:
+def _form(values: Sequence[str]) -> str:
     """Return the form of most values; "text" if no form has enough of them."""
     counted = Counter(next((name for name, matches in _FORMS if matches(value)), "text") for value in values)
     (form, count), *_ = counted.most_common(1)
+    if form == "date" and not _sort_by_time([value for value in values if _DATE.fullmatch(value)]):
+        form = "unsorted date"
     return form if form == "text" or count >= _MOSTLY * counted.total() else "text"
+
+
+def _sort_by_time(dates: Sequence[str]) -> bool:
+    """Return whether nearly all of these dates sort by time as texts: they are written in one way."""
+    ways = Counter(match[1] for match in map(_SORTABLE_DATE.fullmatch, dates) if match)
+    return max(ways.values(), default=0) >= _NEARLY_ALL * len(dates)

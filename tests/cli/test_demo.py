@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from db_dedup.cli import demo
 from db_dedup.sample import generate_petitions
 from tests.cli.conftest import fail, succeed
 
 
 def test_the_demo_runs_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "which", lambda _: None)
     first = succeed("demo", "--rows", "300", "--folder", "twins")
     assert {path.name for path in (folder / "twins").iterdir()} == {
         "petitions.csv",
@@ -23,11 +25,12 @@ def test_the_demo_runs_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     shown = [line for line in first.stdout.splitlines() if "petition " in line]
     assert len({line.split("┃")[2].strip() for line in shown}) == 3
 
-    title, *commands, advice = first.stderr.rpartition("\n\n")[2].splitlines()
+    title, *commands, advice, place = first.stderr.rpartition("\n\n")[2].splitlines()
     assert title == "Next, in twins:"
     programs = [shlex.split(command, comments=True)[0] for command in commands]
     assert programs == ["db-dedup", "db-dedup", "db-dedup", "echo", "sqlite3"]
     assert advice.startswith("With your own database: db-dedup init ")
+    assert place.startswith("db-dedup is not on your PATH: write ")
 
     again = succeed("demo", DB_DEDUP_DEMO_ROWS="300", DB_DEDUP_DEMO_FOLDER="twins")
     assert again.stdout == first.stdout
