@@ -98,7 +98,7 @@ class Source:
             *(column(_quoted(c.name), NullType()) for c in source.columns),
             schema=None if source.schema is None else _quoted(source.schema),
         )
-        self.condition = _condition(watched.where)
+        self.condition, self._bare_condition = _conditions(watched.where)
         asked = [(c, dialect.is_found_by_text(c, self.from_clause.c[c.name])) for c in self.key_columns]
         self.doubtful = [(column, condition) for column, condition in asked if condition is not None]
         others = [*self.value_columns, *(c for _, c in self.within), *filter(None, [self.order_column])]
@@ -119,7 +119,9 @@ class Source:
         query = select(literal(1)).select_from(self.from_clause).limit(0)
         connection.execute(query)
         try:
-            connection.execute(query.where(self.condition))
+            # `1 = 1) OR (1 = 1` fits into the parentheses, and is not one condition.
+            for condition in (self.condition, self._bare_condition):
+                connection.execute(query.where(condition))
         except SQLAlchemyError as error:
             fault = self.dialect.translate_error(error)
             raise fault if fault.is_transient else self._not_understood(fault) from error
@@ -242,11 +244,12 @@ class Source:
             EvaluationError: the database cannot evaluate the `where` for one of them.
         """
         for batch in self.batches(dict.fromkeys(row_keys)):
-            asked = set(batch)
             with self._settled(connection), evaluation_errors(self.dialect.translate_error):
                 raw, _ = self._noted(connection.execute(self._by_key, {KEY_LIST: batch}).all())
             # A key that somebody has typed may lead to a row and not be its key, as 007 to the row 7.
-            rows = [row for row in self._source_rows(raw) if row.row_key in asked]
+            asked = (row.dedup_asked for row in raw if row[0] is not None)
+            found = zip(self._source_rows(raw), asked, strict=True)
+            rows = [row for row, row_key in found if row.row_key == row_key]
             refuse_repeated([row.row_key for row in rows])
             yield from rows
 
@@ -255,7 +258,8 @@ class Source:
         """The query for rows by their keys. It is built once: that takes longer than to read some rows."""
         wanted = self.dialect.key_list()
         matches = self.dialect.key_matches(self.key_columns, self.from_clause, wanted.c.row_key)
-        return self._query().select_from(wanted.join(self.from_clause, matches))
+        query = self._query().add_columns(wanted.c.row_key.label("dedup_asked"))
+        return query.select_from(wanted.join(self.from_clause, matches))
 
     def batches(self, items: Iterable[_Item], most: int = _KEYS_A_QUERY) -> Iterator[list[_Item]]:
         """Cut items, one for each row, into as many at a time as rows of this table may be in memory."""
@@ -384,13 +388,12 @@ def _raw_lengths(rows: Sequence[Row[Any]]) -> list[int]:
     return lengths
 
 
-def _condition(where: str | None) -> ColumnElement[bool]:
-    """Return the user's own SQL as a condition; a colon in it names no parameter, and a comment ends with its
-    line."""
+def _conditions(where: str | None) -> tuple[Any, Any]:
+    """Return the user's own SQL, in parentheses and bare; a colon names no parameter, a comment ends."""
     if where is None or not where.strip():
-        return true()
+        return true(), true()
     escaped = where.replace(":", r"\:")
-    return text(f"({escaped}\n)")  # type: ignore[return-value]
+    return text(f"({escaped}\n)"), text(f"{escaped}\n")
 
 
 def _quoted(name: str) -> quoted_name:

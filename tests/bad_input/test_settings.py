@@ -20,6 +20,7 @@ BROKEN = [
     "no_such_column = 1",
     "1 = 1)",
     "(1 = 1",
+    "1 = 1) OR (1 = 1",
     "1 = 1; DROP TABLE petitions",
     "region = 'left open",
     "100%",

@@ -8,7 +8,20 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, create_engine, make_url, text
+from sqlalchemy import (
+    Column,
+    Engine,
+    Integer,
+    MetaData,
+    Table,
+    create_engine,
+    insert,
+    inspect,
+    make_url,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.exc import OperationalError
 
 from db_dedup.dialects import dialect_for, open_engine
@@ -126,6 +139,35 @@ def test_mariadb_session(mariadb_or_mysql: Database) -> None:
     assert "ANSI_QUOTES" not in row[1]
     assert "STRICT_TRANS_TABLES" in row[1]
     assert row[2] == "utf8mb4"
+
+
+def test_what_a_server_sets_for_all_sessions(mariadb_or_mysql: Database) -> None:
+    """Names in double quotes, and so few rows of each query: neither is taken over."""
+    url = make_url(mariadb_or_mysql.url)
+    of_server = "SET SESSION sql_mode = 'ANSI_QUOTES', sql_select_limit = 1"
+    engine = open_engine(
+        url.update_query_dict({"init_command": of_server}).render_as_string(hide_password=False)
+    )
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE `odd one` (`select` INTEGER)"))
+        connection.execute(text("INSERT INTO `odd one` VALUES (1), (2)"))
+        assert inspect(connection).get_columns("odd one")[0]["name"] == "select"
+        assert connection.execute(text("SELECT * FROM `odd one`")).all() == [(1,), (2,)]
+    engine.dispose()
+
+
+def test_a_check_that_blocks_sees_all_rows_and_puts_the_limit_back(mariadb_or_mysql: Database) -> None:
+    dialect = dialect_for(mariadb_or_mysql.engine)
+    numbers = Table("numbers", MetaData(), Column("n", Integer, primary_key=True))
+    with mariadb_or_mysql.engine.begin() as connection:
+        numbers.create(connection)
+        connection.execute(insert(numbers), [{"n": 1}, {"n": 2}])
+    with mariadb_or_mysql.engine.begin() as connection:
+        connection.execute(text("SET SESSION sql_select_limit = 1"))
+        lock = update(numbers).where(numbers.c.n == 1).values(n=1)
+        with dialect.lock_row(connection, lock, numbers):
+            assert len(connection.execute(select(numbers)).all()) == 2
+        assert connection.execute(text("SELECT @@sql_select_limit")).scalar_one() == 1
 
 
 @pytest.mark.parametrize("whose", ["ours", "theirs"])

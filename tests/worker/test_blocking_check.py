@@ -17,7 +17,7 @@ from db_dedup.records import Match
 from db_dedup.store import watched_tables
 from tests.servers import Database
 from tests.worker.child import remove_lock
-from tests.worker.conftest import body, count_waiting, drain, is_right, write
+from tests.worker.conftest import body, count_waiting, dead, drain, is_right, write
 from tests.worker.watched import WAYS, Watched
 
 LEVELS = [
@@ -201,6 +201,18 @@ def stored_keys(database: Database, watched: Watched) -> list[str]:
     fingerprint = watched.dedup.database.tables.fingerprint
     with database.engine.connect() as connection:
         return list(connection.execute(select(fingerprint.c.row_key)).scalars())
+
+
+def test_another_spelling_of_a_key_does_not_stop_later_checks(database: Database, watched: Watched) -> None:
+    with database.engine.begin() as connection:
+        assert watched.dedup.check(row(NEW), connection, block=True, row_key="007") == []
+        connection.execute(insert(watched.letters).values(id=7, **row(NEW)))
+    with database.engine.begin() as connection:
+        (found,) = watched.dedup.check(row(NEW + 3), connection, block=True)
+        connection.execute(insert(watched.letters).values(id=8, **row(NEW + 3)))
+    assert found.row_key == "7"
+    drain(watched)
+    assert (dead(watched), is_right(watched)) == ([], True)
 
 
 @pytest.mark.parametrize("database", ["sqlite", "mariadb"], indirect=True)

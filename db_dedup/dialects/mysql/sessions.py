@@ -36,11 +36,13 @@ from db_dedup.records.names import Namespace
 OPTIONS: Final[Mapping[str, Any]] = {"pool_pre_ping": True}
 
 _UTC: Final = "+00:00"
+_NO_LIMIT: Final = 2**64 - 1
 _CHARSET: Final = "utf8mb4"
 """The only one that has every character. In another one the server replaces the missing ones by "?"."""
 
 # net_write_timeout: a scan may work on one page for longer than the server's usual minute.
 # group_concat_max_len: MySQL cuts what it joins after a kilobyte.
+# sql_select_limit: a server may have a limit for all sessions, and each query would lose rows in silence.
 # The last two, each the usual wait_timeout: a snapshot must outlive the matching, in which no statement is
 # run for minutes. Only MariaDB reads what is in the comment, and only it has that variable.
 _SET_UP: Final = (
@@ -48,6 +50,7 @@ _SET_UP: Final = (
     "sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', "
     "net_write_timeout = 3600, "
     "group_concat_max_len = 67108864, "
+    f"sql_select_limit = {_NO_LIMIT}, "
     "wait_timeout = 28800 "
     "/*M!100300 , idle_readonly_transaction_timeout = 28800 */"
 )
@@ -95,8 +98,11 @@ def jdbc(engine: Engine) -> JdbcAccess:
 
 
 def prepare_engine(engine: Engine) -> None:
-    """Set, in each new session, what decides how values are written and how long a write waits."""
-    event.listen(engine, "connect", _set_up)
+    """Set, in each new session, what decides how values are written and how long a write waits.
+
+    That is done first: SQLAlchemy asks the first session how names are quoted.
+    """
+    event.listen(engine, "connect", _set_up, insert=True)
 
 
 @contextmanager
@@ -158,7 +164,7 @@ def lock_row(connection: Connection, lock: Executable, queue: Table) -> Iterator
     Raises:
         ConfigError: each statement is committed by itself.
     """
-    with _lock_wait(connection, ROW_LOCK_SECONDS):
+    with _settings_of_a_check(connection, ROW_LOCK_SECONDS):
         connection.execute(lock)
         if not _is_in_transaction(connection):
             raise no_transaction()
@@ -198,22 +204,24 @@ def leader_lock(engine: Engine, namespace: Namespace) -> SessionLock:
 
 
 @contextmanager
-def _lock_wait(connection: Connection, seconds: int) -> Iterator[None]:
-    """Set the time-out of this session, and put it back at the end.
+def _settings_of_a_check(connection: Connection, seconds: int) -> Iterator[None]:
+    """Set the time-out of this session, and no limit of rows; put both back at the end.
 
     Raises:
         ConfigError: the session has a character set that does not hold every text.
     """
     found = connection.exec_driver_sql(
-        "SELECT @@SESSION.innodb_lock_wait_timeout, @@SESSION.character_set_results"
+        "SELECT @@SESSION.innodb_lock_wait_timeout, @@SESSION.sql_select_limit, "
+        "@@SESSION.character_set_results"
     )
-    before, charset = found.one()
+    wait, limit, charset = found.one()
     _check_charset(charset)
-    connection.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {seconds}")
+    change = "SET SESSION innodb_lock_wait_timeout = %s, sql_select_limit = %s"
+    connection.exec_driver_sql(change, (seconds, _NO_LIMIT))
     try:
         yield
     finally:
-        connection.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {int(before)}")
+        connection.exec_driver_sql(change, (int(wait), int(limit)))
 
 
 @contextmanager
