@@ -7,7 +7,7 @@ from db_dedup.config import WatchedTable
 from db_dedup.dialects.grants import ACCOUNT_ROLES, TABLE_OWNER, Grants
 from db_dedup.errors import ConfigError, UnknownNameError
 from db_dedup.records.names import view_name
-from db_dedup.store.inspection import inspect_table
+from db_dedup.store.inspection import inspect_table, refuse_our_names
 from db_dedup.translation import Phrase
 
 
@@ -50,6 +50,9 @@ def grant_statements(
         limit_counts_bytes=limits.name_limit_counts_bytes,
     )
     with database.translate_driver_errors(), database.engine.connect() as connection:
+        refuse_our_names(
+            connection, database.dialect, database.namespace, watched.table_name, watched.schema_name
+        )
         inspect_table(connection, watched.table_name, watched.schema_name)
         wanted = Grants(database.namespace, watched.table_name, watched.schema_name, view, accounts, parts)
         return database.dialect.grants(connection, wanted)

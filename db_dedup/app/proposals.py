@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from db_dedup.app.database import Database
 from db_dedup.errors import DedupError
 from db_dedup.proposal import TableProposal
-from db_dedup.store.inspection import inspect_table, list_relations
+from db_dedup.store.inspection import inspect_table, list_relations, refuse_our_names
 from db_dedup.store.suggestion import propose
 from db_dedup.translation import Phrase
 
@@ -34,7 +34,8 @@ def propose_settings(database: Database, names: Sequence[str] = ()) -> Proposals
 
     Raises:
         UnknownNameError: there is no table of one of the names.
-        ConfigError: a named table has no columns to identify its rows by, or none to compare them by.
+        ConfigError: a named table has no columns to identify its rows by, or none to compare them by, or is
+            one of ours.
     """
     if names:
         return Proposals(tuple(_propose(database, name) for name in dict.fromkeys(names)), ())
@@ -62,4 +63,5 @@ def _propose(database: Database, name: str) -> TableProposal:
     """
     dialect = database.source_dialect
     with database.translate_driver_errors(), database.source_engine.connect() as connection:
+        refuse_our_names(connection, dialect, database.namespace, name, None)
         return propose(connection, dialect, inspect_table(connection, name))

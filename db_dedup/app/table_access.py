@@ -17,7 +17,7 @@ from db_dedup.records.recipe import Recipe
 from db_dedup.store import watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.frames import serving_frames
-from db_dedup.store.inspection import check_columns, inspect_table, resolve_key
+from db_dedup.store.inspection import check_columns, inspect_table, refuse_our_names, resolve_key
 from db_dedup.store.source import Source
 from db_dedup.store.watched_tables import StoredTable
 from db_dedup.translation import Phrase
@@ -81,6 +81,10 @@ class TableAccess:
         self, connection: Connection, watched: WatchedTable, rows: Connection
     ) -> tuple[WatchedTable, Source]:
         """Return the same as `source`, for a connection `rows` to the user's rows."""
+        database = self._database
+        refuse_our_names(
+            rows, database.source_dialect, database.namespace, watched.table_name, watched.schema_name
+        )
         try:
             table = inspect_table(rows, watched.table_name, watched.schema_name)
         except UnknownNameError as error:
@@ -90,7 +94,7 @@ class TableAccess:
         check_columns(watched, table)
         key = resolve_key(table, watched.key)
         watched = watched.model_copy(update={"key": tuple(column.name for column in key)})
-        return watched, Source(self._database.source_dialect, table, watched)
+        return watched, Source(database.source_dialect, table, watched)
 
     def _was_scanned(self, connection: Connection, watched: WatchedTable) -> bool:
         """Return whether an answer is stored for a table of this schema and name."""

@@ -238,11 +238,7 @@ class Dialect(ABC):
         """Return whether each statement is a transaction of its own, so that there are no savepoints."""
         return False
 
-    def as_stored(
-        self,
-        connection: Connection,  # noqa: ARG002
-        given: Sequence[tuple[SourceColumn, object]],
-    ) -> list[object]:
+    def as_stored(self, connection: Connection, given: Sequence[tuple[SourceColumn, object]]) -> list[object]:  # noqa: ARG002
         """Values that are not stored, as they would be read back; what its column cannot take stays."""
         return [value for _, value in given]
 
@@ -267,6 +263,10 @@ class Dialect(ABC):
 
     def partition_names(self, connection: Connection) -> set[str]:  # noqa: ARG002
         """Names of tables that are parts of a partitioned table, where these are listed as tables."""
+        return set()
+
+    def names_found_in(self, connection: Connection, schema: str) -> set[str]:  # noqa: ARG002
+        """Names of tables and views that a session finds in a schema without being told it."""
         return set()
 
     def type_names(

@@ -18,8 +18,9 @@ from db_dedup.dialects import dialect_for, dialect_names
 from db_dedup.dialects.stored_names import stored_as
 from db_dedup.errors import ConfigError, InvalidArgumentError, SchemaMissingError, UnknownNameError
 from db_dedup.progress import NullProgress, Progress
-from db_dedup.records.names import Namespace, view_name
+from db_dedup.records.names import Namespace
 from db_dedup.schema.indexes import make_missing_indexes
+from db_dedup.schema.own_names import own_name_test, own_names
 from db_dedup.schema.revisions import BASE, head_revision
 from db_dedup.schema.schema_ddl import CreateOurSchema, DropOurSchema, version_table
 from db_dedup.schema.tables import our_tables
@@ -167,7 +168,7 @@ def is_installed(connection: Connection, namespace: Namespace) -> bool:
     if _tables_there(connection, namespace, relations):
         return True
     may_be_left = dialect_for(connection).capabilities.commits_ddl
-    return may_be_left and not (_stored_revisions(connection, namespace) or relations & _own_names(namespace))
+    return may_be_left and not (_stored_revisions(connection, namespace) or relations & own_names(namespace))
 
 
 def is_current(connection: Connection, namespace: Namespace) -> bool:
@@ -181,7 +182,7 @@ def installed_names(
     """Return the names of what `uninstall` would drop."""
     if not is_installed(connection, namespace):
         return []
-    ours = _own_names(namespace) | {str(version_table(namespace).name)}
+    ours = own_names(namespace) | {str(version_table(namespace).name)}
     views = {*map(stored_as(connection), view_names)}
     views.intersection_update(inspect(connection).get_view_names(namespace.schema))
     return sorted((ours & _relations(connection, namespace)) | views)
@@ -207,9 +208,7 @@ def include_name(namespace: Namespace) -> IncludeName:
             "namespace should be the namespace of a Database, not a {given_type}",
             given_type=type(namespace).__name__,
         )
-    ours = {table.name for table in our_tables(namespace).metadata.tables.values()}
-    ours |= {version_table(namespace).name, *(namespace.name(base) for base in FIXED_VIEWS)}
-    own_views = view_name(namespace, "", None, limit_counts_bytes=False)
+    is_own = own_name_test(namespace)
 
     def include(name: str | None, type_: str, parent_names: Mapping[Any, str | None]) -> bool:
         if type_ == "schema":
@@ -218,7 +217,7 @@ def include_name(namespace: Namespace) -> IncludeName:
             return True
         # Alembic calls the default schema None.
         is_our_schema = (parent_names.get("schema_name") or "public") == (namespace.schema or "public")
-        return not (is_our_schema and (name in ours or name.startswith(own_views)))
+        return not (is_our_schema and is_own(name))
 
     return include
 
@@ -236,7 +235,7 @@ def _dialect_name(database: str) -> str:
 def _relations(connection: Connection, namespace: Namespace) -> set[str]:
     """Return the names of all tables and views where ours are; ours as we write them."""
     inspector, stored = inspect(connection), stored_as(connection)
-    own = {stored(name): name for name in (*_own_names(namespace), str(version_table(namespace).name))}
+    own = {stored(name): name for name in (*own_names(namespace), str(version_table(namespace).name))}
     there = (*inspector.get_table_names(namespace.schema), *inspector.get_view_names(namespace.schema))
     return {own.get(name, name) for name in there}
 
@@ -260,7 +259,7 @@ def _clear_the_way(connection: Connection, namespace: Namespace) -> None:
     may_be_left = dialect_for(connection).capabilities.commits_ddl
     relations = _relations(connection, namespace)
     version = str(version_table(namespace).name)
-    taken = sorted(relations & _own_names(namespace))
+    taken = sorted(relations & own_names(namespace))
     if version not in relations and not taken:
         return
     if version not in relations or not (taken or may_be_left):
@@ -279,12 +278,6 @@ def _clear_the_way(connection: Connection, namespace: Namespace) -> None:
                 newest=head_revision(),
             )
     _drop_tables(connection, namespace)
-
-
-def _own_names(namespace: Namespace) -> set[str]:
-    """Return the names of our tables and fixed views, without the version table."""
-    tables = our_tables(namespace).metadata.tables.values()
-    return {*(str(table.name) for table in tables), *map(namespace.name, FIXED_VIEWS)}
 
 
 def _tables_there(connection: Connection, namespace: Namespace, relations: set[str]) -> list[Table]:

@@ -17,6 +17,7 @@ from db_dedup.dialects.stored_names import stored_as
 from db_dedup.errors import ConfigError, UnknownNameError
 from db_dedup.records import Family, SourceColumn, SourceTable
 from db_dedup.records.names import Namespace
+from db_dedup.schema.own_names import own_name_test
 from db_dedup.translation import Phrase
 
 _FAMILIES: Final[tuple[tuple[type[Any], Family], ...]] = (
@@ -113,16 +114,41 @@ class Relations:
 def list_relations(connection: Connection, dialect: Dialect, namespace: Namespace) -> Relations:
     """List the user's tables and views; ours, and the partitions of a partitioned table, are left out."""
     inspector = _inspector(connection)
-    partitions = dialect.partition_names(connection)
+    left_out = dialect.partition_names(connection) | _our_names(connection, dialect, namespace)
     prefix = stored_as(connection)(namespace.prefix)
 
     def is_theirs(name: str) -> bool:
-        return name not in partitions and not (prefix and name.startswith(prefix))
+        return name not in left_out and not (prefix and name.startswith(prefix))
 
     return Relations(
         sorted(filter(is_theirs, inspector.get_table_names())),
         sorted(filter(is_theirs, _view_names(inspector, None))),
     )
+
+
+def refuse_our_names(
+    connection: Connection, dialect: Dialect, namespace: Namespace, name: str, schema: str | None
+) -> None:
+    """Raise ConfigError if a name without a schema is found in our schema, and is that of a table of ours.
+
+    The table that the user means is then in another schema: an account that has the name of our schema has
+    it first on its search path.
+    """
+    may_be_ours = schema is None and own_name_test(namespace)(name)  # of all others the database is not asked
+    if may_be_ours and name in _our_names(connection, dialect, namespace):
+        raise ConfigError(
+            "{table!r} is a table or view of db_dedup, which the search path finds in the schema {schema!r}: "
+            'for a table of yours of that name give its schema in its settings, e.g. schema = "public"',
+            table=name,
+            schema=namespace.schema,
+        )
+
+
+def _our_names(connection: Connection, dialect: Dialect, namespace: Namespace) -> set[str]:
+    """Return the names of our tables and views that are found without our schema."""
+    if namespace.schema is None:
+        return set()
+    return set(filter(own_name_test(namespace), dialect.names_found_in(connection, namespace.schema)))
 
 
 def _inspector(connection: Connection) -> Inspector:

@@ -93,6 +93,63 @@ def test_partitions_are_not_tables_of_their_own(postgresql_database: Database) -
     assert "left out" not in result.stderr
 
 
+def make_letters(database: Database, name: str = "letters") -> None:
+    with database.engine.begin() as connection:
+        connection.execute(text(f"CREATE TABLE public.{name} (id integer PRIMARY KEY, body text)"))
+        words = "'第' || n || '号楼路灯坏了三个月'"
+        connection.execute(text(f"INSERT INTO public.{name} SELECT n, {words} FROM generate_series(1, 9) n"))
+
+
+def with_search_path(database: Database, path: str) -> str:
+    """The URL of sessions that look there for names without a schema."""
+    url = make_url(database.url).update_query_dict({"options": f"-csearch_path={path}"})
+    return url.render_as_string(hide_password=False)
+
+
+def test_our_tables_are_not_proposed_where_the_search_path_finds_them(postgresql_database: Database) -> None:
+    """As it does for an account that has the name of our schema."""
+    make_letters(postgresql_database)
+    url = with_search_path(postgresql_database, "dedup,public")
+    for command in ("init", "upgrade", "scan"):
+        succeed(command, *(["letters"] if command == "scan" else []), "--url", url)
+    result = succeed("init", "--dry-run", "--url", url)
+    assert re.findall(r"^\[tables\.(\w+)\]", result.stdout, re.MULTILINE) == ["letters"]
+    assert "left out" not in result.stderr
+
+
+@pytest.mark.parametrize("path", ["public,dedup", "dedup,public"])
+def test_what_is_not_ours_is_proposed_from_a_schema_that_holds_our_tables(
+    postgresql_database: Database, path: str
+) -> None:
+    """A table of the user's before ours on the search path, and one beside ours."""
+    url = with_search_path(postgresql_database, path)
+    succeed("upgrade", "--url", url)
+    make_letters(postgresql_database, "change")
+    with postgresql_database.engine.begin() as connection:
+        connection.execute(text("CREATE TABLE dedup.letters AS SELECT * FROM public.change"))
+        connection.execute(text("ALTER TABLE dedup.letters ADD PRIMARY KEY (id)"))
+    result = succeed("init", "--dry-run", "--url", url)
+    expected = ["change", "letters"] if path.startswith("public") else ["letters"]
+    assert re.findall(r"^\[tables\.(\w+)\]", result.stdout, re.MULTILINE) == expected
+
+
+def test_a_name_that_leads_to_one_of_our_tables_is_refused(postgresql_database: Database) -> None:
+    make_letters(postgresql_database, "change")
+    url = with_search_path(postgresql_database, "dedup,public")
+    succeed("upgrade", "--url", url)
+    assert_is_told(fail("init", "--dry-run", "--table", "change", "--url", url))
+    FILE.write_text("[tables.change]\ncolumns.body = 1\n", encoding="utf-8")
+    assert_is_told(fail("scan", "change", "--url", url))
+    assert_is_told(fail("sql", "grants", "change", "--url", url))
+    FILE.write_text('[tables.change]\nschema = "public"\ncolumns.body = 1\n', encoding="utf-8")
+    assert succeed("scan", "change", "--json", "--url", url).json()["rows"] == 9
+
+
+def assert_is_told(error: Exception) -> None:
+    assert "'change' is a table or view of db_dedup" in str(error)
+    assert 'schema = "public"' in str(error)
+
+
 def test_a_table_that_may_not_be_read_stops_nothing(postgresql_database: Database) -> None:
     engine = postgresql_database.engine
     name = f"clerk_{engine.url.database}"

@@ -24,7 +24,14 @@ DENIED = "permission denied for "
         ("table own", "CREATE VIEW dedup.v AS SELECT 1 FROM own", "SELECT ON own"),
         ("schema dedup", "SELECT 1 FROM dedup.pair", "USAGE ON SCHEMA dedup"),
         ("schema dedup", "CREATE VIEW dedup.v AS SELECT 1", "USAGE, CREATE ON SCHEMA dedup"),
+        ("schema X y", 'SELECT 1 FROM "X y".pair', 'USAGE ON SCHEMA "X y"'),
+        ("table 信访 件", 'SELECT 1 FROM "信访 件"', 'SELECT ON "信访 件"'),
+        ('table Odd "T" 5%', 'SELECT %(n)s FROM "X y"."Odd ""T"" 5%%"', 'SELECT ON "X y"."Odd ""T"" 5%"'),
+        ("table user", 'INSERT INTO "user" (a) VALUES (1)', 'INSERT ON "user"'),
+        ("table pair", "INSERT INTO repair.pair (a) SELECT 1 FROM au_pair", "INSERT ON repair.pair"),
+        ("sequence Scan_id_seq", "INSERT INTO d.scan (a) VALUES (1)", 'USAGE ON SEQUENCE "Scan_id_seq"'),
         ("sequence scan_id_seq", "INSERT INTO dedup.scan (a) VALUES (1)", "USAGE ON SEQUENCE scan_id_seq"),
+        ("database Office", "DO $$ BEGIN CREATE SCHEMA dedup; END $$", 'CREATE ON DATABASE "Office"'),
         ("database office", "DO $$ BEGIN CREATE SCHEMA dedup; END $$", "CREATE ON DATABASE office"),
     ],
 )  # fmt: skip
@@ -32,10 +39,27 @@ def test_the_grant_is_named(message: str, statement: str, needed: str) -> None:
     assert needed_grant(DENIED + message, statement) == f" (needed: GRANT {needed})"
 
 
+@pytest.mark.parametrize("message", [f"{DENIED}table odd T", "must be owner of table odd T"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        'CREATE OR REPLACE TRIGGER t AFTER INSERT ON d."odd T"\nFOR EACH ROW EXECUTE FUNCTION dedup.f()',
+        'ALTER TABLE ONLY d."odd T" ENABLE ALWAYS TRIGGER t',
+    ],
+)
+def test_triggers_need_the_rights_of_the_owner(message: str, statement: str) -> None:
+    """With the right TRIGGER alone they cannot be set to fire always."""
+    needed = needed_grant(message, statement)
+    assert needed.startswith(" (needed: membership in the role that owns odd T; ")
+    assert "`db-dedup sql grants TABLE --part attacher`" in needed
+
+
 @pytest.mark.parametrize(
     ("message", "statement"),
     [
         ("must be owner of view duplicates_of_petitions", "DROP VIEW duplicates_of_petitions"),
+        ("must be owner of table pair", "ALTER TABLE d.pair ADD COLUMN a INTEGER"),
+        (DENIED + "table pair", "INSERT INTO d.repair (a) SELECT 1 FROM au_pair"),
         (DENIED + "table change", "UPDATE petitions SET title = ''"),  # a trigger's doing
         (DENIED + "language plperlu", "CREATE FUNCTION f() ..."),
         (DENIED + "table petitions", ""),

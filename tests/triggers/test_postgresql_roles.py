@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
+from db_dedup import Deduplicator
+from db_dedup.dialects import open_engine
+from db_dedup.errors import DatabaseError
 from tests.dialects.tables import run
 from tests.servers import Database
 from tests.triggers.conftest import INSERT, attached, changes, petitions
@@ -118,6 +121,26 @@ def test_only_we_may_use_the_function(database: Database, clerk: str) -> None:
         connection.execute(text("CREATE TABLE own (id int)"))
     with engine.connect() as connection, pytest.raises(Exception, match="permission denied"):
         connection.execute(text(trigger))
+    engine.dispose()
+
+
+def test_an_account_that_may_only_read_is_told_what_attaching_needs(database: Database, clerk: str) -> None:
+    run(
+        database,
+        'CREATE TABLE "信访 件" (id integer PRIMARY KEY, body text)',
+        f"GRANT CREATE ON DATABASE {database.engine.url.database} TO {clerk}",
+    )
+    engine = open_engine(database.url.replace("postgres@", f"{clerk}@"))
+    dedup = Deduplicator(engine, "信访 件", {"body": 1})
+    dedup.upgrade()
+    with pytest.raises(DatabaseError, match='needed: GRANT SELECT ON "信访 件"'):
+        dedup.scan()
+    for right in ("SELECT", "TRIGGER"):
+        run(database, f'GRANT {right} ON "信访 件" TO {clerk}')
+        with pytest.raises(DatabaseError, match="needed: membership in the role that owns 信访 件;"):
+            dedup.attach()
+    run(database, f'ALTER TABLE "信访 件" OWNER TO {clerk}')
+    dedup.attach()
     engine.dispose()
 
 

@@ -80,6 +80,7 @@ class PostgreSQLDialect(Dialect):
     as_stored = staticmethod(values.as_stored)
 
     partition_names = staticmethod(catalogue.partition_names)
+    names_found_in = staticmethod(catalogue.names_found_in)
     type_names = staticmethod(catalogue.type_names)
 
     bulk_insert = staticmethod(bulk.bulk_insert)

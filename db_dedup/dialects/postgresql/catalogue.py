@@ -11,6 +11,7 @@ from db_dedup.dialects.postgresql import sessions
 _SQL: Final = Path(__file__).with_name("sql")
 _COLUMN_TYPES: Final = text((_SQL / "column_types.sql").read_text(encoding="utf-8"))
 _FIND_TABLE: Final = text("SELECT CAST(to_regclass(:table) AS oid)")
+_FOUND_IN_SCHEMA: Final = text((_SQL / "list_found_in_schema.sql").read_text(encoding="utf-8"))
 _PARTITIONS: Final = text((_SQL / "list_partitions.sql").read_text(encoding="utf-8"))
 
 
@@ -27,3 +28,8 @@ def type_names(connection: Connection, table: str, schema: str | None) -> Mappin
 def partition_names(connection: Connection) -> set[str]:
     """Return the names of all partitions on the session's search path: they are listed as tables, too."""
     return set(connection.execute(_PARTITIONS).scalars())
+
+
+def names_found_in(connection: Connection, schema: str) -> set[str]:
+    """Return the tables and views that the session's search path leads to in this schema."""
+    return set(connection.execute(_FOUND_IN_SCHEMA, {"schema": schema}).scalars())

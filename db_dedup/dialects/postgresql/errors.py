@@ -23,7 +23,7 @@ from db_dedup.translation import Phrase
 _TERMINAL: Final[Mapping[str, str]] = {
     "25006": Phrase("the database is read-only"),
     "2BP01": Phrase("{message}: drop or change these first ({detail})"),
-    "28P01": Phrase("the server does not take this user and password"),
+    "28P01": Phrase("the server does not take this user and password: {message}"),
     "28000": Phrase("the server does not let this user in"),
     "3D000": Phrase("there is no such database on the server"),
     "42501": Phrase("no right: {message}{needed}"),
@@ -79,8 +79,8 @@ _EVALUATION_CLASSES = ("20", "21", "2F", "38", "39", "P0")
 """Classes of SQLSTATE of functions that cannot take the values of a row, or raise an error of their own;
 class 22 is SQLAlchemy's DataError."""
 
+_REFUSED_LOGIN: Final = "password authentication failed"
 _REFUSED = (
-    "password authentication failed",
     "no password supplied",
     "pg_hba.conf",
     "does not exist",
@@ -100,6 +100,9 @@ A server refuses a user, a database or a host with its name in quotes. That it i
 free connection, it says without a name. The exceptions are replies about too many connections of a role or a
 database, known by their words in the languages of most servers, and about files and other servers.
 """
+
+_REPLY: Final = re.compile(r"\w:  ([^\n]*)")
+_NAME: Final = re.compile(r"""["«»„“]\s*([^"«»„“”]+?)\s*["«»“”]""")
 
 
 def translate_error(error: SQLAlchemyError) -> DedupError:
@@ -135,11 +138,27 @@ def _connection_error(error: SQLAlchemyError, cause: BaseException) -> DedupErro
         )
     if isinstance(error, DataError):  # a value that the driver itself cannot send
         return DatabaseError("PostgreSQL refused: {message}", message=message)
-    if any(words in message for words in _REFUSED) or _NAMING_REPLY.search(str(cause)):
-        return DatabaseError("cannot connect: {message}", message=message)
+    is_of_login = _is_of_login(cause)
+    if is_of_login or any(words in message for words in _REFUSED) or _NAMING_REPLY.search(str(cause)):
+        template = _TERMINAL["28P01"] if is_of_login else Phrase("cannot connect: {message}")
+        return DatabaseError(template, message=message)
     if getattr(error, "statement", None) is not None:
         return ended(error, "the connection was lost: {message}", message=message)
     return ended(error, "cannot connect: {message}", message=message)
+
+
+def _is_of_login(cause: BaseException) -> bool:
+    """Return whether the server refused the user, or the password that it had asked for.
+
+    In other languages than English, its reply then has the user's name in quotes and no other name.
+    """
+    if _REFUSED_LOGIN in str(cause):
+        return True
+    session: Any = getattr(cause, "pgconn", None)  # psycopg 3 keeps what is known of a failed one
+    if not getattr(session, "used_password", False) or session.user == session.db:
+        return False
+    refusals = (reply for reply in _REPLY.findall(str(cause)) if not re.search(_TRANSIENT_WORDS, reply))
+    return any(_NAME.findall(reply) == [session.user.decode(errors="replace")] for reply in refusals)
 
 
 def _detail(cause: Any) -> str:

@@ -4,9 +4,12 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from db_dedup.dialects.grants import script_preparer
 from db_dedup.translation import Phrase
 
 _DENIED: Final = re.compile(r"permission denied for (?:materialized )?(\w+) (.+)")
+_NOT_THE_OWNER: Final = re.compile(r"must be owner of (\w+) (.+)")
+_MAKES_A_TRIGGER: Final = re.compile(r"CREATE OR REPLACE TRIGGER\b|ALTER TABLE .+ ENABLE ALWAYS TRIGGER\b")
 _NAMES_A_TABLE: Final = re.compile(r"\b(?:INTO|COPY|UPDATE|FROM)\s+", re.IGNORECASE)
 _LOCKS: Final = re.compile(r"\bFOR (?:(?:NO KEY )?UPDATE|SHARE)\b", re.IGNORECASE)
 _RIGHTS_OF_TARGET: Final[Mapping[str, str]] = {
@@ -15,24 +18,35 @@ _RIGHTS_OF_TARGET: Final[Mapping[str, str]] = {
     "UPDATE": "SELECT, UPDATE",  # it finds its rows by their columns, as ours all do
     "DELETE": "SELECT, DELETE",
 }
+_PREPARER: Final = script_preparer("postgresql")
 
 
 def needed_grant(message: str, statement: str) -> str:
     """Return the missing GRANT in brackets behind a space; "" where it is not known, as within a trigger."""
-    denied = _DENIED.fullmatch(message)
-    if denied is None:
+    refused = _DENIED.fullmatch(message) or _NOT_THE_OWNER.fullmatch(message)
+    if refused is None:
+        return ""
+    kind, name = refused.groups()
+    statement = statement.strip().replace("%%", "%")  # the driver wants a percent sign of a name twice
+    if kind == "table" and _MAKES_A_TRIGGER.match(statement):
+        # The right TRIGGER is not enough: only the owner can make a trigger fire always.
+        return Phrase(
+            " (needed: membership in the role that owns {table}; "
+            "`db-dedup sql grants TABLE --part attacher` prints the GRANT)",
+            table=name,
+        )
+    if _NOT_THE_OWNER.fullmatch(message):
         return ""  # "must be owner of view ..." says it all
-    kind, name = denied.groups()
-    verb = statement.split(maxsplit=1)[0].upper() if statement.strip() else ""
+    verb = statement.split(maxsplit=1)[0].upper() if statement else ""
     match kind:
         case "table" | "view" | "relation" if _written(name, needs_schema=False).search(statement):
             needed = f"{_rights_on(name, verb, statement)} ON {_with_schema(name, statement)}"
         case "sequence":
             needed = f"USAGE ON SEQUENCE {_with_schema(name, statement)}"
         case "schema":
-            needed = f"{'USAGE, CREATE' if verb == 'CREATE' else 'USAGE'} ON SCHEMA {name}"
+            needed = f"{'USAGE, CREATE' if verb == 'CREATE' else 'USAGE'} ON SCHEMA {_PREPARER.quote(name)}"
         case "database":
-            needed = f"CREATE ON DATABASE {name}"
+            needed = f"CREATE ON DATABASE {_PREPARER.quote(name)}"
         case _:
             return ""
     return Phrase(" (needed: GRANT {needed})", needed=needed)
@@ -51,12 +65,13 @@ def _rights_on(name: str, verb: str, statement: str) -> str:
 
 
 def _with_schema(name: str, statement: str) -> str:
-    """Return the name as the statement writes it, its schema included."""
+    """Return the name as the statement writes it, its schema included; quoted where it needs quotes."""
     found = _written(name, needs_schema=True).search(statement)
-    return found[0] if found else name
+    return found[0] if found else _PREPARER.quote(name)
 
 
 def _written(name: str, *, needs_schema: bool) -> re.Pattern[str]:
     """Return a pattern for a table's name in SQL; `needs_schema` says whether the schema may be left out."""
-    schema, own = r'(?:\w+|"(?:[^"]|"")+")\.', re.escape(name)
-    return re.compile(rf'{schema if needs_schema else f"(?:{schema})?"}(?:{own}\b|"{own}")')
+    schema, in_quotes = r'(?:\w+|"(?:[^"]|"")+")\.', re.escape(_PREPARER.quote_identifier(name))
+    bare = rf"|{re.escape(name)}\b" if _PREPARER.quote(name) == name else ""
+    return re.compile(rf'(?<![\w".]){schema if needs_schema else f"(?:{schema})?"}(?:{in_quotes}{bare})')
