@@ -177,7 +177,7 @@ def read_waiting(connection: Connection, tables: Tables, table_id: int, limit: i
 
 
 def waiting_keys(connection: Connection, store: FingerprintStore) -> set[str]:
-    """Return the keys of the rows that a change in the queue is of; after a TRUNCATE also every stored row."""
+    """Return the keys of the rows with a change in the queue; after a TRUNCATE also every stored row."""
     c = store.tables.change.c
     query = select(c.row_key, c.operation).where(c.table_id == store.table_id).distinct()
     found = [Change(*row) for row in connection.execute(query)]

@@ -52,7 +52,7 @@ def insert_like(connection: Connection, key: int, new_key: int, **values: str) -
 
 
 def test_changes_that_wait_are_no_difference(attached: Deduplicator) -> None:
-    """A new row like no other; a new exact duplicate; other text in a canonical row; a representative gone."""
+    """A row like no other, an exact duplicate, another text of a canonical row, a representative less."""
     alone, canonical, representative = kinds_of_rows(attached)
     of = petitions_table.c.id
     with attached.database.engine.begin() as connection:

@@ -14,7 +14,7 @@ from db_dedup.store.fingerprints import FingerprintStore
 def unsettled_keys(connection: Connection, store: FingerprintStore, scanned: ScannedTable) -> set[str]:
     """Return the keys of rows that have a change in the queue, and of their exact duplicates.
 
-    Whether an exact duplicate is the canonical row, which has the pairs and the sketch, depends on the others.
+    Which of the exact duplicates is the canonical row, with the pairs and the sketch, depends on all of them.
     Exact duplicates by the stored text count as well as those by the present text.
     """
     waiting = waiting_keys(connection, store)
