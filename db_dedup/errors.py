@@ -85,7 +85,7 @@ class UnknownNameError(ConfigError):
     """A name that does not exist; the message lists names like it.
 
     Args:
-        kind: what it should be the name of.
+        kind: what it should be the name of; a `Phrase`, so that it is translated with the message.
         name: the unknown one.
         known: the good ones.
         lists_others: where no good name is like it, list the first good names.
@@ -94,7 +94,7 @@ class UnknownNameError(ConfigError):
 
     def __init__(
         self,
-        kind: str,
+        kind: Phrase,
         name: object,
         known: Iterable[str],
         *,

@@ -10,9 +10,10 @@ import pytest
 
 from db_dedup import errors
 from db_dedup.errors import ConfigError, DedupError
+from db_dedup.translation import Phrase
 
 SPECIAL: dict[str, DedupError] = {
-    "UnknownNameError": errors.UnknownNameError("table", "pettitions", ["petitions", "users"]),
+    "UnknownNameError": errors.UnknownNameError(Phrase("table"), "pettitions", ["petitions", "users"]),
     "MissingExtraError": errors.MissingExtraError("psycopg", "postgresql"),
     "FaultyTablesError": errors.FaultyTablesError({"petitions": ConfigError("no {brace}")}),
     "TableGoneError": errors.TableGoneError("petitions", "main.petitions", ["petitions2"]),

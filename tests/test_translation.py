@@ -160,13 +160,20 @@ def test_errors_in_errors_are_translated_and_hide_passwords() -> None:
             "No such option: --foo (Possible options: --for, --full)",
             "没有选项 --foo（可能是：--for, --full）",
         ),
-        ("Invalid value for '--limit': Value error, 'x' is not one of 'a', 'b'.", "'--limit' 的值无效："),
+        ("Invalid value for '--limit': Value error, 'x' is not one of 'a', 'b'.", "'--limit' 的值无效：'x' "),
         ("something that the parser never said before", "something that the parser never said before"),
     ],
 )
 @pytest.mark.usefixtures("chinese")
 def test_faults_of_usage_are_recognised_by_their_forms(said: str, chinese_words: str) -> None:
     assert chinese_words in translated_fault(said)
+
+
+def test_a_fault_of_usage_has_no_words_of_the_library() -> None:
+    said = (
+        "Invalid value for '--lang' (env var: 'DB_DEDUP_LANG'): Value error, 'fr' is not one of 'en', 'zh'."
+    )
+    assert translated_fault(said) == said.replace("Value error, ", "")
 
 
 def command(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
@@ -210,6 +217,7 @@ def test_the_demo_speaks_chinese_only(demo: Path) -> None:
         (["sql", "grants"], "请说明是哪个表"),
         (["scan", "letters"], "未知的受监视的表 'letters'：现有 petitions"),
         (["status", "--url", "oracle://me@host/x"], "不支持 Oracle"),
+        (["status", "--url", "postgres://me@host/x"], "未知的数据库 'postgres'："),
         (["scan"], "缺少参数 'TABLE'"),
         (["scna"], "您是指 'scan' 吗"),
         (["groups", "petitions", "--limit", "0"], "应不小于 1"),

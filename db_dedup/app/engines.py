@@ -6,6 +6,7 @@ from typing import Any, Final
 from db_dedup.config import EngineSettings
 from db_dedup.engines.base import Engine
 from db_dedup.errors import ConfigError, UnknownNameError
+from db_dedup.translation import Phrase
 
 DEFAULT_ENGINE: Final = "embedded"
 
@@ -40,7 +41,7 @@ def find_engine(settings: EngineSettings | None = None) -> Engine:
     settings = settings or EngineSettings()
     name = settings.name or DEFAULT_ENGINE
     if name not in _ENGINES:
-        raise UnknownNameError("engine", name, _ENGINES)
+        raise UnknownNameError(Phrase("engine"), name, _ENGINES)
     for other, names in _SETTINGS.items():
         given = [setting for setting in settings.given() if setting in names]
         if given and other != name:

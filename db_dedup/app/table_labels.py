@@ -86,13 +86,17 @@ class TableLabels:
         of_pairs = [(frozenset(_keys(label)), label) for label in texts]
         repeated = RepeatedLabels.among((pair, label.is_duplicate) for pair, label in of_pairs)
         last = list(dict(of_pairs).values())
-        given = [self._give(some, shown) for some in batches(last, _LABELS_A_TRANSACTION)]
+        kept: list[StoredLabel] = []
+        given = [self._give(some, shown, kept) for some in batches(last, _LABELS_A_TRANSACTION)]
+        same_texts = RepeatedLabels.among((by_text.digests, by_text.is_duplicate) for by_text in kept)
         return LabelOutcome(
-            sum(part.kept for part in given),
+            len(kept) - same_texts.count,
             tuple(fault for part in given for fault in part.faults),
             any(part.changes_answer for part in given),
             any(part.is_queued for part in given),
             repeated=repeated,
+            same_texts=same_texts,
+            exact_duplicates=sum(part.exact_duplicates for part in given),
         )
 
     def withdraw(self, key_a: RowKey, key_b: RowKey, shown: JudgedTexts | None = None) -> LabelOutcome:
@@ -130,32 +134,48 @@ class TableLabels:
 
         return self._by_one_recipe([label], shown, write)
 
-    def _give(self, labels: Sequence[PairLabel], shown: JudgedTexts | None) -> LabelOutcome:
+    def _give(
+        self, labels: Sequence[PairLabel], shown: JudgedTexts | None, kept: list[StoredLabel]
+    ) -> LabelOutcome:
+        """Store some of the labels and append to `kept` what was stored, also several of the same texts."""
+
         def write(connection: Connection, stored: StoredTable, digests: Digests) -> LabelOutcome:
-            return self._put(connection, stored, labels, digests)
+            return self._put(connection, stored, labels, digests, kept)
 
         return self._by_one_recipe(labels, shown, write)
 
     def _put(
-        self, connection: Connection, stored: StoredTable, labels: Sequence[PairLabel], digests: Digests
+        self,
+        connection: Connection,
+        stored: StoredTable,
+        labels: Sequence[PairLabel],
+        digests: Digests,
+        kept: list[StoredLabel],
     ) -> LabelOutcome:
         tables = self._database.tables
         new: dict[DigestPair, StoredLabel] = {}
         faults = []
+        exact_duplicates = 0
         for label in labels:
             if fault := _fault(label, digests):
                 faults.append(Phrase("{rows}: {fault}", rows=_both(*_keys(label)), fault=fault))
                 continue
             one, other = ((digests[key], key) for key in _keys(label))
+            if one[0] == other[0]:
+                exact_duplicates += 1
+                continue
             by_text = sorted_label(one, other, label.is_duplicate, utc_now())
             new[by_text.digests] = by_text
+            kept.append(by_text)
         among = {digest for pair in new for digest in pair}
         before = rejected_among(connection, tables, stored.id, among) & new.keys()
         for by_text in new.values():
             put_label(connection, tables, stored.id, by_text)
         after = {pair for pair, by_text in new.items() if not by_text.is_duplicate}
         is_queued = self._queue(connection, stored, before ^ after)
-        return LabelOutcome(len(new), tuple(faults), bool(before ^ after), is_queued)
+        return LabelOutcome(
+            len(new), tuple(faults), bool(before ^ after), is_queued, exact_duplicates=exact_duplicates
+        )
 
     def _by_one_recipe(
         self, labels: Sequence[PairLabel], shown: JudgedTexts | None, write: _Write
@@ -240,7 +260,7 @@ def _fault(label: PairLabel, digests: Digests) -> str | None:
         if digests[key] == NO_FEATURES_DIGEST:
             return Phrase("row {key!r} has no text", key=key[:40])
     one, other = _keys(label)
-    if digests[one] == digests[other]:
+    if digests[one] == digests[other] and not label.is_duplicate:
         return Phrase("they agree in every weighted column, and are exact duplicates whatever their label is")
     return None
 

@@ -27,7 +27,7 @@ from db_dedup.cli.shared.terminal import TerminalProgress, has_colour, say
 from db_dedup.errors import ConfigError
 from db_dedup.jobs.review.label_file import read_labels
 from db_dedup.plurals import counted
-from db_dedup.present.label_words import repeated_lines
+from db_dedup.present.label_words import uncounted_lines
 from db_dedup.present.side_by_side import beside, mark_differences
 from db_dedup.present.visible import one_line, visible
 from db_dedup.records import LabelOutcome, PairLabel, Question
@@ -101,7 +101,7 @@ def label(
         elif answers:
             given = labels.give(read_labels(answers, duplicate_label or ()))
             _tell(dedup, [given])
-            _fail_if(bool(given.faults) and not given.kept)
+            _fail_if(bool(given.faults or given.exact_duplicates) and not given.kept)
         else:
             _tell(dedup, _Session(labels, columns, full).ask(questions))
 
@@ -188,7 +188,7 @@ def _answer() -> str:
 def _tell(dedup: Deduplicator, given: Sequence[LabelOutcome]) -> None:
     for fault in (fault for one in given for fault in one.faults):
         say(fault)
-    for line in (line for one in given for line in repeated_lines(one.repeated)):
+    for line in (line for one in given for line in uncounted_lines(one)):
         say(line)
     say("{labels} stored", labels=counted(sum(one.kept for one in given), "label"))
     _tell_what_follows(dedup, given)

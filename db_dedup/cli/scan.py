@@ -29,7 +29,7 @@ from db_dedup.present.scan_words import cost_lines, report_lines
 from db_dedup.records import ScanPreview, ScanReport
 from db_dedup.translation import Phrase
 
-_STOPPED: Final = Phrase("the last complete answer is kept; scan again for a new one")
+_STOPPED: Final = Phrase("the last complete answer, if there is one, is kept; scan again for a new one")
 
 
 def scan(

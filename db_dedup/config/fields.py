@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from db_dedup.errors import InvalidArgumentError, UnknownNameError
 from db_dedup.setting_faults import first_fault
+from db_dedup.translation import Phrase
 
 # The descriptions say what a setting takes; they end the error of one that has another value.
 Weight = Annotated[int, Field(ge=1, le=1000, description="a whole number from 1 to 1000")]
@@ -43,7 +44,7 @@ class Frozen(BaseModel):
     vars(__init__)["__pydantic_base_init__"] = True
 
 
-def check_known(kind: str, given: Mapping[str, Any], known: set[str]) -> None:
+def check_known(kind: Phrase, given: Mapping[str, Any], known: set[str]) -> None:
     """Raise UnknownNameError for the first name that is not known."""
     for name in given:
         if name not in known:

@@ -64,7 +64,7 @@ class Settings(Frozen):
 
     @classmethod
     def _from_document(cls, document: dict[str, Any], path: Path) -> Self:
-        check_known("section", document, {"database", "engine", "schedule", "server", "tables"})
+        check_known(Phrase("section"), document, {"database", "engine", "schedule", "server", "tables"})
         database = _section(document, "database")
         _refuse_read_escapes(database, path)
         check_known(Phrase("setting in [database]"), database, {"url", "store_url", "schema", "prefix"})

@@ -32,6 +32,7 @@ from db_dedup.dialects.capabilities import Capabilities
 from db_dedup.dialects.other_databases import OTHER_DATABASES
 from db_dedup.dialects.sessions import connect_or_explain, wrong_part
 from db_dedup.errors import ConfigError, MissingExtraError, UnknownNameError
+from db_dedup.translation import Phrase
 
 __all__ = ["Capabilities", "Dialect", "dialect_for", "dialect_names", "named_dialect", "open_engine"]
 
@@ -63,7 +64,7 @@ def named_dialect(name: str) -> Dialect:
     if name not in found.names:
         if name.lower() in OTHER_DATABASES:
             raise ConfigError(OTHER_DATABASES[name.lower()])
-        raise UnknownNameError("database", name, found.names)
+        raise UnknownNameError(Phrase("database"), name, found.names)
     dialect = found[name].load()()
     assert isinstance(dialect, Dialect)  # noqa: S101 - an entry point may name anything
     return dialect

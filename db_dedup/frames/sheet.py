@@ -6,6 +6,7 @@ from typing import Any
 
 from db_dedup.errors import ConfigError, UnknownNameError
 from db_dedup.plurals import counted
+from db_dedup.translation import Phrase
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Sheet:
             UnknownNameError: There is none of that name.
         """
         if name not in self.names:
-            raise UnknownNameError("column", name, self.names)
+            raise UnknownNameError(Phrase("column"), name, self.names)
         return self.names.index(name)
 
 

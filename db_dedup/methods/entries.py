@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from db_dedup.errors import DedupError, UnknownNameError
 from db_dedup.flow.features.counting import Features
 from db_dedup.methods.corpus import CutTexts, HashTokens, MakeFeatures
+from db_dedup.translation import Phrase
 
 _Loaded_co = TypeVar("_Loaded_co", covariant=True)
 
@@ -114,5 +115,5 @@ def find_entry(registry: Mapping[str, _Entry], name: str) -> _Entry:
         UnknownNameError: there is none; the message names those that are like it.
     """
     if name not in registry:
-        raise UnknownNameError("method", name, registry)
+        raise UnknownNameError(Phrase("method"), name, registry)
     return registry[name]

@@ -55,10 +55,10 @@ class ComparisonPlan:
             UnknownNameError: there is no segmenter, method, ... of this name.
             InvalidArgumentError: a list is empty, or a threshold cannot be one of its method.
         """
-        _check("segmenter", self.segmenters, SEGMENTERS)
-        _check("features", self.features, FEATURES)
-        _check("method", self.methods, METHODS)
-        _check("step", self.steps, STEPS)
+        _check(Phrase("segmenter"), self.segmenters, SEGMENTERS)
+        _check(Phrase("features"), self.features, FEATURES)
+        _check(Phrase("method"), self.methods, METHODS)
+        _check(Phrase("step"), self.steps, STEPS)
         for name, thresholds in self.thresholds.items():
             _check_thresholds(name, thresholds, self.methods)
 
@@ -105,7 +105,7 @@ class ComparisonPlan:
         return Combination(segmenter if FEATURES[features].uses_tokens else None, features, method)
 
 
-def _check(kind: str, names: Sequence[str], known: Iterable[str]) -> None:
+def _check(kind: Phrase, names: Sequence[str], known: Iterable[str]) -> None:
     if isinstance(names, str) or not names:
         raise InvalidArgumentError("{kind}: a list of at least one name is needed", kind=kind)
     known = list(known)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from db_dedup.flow.candidates.generators import SIMHASH
-from db_dedup.jobs.explain.applied_rule import EDIT_SIMILARITY, EXCLUDED, NUMBERS, REJECTED
+from db_dedup.jobs.explain.applied_rule import EDIT_SIMILARITY, EXCLUDED, NUMBERS, REJECTED, WITHIN
 from db_dedup.present.kind_words import kind_words
 from db_dedup.present.named_differences import NamedDifference, difference_lines, named_differences
 from db_dedup.present.visible import visible
@@ -22,6 +22,14 @@ _STATES: Final = {
     "changed": "Row {key} has changed since it was last fingerprinted.",
     "new": "Row {key} is new since the last scan.",
 }
+_REASONS: Final = {
+    WITHIN: "the rows differ in the columns of {name}",
+    NUMBERS: "the two short texts have different numbers at the same place",
+    EXCLUDED: "pairs of this kind are left out ({name})",
+    REJECTED: "somebody has labelled them as no duplicates",
+}
+"""Test without a value -> why it excludes the pair."""
+
 _SAME_GROUP: Final = "Groups: both are in group {group}."
 _SAME_GROUP_NO_PAIR: Final = (
     "Groups: both are in group {group}, although they are no pair: other rows connect them."
@@ -87,10 +95,7 @@ def _kind(explanation: Explanation) -> Iterator[str]:
 def _decision(explanation: Explanation) -> str:
     said = tr(_DECISIONS[explanation.decision])
     if explanation.decision is Decision.NO_PAIR:
-        failed = [_name(test.name) for test in explanation.tests if not test.passed]
-        if not any(generator.passed for generator in explanation.generators):
-            failed = [_name(generator.name) for generator in explanation.generators] + failed
-        return tr("{decision}, because of {failed}", decision=said, failed=tr(" and ").join(failed))
+        return tr("{decision}: {reasons}", decision=said, reasons=tr(", and ").join(_reasons(explanation)))
     if explanation.decision is Decision.TOO_LITTLE_TEXT:
         short = tr(", ").join(
             tr("row {key} has {features} features", key=_key(row), features=row.features)
@@ -99,6 +104,17 @@ def _decision(explanation: Explanation) -> str:
         )
         return tr("{decision}: {rows}", decision=said, rows=short)
     return said
+
+
+def _reasons(explanation: Explanation) -> Iterator[str]:
+    """Say why two rows are not a pair, in as few words as possible: each test has a line of its own."""
+    if not any(generator.passed for generator in explanation.generators):
+        names = tr(", ").join(_name(generator.name) for generator in explanation.generators)
+        yield tr("no candidate generator proposes it ({names})", names=names)
+    for test in explanation.tests:
+        if not test.passed:
+            template = "{name} is below its limit" if test.value is not None else _REASONS[test.name]
+            yield tr(template, name=_name(test.name))
 
 
 def _generator(generator: RuleTest) -> str:

@@ -31,6 +31,7 @@ class PastScan:
     """One scan of a table, finished or not.
 
     Attributes:
+        finished_at: when it ended, also if it failed; None while it runs.
         state: "running", "finished" or "failed".
         seconds: from its start to its end, or until now.
         rows: None unless it finished; so are the three that follow, in which the answer differs from the one
@@ -60,6 +61,7 @@ class TableStatus:
         dead_changes: how many were given up; `latest_dead` are some of them.
         triggers: "intact", "not attached", "missing", "disabled", "altered", "stale", or "unknown" where they
             cannot be looked at; `trigger_faults` says what is wrong.
+        last_scan_finished: None while the last scan runs, and if it failed.
         scans: the latest first.
         hot_blocks: the block values that most rows shared at the last scan, exact duplicates not counted.
         answer_version: one more after each change of the answer.

@@ -78,11 +78,13 @@ class LabelOutcome:
 
     Attributes:
         kept: how many are kept.
-        faults: a sentence for each that is not.
+        faults: a sentence for each that could not be kept.
         changes_answer: a pair has become rejected, or is so no longer.
         is_queued: the worker makes the stored answer follow; else the next scan does.
         withdrawn: whether the withdrawn answer called the rows duplicates; None where there was none.
         repeated: labels that were left out, because a later one of them is about the same two rows.
+        same_texts: the same, because a later one is about other rows with the same two texts.
+        exact_duplicates: how many call exact duplicates duplicates: they need no label, and none is kept.
     """
 
     kept: int
@@ -91,6 +93,8 @@ class LabelOutcome:
     is_queued: bool
     withdrawn: bool | None = None
     repeated: RepeatedLabels = NONE_REPEATED
+    same_texts: RepeatedLabels = NONE_REPEATED
+    exact_duplicates: int = 0
 
 
 @dataclass(frozen=True)

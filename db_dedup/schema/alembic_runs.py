@@ -16,6 +16,7 @@ from db_dedup.progress import Progress
 from db_dedup.records.names import Namespace
 from db_dedup.schema.revisions import BASE, known_revisions, migrations_folder
 from db_dedup.schema.schema_ddl import CreateOurSchema, version_table
+from db_dedup.translation import Phrase
 
 
 def steps_up(current: str | None) -> list[RevisionStep]:
@@ -36,7 +37,7 @@ def steps_down(current: str, target: str) -> list[RevisionStep]:
     """
     targets = [*known_revisions(), BASE]
     if target not in targets:
-        raise UnknownNameError("revision", target, targets)
+        raise UnknownNameError(Phrase("revision"), target, targets)
     return _scripts()._downgrade_revs(target, _check_current(current))
 
 

@@ -25,6 +25,7 @@ from db_dedup.schema.revisions import BASE, head_revision
 from db_dedup.schema.schema_ddl import CreateOurSchema, DropOurSchema, version_table
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.views import FIXED_VIEWS, CreateView, DropView
+from db_dedup.translation import Phrase
 
 __all__ = [
     "current_revision",
@@ -228,7 +229,7 @@ def _dialect_name(database: str) -> str:
     except ArgumentError:
         raise ConfigError("this is no database URL: postgresql://user@host/name") from None
     if name not in dialect_names():
-        raise UnknownNameError("database", name, dialect_names())
+        raise UnknownNameError(Phrase("database"), name, dialect_names())
     return name
 
 

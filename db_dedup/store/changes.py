@@ -176,6 +176,17 @@ def read_waiting(connection: Connection, tables: Tables, table_id: int, limit: i
     return [Change(*row) for row in connection.execute(query)]
 
 
+def waiting_keys(connection: Connection, store: FingerprintStore) -> set[str]:
+    """Return the keys of the rows with a change in the queue; after a TRUNCATE also every stored row."""
+    c = store.tables.change.c
+    query = select(c.row_key, c.operation).where(c.table_id == store.table_id).distinct()
+    found = [Change(*row) for row in connection.execute(query)]
+    keys = {change.row_key for change in found if change.names_a_row}
+    if any(change.operation == TRUNCATED for change in found):
+        keys.update(row_key for row_key, _ in store.read_rows(connection))
+    return keys
+
+
 def oldest_waiting(connection: Connection, tables: Tables, table_id: int, limit: int) -> list[Change]:
     """Return the oldest changes of a table, without taking them."""
     change = tables.change

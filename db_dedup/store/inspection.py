@@ -50,7 +50,7 @@ def inspect_table(connection: Connection, name: str, schema: str | None = None) 
             primary_key = inspector.get_pk_constraint(name, schema)["constrained_columns"]
         except NoSuchTableError:
             known = [*inspector.get_table_names(schema), *_view_names(inspector, schema)]
-            raise UnknownNameError("table", name, known, lists_others=False) from None
+            raise UnknownNameError(Phrase("table"), name, known, lists_others=False) from None
         dialect = dialect_for(connection)
         names = [str(column["name"]) for column in found]
         true_name = dict(zip(names, dialect.column_names(connection, name, schema, names), strict=True))

@@ -11,7 +11,7 @@ from db_dedup.store.changes import read_dead
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.frames import frame_status
 from db_dedup.store.lag import Lag, read_lag
-from db_dedup.store.scans import last_finished, past_scans
+from db_dedup.store.scans import FINISHED, last_finished, past_scans
 from db_dedup.store.watched_tables import StoredTable, lease_holder, list_tables
 
 UNKNOWN: Final = "unknown"
@@ -67,7 +67,7 @@ def _status(connection: Connection, store: FingerprintStore, stored: StoredTable
         trigger_faults=(),
         answer_version=stored.answer_version,
         last_scan_started=last.started_at if last else None,
-        last_scan_finished=last.finished_at if last else None,
+        last_scan_finished=last.finished_at if last and last.state == FINISHED else None,
         last_scan_state=last.state if last else None,
         last_scan_error=last.error if last else None,
         scans=tuple(scans),

@@ -249,10 +249,13 @@ class LabelOutcomeAnswer(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
     kept: int
-    faults: list[str] = Field(description="A sentence for each label that was not stored.")
+    faults: list[str] = Field(description="A sentence for each label that could not be stored.")
     changes_answer: bool = Field(description="A pair is rejected now, or is no longer.")
     is_queued: bool = Field(description="The worker updates the groups; otherwise the next scan does.")
     withdrawn: bool | None = Field(None, description="What the withdrawn label said; null if there was none.")
+    exact_duplicates: int = Field(
+        0, description="Labels of exact duplicates as duplicates: they need no label, and none was stored."
+    )
 
 
 class TableNames(BaseModel):

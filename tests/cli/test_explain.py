@@ -99,7 +99,8 @@ def test_why_rows_are_no_pair(scanned: Database, pair: DuplicatePair) -> None:
     grouped = {key for p in Deduplicator(scanned.engine, "petitions").pairs() for key in (p.key_a, p.key_b)}
     other = next(str(key) for key in range(1, 121) if str(key) not in grouped)
     said = succeed("explain", "petitions", pair.key_a, other).stdout
-    assert "and passage hashes and grams of short texts and char_overlap." in said
+    assert "not a pair: no candidate generator proposes it (simhash, " in said
+    assert ", passage hashes, grams of short texts), and char_overlap is below its limit." in said
     assert "failed  simhash, radius:" in said
     assert "Stored answer: no link between them. It agrees" in said
     with scanned.engine.begin() as connection:

@@ -179,7 +179,7 @@ def test_excluded_kinds_are_left_out_everywhere(letters_anywhere: Database) -> N
     (group,) = [group for group in groups if group["group_id"] == "9001"]
     assert group["size"] == 3, "a pair that is left out joins no rows"
     said = succeed("explain", "petitions", "9001", "9003").stdout
-    assert "not a pair, because of exclude_kinds" in said
+    assert "not a pair: pairs of this kind are left out (exclude_kinds)" in said
     assert "Kind: contained, row 9001 is part of the other" in said
     assert "It agrees" in said
     record = json.dumps({"title": "", "content": TEXT + MORE})
@@ -207,7 +207,7 @@ def test_pairs_that_name_other_places_are_left_out_everywhere(letters: Database)
     assert len(wanted) < len(EXPECTED)
     assert found() == wanted
     said = succeed("explain", "petitions", "9001", "9002").stdout
-    assert "not a pair, because of exclude_kinds" in said
+    assert "not a pair: pairs of this kind are left out (exclude_kinds)" in said
     record = json.dumps({"title": "", "content": TEXT})
     matches = succeed("check", "petitions", stdin=record).json()
     assert "9002" not in {match["row_key"] for match in matches}

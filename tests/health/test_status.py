@@ -135,6 +135,17 @@ def test_a_scan_whose_process_died_has_failed(dedup: Deduplicator) -> None:
     )
 
 
+def test_a_scan_that_failed_has_not_finished(dedup: Deduplicator) -> None:
+    """When it ended stands in the list of scans."""
+    scan = dedup.database.tables.scan
+    values = {"table_id": 1, "recipe": 1, "recipe_digest": "", "owner": "elsewhere:1:2", "state": "failed"}
+    with dedup.database.engine.begin() as connection:
+        connection.execute(insert(scan).values(**values, started_at=now(), finished_at=now()))
+    found = status_of(dedup)
+    assert (found.last_scan_state, found.last_scan_finished) == ("failed", None)
+    assert found.scans[0].finished_at is not None
+
+
 def test_a_table_that_was_attached_only(dedup: Deduplicator) -> None:
     other = Deduplicator(
         dedup.database, watched_table("others", {"table": "petitions", "columns": {"title": 1}})

@@ -12,7 +12,7 @@ from tests.interrupted.conftest import at_points, by_settings, change_recipe, du
 from tests.scan.conftest import answer
 from tests.servers import Database
 
-SAID = "stopped: the last complete answer is kept; scan again for a new one\n"
+SAID = "stopped: the last complete answer, if there is one, is kept; scan again for a new one\n"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -39,6 +39,7 @@ def test_a_stopped_scan_says_what_stands_and_frees_the_table(petitions: Database
     assert [row for row in dump(before)["fingerprint"] if row[2] == 1] == stored["fingerprint"]
     (status,) = dedup.database.status()
     assert (status.last_scan_state, status.last_scan_error) == ("failed", f"interrupted by {number.name}")
+    assert status.last_scan_finished is None
     dedup.scan()  # at once: nobody holds the table
     assert answer(dedup) == fresh_answer(dedup)
 

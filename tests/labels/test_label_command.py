@@ -131,7 +131,7 @@ def test_answers_from_a_file_hold_and_what_is_listed_can_be_read_again() -> None
     succeed("label", "petitions", "--answers", "kept.csv")
     assert listed() == before
     told = succeed("explain", "petitions", *pairs[0]).stdout
-    assert "not a pair, because of rejected" in told
+    assert "not a pair: somebody has labelled them as no duplicates." in told
     assert "somebody has labelled them as no duplicates" in told
 
 
@@ -142,6 +142,28 @@ def test_a_file_of_which_no_label_can_be_stored_is_a_failure() -> None:
     assert result.exit_code == 1
     assert "row '77777' is not there" in result.stderr
     assert "0 labels stored" in result.stderr
+
+
+def test_labels_that_are_not_needed_are_counted_in_one_line(scanned: Database) -> None:  # noqa: F811
+    """Two exact duplicates, and each of them beside one other row."""
+    first = (
+        "SELECT f.row_key, c.row_key FROM dedup_fingerprint f JOIN dedup_fingerprint c ON c.id = f.copy_of"
+    )
+    with scanned.engine.connect() as connection:
+        one, other = connection.execute(text(first)).all()[0]
+    third = next(key for line in _pairs() for key in line.split(",")[:2] if key not in (one, other))
+    lines = [f"{one},{other},yes", f"{one},{third},yes", f"{other},{third},yes"]
+    Path("answers.csv").write_text("\n".join(["key_a,key_b,label", *lines]), encoding="utf-8")
+    assert succeed("label", "petitions", "--answers", "answers.csv").stderr.splitlines() == [
+        (
+            "1 label was left out, because a later label of rows with the same two texts counts; "
+            "0 of them say the opposite"
+        ),
+        "1 label is of exact duplicates, which need no label",
+        "1 label stored",
+    ]
+    Path("answers.csv").write_text("\n".join(["key_a,key_b,label", lines[0]]), encoding="utf-8")
+    assert run("label", "petitions", "--answers", "answers.csv").exit_code == 1
 
 
 @pytest.mark.usefixtures("scanned")

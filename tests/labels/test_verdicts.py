@@ -8,8 +8,9 @@ import pytest
 from sqlalchemy import Column, Engine, Integer, MetaData, String, Table, delete, insert, select, update
 
 from db_dedup import Deduplicator, Text
+from db_dedup.app import table_labels
 from db_dedup.errors import ScanRunningError
-from db_dedup.records import Decision, PairLabel
+from db_dedup.records import Decision, PairLabel, RepeatedLabels
 from db_dedup.store import scans, watched_tables
 from tests.servers import Database
 from tests.thorough import quick_first
@@ -202,6 +203,21 @@ def test_what_cannot_be_judged_is_told(database: Database) -> None:
         "row '5' has no text",
     ]
     assert len(dedup.labels().withdraw("1", "2").faults) == 1
+
+
+@pytest.mark.parametrize("labels_a_transaction", [1, 500])
+def test_every_label_is_counted_once(
+    sqlite_database: Database, monkeypatch: pytest.MonkeyPatch, labels_a_transaction: int
+) -> None:
+    """1 and 3 have the same text, so their labels beside 4 are of the same two texts."""
+    monkeypatch.setattr(table_labels, "_LABELS_A_TRANSACTION", labels_a_transaction)
+    dedup = make(sqlite_database.engine)
+    dedup.scan()
+    labels = [("1", "3", True), ("1", "4", True), ("3", "4", False), ("5", "6", True), ("6", "5", True)]
+    given = dedup.labels().give([PairLabel(*label) for label in labels])
+    assert (given.kept, given.faults, given.exact_duplicates) == (2, (), 1)
+    assert (given.same_texts, given.repeated) == (RepeatedLabels(1, 1), RepeatedLabels(1, 0))
+    assert sorted(label.is_duplicate for label in dedup.labels().stored()) == [False, True]
 
 
 @pytest.mark.parametrize(

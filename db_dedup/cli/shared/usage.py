@@ -37,13 +37,14 @@ _FORMS: Final = (
     Phrase("Directory {name} is a file."),
     Phrase("Directory {name} does not exist."),
     Phrase("{fault}. Did you mean {names}?"),
-    Phrase("Value error, {fault}"),
     Phrase("Input should be a valid integer, unable to parse string as an integer"),
     Phrase("Input should be a valid number, unable to parse string as a number"),
     Phrase("Input should be greater than or equal to {limit}"),
     Phrase("Input should be less than or equal to {limit}"),
     Phrase("{name} (env var: {variable})"),
 )
+_OF_VALIDATORS: Final = "Value error, "
+"""What the parser's library writes before some faults."""
 _NESTED: Final = ("fault", "name")
 """Fields that are such a message, too."""
 _FIELD: Final = re.compile(r"\\\{(\w+)\\\}")
@@ -109,17 +110,18 @@ def with_translated_help(item: Any) -> Any:
 
 @contextmanager
 def usage_faults() -> Iterator[None]:
-    """Translate a fault of usage that the parser finds in the block."""
+    """Report a fault of usage that the parser finds in the block in the words of `translated_fault`."""
     try:
         yield
     except Exception as error:
-        if language() in LOCALES and hasattr(error, "format_message"):
+        if hasattr(error, "format_message"):
             vars(error)["format_message"] = partial(translated_fault, error.format_message())
         raise
 
 
 def translated_fault(message: str) -> str:
-    """Return what the parser says, translated as far as its forms are known."""
+    """Return what the parser says, translated as far as its forms are known, without the library's prefix."""
+    message = message.removeprefix(_OF_VALIDATORS)
     for form in _FORMS:
         pattern = _FIELD.sub(r"(?P<\1>.+)", re.escape(form))
         if found := re.fullmatch(pattern, message, re.DOTALL):

@@ -18,6 +18,7 @@ from db_dedup.jobs.scan.frozen_frames import NOTHING_FROZEN, FrozenFrames, first
 from db_dedup.jobs.scan.rehearsal import hottest_blocks, rehearse
 from db_dedup.jobs.scan.risks import risks_of_table
 from db_dedup.jobs.verify.comparison import compare_answers, compare_rows
+from db_dedup.jobs.verify.unsettled import unsettled_keys
 from db_dedup.plurals import counted
 from db_dedup.records import ScanPreview, Verification
 from db_dedup.schema import migrate
@@ -44,6 +45,8 @@ _WRONG_VIEW: Final = "the view {name} is not as it was made: drop it, and `db-de
 def verify(context: JobContext, stored: StoredTable) -> Verification:
     """Compare what is stored with a fresh full scan by the stored settings. Nothing is written.
 
+    Rows whose change waits in the queue are not compared, and neither are their pairs and groups.
+
     In a database that can read a snapshot while others write, rows, answer and queue are of one moment. In
     others, what the application writes meanwhile is reported as a difference.
 
@@ -60,10 +63,11 @@ def verify(context: JobContext, stored: StoredTable) -> Verification:
         with _or_new(context, snapshots.answer) as connection:
             index = _index(connection, store)
             contents = index if isinstance(index, IndexContents) else None
+            unsettled = unsettled_keys(connection, store, fresh)
             return Verification(
                 table=context.watched.name,
-                answer=compare_answers(connection, store, fresh),
-                rows=compare_rows(connection, store, fresh, contents),
+                answer=compare_answers(connection, store, fresh, unsettled),
+                rows=compare_rows(connection, store, fresh, contents, unsettled),
                 drift=tuple(_drift(context, connection, stored, index)),
                 waiting=count_waiting(connection, context.tables, stored.id),
                 frames=rehearsal.report.frames,

@@ -154,7 +154,7 @@ async def label(visitor: Reader, table: str) -> Response:
 
 def _done(action: str, outcome: LabelOutcome) -> str:
     """Return the name of the sentence about what was done."""
-    if outcome.faults:
+    if outcome.faults or outcome.exact_duplicates:
         return "undone_nothing" if action == "undo" else "not_kept"
     if not outcome.changes_answer:
         return f"{action}_kept"
