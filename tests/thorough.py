@@ -208,7 +208,6 @@ THOROUGH = (
     "verify/test_damage.py::test_one_of_our_tables",
     "verify/test_damage.py::test_the_search_path",
     "verify/test_preview.py",
-    "verify/test_waiting.py::test_every_row",
     "web/console/test_accessibility.py",
     "web/console/test_browser.py",
     "web/console/test_databases.py",

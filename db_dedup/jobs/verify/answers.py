@@ -66,19 +66,6 @@ class Groups:
         inside[self.is_grouped] = self.is_abridged[self.of_row[self.is_grouped]] != 0
         return inside
 
-    def grouped_with(self, is_some: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return bool[n]: the rows of groups with at least one of these rows, given as bool[n]."""
-        inside = np.zeros(self.row_count, np.bool_)
-        inside[self.of_row[is_some & self.is_grouped]] = True
-        found: NDArray[np.bool_] = self.is_grouped & inside[self.of_row]
-        return found
-
-    def without(self, is_left_out: NDArray[np.bool_]) -> Self:
-        """Return the groups of the other rows; a row that is left out is in none."""
-        of_row = np.where(is_left_out, NO_ROW, self.of_row)
-        flags = (np.where(is_left_out, 0, flag) for flag in (self.is_loose, self.is_abridged, self.size))
-        return type(self)(of_row, *flags)
-
     def has_other_flags(self, other: Self) -> NDArray[np.bool_]:
         """Return bool[n]: which representatives have other flags, or another size, in `other`."""
         differs: NDArray[np.bool_] = (
@@ -96,12 +83,6 @@ class Answer:
 
     pairs: NDArray[np.void]
     groups: Groups
-
-
-def pairs_compared(pairs: NDArray[np.void], is_left_out: NDArray[np.bool_]) -> NDArray[np.void]:
-    """Return the pairs without those whose rows are both left out, given as bool[n]; links stay."""
-    kept: NDArray[np.void] = pairs[pairs["is_link"] | ~(is_left_out[pairs["a"]] & is_left_out[pairs["b"]])]
-    return kept
 
 
 class StoredAnswer:

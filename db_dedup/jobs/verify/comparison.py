@@ -12,8 +12,7 @@ from db_dedup.flow.candidates.segments import sums_of_sketches
 from db_dedup.flow.matching.match import NO_ROW
 from db_dedup.jobs.scan.scanned_table import ScannedTable
 from db_dedup.jobs.scan.sketch_index import wanted_sketches
-from db_dedup.jobs.verify.answers import Answer, Groups, StoredAnswer, fresh_answer, pairs_compared
-from db_dedup.jobs.verify.unsettled import without_unsettled
+from db_dedup.jobs.verify.answers import Answer, Groups, StoredAnswer, fresh_answer
 from db_dedup.records import AnswerDifferences, Difference, DuplicatePair
 from db_dedup.records.fingerprints import RowFingerprint
 from db_dedup.records.forms import UNKNOWN_FORM
@@ -40,27 +39,16 @@ class _PairDifferences(NamedTuple):
 
 
 def compare_answers(
-    connection: Connection,
-    store: FingerprintStore,
-    scanned: ScannedTable,
-    unsettled: Set[str] = frozenset(),
+    connection: Connection, store: FingerprintStore, scanned: ScannedTable
 ) -> AnswerDifferences:
     """Return what would change if the fresh answer replaced the stored one.
 
     Pairs inside a group that is abridged in both answers are not compared: which of them are stored depends
     on the order in which the rows were handled.
-
-    Args:
-        connection: to our tables.
-        store: the table and the recipe.
-        scanned: the fresh answer.
-        unsettled: keys of rows whose pairs and groups are not compared.
     """
     stored = StoredAnswer(connection, store, scanned)
     keys = stored.row_keys
     old, new = stored.answer(), fresh_answer(scanned, len(keys))
-    if unsettled:
-        old, new = without_unsettled(old, new, np.array([key in unsettled for key in keys], np.bool_))
     pairs = _differing_pairs(old, new)
     return AnswerDifferences(
         pairs_gained=_difference(_named(pair, keys) for pair in pairs.gained),
@@ -89,7 +77,7 @@ def compare_rows(
         store: the table and the recipe.
         scanned: the fresh answer.
         index: the entries of the rows' sketches; None if they cannot be read.
-        unsettled: keys of rows that are not compared.
+        unsettled: keys of rows that are not compared, because their changes wait in the queue.
     """
     stored = dict(store.read_rows(connection))
     ids = np.full(len(scanned.row_keys), NO_ROW, np.int64)
@@ -117,7 +105,7 @@ def _fresh_sketches(scanned: ScannedTable) -> tuple[NDArray[np.int64], NDArray[n
 
 def _differing_pairs(old: Answer, new: Answer) -> _PairDifferences:
     is_left_out = old.groups.in_abridged & new.groups.in_abridged
-    before, after = (pairs_compared(answer.pairs, is_left_out) for answer in (old, new))
+    before, after = (_compared(answer.pairs, is_left_out) for answer in (old, new))
     keys_before, keys_after = (_pair_keys(pairs, old.groups.row_count) for pairs in (before, after))
     _, i, j = np.intersect1d(keys_before, keys_after, assume_unique=True, return_indices=True)
     old_pairs, new_pairs = before[i], after[j]
@@ -130,6 +118,11 @@ def _differing_pairs(old: Answer, new: Answer) -> _PairDifferences:
     changed = np.concatenate([after[j[differs]], gained[is_other_kind]])
     kept_apart = gained[~is_other_kind], lost[~np.isin(rows_lost, rows_gained)], changed
     return _PairDifferences(*(np.sort(pairs, order=["a", "b"]) for pairs in kept_apart))
+
+
+def _compared(pairs: NDArray[np.void], is_left_out: NDArray[np.bool_]) -> NDArray[np.void]:
+    kept: NDArray[np.void] = pairs[pairs["is_link"] | ~(is_left_out[pairs["a"]] & is_left_out[pairs["b"]])]
+    return kept
 
 
 def _pair_keys(pairs: NDArray[np.void], count: int) -> NDArray[np.int64]:
