@@ -56,7 +56,7 @@ def test_a_row_like_no_other_that_waits_is_no_difference(attached: Deduplicator)
     with attached.database.engine.begin() as connection:
         insert_like(connection, alone, FAR, title="其他", content=OTHER_TEXT)
     told = run("verify", "petitions")
-    waits = "1 change waits in the queue: `db-dedup worker petitions --drain` handles it"
+    waits = "1 change waits in the queue: `db-dedup worker petitions --drain` handles them"
     assert (told.stdout, told.stderr.splitlines(), told.exit_code) == ("", [waits, RIGHT], 0)
     found = attached.verify()
     assert (found.is_right, found.waiting) == (True, 1)
