@@ -156,7 +156,10 @@ class EvaluationError(DatabaseError):
 
 
 class SegmenterError(DedupError):
-    """A segmenter failed on some text; only the type of its own error is told, which may show the text."""
+    """A segmenter failed on some text.
+
+    The message has only the type of the segmenter's own error, whose message may show the text.
+    """
 
 
 class DiskFullError(DatabaseError):

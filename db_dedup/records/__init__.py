@@ -309,9 +309,9 @@ class Verification:
     """How the stored answer and what was made in the database differ from what they should be.
 
     Attributes:
-        answer: differences to a fresh full scan, without pairs and groups of rows that have a change in the
-            queue, or have the same text as such a row.
-        rows: rows whose stored fingerprint is not that of their text, without the same rows.
+        answer: differences to a fresh full scan.
+        rows: rows whose stored fingerprint is not that of their text, without those that have a change in the
+            queue, or the same text as such a row.
         drift: a sentence for each thing of ours that is not as it was made: view, triggers, tables.
         waiting: changes in the queue, which the worker has not seen yet.
         frames: the frames of the answer, and how far they have drifted: that is no difference.

@@ -389,7 +389,7 @@ def _raw_lengths(rows: Sequence[Row[Any]]) -> list[int]:
 
 
 def _conditions(where: str | None) -> tuple[Any, Any]:
-    """Return the user's own SQL, in parentheses and bare; a colon names no parameter, a comment ends."""
+    """Return the user's own SQL in parentheses and bare; its colons name no parameters, its comments end."""
     if where is None or not where.strip():
         return true(), true()
     escaped = where.replace(":", r"\:")

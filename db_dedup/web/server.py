@@ -29,10 +29,9 @@ logger = logging.getLogger(__name__)
 _MOST_CONNECTIONS: Final = 500
 _KEEP_ALIVE_SECONDS: Final = 15
 _PREPARING_SECONDS: Final = 60
-"""For which a service that stops waits until it is prepared: twice what all compiling takes.
+"""For which a service that stops waits until it is prepared.
 
-If the interpreter ends while LLVM compiles in a thread, LLVM's next call of Python ends the process by a
-segmentation fault.
+If the interpreter ends while LLVM compiles in a thread, LLVM's next call of Python is a segmentation fault.
 """
 _BACKLOG: Final = 128
 _MOST_HEADER_BYTES: Final = 64 * 1024

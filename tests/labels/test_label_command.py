@@ -144,7 +144,7 @@ def test_a_file_of_which_no_label_can_be_stored_is_a_failure() -> None:
     assert "0 labels stored" in result.stderr
 
 
-def test_labels_that_are_not_needed_are_counted_in_one_line(scanned: Database) -> None:  # noqa: F811
+def test_labels_that_are_not_needed_are_counted(scanned: Database) -> None:  # noqa: F811 - a fixture
     """Two exact duplicates, and each of them beside one other row."""
     first = (
         "SELECT f.row_key, c.row_key FROM dedup_fingerprint f JOIN dedup_fingerprint c ON c.id = f.copy_of"

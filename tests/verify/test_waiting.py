@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, text, update
 
 from db_dedup import Deduplicator
 from db_dedup.cli.demo import petitions as petitions_table
@@ -96,3 +96,11 @@ def test_a_difference_beside_them_is_found(attached: Deduplicator, harm: Harm, s
         insert_like(connection, alone, FAR, title="其他", content=OTHER_TEXT)
         harm(connection, attached.database.tables)
     assert_differs(says)
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_every_row_of_a_truncated_table_waits(attached: Deduplicator) -> None:
+    with attached.database.engine.begin() as connection:
+        connection.execute(text("TRUNCATE petitions"))
+    found = attached.verify()
+    assert (found.rows.count, found.is_right) == (0, False)

@@ -216,12 +216,12 @@ def _settings_of_a_check(connection: Connection, seconds: int) -> Iterator[None]
     )
     wait, limit, charset = found.one()
     _check_charset(charset)
-    change = "SET SESSION innodb_lock_wait_timeout = %s, sql_select_limit = %s"
-    connection.exec_driver_sql(change, (seconds, _NO_LIMIT))
+    change = "SET SESSION innodb_lock_wait_timeout = {}, sql_select_limit = {}"
+    connection.exec_driver_sql(change.format(seconds, _NO_LIMIT))
     try:
         yield
     finally:
-        connection.exec_driver_sql(change, (int(wait), int(limit)))
+        connection.exec_driver_sql(change.format(int(wait), int(limit)))
 
 
 @contextmanager

@@ -45,8 +45,7 @@ _WRONG_VIEW: Final = "the view {name} is not as it was made: drop it, and `db-de
 def verify(context: JobContext, stored: StoredTable) -> Verification:
     """Compare what is stored with a fresh full scan by the stored settings. Nothing is written.
 
-    That a row whose change waits in the queue is not stored as it is now is no difference; other pairs or
-    groups are.
+    A row whose change waits in the queue need not be stored as it is now. Its pairs and groups are compared.
 
     In a database that can read a snapshot while others write, rows, answer and queue are of one moment. In
     others, what the application writes meanwhile is reported as a difference.
