@@ -7,8 +7,10 @@ unique and a slice assigned to a slice.
 """
 
 import gc
+import glob
 import hashlib
 import pickle
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -55,10 +57,23 @@ class _CacheFile(IndexDataCacheFile):
 
     def save(self, key: Any, data: Any) -> None:
         """Write a compiled form into a file of its own, then the index; a lost entry is compiled again."""
+        if not self._load_index():
+            self._delete_former()
         mark = hashlib.sha256(repr((key, self._source_stamp, self._version)).encode()).hexdigest()[:16]
         name = f"{self._index_name.removesuffix('.nbi')}.{mark}.nbc"
         self._save_data(name, data)
         self._save_index({**self._load_index(), key: name})
+
+    def _delete_former(self) -> None:
+        """Delete the function's files of former sources, which an upgrade would leave on the disk for ever.
+
+        What another process writes at this moment can be deleted with them; it is compiled again then.
+        """
+        function, _, line_and_python = self._index_name.rpartition("-")
+        python = line_and_python.removesuffix(".nbi").partition(".")[2]
+        for path in Path(self._cache_path).glob(f"{glob.escape(function)}-*.{python}*.nb[ci]"):
+            with suppress(OSError):  # on Windows a file that a process reads cannot be deleted
+                path.unlink()
 
     def _load_index(self) -> dict[Any, str]:
         try:

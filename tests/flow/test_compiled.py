@@ -153,3 +153,17 @@ def test_a_kernel_is_compiled_anew_if_another_file_changes_what_it_calls(tmp_pat
         command = [sys.executable, "-B", str(tmp_path / "caller.py")]
         said.append(subprocess.check_output(command, env=environment, text=True).strip())
     assert said == ["12", "14", "14"]
+
+
+def test_compiled_forms_of_former_sources_are_deleted(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(cache)}
+    names = []
+    for comment in ("", "\n# The function is on another line then.\n"):
+        source = comment + CALLER.format(folder=str(tmp_path))
+        (tmp_path / "caller.py").write_text(source, encoding="utf-8")
+        (tmp_path / "callee.py").write_text(CALLEE.format(amount=len(comment)), encoding="utf-8")
+        subprocess.check_call([sys.executable, "-B", str(tmp_path / "caller.py")], env=environment)
+        names.append({path.name for path in cache.rglob("*.nb?") if path.name.startswith("caller.")})
+    assert len(names[0]) == len(names[1]) == 2
+    assert not names[0] & names[1]
