@@ -287,4 +287,6 @@ def _short(words: str | None, longest: int = _LONGEST_KEY) -> str:
     if words is None:
         return tr("(none)")
     shown = visible(words)
+    if not shown.strip():
+        return tr("(empty)")
     return shown if len(shown) <= longest else f"{shown[: longest - 1]}…"

@@ -220,8 +220,10 @@ def test_a_store_of_its_own_is_enough(sqlite_petitions: Database) -> None:
 
 def test_names_of_tables_and_columns_are_escaped(scanned: Database) -> None:
     found = report_table(Deduplicator(scanned.engine, "petitions"))
-    odd = {"table": "<b>t", "values": {"<b>c": (RepeatCount("<b>v", 2, 1), RepeatCount(None, 1, 0))}}
+    counts = (RepeatCount("<b>v", 2, 1), RepeatCount(None, 1, 0), RepeatCount(" ", 1, 0))
+    odd = {"table": "<b>t", "values": {"<b>c": counts}}
     html = report_page(TableReport(**{**vars(found), **odd}), ShownGroups([]))
     assert "<b>" not in html
     assert html.count("&lt;b&gt;c") == 2
     assert "(none)" in html
+    assert "(empty)" in html
