@@ -20,6 +20,7 @@ from db_dedup.frames.sheet import Sheet
 from db_dedup.plurals import counted
 from db_dedup.present.scan_words import report_lines
 from db_dedup.present.texts import read_member_texts, read_neighbours
+from db_dedup.translation import joined
 
 _MEMBERS_SHOWN = 5
 
@@ -98,8 +99,10 @@ def file(
     if out is not None:
         check_rows(out, rows)
     say("{source}, {rows}", source=rows.description, rows=counted(len(rows.rows), "row"))
+    for note in rows.notes:
+        say(note)
     chosen = columns or _proposed(rows)
-    say("compared: {columns}", columns=", ".join(chosen))
+    say("compared: {columns}", columns=joined(", ", chosen))
     settings = {"preset": preset, "within": within or ()}
     with (
         TerminalProgress() as progress,
@@ -114,7 +117,7 @@ def file(
         seconds = round(time.monotonic() - started, 3)  # with the reading of the file
         for line in report_lines(replace(found.report, table=path.name, seconds=seconds)):
             say(line)
-        for risk in risks_of_sheet(rows, chosen, found.report):
+        for risk in risks_of_sheet(rows, found):
             say("warning: {risk}", risk=risk)
     if out is not None:
         say("wrote {path}", path=out)
@@ -143,7 +146,7 @@ def _proposed(rows: Sheet) -> list[str]:
         if not choice.is_chosen:
             say("left out: {name} ({reason})", name=choice.name, reason=choice.reason)
     if not chosen:
-        known = ", ".join(rows.names)
+        known = joined(", ", rows.names)
         raise ConfigError(
             "no column holds texts to compare: name one with --column; there are {known}", known=known
         )
