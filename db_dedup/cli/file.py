@@ -98,9 +98,7 @@ def file(
     rows = read_file(path, encoding, sheet)
     if out is not None:
         check_rows(out, rows)
-    say("{source}, {rows}", source=rows.description, rows=counted(len(rows.rows), "row"))
-    for note in rows.notes:
-        say(note)
+    _say_what_was_read(rows)
     chosen = columns or _proposed(rows)
     say("compared: {columns}", columns=joined(", ", chosen))
     settings = {"preset": preset, "within": within or ()}
@@ -128,6 +126,12 @@ def file(
             table=found.dedup.name,
             view=found.view,
         )
+
+
+def _say_what_was_read(rows: Sheet) -> None:
+    say("{source}, {rows}", source=rows.description, rows=counted(len(rows.rows), "row"))
+    for note in rows.notes:
+        say(note)
 
 
 def _refuse_unused(context: typer.Context, path: Path) -> None:

@@ -59,7 +59,8 @@ def find_duplicates(
         ) from None
     except load("narwhals.exceptions", "frames").DuplicateError:
         raise ConfigError(
-            "the data frame has more than one column {names}: rename all but one", names=_repeated_names(frame)
+            "the data frame has more than one column {names}: rename all but one",
+            names=_repeated_names(frame),
         ) from None
     names = unique_names([str(name) for name in data.columns])
     if columns is not None and not isinstance(columns, Mapping):

@@ -12,8 +12,9 @@ _SUSPICIOUS_ROWS: Final = 20
 """A smaller group that holds most rows may be right: the table is small."""
 
 _LARGE_GROUP: Final = (
-    "one group holds {largest:,} of the {rows:,} rows: most of what is compared is the same in all rows, such "
-    "as a form, a category or an official answer; compare only the columns that tell one matter from another"
+    "one group holds {largest:,} of the {rows:,} rows: most of what is compared is the same in all rows, "
+    "such as a form, a category or an official answer; compare only the columns that tell one matter from "
+    "another"
 )
 _TAKES: Final = (
     "a scan takes about {seconds:.1f} s: {reading:.1f} s to read and segment, {matching:.1f} s to match, "
