@@ -102,7 +102,8 @@ def _stripped(cell: Any) -> str:
 def _filled(record: Sequence[Any], width: int, number: int) -> tuple[Any, ...]:
     if any(cell not in (None, "") for cell in record[width:]):
         raise ConfigError(
-            "row {row} has {values}, but the header names {columns}",
+            "row {row} has {values}, but the header names {columns}: put quotation marks around a text that "
+            "contains the separator, and delete rows above the header",
             row=number,
             values=counted(len(record), "value"),
             columns=counted(width, "column"),

@@ -197,7 +197,7 @@ def test_what_makes_pairs_doubtful_is_logged(caplog: pytest.LogCaptureFixture) -
         find_duplicates(pl.DataFrame({"body": ["小区楼道的路灯坏了三个月没有人来修理"] * 30}), ["body"])
     assert "one group holds 30 of the 30 rows" in caplog.text
     caplog.clear()
-    columns = {"body": Text(), "region": Value()}
+    columns: dict[str, Text | Value] = {"body": Text(), "region": Value()}
     with caplog.at_level(logging.WARNING):
         find_duplicates(pl.DataFrame({"body": in_form(texts(60)), "region": ["东"] * 60}), columns)
     assert "column body: in 100% of the sampled texts" in caplog.text
