@@ -219,7 +219,8 @@ def test_a_store_of_its_own_is_enough(sqlite_petitions: Database) -> None:
     assert len(found) == 1 + total
 
 
-def test_the_measure_has_a_name_in_chinese(scanned: Database) -> None:
+@pytest.mark.usefixtures("scanned")
+def test_the_measure_has_a_name_in_chinese() -> None:
     assert "char_overlap of at least 0.57" in page()
     use_language("zh")
     try:
