@@ -104,10 +104,10 @@ class UnknownNameError(ConfigError):
         self.kind, self.name, self.known = kind, name, sorted(known)
         self.near = get_close_matches(str(name), self.known, n=5, cutoff=_ALIKE)
         if self.near:
-            near = ", ".join(self.near)
+            near = joined(", ", self.near)
             super().__init__("unknown {kind} {name!r}: did you mean {near}?", kind=kind, name=name, near=near)
         elif lists_others:
-            known = ", ".join(self.known[:most]) or Phrase("none")
+            known = joined(", ", self.known[:most]) or Phrase("none")
             super().__init__("unknown {kind} {name!r}: there is {known}", kind=kind, name=name, known=known)
         else:
             super().__init__("unknown {kind} {name!r}", kind=kind, name=name)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from db_dedup.config import WatchedTable
-from db_dedup.translation import Phrase
+from db_dedup.translation import Phrase, joined
 
 _LONGEST: Final = 60
 """The most characters of a value that are shown."""
@@ -24,7 +24,7 @@ def setting_differences(stored: WatchedTable, given: WatchedTable) -> str:
         given: the settings of the same table by the file or the caller.
     """
     before, now = _settings(stored), _settings(given)
-    return ", ".join(_differences(before, now))
+    return joined(", ", _differences(before, now))
 
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
@@ -63,7 +63,7 @@ def _plain(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case list() | tuple():
-            return ", ".join(map(_plain, value)) or Phrase("none")
+            return joined(", ", map(_plain, value)) or Phrase("none")
         case dict():
             return " by ".join(str(part) for part in value.values() if part != "value")
     return str(value)

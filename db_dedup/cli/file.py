@@ -20,6 +20,7 @@ from db_dedup.frames.sheet import Sheet
 from db_dedup.plurals import counted
 from db_dedup.present.scan_words import report_lines
 from db_dedup.present.texts import read_member_texts, read_neighbours
+from db_dedup.translation import joined
 
 _MEMBERS_SHOWN = 5
 
@@ -97,9 +98,9 @@ def file(
     rows = read_file(path, encoding, sheet)
     if out is not None:
         check_rows(out, rows)
-    say("{source}, {rows}", source=rows.description, rows=counted(len(rows.rows), "row"))
+    _say_what_was_read(rows)
     chosen = columns or _proposed(rows)
-    say("compared: {columns}", columns=", ".join(chosen))
+    say("compared: {columns}", columns=joined(", ", chosen))
     settings = {"preset": preset, "within": within or ()}
     with (
         TerminalProgress() as progress,
@@ -114,7 +115,7 @@ def file(
         seconds = round(time.monotonic() - started, 3)  # with the reading of the file
         for line in report_lines(replace(found.report, table=path.name, seconds=seconds)):
             say(line)
-        for risk in risks_of_sheet(rows, chosen, found.report):
+        for risk in risks_of_sheet(rows, found):
             say("warning: {risk}", risk=risk)
     if out is not None:
         say("wrote {path}", path=out)
@@ -125,6 +126,12 @@ def file(
             table=found.dedup.name,
             view=found.view,
         )
+
+
+def _say_what_was_read(rows: Sheet) -> None:
+    say("{source}, {rows}", source=rows.description, rows=counted(len(rows.rows), "row"))
+    for note in rows.notes:
+        say(note)
 
 
 def _refuse_unused(context: typer.Context, path: Path) -> None:
@@ -143,7 +150,7 @@ def _proposed(rows: Sheet) -> list[str]:
         if not choice.is_chosen:
             say("left out: {name} ({reason})", name=choice.name, reason=choice.reason)
     if not chosen:
-        known = ", ".join(rows.names)
+        known = joined(", ", rows.names)
         raise ConfigError(
             "no column holds texts to compare: name one with --column; there are {known}", known=known
         )

@@ -18,7 +18,7 @@ from db_dedup.cli.shared.terminal import say
 from db_dedup.config import DEFAULT_PRESET, database_url
 from db_dedup.errors import ConfigError
 from db_dedup.proposal import TableProposal
-from db_dedup.translation import tr
+from db_dedup.translation import joined, tr
 
 
 def init(
@@ -59,7 +59,7 @@ def init(
         data_output().write(text)
         return
     _write(config, text)
-    names = ", ".join(proposal.table for proposal in proposals.tables)
+    names = joined(", ", (proposal.table for proposal in proposals.tables))
     say("wrote {config} for {names}: read it, then run `db-dedup upgrade`", config=config, names=names)
 
 

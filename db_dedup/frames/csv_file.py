@@ -2,11 +2,11 @@
 
 import csv
 import io
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
+from db_dedup.csv_records import csv_records
 from db_dedup.encodings import detect_encoding
 from db_dedup.errors import ConfigError
 from db_dedup.frames.sheet import Sheet, sheet_of
@@ -52,15 +52,7 @@ def read_csv(path: Path, encoding: str | None = None) -> Sheet:
         used=used,
         separator=_SEPARATORS[separator],
     )
-    # One text holds at most the whole file.
-    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    try:
-        lines = list(reader)
-    except csv.Error as error:
-        raise ConfigError(
-            "{path}, line {line}: {error}", path=path, line=reader.line_num, error=error
-        ) from None
+    lines = [record for _, record in csv_records(text, path, separator)]
     while lines and not lines[-1]:
         del lines[-1]
     header = next((place for place, line in enumerate(lines) if line), 0)

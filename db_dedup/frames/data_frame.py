@@ -1,20 +1,25 @@
 """Duplicates in a data frame of pandas, Polars or PyArrow."""
 
+import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from db_dedup.app.arguments import iterable_of
 from db_dedup.errors import ConfigError
 from db_dedup.extras import load
-from db_dedup.frames.embedded import find_in_sheet, propose_columns
+from db_dedup.frames.embedded import find_in_sheet, propose_columns, risks_of_sheet
 from db_dedup.frames.sheet import Sheet, unique_names
+from db_dedup.present.scan_words import risk_of_large_group
 from db_dedup.progress import Progress
-from db_dedup.translation import Phrase
+from db_dedup.translation import Phrase, joined
 
 if TYPE_CHECKING:
     from db_dedup.config import Text, Value
 
 FrameT = TypeVar("FrameT")
+
+logger = logging.getLogger(__name__)
 
 
 def find_duplicates(
@@ -25,6 +30,8 @@ def find_duplicates(
     **settings: Any,
 ) -> FrameT:
     """Find the near-duplicates among the rows of a data frame.
+
+    What makes wrong pairs likely, such as one group of most rows, is logged as a warning.
 
     Args:
         frame: n rows: a pandas or Polars DataFrame or a PyArrow Table (anything that narwhals takes).
@@ -40,7 +47,8 @@ def find_duplicates(
 
     Raises:
         MissingExtraError: narwhals is not installed.
-        ConfigError: It is no data frame, no column holds texts, or a setting is wrong.
+        ConfigError: It is no data frame, two of its columns have the same name, no column holds texts, or a
+            setting is wrong.
     """
     narwhals = load("narwhals", "frames")
     try:
@@ -48,6 +56,11 @@ def find_duplicates(
     except TypeError:
         raise ConfigError(
             "not a data frame in memory: {given_type}", given_type=type(frame).__name__
+        ) from None
+    except load("narwhals.exceptions", "frames").DuplicateError:
+        raise ConfigError(
+            "the data frame has more than one column {names}: rename all but one",
+            names=_repeated_names(frame),
         ) from None
     names = unique_names([str(name) for name in data.columns])
     if columns is not None and not isinstance(columns, Mapping):
@@ -59,6 +72,8 @@ def find_duplicates(
         raise ConfigError("no column holds texts to compare: name the columns")
     with find_in_sheet(sheet, chosen, settings, progress=progress) as found:
         groups = found.groups
+        for risk in (*risk_of_large_group(found.report), *risks_of_sheet(sheet, found)):
+            logger.warning("%s", risk)
     kinds = (narwhals.Int64, narwhals.Int64, narwhals.Boolean)
     added = zip(groups.column_names(names), groups.columns(), kinds, strict=True)
     new = [
@@ -66,6 +81,12 @@ def find_duplicates(
     ]
     result: FrameT = data.with_columns(*new).to_native()
     return result
+
+
+def _repeated_names(frame: Any) -> str:
+    """Return the names that several columns of a pandas DataFrame or a PyArrow Table have."""
+    counts = Counter(frame.column_names if hasattr(frame, "column_names") else frame.columns)
+    return joined(", ", (repr(name) for name, count in counts.items() if count > 1))
 
 
 def _value(value: Any) -> Any:

@@ -35,11 +35,13 @@ class SheetDuplicates:
         dedup: the table of these rows; a row's key is its number.
         report: of the scan.
         groups: by position.
+        texts: the names of the columns of texts that were compared.
     """
 
     dedup: Deduplicator
     report: ScanReport
     groups: RowGroups
+    texts: tuple[str, ...]
 
     @property
     def view(self) -> str:
@@ -54,18 +56,14 @@ def propose_columns(sheet: Sheet) -> tuple[ColumnChoice, ...]:
     )
 
 
-def risks_of_sheet(sheet: Sheet, columns: Sequence[str], report: ScanReport) -> Iterator[str]:
+def risks_of_sheet(sheet: Sheet, found: SheetDuplicates) -> Iterator[str]:
     """Yield a sentence for each thing that makes wrong pairs likely in a sheet of too few rows for frames.
 
     Nothing is yielded if the scan has measured frames, or if its rule compares texts with their frames.
-
-    Args:
-        sheet: the rows.
-        columns: the names of those that were compared.
-        report: of the scan.
     """
-    if report.frames is not None and not report.frames.is_measured:
-        texts = {name: _first_texts(sheet, name) for name in columns}
+    frames = found.report.frames
+    if frames is not None and not frames.is_measured:
+        texts = {name: _first_texts(sheet, name) for name in found.texts}
         yield from risks_of_texts(texts, leaves_frames_out=True)
 
 
@@ -118,7 +116,8 @@ def find_in_sheet(
                 _fill(connection, sheet, key, rank, ranks)
             dedup = Deduplicator(opened, watched, progress=progress)
             dedup.upgrade()
-            found = SheetDuplicates(dedup, dedup.scan(), _groups(dedup, sheet))
+            texts = tuple(name for name, column in watched.columns.items() if column.kind == "text")
+            found = SheetDuplicates(dedup, dedup.scan(), _groups(dedup, sheet), texts)
             until_answered.pop_all()
         yield found
 

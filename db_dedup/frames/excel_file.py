@@ -1,6 +1,7 @@
 """Workbooks: read from all usual formats, written as .xlsx."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from itertools import chain
@@ -10,13 +11,15 @@ from typing import Any, Final
 from db_dedup.errors import ConfigError
 from db_dedup.extras import load
 from db_dedup.frames.sheet import Sheet, sheet_of
-from db_dedup.translation import Phrase
+from db_dedup.translation import Phrase, joined
 
 _EXTRA: Final = "excel"
 _MOST_ROWS: Final = 1_048_575
 """Below the header, in one sheet of a workbook."""
 _FIRST_YEAR: Final = 1900
 """Cells know no date before it."""
+_MOST_LISTED: Final = 10
+"""Names of other sheets."""
 _LONGEST_CELL: Final = 32_767
 """Characters."""
 _MOST_DIGITS: Final = 15
@@ -41,17 +44,26 @@ def read_excel(path: Path, sheet: str | None = None) -> Sheet:
         with calamine.CalamineWorkbook.from_path(path) as workbook:
             name = sheet or workbook.sheet_names[0]
             if name not in workbook.sheet_names:
-                known = ", ".join(workbook.sheet_names)
+                known = joined(", ", workbook.sheet_names)
                 raise ConfigError(
                     "{path} has no sheet {sheet!r}; it has {known}", path=path, sheet=name, known=known
                 )
+            others = () if sheet else tuple(n for n in workbook.sheet_names if n != name)
             found = workbook.get_sheet_by_name(name)
             records = found.to_python(skip_empty_area=True)
             first_row = (found.start or (0, 0))[0] + 2
     except calamine.CalamineError as error:
         raise ConfigError("{path} cannot be read as a workbook: {error}", path=path, error=error) from None
     whole = [list(map(_whole, record)) for record in records]
-    return sheet_of(whole, first_row, Phrase("{name}: workbook, sheet {sheet}", name=path.name, sheet=name))
+    read = sheet_of(whole, first_row, Phrase("{name}: workbook, sheet {sheet}", name=path.name, sheet=name))
+    return replace(read, notes=(*_not_read(others), *read.notes))
+
+
+def _not_read(sheets: Sequence[str]) -> Iterator[str]:
+    if sheets:
+        listed, more = joined(", ", sheets[:_MOST_LISTED]), len(sheets) - _MOST_LISTED
+        names = Phrase("{names} and {count:,} more", names=listed, count=more) if more > 0 else listed
+        yield Phrase("sheets that are not read: {names}; --sheet reads one of them", names=names)
 
 
 def _whole(cell: Any) -> Any:

@@ -1,6 +1,6 @@
 """Rows of cells under named columns, wherever they were read from."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +18,14 @@ class Sheet:
         rows: n rows of one value for each column; None for an empty cell.
         first_row: the number by which people know the first of these rows: 2 below a header line.
         description: what was read and how, for people.
+        notes: what people should know of it before they trust the result, a sentence each.
     """
 
     names: tuple[str, ...]
     rows: Sequence[tuple[Any, ...]]
     first_row: int
     description: str
+    notes: tuple[str, ...] = ()
 
     def place(self, name: str) -> int:
         """Return the place of a column.
@@ -56,9 +58,26 @@ def sheet_of(records: Iterable[Sequence[Any]], first_row: int, description: str)
         raise ConfigError(
             "{description} is empty: its first line should name the columns", description=description
         )
-    names = unique_names([_stripped(cell) for cell in header])
-    rows = [_filled(record, len(names), number) for number, record in enumerate(lines, first_row)]
-    return Sheet(names, rows, first_row, description)
+    given = [_stripped(cell) for cell in header]
+    rows = [_filled(record, len(given), number) for number, record in enumerate(lines, first_row)]
+    return Sheet(unique_names(given), rows, first_row, description, tuple(_doubts(given, rows)))
+
+
+def _doubts(given: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Iterator[str]:
+    """Yield a sentence if the first row is probably a title above the header: most columns have no name.
+
+    Columns without any value do not count, because workbooks have them beside the table.
+    """
+    named = sum(map(bool, given))
+    unnamed = [place for place, name in enumerate(given) if not name]
+    filled = sum(any(row[place] is not None for row in rows) for place in unnamed)
+    if filled > named:
+        yield Phrase(
+            "warning: the first row names only {named:,} of the {columns:,} columns that have values; if the "
+            "names are in a later row, delete the rows above it",
+            named=named,
+            columns=named + filled,
+        )
 
 
 def unique_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -83,7 +102,8 @@ def _stripped(cell: Any) -> str:
 def _filled(record: Sequence[Any], width: int, number: int) -> tuple[Any, ...]:
     if any(cell not in (None, "") for cell in record[width:]):
         raise ConfigError(
-            "row {row} has {values}, but the header names {columns}",
+            "row {row} has {values}, but the header names {columns}: put quotation marks around a text that "
+            "contains the separator, and delete rows above the header",
             row=number,
             values=counted(len(record), "value"),
             columns=counted(width, "column"),

@@ -6,10 +6,12 @@ in what two near-equal texts differ. Nothing is decided by them.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Final, NamedTuple
 
 from db_dedup.flow.features.places import find_places
 from db_dedup.flow.text.normalise import normalise_batch
+from db_dedup.flow.text.segment import Segmenter, make_segmenter
 from db_dedup.present.visible import visible
 from db_dedup.translation import SORT, language, named, tr
 
@@ -29,6 +31,9 @@ _PEOPLE: Final = re.compile(
 _DATES: Final = re.compile(
     r"\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|\d{1,2}月\d{1,2}[日号]?|\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}/\d{1,2}/\d{4}"
 )
+_WORDS_BEFORE: Final = re.compile(r"[^\u4e00-\u9fff]")
+_LONGEST_BEFORE: Final = 20
+_ENDS_OF_PLACES: Final = "省市区县镇乡村路街"
 _NUMBERS: Final = re.compile(r"(?<![\d.])\d+(?:\.\d+)?(?![\d])")
 
 
@@ -53,10 +58,14 @@ def named_differences(texts_a: Sequence[str], texts_b: Sequence[str]) -> dict[st
         texts_a: the texts of the columns of the one row.
         texts_b: those of the other.
     """
-    named_a, named_b = _named(texts_a), _named(texts_b)
+    text_a, text_b = ("\n".join(normalise_batch(texts)) for texts in (texts_a, texts_b))
+    named_a, named_b = _named(text_a), _named(text_b)
+    places_a, places_b = _places(text_a), _places(text_b)
     differences = {
+        "places": NamedDifference(_only_places(places_a, places_b), _only_places(places_b, places_a))
+    } | {
         sort: NamedDifference(_only(named_a[sort], named_b[sort]), _only(named_b[sort], named_a[sort]))
-        for sort in SORTS
+        for sort in named_a
     }
     return {sort: found for sort, found in differences.items() if found.only_a or found.only_b}
 
@@ -75,18 +84,53 @@ def _shown(names: Sequence[str]) -> str:
     return tr(_AND_MORE, names=shown, count=more) if more > 0 else shown
 
 
-def _only(names: Mapping[object, str], others: Mapping[object, str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for identity, name in names.items() if identity not in others))
+def _only(names: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    known = set(others)
+    return tuple(dict.fromkeys(name for name in names if name not in known))
 
 
-def _named(texts: Sequence[str]) -> dict[str, dict[object, str]]:
-    """Return sort -> what makes it the same in the other text -> the name as it is shown."""
-    text = "\n".join(normalise_batch(texts))
+def _named(text: str) -> dict[str, list[str]]:
+    """Return sort -> the names in a normalised text, but those of places."""
     without_dates = _DATES.sub(" ", text)
-    people = (name for match in _PEOPLE.finditer(text) for name in match.groups() if name)
     return {
-        "places": {packed: name for line in text.split("\n") for packed, name in find_places(line)},
-        "people": {name: name for name in people},
-        "numbers": {match.group(): match.group() for match in _NUMBERS.finditer(without_dates)},
-        "dates": {match.group(): match.group() for match in _DATES.finditer(text)},
+        "people": [name for match in _PEOPLE.finditer(text) for name in match.groups() if name],
+        "numbers": _NUMBERS.findall(without_dates),
+        "dates": [match.group() for match in _DATES.finditer(text)],
     }
+
+
+def _places(text: str) -> dict[int, tuple[str, str]]:
+    """Return packed name -> (what stands before it, the name with its suffix)."""
+    return {
+        packed: (line[max(0, start - _LONGEST_BEFORE) : start], line[start:end])
+        for line in text.split("\n")
+        for packed, start, end in find_places(line)
+    }
+
+
+def _only_places(
+    places: Mapping[int, tuple[str, str]], others: Mapping[int, tuple[str, str]]
+) -> tuple[str, ...]:
+    only = (place for packed, place in places.items() if packed not in others)
+    return tuple(dict.fromkeys(_whole_name(before, name) for before, name in only))
+
+
+def _whole_name(before: str, name: str) -> str:
+    """Return the name from the beginning of the word in which it starts: 曙光南路 for 光南路.
+
+    What ends another place is no part of it: 文源社区 in 市区文源社区.
+    """
+    before = _WORDS_BEFORE.split(before)[-1]
+    start = 0
+    for word in _segmenter().cut_batch([before + name]):
+        if start + len(word) > len(before):
+            break
+        start += len(word)
+    own = before[start:]
+    end_of_other = max(own.rfind(end) for end in _ENDS_OF_PLACES)
+    return own[end_of_other + 1 :] + name
+
+
+@cache
+def _segmenter() -> Segmenter:
+    return make_segmenter("jieba")

@@ -17,7 +17,7 @@ from db_dedup.records import GroupSummary, PastScan
 from db_dedup.records.group_history import CHANGE_KINDS, GroupChange
 from db_dedup.records.kinds import Kind
 from db_dedup.records.reports import SIMILARITY_BINS, RepeatCount, TableReport
-from db_dedup.translation import STATUS, Phrase, language, named, tr
+from db_dedup.translation import RULE, STATUS, Phrase, language, named, tr
 
 _KINDS: Final[dict[Kind, str]] = {
     "copy": "copy",
@@ -75,7 +75,7 @@ def _rule_words(found: TableReport) -> str:
     return tr(
         "The table is compared by {preset}: {measure} of at least {threshold:g}.",
         preset=preset,
-        measure=measure,
+        measure=named(RULE, measure, language()),
         threshold=threshold,
     )
 
@@ -287,4 +287,6 @@ def _short(words: str | None, longest: int = _LONGEST_KEY) -> str:
     if words is None:
         return tr("(none)")
     shown = visible(words)
+    if not shown.strip():
+        return tr("(empty)")
     return shown if len(shown) <= longest else f"{shown[: longest - 1]}…"

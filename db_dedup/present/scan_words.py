@@ -6,15 +6,15 @@ from typing import Final
 from db_dedup.plurals import counted
 from db_dedup.present.frame_words import drift_lines, frame_lines
 from db_dedup.records import PastScan, ScanPreview, ScanReport
-from db_dedup.translation import tr
+from db_dedup.translation import Phrase, tr
 
 _SUSPICIOUS_ROWS: Final = 20
 """A smaller group that holds most rows may be right: the table is small."""
 
 _LARGE_GROUP: Final = (
-    "warning: one group holds {largest:,} of the {rows:,} rows: most of what is compared is the same in all "
-    "rows, such as a form, a category or an official answer; compare only the columns that tell one matter "
-    "from another"
+    "one group holds {largest:,} of the {rows:,} rows: most of what is compared is the same in all rows, "
+    "such as a form, a category or an official answer; compare only the columns that tell one matter from "
+    "another"
 )
 _TAKES: Final = (
     "a scan takes about {seconds:.1f} s: {reading:.1f} s to read and segment, {matching:.1f} s to match, "
@@ -62,8 +62,14 @@ def report_lines(report: ScanReport) -> Iterator[str]:
     if report.frames is not None:
         yield from frame_lines(report.frames)
         yield from drift_lines(report.table, report.frames, is_written=report.pairs_gained is not None)
+    for risk in risk_of_large_group(report):
+        yield tr("warning: {risk}", risk=risk)
+
+
+def risk_of_large_group(report: ScanReport) -> Iterator[str]:
+    """Yield a sentence if one group holds more than half of all rows."""
     if report.largest_group >= _SUSPICIOUS_ROWS and 2 * report.largest_group > report.rows:
-        yield tr(_LARGE_GROUP, largest=report.largest_group, rows=report.rows)
+        yield Phrase(_LARGE_GROUP, largest=report.largest_group, rows=report.rows)
 
 
 def without_key_lines(rows: int) -> Iterator[str]:

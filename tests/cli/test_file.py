@@ -190,6 +190,42 @@ def test_a_workbook_that_begins_lower_down_keeps_its_row_numbers() -> None:
     assert "it has leer, Briefe" in str(fail("file", "late.xlsx", "--sheet", "Blatt 1"))
 
 
+def test_sheets_that_are_not_read_are_named() -> None:
+    with xlsxwriter.Workbook("year.xlsx") as workbook:
+        workbook.add_worksheet("说明").write(0, 0, "导出说明")
+        for month in range(1, 13):
+            workbook.add_worksheet(f"{month}月").write_column(0, 0, ["text", "路灯坏了三个月没有人来修理"])
+    said = run("file", "year.xlsx").stderr
+    assert "sheets that are not read: 1月, 2月, " in said
+    assert "10月 and 2 more; --sheet reads one of them" in said
+    assert "not read" not in succeed("file", "year.xlsx", "--sheet", "3月").stderr
+
+
+@pytest.mark.parametrize("name", ["found.csv", "found.xlsx"])
+def test_a_title_above_the_header_is_warned_of(name: str) -> None:
+    lines = [["no", "text", "by", ""], *[[n, f"路灯坏了{n}个月没有人来修理", "电话", ""] for n in range(3)]]
+    write: Any = write_lines if name.endswith(".csv") else write_sheet
+    write(name, [["年度登记表", "", "", ""], *lines])
+    said = succeed("file", name).stderr
+    assert "warning: the first row names only 1 of the 3 columns that have values" in said
+    numbered = [["", "text", "", ""], *[[n, f"路灯坏了{n}个月没有人来修理", "", ""] for n in range(3)]]
+    for usual in (lines, numbered):
+        write(name, usual)
+        assert "the first row names" not in succeed("file", name).stderr
+
+
+def write_lines(name: str, lines: list[list[Any]]) -> None:
+    with Path(name).open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(lines)
+
+
+def write_sheet(name: str, lines: list[list[Any]]) -> None:
+    with xlsxwriter.Workbook(name) as workbook:
+        sheet = workbook.add_worksheet()
+        for number, line in enumerate(lines):
+            sheet.write_row(number, 0, line)
+
+
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [

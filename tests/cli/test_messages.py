@@ -38,6 +38,7 @@ def test_settings_that_differ_are_named_with_both_values(scanned: Database) -> N
     for same in ("radius", "content", "key", "order"):
         assert same not in str(error)
     assert "`db-dedup scan petitions`" in str(error)
+    assert "threshold（已存：0.57，现在：0.6）、within（已存：无，现在：region）" in error.in_language("zh")
 
 
 def test_a_column_and_a_list_of_words_that_differ_are_named(scanned: Database) -> None:

@@ -26,6 +26,23 @@ def test_what_differs(one: str, other: str, wanted: dict[str, tuple[tuple[str, .
     assert {sort: tuple(only) for sort, only in found.items()} == wanted
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("反映曙光南路路灯坏了", "曙光南路"),
+        ("砂子塘小学门口", "砂子塘小学"),
+        ("停水三天,人民东路全部", "人民东路"),
+        ("a市文源社区的路灯", "文源社区"),
+        ("位于a市嘉雨路的路灯", "嘉雨路"),
+        ("我们在a3区的家", "a3区"),
+        ("住在幸福小区三栋", "幸福小区"),
+        ("天顶街道办事处", "天顶街道"),
+    ],
+)
+def test_places_are_shown_by_their_whole_name(text: str, place: str) -> None:
+    assert named_differences([text], ["a市停水"])["places"].only_a == (place,)
+
+
 def test_the_columns_count_together() -> None:
     assert named_differences(["燕联小区", "停水"], ["停水", "燕联小区"]) == {}
 

@@ -14,6 +14,7 @@ from db_dedup import Deduplicator
 from db_dedup.app.table_report import report_table
 from db_dedup.present.report_page import ShownGroups, report_page
 from db_dedup.records.reports import RepeatCount, TableReport
+from db_dedup.translation import use_language
 from tests.cli.conftest import fail, rows, succeed, view
 from tests.servers import Database
 
@@ -218,10 +219,24 @@ def test_a_store_of_its_own_is_enough(sqlite_petitions: Database) -> None:
     assert len(found) == 1 + total
 
 
+@pytest.mark.usefixtures("scanned")
+def test_the_measure_has_a_name_in_chinese() -> None:
+    assert "char_overlap of at least 0.57" in page()
+    use_language("zh")
+    try:
+        chinese = page()
+    finally:
+        use_language("en")
+    assert "字符重叠系数" in chinese
+    assert "char_overlap" not in chinese
+
+
 def test_names_of_tables_and_columns_are_escaped(scanned: Database) -> None:
     found = report_table(Deduplicator(scanned.engine, "petitions"))
-    odd = {"table": "<b>t", "values": {"<b>c": (RepeatCount("<b>v", 2, 1), RepeatCount(None, 1, 0))}}
+    counts = (RepeatCount("<b>v", 2, 1), RepeatCount(None, 1, 0), RepeatCount(" ", 1, 0))
+    odd = {"table": "<b>t", "values": {"<b>c": counts}}
     html = report_page(TableReport(**{**vars(found), **odd}), ShownGroups([]))
     assert "<b>" not in html
     assert html.count("&lt;b&gt;c") == 2
     assert "(none)" in html
+    assert "(empty)" in html

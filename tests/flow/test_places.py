@@ -28,7 +28,7 @@ from db_dedup.flow.features.places import MOST_OF_SORT, find_places, place_names
     ],
 )
 def test_names(text: str, wanted: list[str]) -> None:
-    assert [name for _, name in find_places(text)] == wanted
+    assert [text[start:end] for _, start, end in find_places(text)] == wanted
 
 
 def test_names_of_rows_are_sorted_and_distinct() -> None:

@@ -78,8 +78,8 @@ def test_separators_are_detected(tmp_path: Path, separator: str) -> None:
     [
         (b"", "is empty"),
         (b"\n\n", "is empty"),
-        (b"a,b\n1,2,3\n", "row 2 has 3 values, but the header names 2 columns"),
-        (b'a,b\n1,"2\n', "line 2: unexpected end of data"),
+        (b"a,b\n1,2,3\n", "row 2 has 3 values, but the header names 2 columns: put quotation marks"),
+        (b'a,b\n1,2\n1,"2\n3,4\n5,6\n', "line 3: unexpected end of data: .* double the mark"),
         (b"\xff\xff\xff\x00\x01\xfe", "encoding"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
@@ -17,6 +18,7 @@ import pytest
 from db_dedup import Text, Value, find_duplicates
 from db_dedup.errors import ConfigError, UnknownNameError
 from db_dedup.sample import generate_petitions
+from tests.forms import in_form, texts
 
 SAMPLE = generate_petitions(80, seed=3, duplicate_share=0.4)
 DATA: dict[str, list[Any]] = {
@@ -178,3 +180,29 @@ def test_bad_input(frame: Any, columns: list[str] | None, error: type[Exception]
 def test_a_wrong_setting_is_named() -> None:
     with pytest.raises(ConfigError, match="presett"):
         find_duplicates(pl.DataFrame({"body": ["a"]}), ["body"], presett="strict")
+
+
+def test_two_columns_of_one_name_are_an_error_of_ours() -> None:
+    cells = [pa.array(["a"]), pa.array(["b"]), pa.array(["c"])]
+    for frame in (
+        pd.DataFrame([["a", "b", "c"]], columns=["body", "title", "body"]),
+        pa.Table.from_arrays(cells, names=["body", "title", "body"]),
+    ):
+        with pytest.raises(ConfigError, match="more than one column 'body': rename"):
+            find_duplicates(frame, ["body"])
+
+
+def test_what_makes_pairs_doubtful_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        find_duplicates(pl.DataFrame({"body": ["小区楼道的路灯坏了三个月没有人来修理"] * 30}), ["body"])
+    assert "one group holds 30 of the 30 rows" in caplog.text
+    caplog.clear()
+    columns: dict[str, Text | Value] = {"body": Text(), "region": Value()}
+    with caplog.at_level(logging.WARNING):
+        find_duplicates(pl.DataFrame({"body": in_form(texts(60)), "region": ["东"] * 60}), columns)
+    assert "column body: in 100% of the sampled texts" in caplog.text
+    assert "column region" not in caplog.text
+    caplog.clear()
+    with caplog.at_level(logging.WARNING):
+        find_duplicates(pl.DataFrame(DATA), ["content"])
+    assert caplog.text == ""

@@ -130,12 +130,14 @@ def place_names(
     return _by_row(np.concatenate(rows), np.concatenate(values), row_count)
 
 
-def find_places(text: str) -> list[tuple[int, str]]:
-    """Return (packed name, the name with its suffix) of each name in a normalised text, in their order."""
+def find_places(text: str) -> list[tuple[int, int, int]]:
+    """Return (packed name, where it starts, where its suffix ends) of each name in a normalised text.
+
+    They are in the order of the text. A name of more than two ideographs starts before its start here.
+    """
     points = code_points(text + "\n")
     _, values, starts, ends = _find_names(points, _words())
-    columns = (column.tolist() for column in (values, starts, ends))
-    return [(value, text[start:end]) for value, start, end in zip(*columns, strict=True)]
+    return list(zip(values.tolist(), starts.tolist(), ends.tolist(), strict=True))
 
 
 def _by_row(

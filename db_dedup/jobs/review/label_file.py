@@ -1,12 +1,10 @@
 """Read labelled pairs from a CSV file, such as another tool writes."""
 
-import csv
-import io
-import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from db_dedup.csv_records import csv_records
 from db_dedup.encodings import read_utf8
 from db_dedup.errors import ConfigError
 from db_dedup.plurals import counted
@@ -64,27 +62,8 @@ def read_text_pairs(path: Path, duplicate_labels: Collection[str] = ()) -> list[
 
 
 def _read(path: Path, columns: Sequence[tuple[str, str]], duplicate_labels: Collection[str]) -> list[_Line]:
-    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # texts may be longer than the default of 131,072
-    records = _records(path)
+    records = csv_records(read_utf8(path, Phrase("label file")), path)
     return list(_labels(records, path, columns, {label.casefold() for label in duplicate_labels}))
-
-
-def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield each record with the number of the line on which it begins."""
-    reader = csv.reader(io.StringIO(read_utf8(path, Phrase("label file")), newline=""), strict=True)
-    line = 1
-    try:
-        for record in reader:
-            yield line, record
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise ConfigError(
-            "{path}, line {line}: {error}: put a value that holds a quotation mark in quotation marks, and "
-            "double the mark",
-            path=path,
-            line=line,
-            error=error,
-        ) from None
 
 
 def _labels(
