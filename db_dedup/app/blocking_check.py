@@ -232,7 +232,7 @@ class BlockingCheck:
             )
         self._require_triggers(connection, stored)
         last = scans.last_finished(connection, self._database.tables, stored.id)
-        if last is None or last.started_at < stored.attached_at:
+        if last is None or not last.is_after(stored.attached_at):
             raise NotScannedError(
                 "{name!r} has not been scanned since it was attached: run `db-dedup scan {name}`",
                 name=self._name,

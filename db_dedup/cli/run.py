@@ -114,7 +114,8 @@ def run(
         try:
             if works:
                 lock = database.dialect.leader_lock(database.engine, database.namespace)
-                Leading(lock, works, _tell_leading).run(stop)
+                translate = database.dialect.translate_error
+                Leading(lock, works, _tell_leading, translate, _tell_waiting).run(stop)
             else:
                 stop.wait()
         finally:
@@ -253,6 +254,10 @@ def _trigger(schedule: ScheduleSettings) -> BaseTrigger:
 
 def _tell_leading(leads: bool) -> None:
     say("leading: worker and schedule run here" if leads else "waiting: another instance leads")
+
+
+def _tell_waiting(fault: DedupError) -> None:
+    say("waiting: {fault}; trying again", fault=fault)
 
 
 def _tell_fault(name: str, fault: DedupError | None) -> None:

@@ -1,6 +1,5 @@
 """Work that one of several instances does, and that another takes over when it ends."""
 
-import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,8 +8,7 @@ from typing import Final
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.leadership import LeaderLock
-
-logger = logging.getLogger(__name__)
+from db_dedup.errors import DedupError
 
 Work = Callable[[threading.Event], None]
 """Works until the event is set."""
@@ -22,17 +20,26 @@ _SECONDS_BETWEEN_LOOKS: Final = 2.0
 class Leading:
     """Does its work while it holds a lock."""
 
-    def __init__(self, lock: LeaderLock, works: Sequence[Work], on_change: Callable[[bool], None]) -> None:
+    def __init__(
+        self,
+        lock: LeaderLock,
+        works: Sequence[Work],
+        on_change: Callable[[bool], None],
+        translate_error: Callable[[SQLAlchemyError], DedupError],
+        on_fault: Callable[[DedupError], None],
+    ) -> None:
         """Prepare.
 
         Args:
             lock: of the instances.
             works: what to do, each in a thread of its own.
-            on_change: is called with True when this instance begins to lead; with False when another leads,
-                or when it has stopped leading.
+            on_change: is called with True when this instance begins to lead; with False when another leads.
+            translate_error: gives a driver's error in the words of its dialect.
+            on_fault: is called if the database cannot be asked who leads, once for each reason in a row.
         """
         self._lock, self._works, self._on_change = lock, works, on_change
-        self._is_told_to_wait = False
+        self._translate_error, self._on_fault = translate_error, on_fault
+        self._told: str | None = None
 
     def run(self, stop: threading.Event) -> None:
         """Lead or wait until `stop` is set.
@@ -42,29 +49,32 @@ class Leading:
         """
         while not stop.is_set():
             if self._acquire():
-                self._is_told_to_wait = False
+                self._told = None
                 self._on_change(True)
                 try:
                     self._work(stop)
                 finally:
                     self._lock.release()
-                if not stop.is_set():
-                    self._wait_for_turn()
             else:
-                self._wait_for_turn()
                 stop.wait(_SECONDS_BETWEEN_ATTEMPTS)
 
-    def _wait_for_turn(self) -> None:
-        if not self._is_told_to_wait:
-            self._is_told_to_wait = True
-            self._on_change(False)
-
     def _acquire(self) -> bool:
+        """Take the lock; report why it cannot be taken, unless that was the last report."""
         try:
-            return self._lock.acquire()
+            is_ours = self._lock.acquire()
         except SQLAlchemyError as error:
-            logger.info("no lock could be asked for: %s", type(error).__name__)
+            fault = self._translate_error(error)
+            if self._is_news(str(fault)):
+                self._on_fault(fault)
             return False
+        if not is_ours and self._is_news(""):
+            self._on_change(False)
+        return is_ours
+
+    def _is_news(self, reason: str) -> bool:
+        """Note why this instance waits: the fault, or nothing if another leads."""
+        is_news, self._told = reason != self._told, reason
+        return is_news
 
     def _work(self, stop: threading.Event) -> None:
         ended = threading.Event()

@@ -9,7 +9,9 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 
 from db_dedup.records import FrameReport, HotBlock, PastScan, ScanReport
 from db_dedup.schema.tables import Tables
+from db_dedup.schema.types import UtcNow
 from db_dedup.store.clock import database_now
+from db_dedup.store.watched_tables import is_held
 
 RUNNING, FINISHED, FAILED = "running", "finished", "failed"
 DIED = "the scan process died before it could record an error"
@@ -62,7 +64,7 @@ def is_building(connection: Connection, tables: Tables, name: str, recipe: int |
         .join(watched, watched.c.id == scan.c.table_id)
         .where(
             watched.c.name == name,
-            watched.c.lease_until >= database_now(connection),
+            is_held(tables, database_now(connection)),
             scan.c.state == RUNNING,
             scan.c.recipe != recipe,
         )
@@ -73,12 +75,19 @@ def is_building(connection: Connection, tables: Tables, name: str, recipe: int |
 def begin_scan(
     connection: Connection, tables: Tables, table_id: int, recipe: int, recipe_digest: str, owner: str
 ) -> int:
-    """Record that a scan begins, and that scans whose process died have failed. Return its number."""
-    table = tables.scan
+    """Record that a scan begins, and that scans whose process died have failed. Return its number.
+
+    The table's triggers are there before it begins, whatever the stored time: if that is in the future, the
+    clock has been set back since they were made.
+    """
+    table, watched, now = tables.scan, tables.watched_table, database_now(connection)
+    connection.execute(
+        update(watched).where(watched.c.id == table_id, watched.c.attached_at > now).values(attached_at=now)
+    )
     connection.execute(
         update(table)
         .where(table.c.table_id == table_id, table.c.state == RUNNING)
-        .values(state=FAILED, finished_at=database_now(connection), error=DIED)
+        .values(state=FAILED, finished_at=now, error=DIED)
     )
     result = connection.execute(
         insert(table).values(
@@ -87,7 +96,7 @@ def begin_scan(
             recipe_digest=recipe_digest,
             state=RUNNING,
             owner=owner,
-            started_at=database_now(connection),
+            started_at=now,
         )
     )
     key = result.inserted_primary_key
@@ -124,7 +133,11 @@ def fail_scan(connection: Connection, tables: Tables, owner: str, error: str) ->
 
 @dataclass(frozen=True)
 class FinishedScan:
-    """The latest finished scan: when it began (UTC), rows, seconds, frames, hot blocks, the engine's name."""
+    """The latest finished scan: when it began (UTC), rows, seconds, frames, hot blocks, the engine's name.
+
+    Attributes:
+        is_of_future: it began at a later time than it is now: the clock has been set back since.
+    """
 
     started_at: datetime
     rows: int
@@ -132,13 +145,18 @@ class FinishedScan:
     frames: FrameReport | None = None
     hot_blocks: tuple[HotBlock, ...] = ()
     engine: str | None = None
+    is_of_future: bool = False
+
+    def is_after(self, attached_at: datetime) -> bool:
+        """Return whether it certainly began after the triggers of the table were made at this time."""
+        return not self.is_of_future and self.started_at >= attached_at
 
 
 def last_finished(connection: Connection, tables: Tables, table_id: int) -> FinishedScan | None:
     """Return the latest finished scan of a table."""
     table = tables.scan
     query = (
-        select(table.c.started_at, table.c.row_count, table.c.report)
+        select(table.c.started_at, table.c.row_count, table.c.report, UtcNow().label("asked_at"))
         .where(table.c.table_id == table_id, table.c.state == FINISHED)
         .order_by(table.c.id.desc())
         .limit(1)
@@ -150,7 +168,8 @@ def last_finished(connection: Connection, tables: Tables, table_id: int) -> Fini
     hot_blocks = tuple(HotBlock(**hot) for hot in report.get("hot_blocks", ()))
     seconds = float(report["seconds"])
     frames, engine = _frames_of(report), report.get("engine")
-    return FinishedScan(row.started_at, int(row.row_count), seconds, frames, hot_blocks, engine)
+    is_of_future = row.started_at > row.asked_at
+    return FinishedScan(row.started_at, int(row.row_count), seconds, frames, hot_blocks, engine, is_of_future)
 
 
 def last_frames(connection: Connection, tables: Tables) -> dict[str, FrameReport]:
@@ -205,7 +224,8 @@ def _past_scan(row: Row[Any], scanner: str | None, now: datetime) -> PastScan:
         started_at=row.started_at,
         finished_at=row.finished_at,
         state=FAILED if is_dead else row.state,
-        seconds=round(((row.finished_at or now) - row.started_at).total_seconds(), 3),
+        # The clock may have been set back since it began.
+        seconds=max(0.0, round(((row.finished_at or now) - row.started_at).total_seconds(), 3)),
         rows=found.get("rows"),
         pairs_gained=found.get("pairs_gained"),
         pairs_lost=found.get("pairs_lost"),

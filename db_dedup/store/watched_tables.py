@@ -7,7 +7,19 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, Self
 
-from sqlalchemy import Connection, Row, Select, Update, bindparam, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    Update,
+    bindparam,
+    insert,
+    not_,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from db_dedup.config import WatchedTable
@@ -18,10 +30,14 @@ from db_dedup.schema.tables import Tables
 from db_dedup.store.clock import database_now
 
 LEASE: Final = timedelta(seconds=60)
+"""A scan that has not renewed its lease for this long counts as dead."""
+
+_LONGEST_LEASE: Final = 2 * LEASE
+"""A lease that ends later was taken before the database's clock was set back, and counts as ended. Twice the
+time of a lease: a clock is also set back by less, while a scan runs."""
 
 OUTDATED_VIEW: Final = "outdated"
 """In place of the digest of a table's view whose join is that of a former key or table."""
-"""A scan that has not renewed its lease for this long counts as dead."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +127,8 @@ def lock_table(connection: Connection, tables: Tables, name: str) -> tuple[Store
     row = connection.execute(select(table).where(table.c.name == name).with_for_update()).one_or_none()
     if row is None:
         return None, None
-    is_scanned = row.lease_until is not None and row.lease_until >= database_now(connection)
+    now = database_now(connection)
+    is_scanned = row.lease_until is not None and now <= row.lease_until <= now + _LONGEST_LEASE
     return _stored(row), row.lease_owner if is_scanned else None
 
 
@@ -217,10 +234,13 @@ def lease_holder(connection: Connection, tables: Tables, name: str) -> str | Non
     """Return who holds the lease on a table; None where it has ended. No lock is waited for."""
     table = tables.watched_table
     return connection.execute(
-        select(table.c.lease_owner).where(
-            table.c.name == name, table.c.lease_until >= database_now(connection)
-        )
+        select(table.c.lease_owner).where(table.c.name == name, is_held(tables, database_now(connection)))
     ).scalar_one_or_none()
+
+
+def is_held(tables: Tables, now: datetime) -> ColumnElement[bool]:
+    """Return the condition that a lease on a watched table has not ended; NULL where there is none."""
+    return tables.watched_table.c.lease_until.between(now, now + _LONGEST_LEASE)
 
 
 def lease_owner(connection: Connection, tables: Tables, table_id: int) -> str | None:
@@ -238,7 +258,11 @@ def take_lease(connection: Connection, tables: Tables, table_id: int, owner: str
             update(table)
             .where(
                 table.c.id == table_id,
-                or_(table.c.lease_until.is_(None), table.c.lease_until < now, table.c.lease_owner == owner),
+                or_(
+                    table.c.lease_until.is_(None),
+                    not_(is_held(tables, now)),
+                    table.c.lease_owner == owner,
+                ),
             )
             .values(lease_owner=owner, lease_until=now + LEASE)
         )

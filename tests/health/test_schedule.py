@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import signal
 import threading
+import time
 from datetime import datetime, timedelta
 
 import pytest
 from apscheduler.triggers.interval import IntervalTrigger
 
 from db_dedup import Deduplicator
-from db_dedup.errors import ConfigError, DedupError
+from db_dedup.errors import ConfigError, DatabaseUnavailableError, DedupError
 from db_dedup.jobs.stopping import StoppableProgress, StoppedError
 from db_dedup.jobs.worker.scheduled_scans import (
     ScheduledScans,
@@ -22,7 +23,7 @@ from db_dedup.progress import NullProgress
 from db_dedup.records import ScanReport
 from tests.cli.conftest import fail
 from tests.health.conftest import do
-from tests.health.process import background
+from tests.health.process import SECONDS, background
 from tests.scan.conftest import answer
 from tests.servers import Database
 
@@ -174,6 +175,26 @@ def test_a_run_does_not_begin_before_the_last_one_has_ended(dedup: Deduplicator)
         logger.removeHandler(skips)
     assert skips.seen.is_set()
     assert set(at_once) == {1}
+
+
+def test_a_scan_that_fails_while_the_schedule_stops_does_not_keep_it() -> None:
+    """The server is away, so the scan would be tried again; the process is told to stop meanwhile."""
+    stop, stopped, faults = threading.Event(), threading.Event(), list[DedupError]()
+
+    def scan() -> ScanReport:
+        stop.set()
+        while scans._scheduler.running:
+            time.sleep(0.01)
+        raise DatabaseUnavailableError("cannot connect")
+
+    def run() -> None:
+        scans.run(stop)
+        stopped.set()
+
+    scans = ScheduledScans({"petitions": scan}, OFTEN, print, lambda _, fault: faults.append(fault))
+    threading.Thread(target=run, daemon=True).start()
+    assert stopped.wait(SECONDS)
+    assert list(map(str, faults)) == ["cannot connect"]
 
 
 class _StopsAt:

@@ -79,7 +79,7 @@ class ScanChoice:
         name = self._table.name
         if stored.attached_at is None:
             raise NotScannedError("{name!r} has no triggers: run `db-dedup attach {name}` first", name=name)
-        return last is None or stored.recipe is None or last.started_at < stored.attached_at
+        return last is None or stored.recipe is None or not last.is_after(stored.attached_at)
 
     def _would_scan_alike(self, last: FinishedScan | None) -> bool:
         """Return whether the last scan was by the engine that the worker would use.

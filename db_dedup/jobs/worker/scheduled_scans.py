@@ -119,6 +119,7 @@ class ScheduledScans:
         # One thread: scans of several tables at the same time would compete for memory and processors.
         self._scheduler = BackgroundScheduler(executors={"default": ThreadPoolExecutor(1)})
         self._stop = threading.Event()
+        self._scanning = threading.Lock()
 
     def run(self, stop: threading.Event, at_once: Collection[str] = ()) -> None:
         """Scan until `stop` is set; the tables `at_once` also right away.
@@ -132,7 +133,11 @@ class ScheduledScans:
             self._add_job(table, table.name, self._scan, self._trigger, **first)
         self._scheduler.start()
         stop.wait()
-        self._scheduler.shutdown(wait=True)
+        # A scan that fails asks for another attempt, for which it needs a lock that a shutdown keeps while it
+        # waits for the scan.
+        self._scheduler.shutdown(wait=False)
+        with self._scanning:
+            pass  # the scan that runs has ended, and no other begins
 
     def _now(self) -> datetime:
         return datetime.now(self._scheduler.timezone)
@@ -159,17 +164,18 @@ class ScheduledScans:
         )
 
     def _scan(self, table: _Table) -> None:
-        if self._stop.is_set():
-            return
-        try:
-            report = table.scan()
-        except Exception as error:
-            self._note_fault(table, table.ended.judged(error))
-        else:
-            logger.info("a scheduled scan finished", extra={"table": table.name, "rows": report.rows})
-            table.fault, table.pause = None, _FIRST_PAUSE_SECONDS
-            table.ended.reset()
-            self._on_scan(report)
+        with self._scanning:
+            if self._stop.is_set():
+                return
+            try:
+                report = table.scan()
+            except Exception as error:
+                self._note_fault(table, table.ended.judged(error))
+            else:
+                logger.info("a scheduled scan finished", extra={"table": table.name, "rows": report.rows})
+                table.fault, table.pause = None, _FIRST_PAUSE_SECONDS
+                table.ended.reset()
+                self._on_scan(report)
 
     def _scan_again(self, table: _Table) -> None:
         """Scan unless a scan has finished meanwhile."""
