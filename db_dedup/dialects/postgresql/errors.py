@@ -20,9 +20,17 @@ from db_dedup.errors import (
 )
 from db_dedup.translation import Phrase
 
+_POOLED: Final = Phrase(
+    "another client uses the same session of the server, as behind a connection pooler in transaction mode: "
+    "connect to the server itself, or to a pool in session mode"
+)
+"""A statement that the driver has prepared is missing, or there already."""
+
 _TERMINAL: Final[Mapping[str, str]] = {
     "25006": Phrase("the database is read-only"),
     "2BP01": Phrase("{message}: drop or change these first ({detail})"),
+    "26000": _POOLED,
+    "42P05": _POOLED,
     "28P01": Phrase("the server does not take this user and password: {message}"),
     "28000": Phrase("the server does not let this user in"),
     "3D000": Phrase("there is no such database on the server"),
