@@ -19,12 +19,13 @@ from sqlalchemy import (
     create_engine,
     insert,
     inspect,
+    literal,
     make_url,
     select,
     text,
     update,
 )
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from db_dedup.dialects import dialect_for, open_engine
 from db_dedup.errors import ConfigError, DatabaseUnavailableError, UnknownNameError
@@ -138,24 +139,46 @@ def test_postgresql_session(postgresql_database: Database) -> None:
                     assert connection.execute(text(f"SHOW {name}")).scalar_one() == value
 
 
-def test_a_database_without_an_encoding(postgresql_server: Server) -> None:
-    """Its texts would come as bytes, also those that SQLAlchemy reads from the first session."""
-    administrator = create_engine(postgresql_server.url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+@contextmanager
+def engine_of_encoding(server: Server, encoding: str) -> Iterator[Engine]:
+    """An engine of ours for a new database of PostgreSQL in this encoding."""
+    administrator = create_engine(server.url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
     name = f"dedup_test_{secrets.token_hex(6)}"
+    create = f"CREATE DATABASE {name} TEMPLATE template0 ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C'"
     with administrator.connect() as connection:
-        connection.execute(
-            text(
-                f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'"
-            )
-        )
-    engine = open_engine(postgresql_server.url.set(database=name).render_as_string(hide_password=False))
+        connection.execute(text(create))
+    engine = open_engine(server.url.set(database=name).render_as_string(hide_password=False))
     try:
-        with engine.connect() as connection:
-            assert connection.execute(text("SELECT '信访'")).scalar_one() == "信访"
+        yield engine
     finally:
         engine.dispose()
         with administrator.connect() as connection:
             connection.execute(text(f"DROP DATABASE {name}"))
+
+
+def test_a_database_without_an_encoding(postgresql_server: Server) -> None:
+    """Its texts would come as bytes, also those that SQLAlchemy reads from the first session."""
+    with (
+        engine_of_encoding(postgresql_server, "SQL_ASCII") as engine,
+        engine.connect() as connection,
+    ):
+        assert connection.execute(text("SELECT '信访'")).scalar_one() == "信访"
+        broken = text(r"SELECT * FROM (VALUES (E'\xff')) AS t")
+        with pytest.raises(DBAPIError) as caught:
+            connection.execute(broken)
+    assert "no valid UTF-8" in str(dialect_for(engine).translate_error(caught.value))
+
+
+def test_a_database_whose_encoding_lacks_a_character(postgresql_server: Server) -> None:
+    with (
+        engine_of_encoding(postgresql_server, "LATIN1") as engine,
+        engine.connect() as connection,
+        pytest.raises(DBAPIError) as caught,
+    ):
+        connection.execute(select(literal("信访")))
+    found = dialect_for(engine).translate_error(caught.value)
+    assert type(found) is ConfigError
+    assert "server_encoding" in str(found)
 
 
 def test_mariadb_session(mariadb_or_mysql: Database) -> None:
