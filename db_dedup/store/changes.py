@@ -263,16 +263,34 @@ def retry_dead(connection: Connection, dialect: Dialect, tables: Tables, table_i
     )
     append_changes(connection, dialect, tables, table_id, again)
     # No others: a worker may have parked some since they were read.
-    forget_dead(connection, dialect, tables, table_id, [c.row_key for c in dead])
+    forget_dead(connection, dialect, tables, table_id, [c.row_key for c in dead], with_unnamed=True)
     return len(dead)
 
 
 def forget_dead(
-    connection: Connection, dialect: Dialect, tables: Tables, table_id: int, row_keys: list[str]
+    connection: Connection,
+    dialect: Dialect,
+    tables: Tables,
+    table_id: int,
+    row_keys: list[str],
+    *,
+    with_unnamed: bool = False,
 ) -> None:
-    """Delete the dead changes of rows that have been handled since."""
+    """Delete the dead changes of rows that have been handled since.
+
+    Args:
+        connection: leads to our tables.
+        dialect: of our database.
+        tables: ours.
+        table_id: the watched table's number.
+        row_keys: of the rows.
+        with_unnamed: also those whose key could not be read. What is stored as the key of such a change may
+            be the key of another row, since a key that is too long is cut.
+    """
     dead = tables.dead_change
     theirs = delete(dead).where(dead.c.table_id == table_id, dialect.is_one_of(dead.c.row_key, "row_keys"))
+    if not with_unnamed:
+        theirs = theirs.where(dead.c.operation != KEY_TOO_LONG)
     for some in batches(row_keys, _KEYS_A_QUERY):
         connection.execute(theirs, {"row_keys": some})
 

@@ -93,6 +93,13 @@ def resolve_key(table: SourceTable, configured: tuple[str, ...] | None) -> tuple
             column=table.columns[0].name,
         )
     check_names(names, table)
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(
+                "the key of table {table!r} names the column {column!r} more than once: name it once",
+                table=table.name,
+                column=name,
+            )
     return tuple(table.column(name) for name in names)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,22 +14,24 @@ from sqlalchemy import (
     Engine,
     Integer,
     MetaData,
+    NullPool,
     Table,
     create_engine,
     insert,
     inspect,
+    literal,
     make_url,
     select,
     text,
     update,
 )
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from db_dedup.dialects import dialect_for, open_engine
 from db_dedup.errors import ConfigError, DatabaseUnavailableError, UnknownNameError
 from db_dedup.records.names import Namespace
 from tests.dialects.tables import run
-from tests.servers import Database
+from tests.servers import Database, Server
 from tests.thorough import MYSQL
 
 
@@ -120,12 +123,62 @@ def test_postgresql_session(postgresql_database: Database) -> None:
         "intervalstyle": "iso_8601",
         "bytea_output": "hex",
         "standard_conforming_strings": "on",
+        "client_encoding": "UTF8",
+        "quote_all_identifiers": "off",
     }
+    name = make_url(postgresql_database.url).database
+    run(
+        postgresql_database,
+        f"ALTER DATABASE {name} SET client_encoding = 'LATIN1'",
+        f"ALTER DATABASE {name} SET quote_all_identifiers = on",
+    )
     with our_engine(postgresql_database) as engine:
         for _ in range(2):  # a connection that comes back from the pool, too
             with engine.connect() as connection:
                 for name, value in expected.items():
                     assert connection.execute(text(f"SHOW {name}")).scalar_one() == value
+
+
+@contextmanager
+def engine_of_encoding(server: Server, encoding: str) -> Iterator[Engine]:
+    """An engine of ours for a new database of PostgreSQL in this encoding."""
+    administrator = create_engine(server.url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+    name = f"dedup_test_{secrets.token_hex(6)}"
+    create = f"CREATE DATABASE {name} TEMPLATE template0 ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C'"
+    with administrator.connect() as connection:
+        connection.execute(text(create))
+    engine = open_engine(server.url.set(database=name).render_as_string(hide_password=False))
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+        with administrator.connect() as connection:
+            connection.execute(text(f"DROP DATABASE {name}"))
+
+
+def test_a_database_without_an_encoding(postgresql_server: Server) -> None:
+    """Its texts would come as bytes, also those that SQLAlchemy reads from the first session."""
+    with (
+        engine_of_encoding(postgresql_server, "SQL_ASCII") as engine,
+        engine.connect() as connection,
+    ):
+        assert connection.execute(text("SELECT '信访'")).scalar_one() == "信访"
+        broken = text(r"SELECT * FROM (VALUES (E'\xff')) AS t")
+        with pytest.raises(DBAPIError) as caught:
+            connection.execute(broken)
+    assert "no valid UTF-8" in str(dialect_for(engine).translate_error(caught.value))
+
+
+def test_a_database_whose_encoding_lacks_a_character(postgresql_server: Server) -> None:
+    with (
+        engine_of_encoding(postgresql_server, "LATIN1") as engine,
+        engine.connect() as connection,
+        pytest.raises(DBAPIError) as caught,
+    ):
+        connection.execute(select(literal("信访")))
+    found = dialect_for(engine).translate_error(caught.value)
+    assert type(found) is ConfigError
+    assert "server_encoding" in str(found)
 
 
 def test_mariadb_session(mariadb_or_mysql: Database) -> None:
@@ -142,9 +195,10 @@ def test_mariadb_session(mariadb_or_mysql: Database) -> None:
 
 
 def test_what_a_server_sets_for_all_sessions(mariadb_or_mysql: Database) -> None:
-    """Names in double quotes, and so few rows of each query: neither is taken over."""
+    """Names in double quotes, so few rows of each query, transactions that commits begin: none is taken
+    over."""
     url = make_url(mariadb_or_mysql.url)
-    of_server = "SET SESSION sql_mode = 'ANSI_QUOTES', sql_select_limit = 1"
+    of_server = "SET SESSION sql_mode = 'ANSI_QUOTES', sql_select_limit = 1, completion_type = CHAIN"
     engine = open_engine(
         url.update_query_dict({"init_command": of_server}).render_as_string(hide_password=False)
     )
@@ -153,6 +207,8 @@ def test_what_a_server_sets_for_all_sessions(mariadb_or_mysql: Database) -> None
         connection.execute(text("INSERT INTO `odd one` VALUES (1), (2)"))
         assert inspect(connection).get_columns("odd one")[0]["name"] == "select"
         assert connection.execute(text("SELECT * FROM `odd one`")).all() == [(1,), (2,)]
+    with dialect_for(engine).write_transaction(engine) as connection:
+        connection.execute(text("DELETE FROM `odd one`"))
     engine.dispose()
 
 

@@ -193,6 +193,19 @@ def assert_locked(engine: Engine, lock: str, *statements: str) -> None:
     assert "lock" in str(found)
 
 
+def test_a_session_that_another_client_uses_too(postgresql_database: Database) -> None:
+    found = fault(postgresql_database.engine, "EXECUTE prepared_elsewhere")
+    assert type(found) is DatabaseError
+    assert "pool in session mode" in str(found)
+
+
+def test_a_binary_log_of_statements(mariadb_or_mysql: Database) -> None:
+    refusal = "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1665, MESSAGE_TEXT = 'impossible to write'"
+    found = fault(mariadb_or_mysql.engine, refusal)
+    assert type(found) is DatabaseError
+    assert "binlog_format = ROW" in str(found)
+
+
 def test_read_only(database: Database) -> None:
     run(database, "CREATE TABLE petitions (id INTEGER)")
     make_read_only = {

@@ -139,6 +139,8 @@ POSTGRESQL_KEYS: list[tuple[str, list[str], list[str]]] = [
     ("mood", ["'angry'"], ["angry"]),
     ("reference", ["'信访-1'"], ["信访-1"]),
     ("int4range", ["'[1,5)'"], ["[1,5)"]),
+    ("amount", ["1.0", "1.50"], ["1.0", "1.50"]),
+    ("small_amount", ["1.0", "1.50"], ["1.0", "1.50"]),
 ]
 
 
@@ -150,6 +152,8 @@ def test_postgresql_types(
         postgresql_database,
         "CREATE TYPE mood AS ENUM ('calm', 'angry')",
         "CREATE DOMAIN reference AS varchar(20) CHECK (value <> '')",
+        "CREATE DOMAIN amount AS numeric",
+        "CREATE DOMAIN small_amount AS amount CHECK (value < 9)",
         f"CREATE TABLE petitions (id {kind} PRIMARY KEY, body text)",
         *(f"INSERT INTO petitions VALUES ({value}, 'row {i}')" for i, value in enumerate(literals)),
     )
@@ -163,6 +167,11 @@ MARIADB_KEYS: list[tuple[str, list[str], list[str]]] = [
     ("DATETIME", ["'2019-02-14 20:00:00'"], ["2019-02-14 20:00:00"]),
     ("DATETIME(6)", ["'2019-02-14 20:00:00.5'"], ["2019-02-14 20:00:00.5"]),
     ("TIMESTAMP", ["'2019-02-14 20:00:00'"], ["2019-02-14 12:00:00"]),
+    (
+        "TIMESTAMP",
+        ["'0000-00-00 00:00:00'", "'1970-01-01 08:00:01'"],
+        ["1970-01-01 00:00:00", "1970-01-01 00:00:01"],
+    ),
     ("TIMESTAMP(3)", ["'2019-02-14 20:00:00.125'"], ["2019-02-14 12:00:00.125"]),
     ("TIME", ["'20:00:00'"], ["20:00:00"]),
     ("YEAR", ["2019"], ["2019"]),
@@ -188,6 +197,24 @@ def test_mariadb_types(
         *(f"INSERT INTO petitions VALUES ({value}, 'row {i}')" for i, value in enumerate(literals)),
     )
     assert_keys(mariadb_database, expected)
+
+
+def test_a_day_that_no_month_has_is_found_by_our_sessions(mariadb_or_mysql: Database) -> None:
+    """A session with ALLOW_INVALID_DATES stores it."""
+    run(
+        mariadb_or_mysql,
+        "SET sql_mode = 'ALLOW_INVALID_DATES'",
+        "CREATE TABLE petitions (day DATE NOT NULL PRIMARY KEY, body TEXT)",
+        "INSERT INTO petitions VALUES ('2019-02-31', 'x')",
+    )
+    source = source_of(mariadb_or_mysql)
+    ours = open_engine(mariadb_or_mysql.url)
+    try:
+        with ours.connect() as connection:
+            (found,) = source.read_rows(connection, ["2019-02-31"])
+    finally:
+        ours.dispose()
+    assert found.row_key == "2019-02-31"
 
 
 SQLITE_KEYS: list[tuple[str, list[str], list[str]]] = [

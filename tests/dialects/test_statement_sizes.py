@@ -14,6 +14,7 @@ from sqlalchemy.types import String
 
 from db_dedup import Deduplicator, Text
 from db_dedup.dialects.batches import STATEMENT_BYTES, batches, bytes_of, row_batches
+from db_dedup.errors import DatabaseError
 from db_dedup.jobs.worker.change_worker import ChangeWorker
 from tests.servers import Database
 
@@ -87,6 +88,20 @@ def test_long_texts_and_long_keys(small_packets: Database) -> None:
     ChangeWorker([worker]).run(threading.Event(), drain=True)
     assert len(list(dedup.pairs())) == 20
     assert dedup.scan().pairs_gained == 0
+
+
+def test_a_server_that_takes_less_is_named(mariadb_database: Database) -> None:
+    """It would close the connection at a larger statement, and a worker would try again for ever."""
+    limit = "SET GLOBAL max_allowed_packet = {}"
+    with mariadb_database.engine.connect() as connection:
+        before = connection.execute(text("SELECT @@GLOBAL.max_allowed_packet")).scalar_one()
+        connection.execute(text(limit.format(PACKET_BYTES // 2)))
+        try:
+            with pytest.raises(DatabaseError, match="max_allowed_packet is 524,288 bytes") as caught:
+                Deduplicator(mariadb_database.url, "files", {"body": Text()}).upgrade()
+        finally:
+            connection.execute(text(limit.format(before)))
+    assert not caught.value.is_transient
 
 
 def test_a_list_of_keys_is_bounded(small_packets: Database) -> None:

@@ -104,6 +104,12 @@ def test_view_has_no_key_of_its_own(database: Database) -> None:
     assert [column.name for column in resolve_key(view, ("id",))] == ["id"]
 
 
+def test_a_key_that_names_a_column_twice(sqlite_database: Database) -> None:
+    run(sqlite_database, "CREATE TABLE petitions (id INTEGER PRIMARY KEY)")
+    with pytest.raises(ConfigError, match=r"'petitions'.*'id' more than once"):
+        resolve_key(inspected(sqlite_database), ("id", "id"))
+
+
 def test_materialised_view(postgresql_database: Database) -> None:
     run(
         postgresql_database,

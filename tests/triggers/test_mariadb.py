@@ -119,6 +119,21 @@ def test_columns_of_other_kinds(database: Database) -> None:
             assert queued_by(dedup, database, f"UPDATE records SET c{i} = '{value}'") == [], value
 
 
+def test_a_key_that_is_the_zero_date(database: Database) -> None:
+    run(
+        database,
+        "CREATE TABLE petitions (at timestamp NOT NULL PRIMARY KEY, body text)",
+        "INSERT INTO petitions VALUES ('2019-02-14', 'a')",
+    )
+    dedup = attached(database)
+    zero = "1970-01-01 00:00:00"
+    inserting = "INSERT IGNORE INTO petitions VALUES ('0000-00-00', 'b')"
+    assert queued_by(dedup, database, inserting) == [(zero, "I")]
+    updating = "UPDATE IGNORE petitions SET body = 'c' WHERE body = 'b'"
+    assert queued_by(dedup, database, updating) == [(zero, "U")]
+    assert queued_by(dedup, database, "DELETE FROM petitions WHERE body = 'c'") == [(zero, "D")]
+
+
 def test_generated_columns(database: Database) -> None:
     for kind in ("VIRTUAL", "STORED"):
         table = f"records_{kind}"

@@ -239,6 +239,22 @@ def test_a_key_that_is_too_long_is_parked(database: Database) -> None:
         assert dedup.retry() == 1
 
 
+def test_a_key_that_is_too_long_stays_parked_while_the_row_that_it_begins_with_is_handled(
+    database: Database,
+) -> None:
+    kind = "VARCHAR(900) CHARACTER SET ascii" if database.name == "mariadb" else "VARCHAR(900)"
+    dedup = _files(database, kind)
+    insert = text("INSERT INTO files VALUES (:name, :body)")
+    worker = dedup.worker()
+    for name, parked in (("c" * 701, 1), ("c" * 700, 0)):
+        with database.engine.begin() as connection:
+            connection.execute(insert, {"name": name, "body": body(0)})
+        batch = worker.step()
+        assert batch is not None
+        assert batch.dead == parked
+    assert dedup.retry() == 1
+
+
 @pytest.mark.parametrize("is_own_engine", [False, True])
 @pytest.mark.parametrize(
     ("database", "key_type", "key"),

@@ -34,6 +34,10 @@ _TERMINAL: Final[Mapping[int, str]] = {
     1290: Phrase("the server is read-only"),
     1370: Phrase("no right: {message}"),
     1419: Phrase("no right to make triggers: SUPER, or log_bin_trust_function_creators = 1, is needed"),
+    1665: Phrase(
+        "the server's binary log cannot take what we write at READ COMMITTED: "
+        "set binlog_format = ROW, or MIXED, in place of STATEMENT"
+    ),
     1698: Phrase("the server does not take this user and password: {message}"),
     1792: Phrase("the transaction is read-only"),
     1836: Phrase("the server is read-only"),

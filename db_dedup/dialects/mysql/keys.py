@@ -12,6 +12,7 @@ from sqlalchemy import (
     Text,
     and_,
     bindparam,
+    case,
     cast,
     collate,
     column,
@@ -130,9 +131,14 @@ def _trimmed(text: ColumnElement[str], tail: str) -> ColumnElement[str]:
 
 
 def _in_utc(value: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Return a TIMESTAMP in UTC: it counts from 1970, whatever zone the session shows it in."""
+    """Return a TIMESTAMP in UTC: it counts from 1970, whatever zone the session shows it in.
+
+    The zero date counts as the epoch itself, which no TIMESTAMP holds.
+    """
     microseconds = cast(func.unix_timestamp(value).op("*")(_MICROSECONDS_A_SECOND), BigInteger)
-    return func.timestampadd(_MICROSECOND, microseconds, _EPOCH)
+    # In a trigger, MariaDB's UNIX_TIMESTAMP returns NULL for the zero date.
+    is_zero = value.op("+")(literal_column("0")) == literal_column("0")
+    return case((is_zero, _EPOCH), else_=func.timestampadd(_MICROSECOND, microseconds, _EPOCH))
 
 
 def _date(column: SourceColumn, text: ColumnElement[str]) -> ColumnElement[Any]:
@@ -143,7 +149,9 @@ def _date(column: SourceColumn, text: ColumnElement[str]) -> ColumnElement[Any]:
         return moment
     microseconds = func.timestampdiff(_MICROSECOND, _EPOCH, moment)
     # Not a division: it keeps no more digits than the session's div_precision_increment says.
-    return func.from_unixtime(microseconds.op("*")(_SECONDS_A_MICROSECOND))
+    valid = func.from_unixtime(microseconds.op("*")(_SECONDS_A_MICROSECOND))
+    zero = cast(sql_text("0000-00-00 00:00:00"), mysql.DATETIME(fsp=6))
+    return case((moment == _EPOCH, zero), else_=valid)
 
 
 def _collated(text: ColumnElement[str], collation: str) -> ColumnElement[str]:

@@ -30,16 +30,20 @@ from db_dedup.dialects.sessions import (
     no_transaction,
     refuse_options,
 )
-from db_dedup.errors import ConfigError, DatabaseUnavailableError
+from db_dedup.errors import ConfigError, DatabaseError, DatabaseUnavailableError
 from db_dedup.records.names import Namespace
 
 OPTIONS: Final[Mapping[str, Any]] = {"pool_pre_ping": True}
 
 _UTC: Final = "+00:00"
 _NO_LIMIT: Final = 2**64 - 1
+_PACKET_BYTES: Final = 1024 * 1024
+"""The least `max_allowed_packet` that takes each of our statements."""
 _CHARSET: Final = "utf8mb4"
 """The only one that has every character. In another one the server replaces the missing ones by "?"."""
 
+# ALLOW_INVALID_DATES: a key such as 31 February, which a session with this mode has stored, is found again.
+# completion_type: with CHAIN each commit begins a transaction, in which no level of isolation can be set.
 # net_write_timeout: a scan may work on one page for longer than the server's usual minute.
 # group_concat_max_len: MySQL cuts what it joins after a kilobyte.
 # sql_select_limit: a server may have a limit for all sessions, and each query would lose rows in silence.
@@ -47,7 +51,9 @@ _CHARSET: Final = "utf8mb4"
 # run for minutes. Only MariaDB reads what is in the comment, and only it has that variable.
 _SET_UP: Final = (
     f"SET SESSION time_zone = '{_UTC}', "
-    "sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', "
+    "sql_mode = 'STRICT_TRANS_TABLES,ALLOW_INVALID_DATES,"
+    "ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', "
+    "completion_type = NO_CHAIN, "
     "net_write_timeout = 3600, "
     "group_concat_max_len = 67108864, "
     f"sql_select_limit = {_NO_LIMIT}, "
@@ -264,6 +270,17 @@ def _is_in_transaction(connection: Connection) -> bool:
 def _set_up(connection: DBAPIConnection, _record: object) -> None:
     with closing(connection.cursor()) as cursor:
         cursor.execute(_SET_UP)
+        cursor.execute("SELECT @@max_allowed_packet")
+        (packet_bytes,) = cursor.fetchone() or (_PACKET_BYTES,)
+    if packet_bytes < _PACKET_BYTES:
+        connection.close()
+        # A server closes the connection at a larger statement, and does not say why.
+        raise DatabaseError(
+            "the server's max_allowed_packet is {found:,} bytes, and db_dedup writes up to {needed:,} at "
+            "once: set it to 1M or more (SET GLOBAL max_allowed_packet, and in the server's settings)",
+            found=packet_bytes,
+            needed=_PACKET_BYTES,
+        )
 
 
 def is_autocommit(connection: Connection) -> bool:

@@ -20,9 +20,18 @@ from db_dedup.errors import (
 )
 from db_dedup.translation import Phrase
 
+_POOLED: Final = Phrase(
+    "another client uses the same session of the server, as behind a connection pooler in transaction mode: "
+    "connect to the server itself, or to a pool in session mode"
+)
+"""A statement that the driver has prepared is missing, or there already."""
+
 _TERMINAL: Final[Mapping[str, str]] = {
     "25006": Phrase("the database is read-only"),
     "2BP01": Phrase("{message}: drop or change these first ({detail})"),
+    "22021": Phrase("a text in the database is no valid UTF-8: mend it"),
+    "26000": _POOLED,
+    "42P05": _POOLED,
     "28P01": Phrase("the server does not take this user and password: {message}"),
     "28000": Phrase("the server does not let this user in"),
     "3D000": Phrase("there is no such database on the server"),
@@ -30,6 +39,12 @@ _TERMINAL: Final[Mapping[str, str]] = {
     "42P01": Phrase("a table is missing: {message}"),
     "42703": Phrase("a column is missing: {message}"),
     "3F000": Phrase("a schema is missing: {message}"),
+}
+
+_NOT_STORABLE: Final[Mapping[str, str]] = {
+    "22P05": Phrase(
+        "a name or a row key has characters that this database cannot take (SHOW server_encoding)"
+    ),
 }
 
 _TRANSIENT: Final[Mapping[str, str]] = {
@@ -61,6 +76,7 @@ _FAMILIES: Final = (
     (DiskFullError, _DISK_FULL),
     (DatabaseUnavailableError, _TRANSIENT),
     (DatabaseError, _TERMINAL),
+    (ConfigError, _NOT_STORABLE),
     (TooMuchAtOnceError, _TOO_MUCH),
 )
 

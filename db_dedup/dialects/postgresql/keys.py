@@ -77,8 +77,10 @@ def key_equals(
         wanted = collate(wanted, column.collation or "default")
     if _is_exact(column):
         return value == wanted
-    # Byte by byte: equal are also 1.0 and 1.00, and what a collation or CITEXT takes for the same.
-    return and_(value == wanted, _CATALOG.record_image_eq(func.row(value), func.row(wanted)))
+    # Byte by byte: equal are also 1.0 and 1.00, and what a collation or CITEXT takes for the same. The value
+    # of a domain is cast to the type below it, since only rows of the same types can be compared.
+    same_type = func.row(typed(column, value))
+    return and_(value == wanted, _CATALOG.record_image_eq(same_type, func.row(wanted)))
 
 
 def json_array(texts: Sequence[ColumnElement[str]]) -> ColumnElement[str]:

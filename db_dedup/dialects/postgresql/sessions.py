@@ -26,9 +26,15 @@ _PINS: Final = {
     "standard_conforming_strings": "on",
 }
 
-_OWN_PINS: Final = {**_PINS, "row_security": "off"}
-"""Without the last one, row-level security would hide rows from our own sessions without an error, and a scan
-would take them for deleted. A session of the caller's sees what the caller may see."""
+_OWN_PINS: Final = {
+    **_PINS,
+    "client_encoding": "UTF8",
+    "quote_all_identifiers": "off",
+    "row_security": "off",
+}
+"""The driver reads no text from a database in SQL_ASCII, unless an encoding is set. SQLAlchemy knows no type
+whose name is quoted. Row-level security would hide rows from our own sessions without an error, and a scan
+would take them for deleted; a session of the caller's sees what the caller may see."""
 
 _ALL_ROWS: Final = "SET LOCAL row_security = off"
 """The same for a transaction of ours by an engine that the caller has made."""
@@ -83,8 +89,11 @@ def jdbc(engine: Engine) -> JdbcAccess:
 
 
 def prepare_engine(engine: Engine) -> None:
-    """Set, in each new session, what decides how values are written."""
-    event.listen(engine, "connect", _set_up)
+    """Set, in each new session, what decides how values are written.
+
+    That is done first: SQLAlchemy reads texts from the first session.
+    """
+    event.listen(engine, "connect", _set_up, insert=True)
 
 
 @contextmanager
