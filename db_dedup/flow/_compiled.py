@@ -47,6 +47,10 @@ def _digest_of_kernels() -> bytes:
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).digest()
 
 
+def _mark(value: object) -> str:
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:12]
+
+
 class _CacheFile(IndexDataCacheFile):
     """The compiled forms of one function on the disk, safe if several processes compile it at a time.
 
@@ -57,23 +61,21 @@ class _CacheFile(IndexDataCacheFile):
 
     def save(self, key: Any, data: Any) -> None:
         """Write a compiled form into a file of its own, then the index; a lost entry is compiled again."""
+        sources, form = _mark((self._source_stamp, self._version)), _mark(key)
         if not self._load_index():
-            self._delete_former()
-        mark = hashlib.sha256(repr((key, self._source_stamp, self._version)).encode()).hexdigest()[:16]
-        name = f"{self._index_name.removesuffix('.nbi')}.{mark}.nbc"
+            self._delete_former(sources)
+        name = f"{self._index_name.removesuffix('.nbi')}.{sources}.{form}.nbc"
         self._save_data(name, data)
         self._save_index({**self._load_index(), key: name})
 
-    def _delete_former(self) -> None:
-        """Delete the function's files of former sources, which an upgrade would leave on the disk for ever.
-
-        What another process writes at this moment can be deleted with them; it is compiled again then.
-        """
+    def _delete_former(self, sources: str) -> None:
+        """Delete the function's files that are not of these sources: an upgrade would leave them for ever."""
         function, _, line_and_python = self._index_name.rpartition("-")
         python = line_and_python.removesuffix(".nbi").partition(".")[2]
         for path in Path(self._cache_path).glob(f"{glob.escape(function)}-*.{python}*.nb[ci]"):
-            with suppress(OSError):  # on Windows a file that a process reads cannot be deleted
-                path.unlink()
+            if path.name != self._index_name and f".{sources}." not in path.name:
+                with suppress(OSError):  # on Windows a file that a process reads cannot be deleted
+                    path.unlink()
 
     def _load_index(self) -> dict[Any, str]:
         try:
