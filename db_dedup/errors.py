@@ -10,7 +10,7 @@ from datetime import date, time
 from difflib import get_close_matches
 from typing import Any
 
-from db_dedup.translation import Phrase, Translatable, filled, joined, lookup
+from db_dedup.translation import Phrase, Translatable, filled, formatted, joined, lookup
 
 _ALIKE = 0.6
 """The share of its characters that a name has in common with one that is suggested, by `difflib`."""
@@ -41,7 +41,7 @@ class DedupError(Translatable, Exception):
             fields: the values by their names in the template.
         """
         self.template, self.fields = template, fields
-        super().__init__(template.format(**fields) if fields else template)
+        super().__init__(formatted(template, fields) if fields else template)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle and copy the finished message; a field that is no plain value becomes its text."""

@@ -6,6 +6,8 @@ English, in JSON and logs too, and whoever shows it to a person translates it th
 """
 
 import os
+import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
@@ -37,6 +39,10 @@ _chosen: list[str] = [ENGLISH]
 """The one language of this process. A context variable would not reach the threads of `run`."""
 _is_for_programs: ContextVar[bool] = ContextVar("is_for_programs", default=False)
 
+_PROGRAM: Final = "db-dedup "
+_IS_A_WORD: Final = re.compile(r"[\w@%+=:,./-]+")
+"""Ideographs, too, unlike in `shlex`."""
+
 _T = TypeVar("_T")
 
 
@@ -66,7 +72,7 @@ class Phrase(str, Translatable):
     def __new__(cls, template: str, plural: str | None = None, /, **fields: Any) -> Self:
         """Fill in the English text; without fields it is taken as it is, braces included."""
         english = template if plural is None or fields["amount"] == 1 else plural
-        made = super().__new__(cls, english.format(**fields) if fields else english)
+        made = super().__new__(cls, formatted(english, fields) if fields else english)
         made.template, made.fields, made.plural = template, fields, plural
         return made
 
@@ -112,7 +118,30 @@ def filled(template: str, fields: Mapping[str, object], language: str) -> str:
         name: said.in_language(language) if isinstance(said := said_by(value), Translatable) else value
         for name, value in fields.items()
     }
-    return template.format(**shown)
+    return formatted(template, shown)
+
+
+def formatted(template: str, fields: Mapping[str, object]) -> str:
+    """Return a template with its fields; a value in a command between backticks is one word of a shell."""
+    parts = template.split("`")
+    commands = parts[1::2]
+    if not any(command.startswith(_PROGRAM) and "{" in command for command in commands):
+        return template.format(**fields)
+    words = {name: _shell_word(str(value)) for name, value in fields.items()}
+    parts[::2] = [part.format(**fields) for part in parts[::2]]
+    parts[1::2] = [part.format(**(words if part.startswith(_PROGRAM) else fields)) for part in commands]
+    return "`".join(parts)
+
+
+def _shell_word(text: str) -> str:
+    """Return a text as one word of the shell of this system; most names are one as they are."""
+    if _IS_A_WORD.fullmatch(text):
+        return text
+    if sys.platform == "win32":
+        from subprocess import list2cmdline  # noqa: PLC0415 - a start does without
+
+        return list2cmdline([text])
+    return shlex.quote(text)
 
 
 def said_by(value: object) -> object:

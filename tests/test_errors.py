@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import copy
 import pickle
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
 
 from db_dedup import errors
 from db_dedup.errors import ConfigError, DedupError
-from db_dedup.translation import Phrase
+from db_dedup.translation import Phrase, tr
 
 SPECIAL: dict[str, DedupError] = {
     "UnknownNameError": errors.UnknownNameError(Phrase("table"), "pettitions", ["petitions", "users"]),
@@ -44,6 +46,17 @@ def test_a_message_is_its_template_filled_in() -> None:
     assert str(error) == "row 1,200 of '{a}.csv': 50.0%"
     assert error.template == "row {row:,} of {path!r}: {share:.1%}"
     assert error.fields == {"row": 1200, "path": "{a}.csv", "share": 0.5}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="its shell has other quotation marks")
+@pytest.mark.parametrize("name", ["a b", "it's", "$x", "petitions", "信访件"])
+def test_a_name_in_a_command_is_one_word_of_the_shell(name: str) -> None:
+    error = ConfigError("{name!r} (`{name}`) has no triggers: run `db-dedup attach {name}`", name=name)
+    for message in (str(error), tr(error.template, **error.fields)):
+        before, _, command = message.removesuffix("`").rpartition("`")
+        assert before == f"{name!r} (`{name}`) has no triggers: run "
+        assert shlex.split(command) == ["db-dedup", "attach", name]
+    assert ("'" in command) == (name not in {"petitions", "信访件"})
 
 
 @pytest.mark.parametrize("message", ['write {"column": "text"}', "{0} {name} {", "}", ""])
