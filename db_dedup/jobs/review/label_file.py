@@ -11,9 +11,9 @@ from db_dedup.plurals import counted
 from db_dedup.records import PairLabel, TextPair
 from db_dedup.translation import Phrase
 
-YES: Final = ("yes", "y", "true", "t", "1", "duplicate", "v")
-NO: Final = ("no", "n", "false", "f", "0", "distinct")
-UNDECIDED: Final = ("", "?", "skip", "unsure")
+YES: Final = ("yes", "y", "true", "t", "1", "duplicate", "v", "是", "重复")
+NO: Final = ("no", "n", "false", "f", "0", "distinct", "否", "不重复")
+UNDECIDED: Final = ("", "?", "skip", "unsure", "不确定")
 """Lines with these labels are skipped."""
 
 _KEYS: Final = (("key_a", "key_b"), ("id_a", "id_b"))
