@@ -10,9 +10,13 @@ import gc
 import glob
 import hashlib
 import pickle
-from contextlib import suppress
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final
 
 import numba as nb
@@ -45,6 +49,31 @@ def _digest_of_kernels() -> bytes:
     package = Path(__file__).parent.parent
     paths = sorted(path for folder in _KERNEL_FOLDERS for path in (package / folder).rglob("*.py"))
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).digest()
+
+
+@contextmanager
+def _signals_after() -> Iterator[None]:
+    """Handle the signals that arrive in a block after it.
+
+    Python runs a handler, such as that of Ctrl-C, in the midst of what the main thread does. If it raised its
+    exception in a call from LLVM back to Python, ctypes would drop it, and the kernel would have no code: to
+    call it ends the process.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # no handler runs in this thread
+        return
+    received: list[tuple[int, FrameType | None]] = []
+    handlers = {int(number): signal.getsignal(number) for number in signal.valid_signals()}
+    in_python = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in in_python:
+        signal.signal(number, lambda *arrived: received.append(arrived))
+    try:
+        yield
+    finally:
+        for number, handler in in_python.items():
+            signal.signal(number, handler)
+        for number, frame in received:
+            in_python[number](number, frame)
 
 
 def _mark(value: object) -> str:
@@ -94,16 +123,21 @@ class _Cache(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled form for these types of arguments, or None."""
-        rtsys.initialize(target_context)
-        with self._guard_against_spurious_io_errors():
+        with _signals_after(), self._guard_against_spurious_io_errors():
+            rtsys.initialize(target_context)
             return self._load_overload(sig, target_context)
 
 
 class _Dispatcher(CPUDispatcher):
-    """Compiles one form of a function for a constant and a variable.
+    """Compiles one form of a function for a constant and a variable, and is not interrupted by signals.
 
     numba compiles a function once more for each constant that it is called with from another kernel.
     """
+
+    def compile(self, sig: Any) -> Any:
+        """Load or compile the form for these types of arguments."""
+        with _signals_after():
+            return super().compile(sig)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Return how a kernel calls this function, with the types of the constants as those of variables."""

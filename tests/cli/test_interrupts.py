@@ -106,6 +106,23 @@ def test_while_something_is_deleted(number: signal.Signals) -> None:
 
 
 @pytest.mark.parametrize("number", SIGNALS)
+def test_while_numba_is_at_work(number: signal.Signals) -> None:
+    """It is called from compiled code, which would lose what is raised there."""
+    program = """
+        from db_dedup.cli.shared import interrupts
+        numba = {"__name__": "numba.core.serialize", "send": send, "number": int(sys.argv[1]), "sys": sys}
+        exec("def load(): send(number); print('loaded', file=sys.stderr)", numba)
+        def run():
+            numba["load"]()
+            while True:
+                signal.pause()
+        interrupts.answer_with(interrupts.interrupt)
+        interrupts.leave(run)
+    """
+    assert run_python(program, str(int(number))) == (128 + number, "loaded\nstopped\n")
+
+
+@pytest.mark.parametrize("number", SIGNALS)
 def test_while_it_ends(number: signal.Signals) -> None:
     program = """
         import atexit

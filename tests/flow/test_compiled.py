@@ -112,6 +112,38 @@ def test_a_constant_and_a_variable_have_one_compiled_form(tmp_path: Path) -> Non
     assert done.stdout.strip() == "1"
 
 
+SIGNALLED = """
+import os, signal
+from numba.core import event
+from db_dedup.flow._compiled import kernel
+
+@kernel
+def twice(n):
+    return 2 * n
+
+class Signal(event.Listener):
+    def on_start(self, _):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def on_end(self, _):
+        pass
+
+try:
+    with event.install_listener("numba:compile", Signal()):
+        twice(5)
+except KeyboardInterrupt:
+    print(len(twice.signatures), twice(6))
+"""
+
+
+def test_a_signal_waits_until_a_kernel_is_compiled(tmp_path: Path) -> None:
+    (tmp_path / "signalled.py").write_text(SIGNALLED, encoding="utf-8")
+    command = [sys.executable, str(tmp_path / "signalled.py")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "1 12\n"
+
+
 CALLEE = """
 from db_dedup.flow._compiled import inner
 

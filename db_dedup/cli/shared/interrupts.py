@@ -67,10 +67,25 @@ def leaving_at_once() -> Iterator[None]:
             signal.signal(number, interrupt)
 
 
-def interrupt(number: int, _: FrameType | None) -> NoReturn:
-    """Raise KeyboardInterrupt in the main thread."""
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt in the main thread, or a moment later if numba is at work there.
+
+    numba and LLVM call Python from compiled code, which does not expect what a signal raises: the exception
+    is lost there, or ends the process.
+    """
+    if _is_in_numba(frame):
+        _signal_again(number)
+        return
     _State.received = signal.Signals(number)
     raise Interrupted(_State.received)
+
+
+def _is_in_numba(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).partition(".")[0] in ("numba", "llvmlite"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def leave(run: Callable[[], None]) -> NoReturn:
@@ -130,9 +145,13 @@ def _interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
     more, as soon as this is over."""
     error = unraisable.exc_value
     if isinstance(error, Interrupted):
-        threading.Timer(_AGAIN_SECONDS, _send_to_ourselves, [error.number]).start()
+        _signal_again(error.number)
     else:
         sys.__unraisablehook__(unraisable)
+
+
+def _signal_again(number: int) -> None:
+    threading.Timer(_AGAIN_SECONDS, _send_to_ourselves, [number]).start()
 
 
 def _send_to_ourselves(number: int) -> None:
