@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from types import FrameType
 from typing import Any, Final
 
 import numba as nb
@@ -62,18 +61,18 @@ def _signals_after() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # no handler runs in this thread
         return
-    received: list[tuple[int, FrameType | None]] = []
+    received: list[int] = []
     handlers = {int(number): signal.getsignal(number) for number in signal.valid_signals()}
     in_python = {number: handler for number, handler in handlers.items() if callable(handler)}
     for number in in_python:
-        signal.signal(number, lambda *arrived: received.append(arrived))
+        signal.signal(number, lambda number, _: received.append(number))
     try:
         yield
     finally:
         for number, handler in in_python.items():
             signal.signal(number, handler)
-        for number, frame in received:
-            in_python[number](number, frame)
+        for number in received:
+            signal.raise_signal(number)
 
 
 def _mark(value: object) -> str:

@@ -5,10 +5,21 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from typing import Any
 
 import pytest
+from sqlalchemy import event
 
-from tests.interrupted.conftest import at_points, by_settings, change_recipe, dump, fresh_answer, stopped_at
+from db_dedup import Deduplicator
+from tests.interrupted.conftest import (
+    at_points,
+    by_settings,
+    change_recipe,
+    dump,
+    fresh_answer,
+    in_the_file,
+    stopped_at,
+)
 from tests.scan.conftest import answer
 from tests.servers import Database
 
@@ -42,6 +53,25 @@ def test_a_stopped_scan_says_what_stands_and_frees_the_table(petitions: Database
     assert status.last_scan_finished is None
     dedup.scan()  # at once: nobody holds the table
     assert answer(dedup) == fresh_answer(dedup)
+
+
+def test_stopped_inside_a_statement_it_frees_the_table(sqlite_petitions: Database) -> None:
+    """The error refers to the statement, and so to the connection with its transaction."""
+    dedup = Deduplicator(sqlite_petitions.url, in_the_file())
+    dedup.upgrade()
+
+    def stop(cursor: Any, statement: str, parameters: Any, _context: object) -> None:
+        if "dedup_pair" in statement:
+            cursor.executemany(statement, parameters)
+            raise KeyboardInterrupt
+
+    event.listen(dedup.database.engine, "do_executemany", stop)
+    with pytest.raises(KeyboardInterrupt):
+        dedup.scan()
+    event.remove(dedup.database.engine, "do_executemany", stop)
+    (status,) = dedup.database.status()
+    assert (status.last_scan_state, status.last_scan_error) == ("failed", "interrupted")
+    dedup.scan()  # at once
 
 
 def test_stopped_after_the_switch_the_scan_counts_as_finished(sqlite_petitions: Database) -> None:

@@ -20,7 +20,7 @@ SIGNALS: Final = tuple(
 NOTHING_WRITTEN: Final = "nothing was written"
 _SIGNALLED: Final = 128
 """What a shell adds to a signal's number to make an exit code of it."""
-_AGAIN_SECONDS: Final = 0.05
+_AGAIN_SECONDS: Final = 0.01
 
 Handler = Callable[[int, FrameType | None], Any] | signal.Handlers
 
@@ -70,8 +70,8 @@ def leaving_at_once() -> Iterator[None]:
 def interrupt(number: int, frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt in the main thread, or a moment later if numba is at work there.
 
-    numba and LLVM call Python from compiled code, which does not expect what a signal raises: the exception
-    is lost there, or ends the process.
+    A kernel that is called from Python calls numba's Python code, and does not expect what a signal raises
+    there: it becomes a SystemError.
     """
     if _is_in_numba(frame):
         _signal_again(number)
@@ -81,9 +81,11 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _is_in_numba(frame: FrameType | None) -> bool:
+    """Return whether numba called the function that runs in this frame, and db_dedup did not."""
     while frame is not None:
-        if str(frame.f_globals.get("__name__")).partition(".")[0] in ("numba", "llvmlite"):
-            return True
+        package = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if package in ("numba", "db_dedup"):
+            return package == "numba"
         frame = frame.f_back
     return False
 

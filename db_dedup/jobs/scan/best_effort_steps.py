@@ -1,6 +1,7 @@
-"""The last steps of a scan, after its answer is written: a failure is logged, and the answer is kept."""
+"""The last steps of a scan, after its answer is written or after an error. If one fails, the scan goes on."""
 
 import logging
+import traceback
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -8,7 +9,7 @@ from db_dedup.dialects.base import Dialect
 from db_dedup.errors import DedupError
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.scan.folding import entries_before_folding, fold
-from db_dedup.store import watched_tables
+from db_dedup.store import scans, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
 
 logger = logging.getLogger(__name__)
@@ -33,10 +34,24 @@ def fold_index(context: JobContext, store: FingerprintStore) -> None:
         if stored is not None and is_due:
             fold(context.engine, context.dialect, context.tables, stored)
     except (DedupError, SQLAlchemyError, MemoryError) as error:
-        logger.warning("the index of sketches was not folded: %s", reason_of(context.dialect, error))
+        logger.warning("the index of sketches was not folded: %s", _reason(context.dialect, error))
 
 
-def reason_of(dialect: Dialect, error: BaseException) -> str:
+def give_up(context: JobContext, owner: str, error: BaseException) -> None:
+    """Record the error and give the lease back; if that fails, the lease runs out by itself."""
+    # After a signal inside a statement, the frames of the error hold the statement and the connection with
+    # its transaction. On SQLite nobody could write until the error is gone.
+    traceback.clear_frames(error.__traceback__)
+    try:
+        reason = _reason(context.dialect, error)
+        with context.dialect.write_transaction(context.engine) as connection:
+            scans.fail_scan(connection, context.tables, owner, reason)
+            watched_tables.drop_lease(connection, context.tables, owner)
+    except Exception as second:  # the first error is the one to report
+        error.add_note(f"the scan could not be marked as failed: {type(second).__name__}")
+
+
+def _reason(dialect: Dialect, error: BaseException) -> str:
     """Return why a scan ended: the message of an error of ours, and of any other error its type alone."""
     if isinstance(error, KeyboardInterrupt):
         return f"interrupted by {error}" if str(error) else "interrupted"

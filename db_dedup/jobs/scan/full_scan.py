@@ -21,7 +21,7 @@ from db_dedup.jobs.garbage import collecting_seldom
 from db_dedup.jobs.objects.attachment import mark_stale
 from db_dedup.jobs.review.labels import ScanLabels, labels_for, move_labels
 from db_dedup.jobs.scan.answer import AnswerDifference
-from db_dedup.jobs.scan.best_effort_steps import fold_index, reason_of, refresh_statistics
+from db_dedup.jobs.scan.best_effort_steps import fold_index, give_up, refresh_statistics
 from db_dedup.jobs.scan.covered_changes import delete_covered, read_covered
 from db_dedup.jobs.scan.feature_sets import replace_sets
 from db_dedup.jobs.scan.frozen_frames import NOTHING_FROZEN, FrozenFrames, freeze_frames
@@ -106,7 +106,7 @@ class FullScan:
             fold_index(self._context, run.store)
             handled = delete_covered(self._context, covered)
         except BaseException as error:
-            self._give_up(owner, error)
+            give_up(self._context, owner, error)
             raise
         return replace(report, seconds=self._seconds(), handled_changes=handled)
 
@@ -374,16 +374,6 @@ class FullScan:
         """Remove what is left of former recipes, and give the lease back."""
         drop_other_frames(connection, self._tables, run.store.table_id, run.store.recipe)
         run.lease.drop(connection)
-
-    def _give_up(self, owner: str, error: BaseException) -> None:
-        """Record the error and give the lease back; if that fails, the lease runs out by itself."""
-        try:
-            reason = reason_of(self._dialect, error)
-            with self._dialect.write_transaction(self._engine) as connection:
-                scans.fail_scan(connection, self._tables, owner, reason)
-                watched_tables.drop_lease(connection, self._tables, owner)
-        except Exception as second:  # the first error is the one to report
-            error.add_note(f"the scan could not be marked as failed: {type(second).__name__}")
 
 
 def _write_pages(pieces: ShortTransactions, store: FingerprintStore, pages: list[Page]) -> None:
