@@ -48,15 +48,20 @@ def test_a_message_is_its_template_filled_in() -> None:
     assert error.fields == {"row": 1200, "path": "{a}.csv", "share": 0.5}
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="its shell has other quotation marks")
 @pytest.mark.parametrize("name", ["a b", "it's", "$x", "petitions", "信访件"])
-def test_a_name_in_a_command_is_one_word_of_the_shell(name: str) -> None:
+def test_a_name_in_a_command_is_one_word_of_the_shell(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
     error = ConfigError("{name!r} (`{name}`) has no triggers: run `db-dedup attach {name}`", name=name)
     for message in (str(error), tr(error.template, **error.fields)):
         before, _, command = message.removesuffix("`").rpartition("`")
         assert before == f"{name!r} (`{name}`) has no triggers: run "
         assert shlex.split(command) == ["db-dedup", "attach", name]
     assert ("'" in command) == (name not in {"petitions", "信访件"})
+
+
+def test_on_windows_a_name_has_double_quotation_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert str(ConfigError("run `db-dedup attach {name}`", name="a b")) == 'run `db-dedup attach "a b"`'
 
 
 @pytest.mark.parametrize("message", ['write {"column": "text"}', "{0} {name} {", "}", ""])

@@ -13,7 +13,7 @@ import pickle
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +29,11 @@ from db_dedup import progress
 
 _KERNEL_FOLDERS: Final = ("flow", "methods")
 """The folders that have kernels."""
+
+_SIGNALS: Final = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM") if hasattr(signal, name)
+)
+"""Those whose handlers usually raise an exception."""
 
 _OPTIONS: Final[dict[str, Any]] = {
     "cache": True,
@@ -51,26 +56,25 @@ def _digest_of_kernels() -> bytes:
 
 
 @contextmanager
-def _signals_after() -> Iterator[None]:
-    """Handle the signals that arrive in a block after it.
+def _signals_postponed() -> Iterator[None]:
+    """Postpone the handlers of signals that arrive in this block to its end.
 
-    Python runs a handler, such as that of Ctrl-C, in the midst of what the main thread does. If it raised its
-    exception in a call from LLVM back to Python, ctypes would drop it, and the kernel would have no code: to
-    call it ends the process.
+    Python calls a handler, such as that of Ctrl-C, between any two steps of the main thread. If it raised its
+    exception while LLVM calls Python, ctypes would drop the exception, and the kernel would have no code: a
+    call of it would crash the process.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield  # no handler runs in this thread
+        yield  # Python calls no handler in this thread
         return
     received: list[int] = []
-    handlers = {int(number): signal.getsignal(number) for number in signal.valid_signals()}
-    in_python = {number: handler for number, handler in handlers.items() if callable(handler)}
-    for number in in_python:
-        signal.signal(number, lambda number, _: received.append(number))
     try:
-        yield
+        with ExitStack() as handlers:
+            for number in _SIGNALS:
+                if callable(handler := signal.getsignal(number)):
+                    handlers.callback(signal.signal, number, handler)
+                    signal.signal(number, lambda number, _: received.append(number))
+            yield
     finally:
-        for number, handler in in_python.items():
-            signal.signal(number, handler)
         for number in received:
             signal.raise_signal(number)
 
@@ -97,7 +101,7 @@ class _CacheFile(IndexDataCacheFile):
         self._save_index({**self._load_index(), key: name})
 
     def _delete_former(self, sources: str) -> None:
-        """Delete the function's files that are not of these sources: an upgrade would leave them for ever."""
+        """Delete the function's files of other sources, which nothing else would delete after an upgrade."""
         function, _, line_and_python = self._index_name.rpartition("-")
         python = line_and_python.removesuffix(".nbi").partition(".")[2]
         for path in Path(self._cache_path).glob(f"{glob.escape(function)}-*.{python}*.nb[ci]"):
@@ -122,8 +126,8 @@ class _Cache(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled form for these types of arguments, or None."""
-        with _signals_after(), self._guard_against_spurious_io_errors():
-            rtsys.initialize(target_context)
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
 
 
@@ -135,7 +139,7 @@ class _Dispatcher(CPUDispatcher):
 
     def compile(self, sig: Any) -> Any:
         """Load or compile the form for these types of arguments."""
-        with _signals_after():
+        with _signals_postponed():
             return super().compile(sig)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
@@ -179,7 +183,7 @@ def is_on_disk(function: Any, arguments: tuple[Any, ...]) -> bool:
     if arguments in function.overloads:
         return True
     # numba has no public way to ask, and an index of an older version of the file must not count.
-    with global_compiler_lock:
+    with global_compiler_lock, _signals_postponed():
         return function._cache.load_overload(arguments, function.targetctx) is not None
 
 

@@ -31,8 +31,9 @@ _PEOPLE: Final = re.compile(
 _DATES: Final = re.compile(
     r"\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|\d{1,2}月\d{1,2}[日号]?|\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}/\d{1,2}/\d{4}"
 )
-_WORDS_BEFORE: Final = re.compile(r"[^\u4e00-\u9fff]")
+_NO_IDEOGRAPH: Final = re.compile(r"[^\u4e00-\u9fff]")
 _LONGEST_BEFORE: Final = 20
+"""Characters before a place among which the beginning of its name is looked for."""
 _ENDS_OF_PLACES: Final = "省市区县镇乡村路街"
 _NUMBERS: Final = re.compile(r"(?<![\d.])\d+(?:\.\d+)?(?![\d])")
 
@@ -100,7 +101,7 @@ def _named(text: str) -> dict[str, list[str]]:
 
 
 def _places(text: str) -> dict[int, tuple[str, str]]:
-    """Return packed name -> (what stands before it, the name with its suffix)."""
+    """Return packed name -> (the characters before it, the name with its suffix)."""
     return {
         packed: (line[max(0, start - _LONGEST_BEFORE) : start], line[start:end])
         for line in text.split("\n")
@@ -120,7 +121,7 @@ def _whole_name(before: str, name: str) -> str:
 
     What ends another place is no part of it: 文源社区 in 市区文源社区.
     """
-    before = _WORDS_BEFORE.split(before)[-1]
+    before = _NO_IDEOGRAPH.split(before)[-1]
     start = 0
     for word in _segmenter().cut_batch([before + name]):
         if start + len(word) > len(before):

@@ -107,7 +107,7 @@ def test_while_something_is_deleted(number: signal.Signals) -> None:
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_while_numba_is_at_work(number: signal.Signals) -> None:
-    """It is called from compiled code, which would lose what is raised there."""
+    """Compiled code calls it, which expects no exception of a signal."""
     program = """
         from db_dedup.cli.shared import interrupts
         numba = {"__name__": "numba.core.serialize", "send": send, "number": int(sys.argv[1]), "sys": sys}

@@ -23,6 +23,12 @@ def test_a_label_says_yes_or_no(tmp_path: Path, label: str) -> None:
     assert found.is_duplicate is (label.strip().casefold() in YES)
 
 
+def test_labels_may_be_chinese(tmp_path: Path) -> None:
+    lines = ("1,2,是", "1,3,否", "1,4,重复", "1,5,不重复", "1,6,不确定")
+    found = read_labels(written(tmp_path, "\n".join(("key_a,key_b,label", *lines))))
+    assert [label.is_duplicate for label in found] == [True, False, True, False]
+
+
 def test_columns_are_found_by_name(tmp_path: Path) -> None:
     text = '\ufefflabel,who,id_b,id_a\r\nno,me,"a,b",[1]\r\n\r\n?,me,3,4\r\n'
     (found,) = read_labels(written(tmp_path, text))

@@ -47,6 +47,15 @@ def test_what_was_written_before_the_triggers_is_scanned(watched: Watched, set_c
     assert is_right(watched)
 
 
+def assert_scanned_once(watched: Watched) -> None:
+    worker = watched.dedup.worker()
+    first, second = worker.step(), worker.step()
+    assert first is not None
+    assert first.is_scan
+    assert second is None
+    assert is_right(watched)
+
+
 @SERVERS
 def test_a_table_is_scanned_once(watched: Watched, set_clock: SetClock) -> None:
     """The triggers were made by a machine ahead of the worker's."""
@@ -55,12 +64,7 @@ def test_a_table_is_scanned_once(watched: Watched, set_clock: SetClock) -> None:
     set_clock(1)
     watched.dedup.attach()
     set_clock(0)
-    worker = watched.dedup.worker()
-    first, second = worker.step(), worker.step()
-    assert first is not None
-    assert first.is_scan
-    assert second is None
-    assert is_right(watched)
+    assert_scanned_once(watched)
 
 
 @SERVERS
@@ -86,12 +90,7 @@ def move_times(watched: Watched, table: str, *columns: str) -> None:
 def test_a_table_attached_before_the_clock_was_set_back_is_scanned_once(watched: Watched) -> None:
     write(watched, (0, 3))
     move_times(watched, "watched_table", "attached_at")
-    worker = watched.dedup.worker()
-    first, second = worker.step(), worker.step()
-    assert first is not None
-    assert first.is_scan
-    assert second is None
-    assert is_right(watched)
+    assert_scanned_once(watched)
 
 
 def test_a_scan_before_the_clock_was_set_back_is_older_than_the_triggers(watched: Watched) -> None:

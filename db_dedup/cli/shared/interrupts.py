@@ -68,10 +68,10 @@ def leaving_at_once() -> Iterator[None]:
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt in the main thread, or a moment later if numba is at work there.
+    """Raise KeyboardInterrupt in the main thread; if numba's code is running there, send the signal again.
 
-    A kernel that is called from Python calls numba's Python code, and does not expect what a signal raises
-    there: it becomes a SystemError.
+    The wrapper of a kernel calls Python functions of numba and expects no exception of a signal from them:
+    Python would raise a SystemError instead.
     """
     if _is_in_numba(frame):
         _signal_again(number)
@@ -81,7 +81,7 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _is_in_numba(frame: FrameType | None) -> bool:
-    """Return whether numba called the function that runs in this frame, and db_dedup did not."""
+    """Return whether the innermost frame of numba or db_dedup is numba's."""
     while frame is not None:
         package = str(frame.f_globals.get("__name__")).partition(".")[0]
         if package in ("numba", "db_dedup"):

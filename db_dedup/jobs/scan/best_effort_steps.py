@@ -1,4 +1,4 @@
-"""The last steps of a scan, after its answer is written or after an error. If one fails, the scan goes on."""
+"""The last steps of a scan, after its answer is written or after an error; a failure undoes nothing."""
 
 import logging
 import traceback
@@ -39,8 +39,8 @@ def fold_index(context: JobContext, store: FingerprintStore) -> None:
 
 def give_up(context: JobContext, owner: str, error: BaseException) -> None:
     """Record the error and give the lease back; if that fails, the lease runs out by itself."""
-    # After a signal inside a statement, the frames of the error hold the statement and the connection with
-    # its transaction. On SQLite nobody could write until the error is gone.
+    # If a signal interrupts a statement, the traceback refers to the statement, which keeps the transaction
+    # of its connection open. On SQLite that would lock out every other writer, also this function.
     traceback.clear_frames(error.__traceback__)
     try:
         reason = _reason(context.dialect, error)
