@@ -140,7 +140,8 @@ def test_a_signal_waits_until_a_kernel_is_compiled(tmp_path: Path) -> None:
     (tmp_path / "signalled.py").write_text(SIGNALLED, encoding="utf-8")
     command = [sys.executable, str(tmp_path / "signalled.py")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    # A signal that is sent again and again would keep the program from ending.
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout == "1 12\n"
 
 
