@@ -67,7 +67,8 @@ def scan(
         typer.Option(
             "--engine",
             envvar="DB_DEDUP_ENGINE",
-            help="What scans: embedded (this machine, the default) or spark (a cluster); also in [engine].",
+            help="What scans: embedded (this machine, the default) or spark (a cluster). "
+            "Replaces the file's engine.",
             show_default=False,
         ),
     ] = None,
