@@ -70,7 +70,7 @@ class TableAccess:
 
     def store(self, stored: StoredTable) -> FingerprintStore:
         """Return the stored fingerprints of the recipe in use."""
-        return FingerprintStore(self._database.dialect, self._database.tables, stored.id, stored.recipe or 0)
+        return FingerprintStore.serving(self._database.dialect, self._database.tables, stored)
 
     def source(self, connection: Connection, watched: WatchedTable) -> tuple[WatchedTable, Source]:
         """Return (the settings, completed by inspection of the table; the reader of the user's table)."""

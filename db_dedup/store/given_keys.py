@@ -1,7 +1,6 @@
 """Rows by keys that people typed or gave in a file; some may be no keys at all."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 
 from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import DataError
@@ -9,9 +8,7 @@ from sqlalchemy.exc import DataError
 from db_dedup.errors import InvalidArgumentError
 from db_dedup.flow.rows.keys import may_be_key
 from db_dedup.records import SourceRow
-from db_dedup.store.source import Source
-
-OpenConnection = Callable[[], AbstractContextManager[Connection]]
+from db_dedup.store.source import OpenConnection, Source
 
 
 def require_keys(connection: Connection, source: Source, row_keys: Sequence[str]) -> None:
