@@ -80,7 +80,7 @@ class TableAccess:
     def inspected(
         self, connection: Connection, watched: WatchedTable, rows: Connection
     ) -> tuple[WatchedTable, Source]:
-        """Return the same as `source`, for a connection `rows` to the user's rows."""
+        """Do the same as `source`, through the connection `rows` to the user's rows."""
         database = self._database
         refuse_our_names(
             rows, database.source_dialect, database.namespace, watched.table_name, watched.schema_name

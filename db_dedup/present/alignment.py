@@ -35,7 +35,7 @@ _UNIT: Final = re.compile(f"{_LETTERS}(?:['\u2019]{_LETTERS})*|.", re.DOTALL)
 
 
 def units(text: str) -> Iterator[tuple[int, int]]:
-    """Where each word begins and ends, and each character that belongs to no word of a spaced script."""
+    """Yield the begin and end of each word, and of each character outside the words of spaced scripts."""
     return (unit.span() for unit in _UNIT.finditer(text))
 
 
@@ -50,7 +50,7 @@ class Stretch(NamedTuple):
 
 
 def align(left: str, right: str, reach: int | None = None) -> Iterator[Stretch]:
-    """The stretches of two texts from their beginnings to their ends, each found when it is asked for.
+    """Yield the stretches of two texts from beginning to end; each is searched only when it is asked for.
 
     Args:
         left: any text.
@@ -67,7 +67,7 @@ def align(left: str, right: str, reach: int | None = None) -> Iterator[Stretch]:
 
 
 def _common_stretches(left: str, right: str, reach: int | None) -> Iterator[Stretch]:
-    """Long stretches that both texts have; of short texts none, since difflib will find them."""
+    """Yield long stretches that both texts have; none of short texts, since difflib will find them."""
     a = b = 0
     if max(len(left), len(right)) <= _SHORT:
         return

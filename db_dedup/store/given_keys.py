@@ -23,11 +23,11 @@ def require_keys(connection: Connection, source: Source, row_keys: Sequence[str]
         InvalidArgumentError: it can make no value of the type of a key column of one of them.
     """
     if not source.dialect.capabilities.refuses_keys:
-        return  # the query would only lock what is beside the keys
+        return  # the query would tell nothing, and would lock gaps between keys
     wanted = source.dialect.key_list(row_keys)
     matches = source.dialect.key_matches(source.key_columns, source.from_clause, wanted.c.row_key)
-    # An inner join with a table of no rows may not look at the keys; nor does an outer one of which no column
-    # is used.
+    # The database must evaluate the keys even if the table is empty. It may leave this out for an inner join,
+    # and for an outer join of which no column is used.
     column = source.from_clause.c[source.key_columns[0].name]
     query = select(func.count(column)).select_from(wanted.outerjoin(source.from_clause, matches))
     try:

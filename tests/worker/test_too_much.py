@@ -132,7 +132,7 @@ def test_after_a_batch_that_was_too_much_batches_grow_again(
     sizes = []
     for _ in range(30):
         sizes.append(worker._size.changes)
-        worker._size.learn(worker._size.changes, 0.001)
+        worker._size.learn(worker._size.changes, 0.001, 0.001)
     assert sizes == sorted(sizes)
     assert sizes[-1] == 20
 
