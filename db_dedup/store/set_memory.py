@@ -28,9 +28,9 @@ _GROWTH: Final = 1.5
 class SetMemory:
     """Sets of features by the ids of their rows, of one generation at a time.
 
-    Pieces are read only after some thousand sets were asked for and not found: a process that checks a single
-    record must not read half of the table. Only some pieces are read at a time, so that no look-up takes long;
-    more of them only where to read their rows instead would take longer. Threads may share it.
+    Pieces are read only after some thousand sets were asked for and not found, so that a process that checks
+    a single record does not read half of the table. Only some pieces are read at a time, so that no look-up
+    takes long; more only where it would take longer to read their rows instead. Threads may share it.
     """
 
     def __init__(self, budget: int = SET_BYTES) -> None:
