@@ -23,7 +23,8 @@ from benchmarks.servers import DATABASES, each_database
 from db_dedup import Deduplicator, Text
 from db_dedup.app import Database
 from db_dedup.cli.demo import petitions
-from db_dedup.jobs.worker.change_worker import Batch, ChangeWorker
+from db_dedup.jobs.worker.change_worker import ChangeWorker
+from db_dedup.jobs.worker.worker_table import Batch
 
 _CHARACTERS: Final = 200
 _EDITS_A_REPEAT: Final = 20

@@ -18,7 +18,10 @@ from benchmarks.servers import DATABASES, each_database
 from db_dedup import Deduplicator, Text, Value
 from db_dedup.app import Database
 from db_dedup.cli.demo import petitions
-from db_dedup.jobs.worker.change_worker import BATCH_CHANGES, Batch, ChangeWorker, TableWorker
+from db_dedup.jobs.worker.batch_size import BATCH_CHANGES
+from db_dedup.jobs.worker.change_worker import ChangeWorker
+from db_dedup.jobs.worker.table_worker import TableWorker
+from db_dedup.jobs.worker.worker_table import Batch
 from db_dedup.records import ScanReport
 
 _TEXTS: Final = {"title": Text(), "content": Text()}

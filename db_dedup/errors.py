@@ -49,7 +49,7 @@ class DedupError(Translatable, Exception):
         return _restored, (type(self), self.args), {**self.__dict__, "fields": plain}
 
     def __str__(self) -> str:
-        """One line: what cannot be printed stands as its escape, and a URL's password as asterisks."""
+        """Return the message on one line, with escapes for unprintable characters, and passwords hidden."""
         return _one_safe_line(super().__str__())
 
     def in_language(self, language: str) -> str:

@@ -69,7 +69,7 @@ def _field(models: Sequence[type[BaseModel]], name: str | int) -> FieldInfo | No
 
 
 def _parts(annotation: Any) -> Iterator[Any]:
-    """A type and all that it is made of."""
+    """Yield a type and all types that it is made of."""
     yield annotation
     for part in get_args(annotation):
         yield from _parts(part)
@@ -83,7 +83,7 @@ def _description(part: Any) -> str | None:
 
 
 def _shown(value: Any) -> str:
-    """A value much as TOML writes it."""
+    """Return a value much as TOML writes it."""
 
     def named(other: object) -> str:
         return str(other) if isinstance(other, date | time) else f"a {type(other).__name__}"

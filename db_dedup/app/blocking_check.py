@@ -9,7 +9,7 @@ from typing import Final
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from db_dedup.app.checks_together import compare_together, storable_keys
+from db_dedup.app.checks_together import compare_together, row_keys_of
 from db_dedup.app.database import Database
 from db_dedup.engines.base import Lookup, QueuedRows
 from db_dedup.errors import (
@@ -197,7 +197,7 @@ class BlockingCheck:
         if not row_keys:
             return set()
         database = self._database
-        store = FingerprintStore(database.dialect, database.tables, stored.id, stored.recipe or 0)
+        store = FingerprintStore.serving(database.dialect, database.tables, stored)
         found = set(store.find_rows(connection, row_keys))
         found |= changes.written_among(connection, database.tables, stored.id, database.dialect, row_keys)
         return found
@@ -280,7 +280,7 @@ class BlockingCheck:
 
 
 def _own_keys(lookup: Lookup, given: Sequence[RowKey | None]) -> list[str | None]:
-    keys = storable_keys(lookup, given)
+    keys = row_keys_of(lookup, given)
     named = [key for key in keys if key is not None]
     if len(set(named)) < len(named):
         raise InvalidArgumentError("two records have the same row key: each row has its own")

@@ -29,7 +29,7 @@ def compare_together(
         found: n results, of a comparison with the rows as they are now.
         replaced: the keys of rows that these records overwrite, or that are deleted with them.
     """
-    gone = set(storable_keys(lookup, replaced))
+    gone = set(row_keys_of(lookup, replaced))
     earlier: dict[int, list[int]] = defaultdict(list)
     if len(records) > 1:
         for one, other in lookup.pairs_among(connection, records, source_connection):
@@ -44,7 +44,7 @@ def compare_together(
     ]
 
 
-def storable_keys(lookup: Lookup, given: Iterable[RowKey | None]) -> list[str | None]:
+def row_keys_of(lookup: Lookup, given: Iterable[RowKey | None]) -> list[str | None]:
     """Return keys of a caller's as row keys; None stays None.
 
     Raises:

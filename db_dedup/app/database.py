@@ -23,6 +23,7 @@ from db_dedup.jobs.objects.trigger_removal import (
 )
 from db_dedup.records import TableStatus
 from db_dedup.schema import migrate
+from db_dedup.schema.revisions import head_revision
 from db_dedup.schema.tables import our_tables
 from db_dedup.schema.views import DropView
 from db_dedup.store import watched_tables
@@ -120,7 +121,7 @@ class Database:
             self._short_wait(connection),
         ):
             migrate.upgrade(connection, self.namespace)
-        return migrate.head_revision()
+        return head_revision()
 
     def upgrade_sql(self) -> str:
         """Return the SQL that `upgrade` runs on an empty database."""
@@ -204,12 +205,12 @@ class Database:
             raise SchemaMissingError(
                 "the tables of db_dedup are not in this database: run `db-dedup upgrade`"
             )
-        if revision != migrate.head_revision():
+        if revision != head_revision():
             raise SchemaMissingError(
                 "the tables of db_dedup are of revision {revision}, this program needs {needed}: "
                 "run `db-dedup upgrade`",
                 revision=revision,
-                needed=migrate.head_revision(),
+                needed=head_revision(),
             )
 
     def status(self) -> list[TableStatus]:

@@ -41,10 +41,8 @@ def propose_settings(database: Database, names: Sequence[str] = ()) -> Proposals
         return Proposals(tuple(_propose(database, name) for name in dict.fromkeys(names)), ())
     with database.translate_driver_errors(), database.source_engine.connect() as connection:
         relations = list_relations(connection, database.source_dialect, database.namespace)
-    tables, left_out = (
-        [],
-        [(name, Phrase("a view: name its key, key = [...], to watch it")) for name in relations.views],
-    )
+    tables: list[TableProposal] = []
+    left_out = [(name, Phrase("a view: name its key, key = [...], to watch it")) for name in relations.views]
     for name in relations.tables:
         try:
             tables.append(_propose(database, name))

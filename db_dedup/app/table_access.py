@@ -70,7 +70,7 @@ class TableAccess:
 
     def store(self, stored: StoredTable) -> FingerprintStore:
         """Return the stored fingerprints of the recipe in use."""
-        return FingerprintStore(self._database.dialect, self._database.tables, stored.id, stored.recipe or 0)
+        return FingerprintStore.serving(self._database.dialect, self._database.tables, stored)
 
     def source(self, connection: Connection, watched: WatchedTable) -> tuple[WatchedTable, Source]:
         """Return (the settings, completed by inspection of the table; the reader of the user's table)."""
@@ -80,7 +80,7 @@ class TableAccess:
     def inspected(
         self, connection: Connection, watched: WatchedTable, rows: Connection
     ) -> tuple[WatchedTable, Source]:
-        """Return the same as `source`, for a connection `rows` to the user's rows."""
+        """Do the same as `source`, through the connection `rows` to the user's rows."""
         database = self._database
         refuse_our_names(
             rows, database.source_dialect, database.namespace, watched.table_name, watched.schema_name

@@ -18,7 +18,7 @@ from db_dedup.app.arguments import (
 )
 from db_dedup.app.asynchronous import bridged, is_async
 from db_dedup.app.blocking_check import BlockingCheck
-from db_dedup.app.checks_together import compare_together, storable_keys
+from db_dedup.app.checks_together import compare_together, row_keys_of
 from db_dedup.app.database import Database
 from db_dedup.app.engines import find_engine
 from db_dedup.app.table_access import TableAccess
@@ -126,7 +126,7 @@ class TableChecks:
                 return self._check_blocking(connection, records, keys, gone)
             with self.connected(connection) as (ours, theirs):
                 lookup = self._lookup(ours, theirs)
-                own_keys = storable_keys(lookup, keys)
+                own_keys = row_keys_of(lookup, keys)
                 found = self._check(ours, theirs, records, own_keys)
                 return compare_together(ours, theirs, lookup, records, found, [*own_keys, *gone])
 

@@ -8,8 +8,8 @@ from sqlalchemy import Connection
 
 from db_dedup.app.arguments import iterable_of
 from db_dedup.app.deduplicator import Deduplicator
+from db_dedup.app.distinct_names import distinct_names
 from db_dedup.app.key_hashes import KeyHashes
-from db_dedup.app.own_names import own_names
 from db_dedup.dialects.batches import batches
 from db_dedup.errors import InvalidArgumentError, TableBusyError
 from db_dedup.flow.rows.order import Receipt, receipt
@@ -97,7 +97,7 @@ def _columns(columns: Sequence[SourceColumn]) -> Iterator[ExportedColumn]:
     families = (Family.TEXT, Family.TEXT, Family.NUMBER, Family.BOOLEAN, Family.TEXT)
     for name, family in zip(OUR_COLUMNS, families, strict=True):
         yield ExportedColumn(name, family, "INTEGER" if family is Family.NUMBER else "")
-    names = own_names([column.name for column in columns], OUR_COLUMNS)
+    names = distinct_names([column.name for column in columns], OUR_COLUMNS)
     for name, column in zip(names, columns, strict=True):
         yield ExportedColumn(name, column.family, column.type_name)
 

@@ -92,12 +92,12 @@ def choose_language() -> None:
 
 def run() -> None:
     """Run the command line; every error of ours is one line on stderr."""
-    # SQLAlchemy logs a lost connection and raises, too: the exception becomes our line, the log is dropped.
     open_missing_streams()
     replace_what_cannot_be_shown()
     choose_language()
     leave_out_blas()
     when_compiling(lambda: say(_COMPILING))
+    # SQLAlchemy logs a lost connection and raises an exception, which is reported: the log would repeat it.
     logging.getLogger("sqlalchemy").addHandler(logging.NullHandler())
     try:
         try:

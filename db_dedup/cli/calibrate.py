@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
@@ -24,6 +24,7 @@ from db_dedup.cli.shared.terminal import TerminalProgress, say
 from db_dedup.jobs.review.label_file import read_labels
 from db_dedup.present.calibration_page import calibration_page
 from db_dedup.present.setting_words import (
+    SCORE_COLUMNS,
     length_words,
     proposal_lines,
     setting_words,
@@ -33,17 +34,6 @@ from db_dedup.present.setting_words import (
 )
 from db_dedup.records import Calibration, LengthScore, SettingScore
 from db_dedup.translation import Phrase, tr
-
-_COLUMNS: Final = (
-    "",
-    Phrase("right"),
-    Phrase("wrong"),
-    Phrase("missed"),
-    Phrase("not labelled"),
-    Phrase("precision"),
-    Phrase("recall"),
-    "F1",
-)
 
 
 def calibrate(
@@ -105,7 +95,7 @@ def _tell(found: Calibration) -> None:
     for line in summary_lines(found):
         say(line)
     print_table(
-        _COLUMNS,
+        SCORE_COLUMNS,
         [
             (tr("now"), *_cells(found.now)),
             *([(tr("proposed"), *_cells(found.proposed))] if found.proposed != found.now else []),
@@ -114,7 +104,7 @@ def _tell(found: Calibration) -> None:
     say("now: {setting}", setting=setting_words(found.now.setting))
     if found.proposed != found.now:
         say("proposed: {setting}", setting=setting_words(found.proposed.setting))
-    print_table((Phrase("characters"), *_COLUMNS[1:]), _length_rows(found.by_length[0]))
+    print_table((Phrase("characters"), *SCORE_COLUMNS[1:]), _length_rows(found.by_length[0]))
     for line in proposal_lines(found):
         say(line)
 

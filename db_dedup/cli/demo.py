@@ -143,7 +143,7 @@ def _has_our_settings(folder: Path) -> bool:
 
 
 def _show_groups(engine: Engine, dedup: Deduplicator) -> None:
-    """Some groups whose members are not all exact duplicates, the representative beside a member."""
+    """Print some groups whose members are not all exact duplicates: the representative beside a member."""
     console = Console(highlight=False)
     not_shown = {group.representative_key for group in dedup.groups()}
     rest = len(not_shown) - _SHOWN_GROUPS

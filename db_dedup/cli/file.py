@@ -143,7 +143,7 @@ def _refuse_unused(context: typer.Context, path: Path) -> None:
 
 
 def _proposed(rows: Sheet) -> list[str]:
-    """The columns of texts; the others are named with the reason."""
+    """Return the columns of texts; report the others with the reason why they are left out."""
     choices = propose_columns(rows)
     chosen = [choice.name for choice in choices if choice.is_chosen]
     for choice in choices:

@@ -54,14 +54,14 @@ def groups(
 
 
 def _review(dedup: Deduplicator, found: list[GroupSummary], members: int, full: bool) -> None:
-    """A block for each group."""
+    """Print a block for each group."""
     reader = dedup.texts()
     rows = read_member_texts(dedup, reader, found, 1 + members)
     Review(reader.columns, full).print_groups(found, read_neighbours(reader, found, rows))
 
 
 def _export(dedup: Deduplicator, found: list[GroupSummary], form: Format) -> None:
-    """A line for each row of the groups."""
+    """Print a line for each row of the groups."""
     reader = dedup.texts()
     rows = read_member_texts(dedup, reader, found)
     width = len(reader.columns)

@@ -85,7 +85,10 @@ def settings_document(url: str, proposals: Proposals) -> TOMLDocument:
 
 
 def _without_password(url: URL) -> URL:
-    """The drivers take passwords from the query, too: of the user and of the key of a certificate."""
+    """Return the URL without passwords.
+
+    Drivers take them from the query as well: that of the user, and that of the key of a certificate.
+    """
     url = url.difference_update_query([name for name in url.query if "passw" in name.casefold()])
     return URL.create(url.drivername, url.username, None, url.host, url.port, url.database, url.query)
 
@@ -118,7 +121,7 @@ def _table_section(proposal: TableProposal) -> Table:
 
 
 def _on_one_line(text: str) -> str:
-    """The names in it are the user's: a line break in one would end the comment."""
+    """Return a comment on one line: a name of the user's may have a line break, which would end it."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 

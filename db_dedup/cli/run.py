@@ -48,13 +48,15 @@ from db_dedup.errors import ConfigError, DedupError
 from db_dedup.extras import load
 from db_dedup.jobs.leading import Leading, Work
 from db_dedup.jobs.stopping import StoppableProgress
-from db_dedup.jobs.worker.change_worker import BATCH_CHANGES, CACHE_MB, Batch, ChangeWorker
+from db_dedup.jobs.worker.batch_size import BATCH_CHANGES
+from db_dedup.jobs.worker.change_worker import ChangeWorker
 from db_dedup.jobs.worker.scheduled_scans import (
     ScheduledScans,
     cron_trigger,
     interval_trigger,
     was_missed,
 )
+from db_dedup.jobs.worker.worker_table import CACHE_MB, Batch
 from db_dedup.progress import NullProgress
 from db_dedup.store.lag import read_lag
 

@@ -90,7 +90,7 @@ def sql(
 
 
 def _watched(config: Path, url: str | None, table: str) -> WatchedTable:
-    """The settings of the file; without a file the table of that name, whatever its columns."""
+    """Return the settings of the file; without a file the table of that name, whatever its columns."""
     settings = load_settings(config, url)
     return settings.watched(table) if settings else watched_table(table, {"columns": {"*": 1}})
 

@@ -72,7 +72,7 @@ def _examples(database: Database, found: Sequence[TableStatus]) -> dict[str, tup
 
 
 def _chosen(found: list[TableStatus], names: Sequence[str]) -> list[TableStatus]:
-    """The entries of these tables in the order asked for; all of them where none is named."""
+    """Return the entries of these tables in the order asked for; all of them where none is named."""
     by_name = {entry.table: entry for entry in found}
     for name in names:
         if name not in by_name:

@@ -13,13 +13,9 @@ from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, Url, open_databa
 from db_dedup.cli.shared.terminal import say
 from db_dedup.cli.shared.working import MetricsHost, MetricsPort, late_tables, served_metrics
 from db_dedup.errors import ConfigError, DedupError
-from db_dedup.jobs.worker.change_worker import (
-    BATCH_CHANGES,
-    CACHE_MB,
-    Batch,
-    ChangeWorker,
-    OnFault,
-)
+from db_dedup.jobs.worker.batch_size import BATCH_CHANGES
+from db_dedup.jobs.worker.change_worker import ChangeWorker, OnFault
+from db_dedup.jobs.worker.worker_table import CACHE_MB, Batch
 from db_dedup.plurals import counted
 
 

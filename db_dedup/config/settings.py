@@ -89,7 +89,7 @@ class Settings(Frozen):
         return "server" in self.model_fields_set
 
     def watched(self, name: str) -> WatchedTable:
-        """The settings of one table."""
+        """Return the settings of one table."""
         if not isinstance(name, str):
             raise InvalidArgumentError(
                 "name should be the name of a table, not a {given_type}", given_type=type(name).__name__
@@ -100,7 +100,15 @@ class Settings(Frozen):
 
 
 def database_url(flag: str | None, settings: Settings | None) -> str:
-    """The URL to use: the flag, then DB_DEDUP_URL, then the file's; None for settings if none are read."""
+    """Return the URL to use: the flag, else DB_DEDUP_URL, else that of the file.
+
+    Args:
+        flag: the value of --url; None if it is not given.
+        settings: of the file; None if no file is read.
+
+    Raises:
+        ConfigError: there is no URL.
+    """
     url = flag or os.environ.get("DB_DEDUP_URL") or (settings.url if settings else None)
     if not url and settings is None:
         raise ConfigError("no database: give --url or set DB_DEDUP_URL")
@@ -112,12 +120,12 @@ def database_url(flag: str | None, settings: Settings | None) -> str:
 
 
 def store_url(flag: str | None, settings: Settings | None) -> str | None:
-    """The URL of the database for our tables, found in the same order; None: they are in the user's."""
+    """Return the URL of the store, by the same order as `database_url`; None if it is the user's database."""
     return flag or os.environ.get("DB_DEDUP_STORE_URL") or (settings.store_url if settings else None)
 
 
 def _path_hint(fault: str) -> str:
-    """What to do where the fault may be a Windows path in double quotes, in which TOML reads escapes."""
+    """Return what to do if the fault may be a Windows path in double quotes, in which TOML reads escapes."""
     if "Unescaped" not in fault and "hex value" not in fault:
         return ""
     return Phrase("; write a Windows path in single quotes, or with / in place of each backslash")

@@ -28,13 +28,12 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SAWarning
 
 from db_dedup.dialects.base import Dialect
-from db_dedup.dialects.capabilities import Capabilities
 from db_dedup.dialects.other_databases import OTHER_DATABASES
 from db_dedup.dialects.sessions import connect_or_explain, wrong_part
 from db_dedup.errors import ConfigError, MissingExtraError, UnknownNameError
 from db_dedup.translation import Phrase
 
-__all__ = ["Capabilities", "Dialect", "dialect_for", "dialect_names", "named_dialect", "open_engine"]
+__all__ = ["Dialect", "dialect_for", "dialect_names", "named_dialect", "open_engine"]
 
 _GROUP = "db_dedup.dialects"
 

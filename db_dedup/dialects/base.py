@@ -54,7 +54,7 @@ class Dialect(ABC):
     """Words in a type's name whose values have no one text; floats are refused everywhere."""
 
     def namespace(self, schema: str, prefix: str) -> Namespace:
-        """Where our tables live: in `schema`, or behind `prefix` where there are no schemas."""
+        """Return where our tables live: in `schema`, or behind `prefix` where there are no schemas."""
         if self.capabilities.has_schemas:
             return Namespace(schema, "")
         return Namespace(None, prefix)
@@ -63,7 +63,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def engine_url(self, url: URL, create: bool) -> URL:
-        """`url` completed by what our sessions need.
+        """Return `url` completed by what our sessions need.
 
         Raises:
             DatabaseUnavailableError: it names a file that is not there, and `create` is False.
@@ -71,7 +71,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def prepare_engine(self, engine: Engine) -> None:
-        """See to it that every new session of an engine of ours has our settings."""
+        """Have every new session of an engine of ours get our settings."""
 
     @abstractmethod
     def read_snapshot(self, engine: Engine) -> AbstractContextManager[Connection]:
@@ -212,7 +212,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def key_list(self, row_keys: Sequence[str] = ()) -> FromClause:
-        """Row keys as a table of one column, `row_key`: these, or those of the parameter `KEY_LIST`."""
+        """Return row keys as a table with one column, `row_key`: these, or those of parameter `KEY_LIST`."""
 
     @abstractmethod
     def readable(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[Any]:
@@ -239,7 +239,7 @@ class Dialect(ABC):
         return False
 
     def as_stored(self, connection: Connection, given: Sequence[tuple[SourceColumn, object]]) -> list[object]:  # noqa: ARG002
-        """Values that are not stored, as they would be read back; what its column cannot take stays."""
+        """Return values, which are not stored, as they would be read; what its column cannot take stays."""
         return [value for _, value in given]
 
     def column_names(
@@ -258,15 +258,15 @@ class Dialect(ABC):
         table: str,  # noqa: ARG002
         schema: str | None,  # noqa: ARG002
     ) -> Mapping[str, str]:
-        """Collations by column, where inspection alone does not tell them."""
+        """Return collations by column, where inspection alone does not tell them."""
         return {}
 
     def partition_names(self, connection: Connection) -> set[str]:  # noqa: ARG002
-        """Names of tables that are parts of a partitioned table, where these are listed as tables."""
+        """Return the names of the parts of partitioned tables, where these are listed as tables."""
         return set()
 
     def names_found_in(self, connection: Connection, schema: str) -> set[str]:  # noqa: ARG002
-        """Names of tables and views that a session finds in a schema without being told it."""
+        """Return the names of tables and views that a session finds in a schema without being told it."""
         return set()
 
     def type_names(
@@ -275,7 +275,7 @@ class Dialect(ABC):
         table: str,  # noqa: ARG002
         schema: str | None,  # noqa: ARG002
     ) -> Mapping[str, str]:
-        """Names of types by column, where inspection does not know them."""
+        """Return the names of types by column, where inspection does not know them."""
         return {}
 
     # Our tables
@@ -284,7 +284,7 @@ class Dialect(ABC):
     def hamming(
         self, stored: ColumnElement[Any], fingerprint: ColumnElement[int]
     ) -> ColumnElement[int] | None:
-        """Bits in which two fingerprints differ, both as they are stored; None where SQL has no count."""
+        """Return in how many bits two fingerprints, as stored, differ; None if SQL cannot count them."""
 
     def is_one_of(self, column: ColumnElement[Any], parameter: str) -> ColumnElement[bool]:
         """Return whether a column of ours has one of the values of a parameter, which is a list."""
@@ -359,7 +359,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def describe_triggers(self, connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
-        """Those that are there, as the catalogue tells them now."""
+        """Return our triggers that are there, as the catalogue tells them now."""
 
     def missing_right_to_drop(self, connection: Connection, target: TriggerTarget) -> str | None:  # noqa: ARG002
         """Return which right to drop our triggers on a table this account does not have.
@@ -373,7 +373,7 @@ class Dialect(ABC):
         """Return every trigger in the database that writes into our queue and that this account can see."""
 
     def script(self, statements: Sequence[str]) -> str:
-        """Statements as the database's own command-line client takes them."""
+        """Return the statements as the database's own command-line client takes them."""
         return "".join(f"{statement};\n" for statement in statements)
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Python's search for cyclic garbage, made rarer while a job holds a whole table in memory."""
+"""Let Python search for cyclic garbage less often while a job holds a whole table in memory."""
 
 import gc
 from collections.abc import Iterator
@@ -7,8 +7,8 @@ from threading import Lock
 from typing import Final
 
 _ALLOCATIONS: Final = 20_000
-"""More than the tuples of most pages: with Python's 700, the rows of a page and everything that is imported
-are searched again and again, which takes longer than reading them."""
+"""More than the tuples of most pages. By Python's default of 700, the rows of a page and all imported modules
+would be searched again and again, which takes longer than to read the rows."""
 
 
 class _Jobs:
@@ -21,10 +21,10 @@ class _Jobs:
 
 @contextmanager
 def collecting_seldom() -> Iterator[None]:
-    """Search for cyclic garbage after so many allocations at the earliest; at the end, as often as before.
+    """Search for cyclic garbage only after `_ALLOCATIONS` allocations until the block ends.
 
-    The setting is one of the process, so the last job that ends puts it back. It stays where it is higher, or
-    where the search is switched off.
+    The setting belongs to the process, so the last of several jobs puts the former value back. A higher value
+    is kept, and so is a search that is switched off.
     """
     with _Jobs.lock:
         if not _Jobs.count:

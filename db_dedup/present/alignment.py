@@ -35,7 +35,7 @@ _UNIT: Final = re.compile(f"{_LETTERS}(?:['\u2019]{_LETTERS})*|.", re.DOTALL)
 
 
 def units(text: str) -> Iterator[tuple[int, int]]:
-    """Where each word begins and ends, and each character that belongs to no word of a spaced script."""
+    """Yield the begin and end of each word, and of each character outside the words of spaced scripts."""
     return (unit.span() for unit in _UNIT.finditer(text))
 
 
@@ -50,7 +50,7 @@ class Stretch(NamedTuple):
 
 
 def align(left: str, right: str, reach: int | None = None) -> Iterator[Stretch]:
-    """The stretches of two texts from their beginnings to their ends, each found when it is asked for.
+    """Yield the stretches of two texts from beginning to end; each is searched only when it is asked for.
 
     Args:
         left: any text.
@@ -67,7 +67,7 @@ def align(left: str, right: str, reach: int | None = None) -> Iterator[Stretch]:
 
 
 def _common_stretches(left: str, right: str, reach: int | None) -> Iterator[Stretch]:
-    """Long stretches that both texts have; of short texts none, since difflib will find them."""
+    """Yield long stretches that both texts have; none of short texts, since difflib will find them."""
     a = b = 0
     if max(len(left), len(right)) <= _SHORT:
         return
@@ -79,7 +79,7 @@ def _common_stretches(left: str, right: str, reach: int | None) -> Iterator[Stre
 
 
 def _whole_words(left: str, right: str, stretches: Iterator[Stretch]) -> Iterator[Stretch]:
-    """The stretches without the parts of words at their ends; one without a whole word is left out."""
+    """Yield the stretches without the parts of words at their ends; one without a whole word is left out."""
     for _, a, a_end, b, b_end in stretches:
         first = max(_word_around(left, a)[1] - a, _word_around(right, b)[1] - b)
         last = min(_word_around(left, a_end)[0] - a, _word_around(right, b_end)[0] - b)
@@ -88,7 +88,7 @@ def _whole_words(left: str, right: str, stretches: Iterator[Stretch]) -> Iterato
 
 
 def _word_around(text: str, place: int) -> tuple[int, int]:
-    """Where the word begins and ends that a place is inside of; the place itself where it is in none."""
+    """Return begin and end of the word that a place is inside of; the place itself where it is in none."""
     first, end = max(0, place - _LONGEST_WORD), min(len(text), place + _LONGEST_WORD)
     for unit in _UNIT.finditer(text, first, end):
         if unit.end() > place:
@@ -98,7 +98,7 @@ def _word_around(text: str, place: int) -> tuple[int, int]:
 
 
 def _count_same(left: str, a: int, right: str, b: int) -> int:
-    """How many characters from these places on are the same."""
+    """Return how many characters from these places on are the same."""
     most = min(len(left) - a, len(right) - b)
     same = 0
     while same < most:
@@ -111,7 +111,7 @@ def _count_same(left: str, a: int, right: str, b: int) -> int:
 
 
 def _next_anchor(left: str, a: int, right: str, b: int, reach: int | None) -> tuple[int, int]:
-    """Where the nearest long common stretch after these places begins; the ends of the texts if none does."""
+    """Return where the next long common stretch after these places begins; the texts' ends if none does."""
     size = _SHORT
     while True:
         places = {

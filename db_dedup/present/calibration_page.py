@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 from html import escape
-from typing import Final
 
 from db_dedup.config import DEFAULT_PRESET, PRESETS
 from db_dedup.flow.compare.measures import NO_SIMILARITY
 from db_dedup.present.html_page import heading, page, paragraph, table
 from db_dedup.present.plots import Axis, Line, Point, figure, share_axis, tenth_below
 from db_dedup.present.setting_words import (
+    SCORE_COLUMNS,
     length_words,
     proposal_lines,
     setting_words,
@@ -19,27 +19,16 @@ from db_dedup.present.setting_words import (
 from db_dedup.records import Calibration, SettingScore, Share
 from db_dedup.translation import Phrase, tr
 
-_HEADER: Final = (
-    "",
-    Phrase("right"),
-    Phrase("wrong"),
-    Phrase("missed"),
-    Phrase("not labelled"),
-    Phrase("precision"),
-    Phrase("recall"),
-    "F1",
-)
-
 
 def calibration_page(found: Calibration) -> str:
-    """The page; it holds counts and settings, no key and no text of a row."""
+    """Return the page; it holds counts and settings, no key and no text of a row."""
     title = tr("Calibration of {table}", table=found.table)
     parts = [
         *(f"<p>{escape(line)}</p>" for line in summary_lines(found)),
         heading("Current and proposed settings"),
         paragraph("Now: {setting}.", setting=setting_words(found.now.setting)),
         paragraph("Proposed: {setting}.", setting=setting_words(found.proposed.setting)),
-        table(_HEADER, [(tr("now"), *_cells(found.now)), (tr("proposed"), *_cells(found.proposed))]),
+        table(SCORE_COLUMNS, [(tr("now"), *_cells(found.now)), (tr("proposed"), *_cells(found.proposed))]),
         *(f"<p>{escape(line)}</p>" for line in proposal_lines(found) if line not in toml_lines(found)),
         f"<pre>{escape(chr(10).join(toml_lines(found)))}</pre>",
         heading("By radius"),
@@ -120,7 +109,7 @@ def _length_plot(found: Calibration) -> str:
 def _length_tables(found: Calibration) -> Iterable[str]:
     for name, scores in zip((Phrase("Now"), Phrase("Proposed")), found.by_length, strict=True):
         rows = [(length_words(each), *_cells(each.score)) for each in scores]
-        yield heading(name, 3) + table((Phrase("characters"), *_HEADER[1:]), rows)
+        yield heading(name, 3) + table((Phrase("characters"), *SCORE_COLUMNS[1:]), rows)
 
 
 def _points(scores: Iterable[SettingScore], field: str, kind: str) -> list[Point]:

@@ -60,7 +60,7 @@ def marked_tokens(
 
 
 def by_word(tokens: Iterable[MarkedToken], own_text: str, other_text: str) -> Iterator[MarkedToken]:
-    """The tokens, those of one word of a spaced script joined and marked as a word.
+    """Yield the tokens, those of one word of a spaced script joined and marked as a word.
 
     jieba cuts words of Cyrillic, Greek or Hangul, and Latin letters with accents, into single letters, which
     nearly every other text has too. The tokens of other segmenters may have no spaces between them: what is
@@ -106,7 +106,7 @@ def _joined(tokens: list[MarkedToken], own: _Words, others: _Words) -> Iterator[
 
 
 def _shown(tokens: Iterable[MarkedToken]) -> Iterator[MarkedToken]:
-    """The tokens that are more than white space, without what would move the cursor."""
+    """Yield the tokens that are more than white space, without what would move the cursor."""
     for token in tokens:
         if token.text.isalnum():
             yield token

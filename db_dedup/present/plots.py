@@ -56,18 +56,18 @@ class Axis:
 
 
 def share_axis(title: str, start: float = 0.0) -> Axis:
-    """An axis for shares, up to 1."""
+    """Return an axis for shares, up to 1."""
     ticks = [i / 10 for i in range(11) if i / 10 >= start - 1e-9]
     return Axis(title, start, 1.0, [(tick, f"{tick:.1f}") for tick in ticks])
 
 
 def tenth_below(shares: Iterable[float]) -> float:
-    """Where an axis of these shares may begin, at 0.9 at the latest."""
+    """Return where an axis of these shares may begin, at 0.9 at the latest."""
     return min(0.9, floor(10 * min(shares, default=0.0) + 1e-9) / 10)
 
 
 def figure(title: str, x: Axis, y: Axis, lines: Sequence[Line], mark: float | None = None) -> str:
-    """The plot, and the names of its lines below it; `mark` is a place on the x axis to point out."""
+    """Return the plot, and the names of its lines below it; `mark` is a place on the x axis to point out."""
     names = "".join(f"<li>{_swatch(line, i)}{escape(line.name)}</li>" for i, line in enumerate(lines))
     return "\n".join(
         ["<figure>", _svg(title, x, y, lines, mark), f'<ul class="legend">{names}</ul>', "</figure>"]
@@ -130,7 +130,7 @@ class _Frame:
 
 
 def _swatch(line: Line, i: int) -> str:
-    """What a line looks like, for its name."""
+    """Return what a line looks like, for its name."""
     if line.is_joined:
         return f'<i class="{_colour(i)} {"dashes" if _dash(i) else "line"}"></i>'
     return f'<b class="{_colour(i)}">{_shape(i)[0]}</b>'

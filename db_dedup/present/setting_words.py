@@ -9,7 +9,19 @@ from db_dedup.plurals import counted
 from db_dedup.present.label_words import repeated_lines
 from db_dedup.present.visible import one_line
 from db_dedup.records import Calibration, LengthScore, PairSetting, Share
-from db_dedup.translation import tr
+from db_dedup.translation import Phrase, tr
+
+SCORE_COLUMNS: Final = (
+    "",
+    Phrase("right"),
+    Phrase("wrong"),
+    Phrase("missed"),
+    Phrase("not labelled"),
+    Phrase("precision"),
+    Phrase("recall"),
+    "F1",
+)
+"""Heads of the columns of a table of scores; the first is over what each row is about."""
 
 _SETTINGS: Final = {
     (True, True): "radius {radius} with sketches, {measure} of at least {threshold:g}",
@@ -21,13 +33,13 @@ _SETTINGS: Final = {
 
 
 def setting_words(setting: PairSetting) -> str:
-    """A setting on one line."""
+    """Return a setting on one line."""
     template = _SETTINGS[setting.sketches, setting.similarity != "none"]
     return tr(template, radius=setting.radius, measure=setting.similarity, threshold=setting.threshold)
 
 
 def share_words(share: Share) -> str:
-    """A share with its interval."""
+    """Return a share with its interval."""
     if share.value is None:
         return "-"
     return tr("{share:.3f} ({low:.3f} to {high:.3f})", share=share.value, low=share.low, high=share.high)

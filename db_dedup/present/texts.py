@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from db_dedup.app import Deduplicator
-from db_dedup.app.own_names import own_names
+from db_dedup.app.distinct_names import distinct_names
 from db_dedup.app.row_texts import RowTexts
 from db_dedup.dialects.batches import batches
 from db_dedup.present.named_differences import named_differences
@@ -128,7 +128,7 @@ def _differences(text_a: RowText, text_b: RowText) -> dict[str, dict[str, tuple[
 def member_header(columns: Sequence[str], with_differences: bool) -> list[str]:
     """The columns of an export of groups; a column that is called as one of ours is prefixed with own_."""
     added = ["is_gone", *(["differences"] if with_differences else [])]
-    return [*MEMBER_COLUMNS, *own_names(columns, [*MEMBER_COLUMNS, *added]), *added]
+    return [*MEMBER_COLUMNS, *distinct_names(columns, [*MEMBER_COLUMNS, *added]), *added]
 
 
 def member_lines(members: Iterable[Member], width: int, with_differences: bool) -> Iterator[list[Any]]:

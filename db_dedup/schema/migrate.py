@@ -1,8 +1,8 @@
-"""Making, changing and removing what exists once per database.
+"""Make, change and remove what exists once per database.
 
-Alembic's scripts and version table, but no env.py: its proxies are one for the whole process, so they would
-break a host that calls `upgrade` from a migration of its own, and two threads that upgrade at once. Here a
-migration gets `op` and the namespace as arguments.
+It uses Alembic's scripts and version table, but no env.py. The proxies of an env.py are global to the
+process: they would break a host that calls `upgrade` from a migration of its own, and two threads that
+upgrade at once. Here a migration gets `op` and the namespace as arguments.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +17,6 @@ from sqlalchemy.schema import DropTable
 from db_dedup.dialects import dialect_for, dialect_names
 from db_dedup.dialects.stored_names import stored_as
 from db_dedup.errors import ConfigError, InvalidArgumentError, SchemaMissingError, UnknownNameError
-from db_dedup.progress import NullProgress, Progress
 from db_dedup.records.names import Namespace
 from db_dedup.schema.indexes import make_missing_indexes
 from db_dedup.schema.own_names import own_name_test, own_names
@@ -27,23 +26,14 @@ from db_dedup.schema.tables import our_tables
 from db_dedup.schema.views import FIXED_VIEWS, CreateView, DropView
 from db_dedup.translation import Phrase
 
-__all__ = [
-    "current_revision",
-    "downgrade",
-    "head_revision",
-    "include_name",
-    "is_current",
-    "uninstall",
-    "upgrade",
-    "upgrade_sql",
-]
-
 IncludeName = Callable[[str | None, str, Mapping[Any, str | None]], bool]
 
 
-def upgrade(connection: Connection, namespace: Namespace, progress: Progress | None = None) -> None:
-    """Make or update our schema, tables and fixed views; nothing is done where they are up to date, but for
-    a view that somebody has dropped, and indexes that a scan has put off.
+def upgrade(connection: Connection, namespace: Namespace) -> None:
+    """Make or update our schema, tables and fixed views.
+
+    If they are up to date, only fixed views that somebody has dropped and indexes that a scan has put off are
+    made.
 
     Runs in the connection's transaction, which the caller commits; MySQL and MariaDB commit at once. Of two
     upgrades at a time one waits for the other.
@@ -56,20 +46,16 @@ def upgrade(connection: Connection, namespace: Namespace, progress: Progress | N
     """
     from db_dedup.schema.alembic_runs import run_migrations, steps_up  # noqa: PLC0415 - see there
 
-    progress = progress or NullProgress()
     with dialect_for(connection).schema_lock(connection, namespace):
         current = current_revision(connection, namespace)
         if current is None:
             _clear_the_way(connection, namespace)
         if namespace.schema:
             connection.execute(CreateOurSchema(namespace.schema))
-        steps = steps_up(current)
-        progress.start("upgrade", len(steps))
-        run_migrations(connection, namespace, steps, progress)
+        run_migrations(connection, namespace, steps_up(current))
         _restore_views(connection, namespace)
         # A first scan that was killed may have left none.
         make_missing_indexes(connection, our_tables(namespace))
-        progress.finish()
 
 
 def upgrade_sql(database: str, namespace: Namespace) -> str:
@@ -108,7 +94,7 @@ def downgrade(connection: Connection, namespace: Namespace, revision: str) -> No
         if revision != BASE and current == head_revision():
             # An earlier version would not make those that a killed scan has put off.
             make_missing_indexes(connection, our_tables(namespace))
-        run_migrations(connection, namespace, steps, NullProgress())
+        run_migrations(connection, namespace, steps)
         if revision == BASE:
             _drop_home(connection, namespace)
 
@@ -170,11 +156,6 @@ def is_installed(connection: Connection, namespace: Namespace) -> bool:
         return True
     may_be_left = dialect_for(connection).capabilities.commits_ddl
     return may_be_left and not (_stored_revisions(connection, namespace) or relations & own_names(namespace))
-
-
-def is_current(connection: Connection, namespace: Namespace) -> bool:
-    """Return whether our tables are of the revision that this version needs."""
-    return current_revision(connection, namespace) == head_revision()
 
 
 def installed_names(

@@ -1,12 +1,13 @@
 """The stored answer, read through the public views."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import (
     Boolean,
     Connection,
-    Subquery,
+    Row,
+    Select,
     TableClause,
     column,
     false,
@@ -35,9 +36,39 @@ def view(tables: Tables, name: str, *columns: str) -> TableClause:
     return table(tables.namespace.name(name), *map(column, columns), schema=tables.namespace.schema)
 
 
-_OF_PAIR: Final = (
-    *("key_a", "key_b", "distance", "similarity", "kind", "contained_key", "other_place", "form"),
+_PAIR_COLUMNS: Final = (
+    "key_a",
+    "key_b",
+    "distance",
+    "similarity",
+    "kind",
+    "contained_key",
+    "other_place",
+    "form",
 )
+_GROUP_COLUMNS: Final = ("group_id", "size", "representative_key", "is_loose", "is_abridged")
+
+
+def pair_parts(tables: Tables, table_name: str, wanted: PairFilter) -> tuple[Select[Any], Select[Any]]:
+    """Select the wanted pairs of a table from each part of the view: confirmed pairs, then exact duplicates.
+
+    The parts are read one after the other: MariaDB would compute all of the view first.
+    """
+    pairs, links = confirmed_pairs(tables), exact_links(tables)
+    names = pairs.selected_columns.keys()
+    named = (value.label(name) for value, name in zip(links.selected_columns, names, strict=True))
+    return _wanted(pairs, table_name, wanted), _wanted(links.with_only_columns(*named), table_name, wanted)
+
+
+def _wanted(part: Select[Any], table_name: str, wanted: PairFilter) -> Select[Any]:
+    pairs = part.subquery("pairs")
+    query = select(*(pairs.c[name] for name in _PAIR_COLUMNS)).where(pairs.c.table_name == table_name)
+    if wanted.kinds is not None:
+        query = query.where(pairs.c.kind.in_(wanted.kinds))
+    if wanted.other_place is not None:
+        flag = type_coerce(pairs.c.other_place, Boolean)
+        query = query.where(flag == (true() if wanted.other_place else false()))
+    return query
 
 
 def read_pairs(
@@ -47,79 +78,51 @@ def read_pairs(
     limit: int | None = None,
     wanted: PairFilter = ALL_PAIRS,
 ) -> Iterator[PairColumns]:
-    """Yield in parts every pair of a table that is wanted, and the link of every exact duplicate.
-
-    The two parts of the view are read one after the other: MariaDB would compute all of the view first.
-    """
+    """Yield in parts every pair of a table that is wanted, and the link of every exact duplicate."""
     left = limit
-    pairs, links = confirmed_pairs(tables), exact_links(tables)
-    names = pairs.selected_columns.keys()
-    named = (value.label(name) for value, name in zip(links.selected_columns, names, strict=True))
-    for query in (pairs, links.with_only_columns(*named)):
-        for part in _read_part(connection, query.subquery("pairs"), table_name, left, wanted):
-            yield part
-            left = None if left is None else left - part.count
+    for query in pair_parts(tables, table_name, wanted):
+        for part in parts_of(connection, query.limit(left), _ROWS_A_FETCH):
+            columns = _pair_columns(part)
+            yield columns
+            left = None if left is None else left - columns.count
 
 
-def _read_part(
-    connection: Connection, pairs: Subquery, table_name: str, limit: int | None, wanted: PairFilter
-) -> Iterator[PairColumns]:
-    query = select(*(pairs.c[name] for name in _OF_PAIR)).where(pairs.c.table_name == table_name)
-    if wanted.kinds is not None:
-        query = query.where(pairs.c.kind.in_(wanted.kinds))
-    if wanted.other_place is not None:
-        flag = type_coerce(pairs.c.other_place, Boolean)
-        query = query.where(flag == (true() if wanted.other_place else false()))
-    for part in parts_of(connection, query.limit(limit), _ROWS_A_FETCH):
-        keys_a, keys_b, distances, similarities, kinds, contained_keys, other_places, forms = zip(
-            *part, strict=True
-        )
-        yield PairColumns(
-            keys_a,
-            keys_b,
-            list(map(int, distances)),
-            [None if similarity is None else float(similarity) for similarity in similarities],
-            kinds,
-            contained_keys,
-            [None if flag is None else bool(flag) for flag in other_places],
-            forms,
-        )
+def _pair_columns(rows: Sequence[Row[Any]]) -> PairColumns:
+    keys_a, keys_b, distances, similarities, kinds, contained_keys, other_places, forms = zip(
+        *rows, strict=True
+    )
+    return PairColumns(
+        keys_a,
+        keys_b,
+        list(map(int, distances)),
+        [None if similarity is None else float(similarity) for similarity in similarities],
+        kinds,
+        contained_keys,
+        [None if flag is None else bool(flag) for flag in other_places],
+        forms,
+    )
 
 
 def read_groups(
     connection: Connection, tables: Tables, table_name: str, limit: int | None = None
 ) -> Iterator[GroupSummary]:
     """Yield the groups of a table, the largest first."""
-    groups = view(
-        tables,
-        "duplicate_groups",
-        "table_name",
-        "group_id",
-        "size",
-        "representative_key",
-        "is_loose",
-        "is_abridged",
-    )
-    query = (
-        select(
-            groups.c.group_id,
-            groups.c.size,
-            groups.c.representative_key,
-            groups.c.is_loose,
-            groups.c.is_abridged,
-        )
-        .where(groups.c.table_name == table_name)
-        .order_by(groups.c.size.desc(), groups.c.group_id)
-        .limit(limit)
-    )
-    for row in connection.execute(query):
-        yield GroupSummary(
-            row.group_id,
-            int(row.size),
-            row.representative_key,
-            bool(row.is_loose),
-            bool(row.is_abridged),
-        )
+    groups, query = select_groups(tables, table_name)
+    query = query.order_by(groups.c.size.desc(), groups.c.group_id).limit(limit)
+    return map(group_of_row, connection.execute(query))
+
+
+def select_groups(tables: Tables, table_name: str) -> tuple[TableClause, Select[Any]]:
+    """Return (the view of groups, a query for those of a table, whose rows `group_of_row` takes)."""
+    groups = view(tables, "duplicate_groups", "table_name", *_GROUP_COLUMNS)
+    columns = (groups.c[name] for name in _GROUP_COLUMNS)
+    return groups, select(*columns).where(groups.c.table_name == table_name)
+
+
+def group_of_row(row: Row[Any]) -> GroupSummary:
+    """Return the group that a row of the view describes."""
+    flags = bool(row.is_loose), bool(row.is_abridged)
+    return GroupSummary(row.group_id, int(row.size), row.representative_key, *flags)
 
 
 def read_members(connection: Connection, tables: Tables, table_name: str, group_id: str) -> list[str]:

@@ -1,9 +1,9 @@
-"""Which watched tables have triggers of ours, and the changes that these have queued."""
+"""What is stored of the triggers of a watched table, and the deletion of the changes that they queued."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, Update, delete, select, update
 
 from db_dedup.config import WatchedTable
 from db_dedup.schema.tables import Tables
@@ -13,7 +13,7 @@ from db_dedup.store.watched_tables import StoredTable
 
 @dataclass(frozen=True)
 class StoredAttachment:
-    """What is remembered of a table's triggers.
+    """What is stored of a table's triggers.
 
     Attributes:
         attached_at: UTC; every change since then is queued. None where the table is not attached.
@@ -26,7 +26,7 @@ class StoredAttachment:
 
 
 def read_attachment(connection: Connection, tables: Tables, table_id: int) -> StoredAttachment:
-    """Return what is stored of a table's triggers; of a table that is not watched, nothing."""
+    """Return what is stored of a table's triggers; both values are None if the table is not watched."""
     table = tables.watched_table
     query = select(table.c.attached_at, table.c.trigger_digest).where(table.c.id == table_id)
     row = connection.execute(query).one_or_none()
@@ -39,25 +39,21 @@ def store_attachment(
     connection: Connection, tables: Tables, table_id: int, attachment: StoredAttachment
 ) -> None:
     """Store what is known of a table's triggers."""
-    table = tables.watched_table
-    connection.execute(
-        update(table)
-        .where(table.c.id == table_id)
-        .values(attached_at=attachment.attached_at, trigger_digest=attachment.trigger_digest)
-    )
+    connection.execute(_update(tables, table_id, attachment))
 
 
-def store_triggers(
+def store_attachment_for(
     connection: Connection, tables: Tables, table_id: int, attachment: StoredAttachment, recipe: int | None
 ) -> bool:
-    """Store triggers planned by the settings of this recipe; return False where another recipe serves."""
+    """Do the same if this recipe serves (None: no recipe serves yet); return whether it does."""
+    is_served = tables.watched_table.c.recipe.is_not_distinct_from(recipe)
+    return connection.execute(_update(tables, table_id, attachment).where(is_served)).rowcount == 1
+
+
+def _update(tables: Tables, table_id: int, attachment: StoredAttachment) -> Update:
     table = tables.watched_table
-    stored = connection.execute(
-        update(table)
-        .where(table.c.id == table_id, table.c.recipe.is_not_distinct_from(recipe))
-        .values(attached_at=attachment.attached_at, trigger_digest=attachment.trigger_digest)
-    )
-    return stored.rowcount == 1
+    values = {"attached_at": attachment.attached_at, "trigger_digest": attachment.trigger_digest}
+    return update(table).where(table.c.id == table_id).values(values)
 
 
 def add_unscanned(connection: Connection, tables: Tables, watched: WatchedTable) -> StoredTable:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from db_dedup.schema.tables import Tables
 from db_dedup.schema.types import to_signed
 from db_dedup.store.reader import Reader
 from db_dedup.store.streams import parts_of
+from db_dedup.store.watched_tables import StoredTable
 
 _KEYS_A_QUERY = 5000
 _ROWS_A_PART = 10_000
@@ -49,6 +50,11 @@ class FingerprintStore:
     tables: Tables
     table_id: int
     recipe: int
+
+    @classmethod
+    def serving(cls, dialect: Dialect, tables: Tables, stored: StoredTable) -> Self:
+        """Return those of the recipe that serves; before the first finished scan there are none."""
+        return cls(dialect, tables, stored.id, stored.recipe or 0)
 
     @property
     def mine(self) -> ColumnElement[bool]:

@@ -1,6 +1,7 @@
 """When pairs and links of exact duplicates were found, carried over from one recipe to the next.
 
-A recipe that differs in its frames alone is of the same settings: what both find was found by the first one.
+If two recipes differ only in their frames, the settings are the same. A pair that both find then keeps the
+time at which the first one found it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,7 +50,7 @@ class FoundTimes:
     def carried_over(
         cls, reader: Reader, former: FingerprintStore | None, store: FingerprintStore, row_keys: Sequence[str]
     ) -> Self | None:
-        """Do what `read` does for the rows of a recipe; None without a former one."""
+        """Return what `read` returns, for the rows of `store`; None if there is no former recipe."""
         if former is None:
             return None
         id_of = store.read_ids(reader)

@@ -1,7 +1,6 @@
 """Rows by keys that people typed or gave in a file; some may be no keys at all."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 
 from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import DataError
@@ -9,9 +8,7 @@ from sqlalchemy.exc import DataError
 from db_dedup.errors import InvalidArgumentError
 from db_dedup.flow.rows.keys import may_be_key
 from db_dedup.records import SourceRow
-from db_dedup.store.source import Source
-
-OpenConnection = Callable[[], AbstractContextManager[Connection]]
+from db_dedup.store.source import OpenConnection, Source
 
 
 def require_keys(connection: Connection, source: Source, row_keys: Sequence[str]) -> None:
@@ -26,11 +23,11 @@ def require_keys(connection: Connection, source: Source, row_keys: Sequence[str]
         InvalidArgumentError: it can make no value of the type of a key column of one of them.
     """
     if not source.dialect.capabilities.refuses_keys:
-        return  # the query would only lock what is beside the keys
+        return  # the query would tell nothing, and would lock gaps between keys
     wanted = source.dialect.key_list(row_keys)
     matches = source.dialect.key_matches(source.key_columns, source.from_clause, wanted.c.row_key)
-    # An inner join with a table of no rows may not look at the keys; nor does an outer one of which no column
-    # is used.
+    # The database must evaluate the keys even if the table is empty. It may leave this out for an inner join,
+    # and for an outer join of which no column is used.
     column = source.from_clause.c[source.key_columns[0].name]
     query = select(func.count(column)).select_from(wanted.outerjoin(source.from_clause, matches))
     try:

@@ -19,7 +19,8 @@ from db_dedup.store.clock import database_now
 from db_dedup.store.fingerprints import FingerprintStore
 
 KEPT: Final = timedelta(days=3 * 366)
-"""For so long an old id is found: longer than most files in which somebody may have written it stay open."""
+"""How long changes are kept. Somebody may have written an old id into a file of a case, and most cases are
+closed within this time."""
 ORIGINS_SHOWN: Final = 100
 _KEYS_A_QUERY: Final = 500
 _COLUMNS: Final = ("table_id", "answer_version", "place", *ChangedGroup._fields, "scan_id", "changed_at")

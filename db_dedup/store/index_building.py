@@ -1,8 +1,9 @@
-"""Indexes of the fingerprint table, made after its rows: random writes to four block indexes take far longer.
+"""Make the indexes of the fingerprint table after its rows.
 
-A first scan drops them while the table is empty and no answer of any table is shown, and makes them before
-its answer is shown. So nothing that reads an answer ever meets a table without them, whenever a scan is
-killed: whichever scan is the first to show an answer makes what is missing, and so does an upgrade.
+This is faster than random writes to four block indexes. A first scan drops the indexes while the table is
+empty and no answer of any table is shown, and makes them again before its answer is shown. If that scan is
+killed, the next scan that shows an answer, or an upgrade, makes what is missing. So whoever reads an answer
+has the indexes.
 """
 
 import logging
@@ -46,7 +47,7 @@ def put_off_indexes(engine: Engine, dialect: Dialect, tables: Tables) -> None:
                 for index in sorted(tables.fingerprint.indexes, key=lambda index: str(index.name)):
                     index.drop(connection, checkfirst=True)
     except (SQLAlchemyError, DedupError) as error:
-        # There is no right to drop them, or somebody has read the empty table for long.
+        # This account may not drop them, or another transaction has been reading the empty table for long.
         reason = dialect.translate_error(error) if isinstance(error, SQLAlchemyError) else error
         logger.info("the indexes stay during the scan: %s", reason)
 
@@ -62,9 +63,9 @@ def make_put_off_indexes(
 ) -> None:
     """Make the indexes that are missing, each in a transaction of its own.
 
-    Where a transaction of somebody else's holds the table, this waits for some seconds, lets the statements
-    pass that wait behind it, and tries again. MariaDB would wait for a day, and everybody who reads an answer
-    behind it.
+    If another transaction holds the table, this waits for some seconds, then lets the statements run that
+    were waiting behind it, and tries again. Otherwise MariaDB would wait for up to a day, and with it
+    everybody who reads an answer.
 
     Args:
         engine: of our tables.
@@ -73,7 +74,7 @@ def make_put_off_indexes(
         fence: renews the scan's lease at the end of each of these transactions. In SQLite nobody else can
             write while an index is made, the heartbeat neither, and that may take longer than a lease.
         progress: is notified of each index.
-        before_groups: leave out those that would be written again when the rows get their groups.
+        before_groups: leave out the indexes of groups, which are written when the rows get their groups.
 
     Raises:
         DatabaseUnavailableError: the table is busy for some minutes.

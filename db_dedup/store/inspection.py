@@ -37,7 +37,9 @@ _FAMILIES: Final[tuple[tuple[type[Any], Family], ...]] = (
 
 
 def inspect_table(connection: Connection, name: str, schema: str | None = None) -> SourceTable:
-    """Describe a table or view. Without a primary key, the only unique index over NOT NULL columns stands in.
+    """Describe a table or view.
+
+    Without a primary key, a unique index over NOT NULL columns is taken as the key if there is only one.
 
     Raises:
         UnknownNameError: there is none of that name.

@@ -1,7 +1,7 @@
 """Labels: what people said of two texts, duplicates or not.
 
-A label is kept by the digests of the texts, so that it no longer holds once either text has changed. The
-table is called `verdict`.
+A label is stored under the digests of the two texts, so that it no longer applies once either text has
+changed. The table has the former word for a label as its name: `verdict`.
 """
 
 from collections.abc import Collection, Iterable

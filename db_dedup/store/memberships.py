@@ -1,4 +1,4 @@
-"""In which groups rows are, and how each duplicates its group."""
+"""In which group each row is, and by which kind of pair."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

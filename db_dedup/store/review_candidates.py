@@ -1,7 +1,8 @@
 """The few groups that can fit a filter, found from the pairs or rows that it asks for.
 
-To look through the groups one after the other finds what is common at once, and what is rare late. From its
-pairs, what is rare is found at once, and what is common would be too much to read: it is given up.
+A list that looks through all groups finds what is common at once, and what is rare only after a long time.
+This search begins at the pairs or rows that the filter asks for. It finds what is rare at once. If too many
+rows fit, it gives up, and the list looks through all groups.
 """
 
 import time

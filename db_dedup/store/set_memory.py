@@ -20,7 +20,7 @@ SET_BYTES: Final = 256 * 2**20
 
 _PIECES_A_LOOKUP: Final = 256
 _ROWS_WORTH_A_PIECE: Final = 16
-"""To read so many rows takes longer than to read the piece."""
+"""To read this many rows takes longer than to read their piece."""
 _MISSES_BEFORE: Final = 5_000
 _GROWTH: Final = 1.5
 
@@ -28,10 +28,9 @@ _GROWTH: Final = 1.5
 class SetMemory:
     """Sets of features by the ids of their rows, of one generation at a time.
 
-    Pieces are read only after some thousand sets were wanted in vain, so that a process that checks a single
-    record does not read half of the table; and only some at a time, so that no look-up takes long, unless
-    their rows would take longer.
-    Threads may share it.
+    Pieces are read only after some thousand sets were asked for and not found, so that a process that checks
+    a single record does not read half of the table. Only some pieces are read at a time, so that no look-up
+    takes long; more only where it would take longer to read their rows instead. Threads may share it.
     """
 
     def __init__(self, budget: int = SET_BYTES) -> None:

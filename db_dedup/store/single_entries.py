@@ -201,7 +201,9 @@ def drop_entries_between(
 
 
 def _is_from(band: Table, begin: Entry) -> ColumnElement[bool]:
-    """Return whether an entry is at a place or after it; the planner uses the condition on the value
-    alone."""
+    """Return the condition that an entry is at a place or after it.
+
+    The first part is on the value alone, so that the planner can use the index.
+    """
     value, row_id = band.c.value, band.c.fingerprint_id
     return and_(value >= begin.value, or_(value > begin.value, row_id >= begin.row_id))

@@ -181,8 +181,10 @@ def _own_sketches(store: FingerprintStore) -> Select[Any]:
 
 
 def drop_all_sketches(connection: Connection, store: FingerprintStore) -> None:
-    """Delete all sketches of a store's rows and all single entries of these rows, also entries that no sketch
-    has, and deactivate the segments."""
+    """Delete all sketches and single entries of a store's rows, and deactivate the segments.
+
+    Entries that belong to no sketch are deleted, too.
+    """
     row = store.tables.fingerprint
     drop_all_entries(connection, store)
     without = update(row).where(store.mine, has_sketch(store)).values(sketch=None, sketch_size=None)

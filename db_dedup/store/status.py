@@ -25,7 +25,7 @@ def read_status(connection: Connection, dialect: Dialect, tables: Tables) -> lis
     """Return one entry for each watched table, by name. The state of its triggers is left unknown."""
     lags = read_lag(connection, tables)
     return [
-        _status(connection, FingerprintStore(dialect, tables, stored.id, stored.recipe or 0), stored, lag)
+        _status(connection, FingerprintStore.serving(dialect, tables, stored), stored, lag)
         for stored in list_tables(connection, tables)
         if (lag := lags.get(stored.watched.name))
     ]

@@ -37,7 +37,7 @@ _LONGEST_LEASE: Final = 2 * LEASE
 time of a lease: a clock is also set back by less, while a scan runs."""
 
 OUTDATED_VIEW: Final = "outdated"
-"""In place of the digest of a table's view whose join is that of a former key or table."""
+"""Stored in place of the digest of a table's view, if the view was made for a former key or table."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def add_table(connection: Connection, tables: Tables, watched: WatchedTable) -> 
     stored = find_table(connection, tables, watched.name)
     if stored is None:
         new = insert(tables.watched_table).values(name=watched.name, definition=definition_of(watched))
-        # Of two first scans at once the second waits here for the first one's row, and then finds it.
+        # If two first scans begin at once, the second waits here for the first one's row, and then finds it.
         with suppress(IntegrityError), connection.begin_nested():
             connection.execute(new)
         stored = find_table(connection, tables, watched.name)

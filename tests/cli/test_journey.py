@@ -10,7 +10,7 @@ from pathlib import Path
 from sqlalchemy import inspect
 
 from db_dedup.config import Settings
-from db_dedup.schema.migrate import head_revision
+from db_dedup.schema.revisions import head_revision
 from tests.cli.conftest import rows, run, succeed, view
 from tests.servers import Database
 

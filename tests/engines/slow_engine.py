@@ -22,7 +22,7 @@ from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
 from db_dedup.flow.rows.order import receipt
 from db_dedup.flow.stored_rows import row_fingerprints
 from db_dedup.jobs.scan.answer import AnswerDifference
-from db_dedup.jobs.scan.scanned_table import ScannedTable
+from db_dedup.jobs.scan.scanned_table import ScannedRows
 from db_dedup.jobs.scan.short_transactions import OneTransaction
 from db_dedup.progress import NullProgress, Progress
 from db_dedup.records import Family, SourceRow
@@ -194,7 +194,7 @@ class SlowIncrement:
                     changed.append(row)
         stored = self.store.find_rows(connection, [row.row_key for row in changed])
         self.store.put_rows(connection, changed, stored)
-        scanned = ScannedTable.collected(scan.match(NullProgress(), lambda _: ()))
+        scanned = ScannedRows.collected(scan.match(NullProgress(), lambda _: ())).with_pairs()
         writing = OneTransaction(connection, self.store.dialect, NullProgress())
         keys = {row.row_key for row in changed}
         difference = AnswerDifference.of(writing.reader, self.store, scanned, keys, serves=True)

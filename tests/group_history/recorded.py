@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import delete, insert, select, update
 
 from db_dedup import Deduplicator, Text
-from db_dedup.jobs.worker.change_worker import TableWorker
+from db_dedup.jobs.worker.table_worker import TableWorker
 from tests.worker.history import BASES
 from tests.worker.watched import Watched
 

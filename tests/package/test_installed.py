@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from db_dedup import __version__
-from db_dedup.schema.migrate import head_revision
+from db_dedup.schema.revisions import head_revision
 from tests.package.building import ROOT, build
 from tests.servers import Database
 from tests.shell import run_in_shell, shell_blocks

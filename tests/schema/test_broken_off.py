@@ -9,7 +9,8 @@ from typing import Any
 from sqlalchemy import Connection, Engine, event
 
 from db_dedup.records.names import Namespace
-from db_dedup.schema.migrate import downgrade, is_current, upgrade
+from db_dedup.schema.migrate import downgrade, upgrade
+from tests.schema.conftest import is_current
 from tests.schema.description import describe, everything
 from tests.servers import Database
 

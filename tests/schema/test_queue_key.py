@@ -9,11 +9,12 @@ import pytest
 from sqlalchemy import Connection, event, func, insert, inspect, select, text
 
 from db_dedup import Deduplicator
-from db_dedup.schema.migrate import downgrade, is_current, upgrade
+from db_dedup.schema.migrate import downgrade, upgrade
 from db_dedup.schema.tables import our_tables
 from db_dedup.store.clock import utc_now
 from tests.conftest import private_server
 from tests.dialects.tables import run
+from tests.schema.conftest import is_current
 from tests.servers import Database, Server, fresh_database, start_mariadb, start_postgresql
 from tests.triggers.conftest import attached, changes, drain
 

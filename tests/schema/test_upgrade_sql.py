@@ -11,8 +11,8 @@ from sqlalchemy import make_url
 
 from db_dedup.errors import ConfigError, UnknownNameError
 from db_dedup.records.names import Namespace
-from db_dedup.schema.migrate import is_current, uninstall, upgrade, upgrade_sql
-from tests.schema.conftest import namespace_in
+from db_dedup.schema.migrate import uninstall, upgrade, upgrade_sql
+from tests.schema.conftest import is_current, namespace_in
 from tests.schema.description import describe, everything
 from tests.servers import Database
 

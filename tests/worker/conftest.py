@@ -15,7 +15,9 @@ from db_dedup.flow.pipeline import Fingerprinter
 from db_dedup.jobs.pace import pace_of
 from db_dedup.jobs.worker import batch_size
 from db_dedup.jobs.worker.batch_size import BatchSize
-from db_dedup.jobs.worker.change_worker import Batch, ChangeWorker, TableWorker
+from db_dedup.jobs.worker.change_worker import ChangeWorker
+from db_dedup.jobs.worker.table_worker import TableWorker
+from db_dedup.jobs.worker.worker_table import Batch
 from db_dedup.records import DeadChange
 from db_dedup.store import changes
 from db_dedup.store.clock import utc_now

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, insert
 
 from db_dedup import Deduplicator
-from db_dedup.jobs.worker.change_worker import ChangeWorker, TableWorker
+from db_dedup.jobs.worker.change_worker import ChangeWorker
+from db_dedup.jobs.worker.table_worker import TableWorker
 from db_dedup.records import PairLabel
 from tests.servers import Database
 from tests.worker.keys import PLAIN_KEYS

@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from db_dedup import Deduplicator, Text
 from db_dedup.errors import DatabaseError
-from db_dedup.jobs.worker.change_worker import Batch
+from db_dedup.jobs.worker.worker_table import Batch
 from db_dedup.store import changes
 from db_dedup.store.changes import Change
 from tests.servers import Database

@@ -21,7 +21,9 @@ from db_dedup.errors import (
     NotScannedError,
     UnknownNameError,
 )
-from db_dedup.jobs.worker.change_worker import Batch, ChangeWorker, LateTable, TableWorker
+from db_dedup.jobs.worker.change_worker import ChangeWorker, LateTable
+from db_dedup.jobs.worker.table_worker import TableWorker
+from db_dedup.jobs.worker.worker_table import Batch
 from tests.servers import Database
 from tests.worker.conftest import write
 from tests.worker.watched import Watched

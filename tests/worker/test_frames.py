@@ -10,7 +10,7 @@ from sqlalchemy import delete, update
 from db_dedup import Deduplicator
 from db_dedup.errors import FrameListError
 from db_dedup.flow.text import frames
-from db_dedup.jobs.worker.change_worker import TableWorker
+from db_dedup.jobs.worker.table_worker import TableWorker
 from tests.forms import FORM, edited, in_form, letters, stored, stored_frames, texts, watch, write
 from tests.servers import Database
 

@@ -13,7 +13,7 @@ from db_dedup.engines.embedded.increment import increment
 from db_dedup.errors import DedupError
 from db_dedup.flow.candidates.segments import Entries, hashes_of
 from db_dedup.jobs.scan.folding import fold
-from db_dedup.jobs.worker.change_worker import TableWorker
+from db_dedup.jobs.worker.table_worker import TableWorker
 from db_dedup.store import single_entries, single_memory, sketch_lookup, watched_tables
 from db_dedup.store.segment_lookup import ALL_IDS
 from db_dedup.store.single_memory import SingleMemory

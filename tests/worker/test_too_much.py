@@ -13,7 +13,8 @@ from sqlalchemy import Engine, create_engine, event, text
 from db_dedup import Deduplicator, Text
 from db_dedup.errors import DatabaseUnavailableError
 from db_dedup.flow.pipeline import Fingerprinter
-from db_dedup.jobs.worker.change_worker import Batch, ChangeWorker
+from db_dedup.jobs.worker.change_worker import ChangeWorker
+from db_dedup.jobs.worker.worker_table import Batch
 from db_dedup.store import changes, watched_tables
 from tests.servers import Database
 from tests.worker.conftest import POISON, body, count_waiting, dead, drain, is_right, write
@@ -131,7 +132,7 @@ def test_after_a_batch_that_was_too_much_batches_grow_again(
     sizes = []
     for _ in range(30):
         sizes.append(worker._size.changes)
-        worker._size.learn(worker._size.changes, 0.001)
+        worker._size.learn(worker._size.changes, 0.001, 0.001)
     assert sizes == sorted(sizes)
     assert sizes[-1] == 20
 

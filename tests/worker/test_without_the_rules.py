@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection, select, update
 
 from db_dedup.dialects.base import Dialect
-from db_dedup.jobs.worker.change_worker import TableWorker
+from db_dedup.jobs.worker.table_worker import TableWorker
 from db_dedup.schema.tables import Tables
 from db_dedup.store import changes
 from db_dedup.store.changes import Change

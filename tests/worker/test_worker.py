@@ -12,8 +12,9 @@ from sqlalchemy import create_engine, delete, select, text, update
 
 from db_dedup import Deduplicator, Text
 from db_dedup.errors import ConfigError, DatabaseError, DedupError, NotScannedError, RecipeDiffersError
-from db_dedup.jobs.worker.change_worker import Batch, ChangeWorker
+from db_dedup.jobs.worker.change_worker import ChangeWorker
 from db_dedup.jobs.worker.scan_choice import Task
+from db_dedup.jobs.worker.worker_table import Batch
 from db_dedup.store import neighbours, scans
 from tests.servers import Database
 from tests.worker.conftest import (

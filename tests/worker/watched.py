@@ -29,8 +29,8 @@ from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.table_scan import EmbeddedScan
 from db_dedup.flow.matching.spool import FeatureSpool
 from db_dedup.flow.pipeline import Fingerprinter
-from db_dedup.jobs.scan.scanned_table import ScannedTable
-from db_dedup.jobs.worker.change_worker import TableWorker
+from db_dedup.jobs.scan.scanned_table import ScannedRows
+from db_dedup.jobs.worker.table_worker import TableWorker
 from db_dedup.progress import NullProgress
 from db_dedup.schema.views import fixed_view
 from db_dedup.store import watched_tables
@@ -181,7 +181,7 @@ class Watched:
                 for page in source.read_pages(connection):
                     scan.add_page(page, {})
                 return scanned_answer(
-                    ScannedTable.collected(scan.match(NullProgress(), lambda _: [], rejected))
+                    ScannedRows.collected(scan.match(NullProgress(), lambda _: [], rejected)).with_pairs()
                 )
 
     def stored(self) -> Answer:

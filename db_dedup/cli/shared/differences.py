@@ -12,7 +12,7 @@ _PAIR_COLUMNS = ("key_a", "key_b", "distance", "similarity")
 
 
 def tell_differences(found: AnswerDifferences) -> None:
-    """Pairs gained and lost, groups that merge and split; the tables go to stdout."""
+    """Print pairs gained and lost, groups that merge and split; the tables go to stdout."""
     for words, pairs in (
         (counted(found.pairs_gained.count, "pair gained", "pairs gained"), found.pairs_gained),
         (counted(found.pairs_lost.count, "pair lost", "pairs lost"), found.pairs_lost),

@@ -131,7 +131,7 @@ def report_when_stopped(consequence: str) -> Iterator[None]:
 
 @contextmanager
 def stop_event() -> Iterator[threading.Event]:
-    """An event that the signals set until the block ends, for a command that finishes its work first."""
+    """Yield an event that the signals set until the block ends, for commands that finish their work first."""
     stop = threading.Event()
     before = {number: signal.getsignal(number) for number in SIGNALS}
     answer_with(lambda *_: stop.set())

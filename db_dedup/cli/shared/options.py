@@ -90,7 +90,7 @@ def is_given(context: typer.Context, option: str) -> bool:
 
 
 def load_settings(config: Path, url: str | None) -> Settings | None:
-    """The settings file; None if the default file is missing and a URL is given."""
+    """Return the settings of the file; None if the default file is missing and a URL is given."""
     if url and config == DEFAULT_CONFIG and not config.exists():
         return None
     return Settings.from_file(config)
@@ -103,14 +103,14 @@ def open_table(
     progress: Progress | None = None,
     store: str | None = None,
 ) -> AbstractContextManager[Deduplicator]:
-    """A table as the command's options say."""
+    """Open a table as the command's options say."""
     return table_opener(config, url, progress, store)(table)
 
 
 def table_opener(
     config: Path, url: str | None, progress: Progress | None = None, store: str | None = None
 ) -> OpenTable:
-    """What opens tables as the command's options say; the settings are read once, here."""
+    """Return what opens tables as the command's options say; the settings are read once, here."""
     settings = load_settings(config, url)
     urls = database_url(url, settings), store_url(store, settings)
 
@@ -127,7 +127,7 @@ def table_opener(
 
 @contextmanager
 def open_database(config: Path, url: str | None, store: str | None = None) -> Iterator[Database]:
-    """The database as the command's options say."""
+    """Open the database as the command's options say."""
     settings = load_settings(config, url) or Settings()
     database = Database(
         database_url(url, settings),

@@ -10,10 +10,10 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from enum import StrEnum
-from itertools import chain, islice
+from itertools import chain
 from math import isfinite
 from pathlib import Path
 from types import NoneType
@@ -28,6 +28,7 @@ from db_dedup.cli.shared.terminal import say
 from db_dedup.errors import ConfigError
 from db_dedup.present.formulas import without_formula
 from db_dedup.present.visible import visible
+from db_dedup.records.pages import take_lists
 from db_dedup.translation import Phrase, tr
 
 _WIDE_ENOUGH: Final = 100_000
@@ -73,16 +74,17 @@ def data_output() -> TextIO:
 
 def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], form: Format) -> None:
     """Print rows as they come; only the table waits for all of them."""
+    parts = take_lists(rows, lambda: _ROWS_A_PART)
     match form:
         case Format.CSV:
-            _print_csv(columns, _parts(rows))
+            _print_csv(columns, parts)
         case Format.SPREADSHEET:
             stdout = data_output()
             stdout.write("\ufeff")
             writer = csv.writer(stdout)
             writer.writerows(map(without_formula, row) for row in chain([columns], rows))
         case Format.JSON:
-            _print_json_rows(columns, (list(zip(*part, strict=True)) for part in _parts(rows)))
+            _print_json_rows(columns, (list(zip(*part, strict=True)) for part in parts))
         case Format.TABLE:
             print_table(columns, rows)
 
@@ -99,7 +101,7 @@ def print_columns(columns: Sequence[str], parts: Iterable[Columns], form: Format
 
 
 def print_json(data: object) -> None:
-    """One JSON document, readable and in the characters it is made of."""
+    """Print one JSON document, indented and in the characters it is made of."""
     text = json.dumps(_finite(data), ensure_ascii=False, allow_nan=False, indent=2, default=str)
     data_output().write(text + "\n")
 
@@ -138,7 +140,7 @@ def write_page(file: Path, page: str) -> None:
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None, may_lack: int = 0
 ) -> bool:
-    """A table for people. Where stdout is no terminal, COLUMNS is its width; without it nothing is folded.
+    """Print a table for people. If stdout is no terminal, COLUMNS is its width; without it nothing is folded.
 
     Args:
         columns: their names.
@@ -176,14 +178,8 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
     return table
 
 
-def _parts(rows: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
-    rows = iter(rows)
-    while part := list(islice(rows, _ROWS_A_PART)):
-        yield part
-
-
 def _print_csv(columns: Sequence[str], parts: Iterable[list[Sequence[Any]]]) -> None:
-    """Lines that end in a line feed, a part at a time."""
+    """Print lines that end in a line feed, a part at a time."""
     stdout = data_output()
     for part in chain([[columns]], parts):
         stdout.write(_csv_lines(part))
@@ -202,7 +198,7 @@ def _csv_lines(rows: list[Sequence[Any]]) -> str:
 
 
 def _print_json_rows(columns: Sequence[str], parts: Iterable[Columns]) -> None:
-    """A JSON array, a row a line, without holding all rows."""
+    """Print a JSON array, a row a line, without holding all rows."""
     stdout, separator = data_output(), "["
     line = "{" + ", ".join(f"{_JSON.encode(name).replace('%', '%%')}: %s" for name in columns) + "}"
     for part in parts:
@@ -214,7 +210,7 @@ def _print_json_rows(columns: Sequence[str], parts: Iterable[Columns]) -> None:
 
 
 def _json_values(values: Sequence[Any]) -> Iterable[str]:
-    """Each value as JSON; a column of texts or of numbers needs no call of Python for each."""
+    """Return each value as JSON; a column of texts or of numbers needs no call of Python for each."""
     types = set(map(type, values))
     if types == {str}:
         return map(_json_string, values)

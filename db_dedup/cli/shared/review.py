@@ -49,7 +49,7 @@ class Review:
         self._full = full
 
     def print_pairs(self, pairs: Iterable[tuple[DuplicatePair, RowText, RowText]]) -> None:
-        """Each pair as two rows beside each other, with its distance and similarity below."""
+        """Print each pair as two rows beside each other, with its distance and similarity below."""
         for pair, text_a, text_b in pairs:
             self._print_rows(tr("row {key}", key=pair.key_a), text_a, tr("row {key}", key=pair.key_b), text_b)
             self._print_differences(pair.key_a, text_a, pair.key_b, text_b)
@@ -59,7 +59,7 @@ class Review:
             self._say(template, distance=pair.distance, similarity=pair.similarity)
 
     def print_groups(self, groups: Sequence[GroupSummary], members: Iterable[Member]) -> None:
-        """Each group as a block: each of the members that are given beside the representative, in a
+        """Print each group as a block: each of the members that are given beside the representative, in a
         loose group beside the row that it resembles most."""
         by_id = {group.group_id: group for group in groups}
         for group_id, rows in groupby(members, key=lambda member: member.group_id):
@@ -81,7 +81,7 @@ class Review:
         self._say("")
 
     def _print_members(self, first: Member, others: Sequence[Member]) -> None:
-        """Each member beside the representative."""
+        """Print each member beside the representative."""
         equal = [row for row in others if row.text is not None and _look_alike(row.text, first.text)]
         for row in [row for row in others if row not in equal] or equal[:1]:
             left, right = (
@@ -95,7 +95,7 @@ class Review:
             self._say("The same text as the representative: {keys}.", keys=keys)
 
     def _print_neighbours(self, first: Member, others: Sequence[Member]) -> None:
-        """Each member beside the row that it resembles most, which need not be the representative."""
+        """Print each member beside the row that it resembles most, which need not be the representative."""
         shown: set[frozenset[str]] = set()
         for row in others:
             self._print_neighbour(row, first, shown)
@@ -103,7 +103,7 @@ class Review:
             self._print_neighbour(first, first, shown)
 
     def _print_neighbour(self, row: Member, first: Member, shown: set[frozenset[str]]) -> None:
-        """A member beside its neighbour, unless the two have been shown, and a line that names both."""
+        """Print a member beside its neighbour, unless the two have been shown, and a line that names both."""
         near = row.neighbour
         key, text = (near.row.row_key, near.text) if near else (first.row_key, first.text)
         keys = frozenset((key, row.row_key))

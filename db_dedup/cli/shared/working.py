@@ -12,8 +12,9 @@ from db_dedup.cli.shared.options import OpenTable
 from db_dedup.cli.shared.terminal import say
 from db_dedup.errors import DedupError
 from db_dedup.jobs.stopping import StoppedError
-from db_dedup.jobs.worker.change_worker import LateTable, TableWorker
+from db_dedup.jobs.worker.change_worker import LateTable
 from db_dedup.jobs.worker.scheduled_scans import Scan
+from db_dedup.jobs.worker.table_worker import TableWorker
 from db_dedup.plurals import counted
 from db_dedup.present.scan_words import changes_of
 from db_dedup.records import ScanReport

@@ -21,7 +21,7 @@ from db_dedup.store.attachments import (
     StoredAttachment,
     read_attachment,
     store_attachment,
-    store_triggers,
+    store_attachment_for,
 )
 from db_dedup.store.clock import database_now
 from db_dedup.store.inspection import check_columns, resolve_key
@@ -178,7 +178,7 @@ class Attachment:
     def _store(self, connection: Connection, digest: str | None) -> None:
         # Taken now: the table is locked, so every transaction that wrote to it before has ended.
         target, attachment = self._plan.target, StoredAttachment(database_now(connection), digest)
-        if not store_triggers(connection, self._tables, target.table_id, attachment, self._recipe):
+        if not store_attachment_for(connection, self._tables, target.table_id, attachment, self._recipe):
             raise DatabaseUnavailableError(
                 "a scan has just switched {name!r} to other settings: try again", name=target.watched_name
             )

@@ -55,7 +55,7 @@ def entries_before_folding(connection: Connection, store: FingerprintStore) -> i
 
 def fold(engine: Engine, dialect: Dialect, tables: Tables, stored: StoredTable) -> bool:
     """Fold all single entries of a table; return False if a scan is running, or the answer has changed."""
-    store = FingerprintStore(dialect, tables, stored.id, stored.recipe or 0)
+    store = FingerprintStore.serving(dialect, tables, stored)
     owner = new_owner(folds=True)
     with dialect.write_transaction(engine) as connection:
         if watched_tables.take_lease(connection, tables, stored.id, owner) is not None:

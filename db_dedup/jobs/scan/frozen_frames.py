@@ -57,7 +57,7 @@ class FrozenFrames:
 
 
 NOTHING_FROZEN: Final = FrozenFrames(NO_FRAMES)
-"""Of settings that leave no frames out, and of a scan that has no list yet."""
+"""The list of settings that leave no frames out, and of a scan that has not read or measured its list yet."""
 
 
 def freeze_frames(

@@ -1,12 +1,13 @@
-"""What the database with the rows must have before a scan reads it, where our tables are in another one.
+"""Wait for a replica before a scan reads its rows, if our tables are in another database.
 
-It may be a replica of the one with our tables, and behind it. Of an attached table two things could then be
-lost for good, because the queue has no change any more, or not yet, that repairs them:
+The database with the rows may be a replica of the one with our tables, and behind it. For an attached table,
+two kinds of changes could then be lost for good, because no change in the queue repairs them:
 
-- Changes before `attach`. So the replica must have the triggers: the table was locked while they were made.
-- Changes that the worker has handled. A scan of former rows would write these back. So the replica must have
-  the lease of this scan: it was committed after all that the worker has done, and the worker writes nothing
-  while a scan holds it.
+- Changes from before `attach`. So the replica must have the triggers: the table was locked while they were
+  made.
+- Changes that the worker has handled. A scan that reads the rows as they were before would undo its work. So
+  the replica must have the lease of this scan. The lease was committed after everything that the worker has
+  done, and the worker writes nothing while a scan holds it.
 
 The triggers write to our tables, so a database that has them has our tables, too.
 """

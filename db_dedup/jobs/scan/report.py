@@ -3,13 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow.candidates.blocks import BLOCK_SHIFTS
 from db_dedup.flow.matching.match import NO_ROW
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.scan.frozen_frames import FrozenFrames
 from db_dedup.jobs.scan.reading import TableReading
 from db_dedup.jobs.scan.scanned_table import ScannedTable
 from db_dedup.records import HotBlock, ScanReport
-from db_dedup.schema.tables import BLOCK_SHIFTS
 
 _HOTTEST = 3
 _BLOCK_VALUES = 1 << 16

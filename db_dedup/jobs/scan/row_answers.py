@@ -19,7 +19,7 @@ _ROWS_A_PART: Final = 10_000
 
 
 class AnswerValues(NamedTuple):
-    """The same of one row, as the database takes it."""
+    """The answer of one row, as the database takes it."""
 
     id: int
     copy_of: int | None

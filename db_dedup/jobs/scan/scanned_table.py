@@ -65,11 +65,6 @@ class ScannedTable:
     table: RowBatch
     matches: Matches
 
-    @classmethod
-    def collected(cls, answer: ScanAnswer) -> "ScannedTable":
-        """Put the batches of an engine together."""
-        return ScannedRows.collected(answer).with_pairs()
-
     @property
     def row_keys(self) -> list[str]:
         """Return the row keys of the n rows."""

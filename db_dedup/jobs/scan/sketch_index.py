@@ -29,9 +29,13 @@ _SET_PIECES_AT_A_TIME: Final = 64
 
 
 def is_worth_folding(single_count: int, entry_count: int) -> bool:
-    """Return whether so many single entries, of so many in all, should rather be in segments.
+    """Return whether the single entries are so many that they should be moved into segments.
 
-    One changed row touches forty pieces, so they are never rewritten for one change.
+    One changed row has entries in forty pieces, so that pieces are never rewritten for a single change.
+
+    Args:
+        single_count: how many single entries there are.
+        entry_count: how many entries there are in all.
     """
     return single_count >= _LEAST_FOLDED and single_count * _ONE_IN > entry_count
 

@@ -45,7 +45,7 @@ class Groups:
 
     @classmethod
     def none(cls, count: int) -> Self:
-        """No groups among so many rows."""
+        """Return the groups of `count` rows that are all in no group."""
         return cls(np.full(count, NO_ROW, np.int64), *(np.zeros(count, np.int64) for _ in range(3)))
 
     @property
@@ -114,7 +114,7 @@ class StoredAnswer:
         self._ids, self._numbers = self._ids[order], np.array(numbers, np.int64)[order]
 
     def answer(self) -> Answer:
-        """The answer by numbers."""
+        """Return the answer by numbers of rows."""
         id_a, id_b, rows, canonical, group_ids = map(self._numbers_of, self._id_columns())
         groups = Groups.none(len(self.row_keys))
         groups.of_row[rows] = group_ids
@@ -130,12 +130,12 @@ class StoredAnswer:
         return Answer(_with_links(pairs, canonical[is_duplicate], rows[is_duplicate]), groups)
 
     def _id_columns(self) -> tuple[NDArray[np.int64], ...]:
-        """Every column of ids: two of the pairs, three of the rows."""
+        """Return every column of ids: two of the pairs, three of the rows."""
         rows = self._rows
         return self._pairs.id_a, self._pairs.id_b, rows.ids, rows.copy_of, rows.group_id
 
     def _numbers_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The numbers of stored ids; -1 stays."""
+        """Return the numbers of the rows of stored ids; -1 stays -1."""
         found = np.full(ids.size, NO_ROW, np.int64)
         is_set = ids != NO_ROW
         found[is_set] = self._numbers[np.searchsorted(self._ids, ids[is_set])]
@@ -167,13 +167,13 @@ def fresh_answer(scanned: ScannedTable, count: int) -> Answer:
 def _with_links(
     pairs: StoredPairs, canonical: NDArray[np.int64], duplicates: NDArray[np.int64]
 ) -> NDArray[np.void]:
-    """The pairs, by numbers, and a link from each canonical row to each of its exact duplicates."""
+    """Return the pairs, by numbers, and a link from each canonical row to each of its exact duplicates."""
     records = np.empty(pairs.id_a.size + duplicates.size, _PAIR)
     records["a"] = np.concatenate([pairs.id_a, canonical])
     records["b"] = np.concatenate([pairs.id_b, duplicates])
     records["is_link"] = np.arange(records.size) >= pairs.id_a.size
     records["d"] = np.concatenate([pairs.distances, np.zeros(duplicates.size, np.int16)])
-    # NaN equals nothing, not even itself
+    # NaN is not equal to itself, so that equal pairs would seem to differ.
     records["s"] = np.concatenate([np.nan_to_num(pairs.similarities, nan=-1.0), np.ones(duplicates.size)])
     records["k"] = np.concatenate([pairs.kinds, np.full(duplicates.size, COPY, np.uint8)])
     return records

@@ -69,8 +69,10 @@ def compare_rows(
     index: IndexContents | None,
     unsettled: Set[str] = frozenset(),
 ) -> Difference[str]:
-    """Return the keys of rows whose fingerprint, digest, order value or sketch is not the stored one, and of
-    rows that are only stored, or only in the user's table.
+    """Return the keys of rows that are not stored as they should be.
+
+    Their fingerprint, digest, order value or sketch is not the stored one, or they are only stored, or only
+    in the user's table.
 
     Args:
         connection: to our tables.
@@ -126,20 +128,20 @@ def _compared(pairs: NDArray[np.void], is_left_out: NDArray[np.bool_]) -> NDArra
 
 
 def _pair_keys(pairs: NDArray[np.void], count: int) -> NDArray[np.int64]:
-    """One number for each pair; a link is apart from a pair of the same rows."""
+    """Return int64[p]: a number for each pair; a link has another one than a pair of the same rows."""
     keys: NDArray[np.int64] = (pairs["a"] * count + pairs["b"]) * 2 + pairs["is_link"]
     return keys
 
 
 def _gained(old: Groups, new: Groups) -> list[int]:
-    """Representatives of the new groups none of whose rows was in a group."""
+    """Return the representatives of the new groups of which no row was in a group."""
     representatives = np.unique(new.of_row[new.is_grouped])
     found: list[int] = representatives[~_holds_grouped(old, new)[representatives]].tolist()
     return found
 
 
 def _merged(old: Groups, new: Groups) -> list[int]:
-    """Representatives of the new groups whose rows were in several groups, or in a group and in none."""
+    """Return the representatives of new groups whose rows were in several groups, or in one and in none."""
     count = old.row_count
     # A row outside every group is a part of its own.
     was_in = np.where(old.is_grouped, old.of_row, np.arange(count))
@@ -157,7 +159,7 @@ def _holds_grouped(old: Groups, new: Groups) -> NDArray[np.bool_]:
 
 
 def _changed(old: Groups, new: Groups) -> list[int]:
-    """Representatives, in either answer, of groups that are not the same in members and flags."""
+    """Return the representatives, in either answer, of groups that differ in members or flags."""
     moved = old.of_row != new.of_row
     differing = {*old.of_row[moved].tolist(), *new.of_row[moved].tolist()} - {NO_ROW}
     differing |= set(np.flatnonzero(old.has_other_flags(new)).tolist())

@@ -54,7 +54,7 @@ def verify(context: JobContext, stored: StoredTable) -> Verification:
         SchemaMissingError: one of our tables is missing.
     """
     _require_tables(context)
-    store = FingerprintStore(context.dialect, context.tables, stored.id, stored.recipe or 0)
+    store = FingerprintStore.serving(context.dialect, context.tables, stored)
     with _one_moment(context) as snapshots:
         frozen = _frozen(context, stored, snapshots.rows)
         kept = replace(frozen, frames=context.frames)

@@ -39,7 +39,7 @@ class BatchFaults:
         if isinstance(translated, TooMuchAtOnceError):
             self.was_too_much = True
             return True
-        # The server may restart for a reason of its own; hardly so often during the same changes.
+        # A server may restart for other reasons, but hardly several times in a row during the same changes.
         self._ended_batches += isinstance(translated, StatementEndedError)
         return isinstance(translated, StatementEndedError) and self._ended_batches >= _ENDED_IN_A_ROW
 

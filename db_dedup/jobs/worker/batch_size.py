@@ -69,7 +69,7 @@ class BatchSize:
         most = 1 if source is None else source.rows_within(_CHARACTERS_A_BATCH)
         return min(self._most, most)
 
-    def learn(self, changes: int, seconds: float, locked_seconds: float | None = None) -> None:
+    def learn(self, changes: int, seconds: float, locked_seconds: float) -> None:
         """Learn from a batch that was handled, if it was full.
 
         The first batch is not used for the rate: it also loads what later batches find loaded.
@@ -77,12 +77,12 @@ class BatchSize:
         Args:
             changes: of the batch.
             seconds: how long it took.
-            locked_seconds: how long of these it held the lock of the table; None for all the time.
+            locked_seconds: how long of these it held the lock of the table.
         """
         if changes < self._asked:
             return
         seconds = max(seconds, 1e-6)
-        locked = seconds if locked_seconds is None else max(locked_seconds, 1e-6)
+        locked = max(locked_seconds, 1e-6)
         factor = min(max(self._wanted_seconds / locked, 1 / 4), 4)
         # After a batch that was too much its limit is raised slowly: another one that fails costs time again.
         self._most = min(self.limit, self._most + self._most // 8 + 1)

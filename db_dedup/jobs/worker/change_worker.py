@@ -12,22 +12,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.errors import DedupError, FaultyTablesError
 from db_dedup.jobs.stopping import StoppedError
-from db_dedup.jobs.worker.batch_size import BATCH_CHANGES
 from db_dedup.jobs.worker.driver_errors import translate_driver_error
 from db_dedup.jobs.worker.table_worker import TableWorker
-from db_dedup.jobs.worker.worker_table import CACHE_MB, Batch, WorkerTable
-
-__all__ = [
-    "BATCH_CHANGES",
-    "CACHE_MB",
-    "Batch",
-    "ChangeWorker",
-    "LateTable",
-    "OnFault",
-    "TableWorker",
-    "WorkerTable",
-    "log_fault",
-]
+from db_dedup.jobs.worker.worker_table import Batch
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +36,7 @@ def log_fault(name: str, fault: DedupError | None) -> None:
         logger.warning("%s: %s; trying again", name, fault)
 
 
-class WorkedTable(Protocol):
+class _WorkedTable(Protocol):
     """A table whose changes can be handled."""
 
     @property
@@ -116,7 +103,7 @@ class _Turn:
         pause: seconds to wait after the next error.
     """
 
-    table: WorkedTable
+    table: _WorkedTable
     fault: DedupError | None = None
     due: float = 0.0
     pause: float = _FIRST_PAUSE_SECONDS
@@ -132,7 +119,7 @@ class ChangeWorker:
 
     def __init__(
         self,
-        tables: Sequence[WorkedTable],
+        tables: Sequence[_WorkedTable],
         poll_seconds: float = 0.5,
         on_batch: Callable[[Batch], None] = lambda _: None,
         on_fault: OnFault = log_fault,

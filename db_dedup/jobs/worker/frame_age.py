@@ -11,7 +11,6 @@ from sqlalchemy import Connection
 
 from db_dedup.flow.text import frames as frame_texts
 from db_dedup.jobs.worker.worker_table import WorkerTable
-from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.frames import FrameSize, count_rows, read_size
 from db_dedup.store.watched_tables import StoredTable
 
@@ -59,8 +58,7 @@ class FrameAge:
         wanted = least if is_first else 2 * max(size.row_count, least)
         if self._most_rows is not None and self._most_rows < wanted:
             return False
-        store = FingerprintStore(self._table.dialect, self._table.tables, stored.id, stored.recipe or 0)
-        self._most_rows = rows = count_rows(connection, store, canonical_only=is_first)
+        self._most_rows = rows = count_rows(connection, self._table.store(stored), canonical_only=is_first)
         # The scan may find fewer rows, as where some are deleted meanwhile: it is not repeated for as many.
         if rows < max(wanted, 2 * self._asked_at):
             return False

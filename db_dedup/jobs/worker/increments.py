@@ -10,7 +10,6 @@ from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.worker.worker_table import WorkerTable
 from db_dedup.store import changes, scans
 from db_dedup.store.changes import Change
-from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.source import Source
 from db_dedup.store.watched_tables import StoredTable
 
@@ -103,7 +102,7 @@ class Increments:
         return self._stored is not None and self._stored.is_alike(stored)
 
     def _made(self, context: JobContext, stored: StoredTable) -> Increment:
-        store = FingerprintStore(self._table.dialect, self._table.tables, stored.id, stored.recipe or 0)
+        store = self._table.store(stored)
         return context.matching_engine.increment(
             context.watched, context.recipe, store, context.source, self._table.cache_mb * 2**20
         )

@@ -13,10 +13,11 @@ from db_dedup.jobs.worker.worker_table import WorkerTable
 logger = logging.getLogger(__name__)
 
 _ENTRIES_A_CHANGE: Final = 100
-"""At most about so many: a change is one row, and a long text has some hundred hashes."""
+"""An upper estimate: a change is one row, and a long text has some hundred hashes."""
 
 _CHANGES_AFTER_A_FAILURE: Final = 1_000
-"""What failed once will mostly fail again, and each attempt reads the whole index."""
+"""How many changes to wait for after a failure: the next attempt would probably fail as well, and each reads
+the whole index."""
 
 
 class IndexFolding:

@@ -87,7 +87,7 @@ class WorkerTable:
 
     def store(self, stored: StoredTable) -> FingerprintStore:
         """Return the fingerprints of the recipe that serves."""
-        return FingerprintStore(self.dialect, self.tables, stored.id, stored.recipe or 0)
+        return FingerprintStore.serving(self.dialect, self.tables, stored)
 
     def lock(self, connection: Connection) -> LockedTable:
         """Keep other workers out of the table until this transaction ends; raises what `read` raises."""

@@ -102,8 +102,8 @@ def _count_folds(
 def _steps(evidence: Evidence, setting: PairSetting) -> NDArray[np.int64]:
     """Return int64[p]: how many of the thresholds the similarity reaches, by the measure of the setting.
 
-    Short texts with few edits are alike at every threshold: theirs is another one, which stays. Short texts
-    with other numbers are alike at none.
+    Two short texts with few edits reach all thresholds, since they are compared by a threshold of their own,
+    which is not varied. Short texts with other numbers reach none.
     """
     pairs, rule = evidence.measured, Rule(setting)
     reached = np.searchsorted(THRESHOLDS, pairs.similarity(setting), side="right")

@@ -1,10 +1,10 @@
-"""Names for a table's columns beside ours, of which no two are alike, whatever their case."""
+"""Names for the columns of a table that are written beside ours; no two are equal, whatever their case."""
 
 from collections.abc import Sequence
 
 
-def own_names(columns: Sequence[str], ours: Sequence[str]) -> list[str]:
-    """Return the names of a table's columns; one that is called as one of ours is prefixed with own_."""
+def distinct_names(columns: Sequence[str], ours: Sequence[str]) -> list[str]:
+    """Return the names of a table's columns; one that is taken, as by one of ours, is prefixed with own_."""
     taken = {name.casefold() for name in ours}
     others = {name.casefold() for name in columns}
     names = []
