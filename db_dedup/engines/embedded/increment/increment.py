@@ -47,12 +47,11 @@ class EmbeddedIncrement:
         store: FingerprintStore,
         source: Source,
         fingerprinter: Fingerprinter,
-        index: FingerprintIndex | None = None,
         cache_bytes: int = CACHE_BYTES,
     ) -> None:
         self.watched, self.store, self.source = watched, store, source
         self.fingerprinter = fingerprinter
-        self.index = index
+        self.index: FingerprintIndex | None = None
         self.cache = FeatureCache(watched, cache_bytes, usable_cores())
         self._prepared: Prepared | None = None
         self._families = [column.family for column in source.key_columns]
