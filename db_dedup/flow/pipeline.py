@@ -212,9 +212,7 @@ class Fingerprinter:
         framed = _differ(entire, columns)
         blanked = [_blanked(texts, is_known) for texts in columns]
         needs_words = compares_known and not self._compares_grams
-        features = self._features(
-            columns if needs_words else blanked, self._hash_words, self._recipe.term_frequency
-        )
+        features = self._words(columns if needs_words else blanked)
         counts = features.counts
         has_features = is_known | (counts > 0)
         has_features |= self._entire_have_features(entire, framed & ~has_features)
@@ -240,7 +238,7 @@ class Fingerprinter:
         if not looked_at.any():
             return looked_at
         texts = [_blanked(column, ~looked_at) for column in columns]
-        return self._features(texts, self._hash_words, self._recipe.term_frequency).counts > 0
+        return self._words(texts).counts > 0
 
     def _details(self, columns: list[list[str]]) -> Details:
         count = len(columns[0])
@@ -259,8 +257,11 @@ class Fingerprinter:
         kinds = [column.kind for column in self._recipe.columns]
         return [texts for texts, kind in zip(columns, kinds, strict=True) if kind == "text"]
 
-    def _features(self, columns: list[list[str]], hash_texts: HashTexts, term_frequency: str) -> Features:
-        return count_features(self._hashed(columns, hash_texts), self._weights, term_frequency)
+    def _words(self, columns: list[list[str]]) -> Features:
+        """Return the features of the fingerprint: words and values."""
+        return count_features(
+            self._hashed(columns, self._hash_words), self._weights, self._recipe.term_frequency
+        )
 
     def _hashed(self, columns: list[list[str]], hash_texts: HashTexts) -> list[NDArray[np.uint64]]:
         return hash_columns(self._recipe.columns, columns, hash_texts)

@@ -14,7 +14,7 @@ import numpy as np
 from cityhash import CityHash64
 from numpy.typing import NDArray
 
-from db_dedup.flow._arrays import slices_of
+from db_dedup.flow._arrays import slices_of, starts_of
 from db_dedup.flow._compiled import kernel
 from db_dedup.records.recipe import RecipeColumn
 
@@ -158,10 +158,10 @@ def count_features(
 def concatenate_features(parts: Sequence[Features]) -> Features:
     """Join the rows of several batches, one batch after the other."""
     if not parts:
-        return Features(np.zeros(1, np.int64), np.empty(0, np.uint64), np.empty(0, np.int64))
+        return NO_FEATURES
     counts = np.concatenate([part.counts for part in parts])
     return Features(
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]),
+        starts_of(counts),
         np.concatenate([part.hashes for part in parts]),
         np.concatenate([part.weights for part in parts]),
     )

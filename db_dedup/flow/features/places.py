@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._arrays import place_in, resized
+from db_dedup.flow._arrays import place_in, resized, starts_of
 from db_dedup.flow._code_points import code_points
 from db_dedup.flow._compiled import inner, kernel
 
@@ -152,7 +152,7 @@ def _by_row(
     sorts = rows * len(PLACE_SUFFIXES) + (values >> np.uint64(NAME_BITS)).astype(np.int64)
     is_kept = np.bincount(sorts, minlength=1)[sorts] <= MOST_OF_SORT
     rows, values = rows[is_kept], values[is_kept]
-    return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=row_count))]).astype(np.int64), values
+    return starts_of(np.bincount(rows, minlength=row_count)), values
 
 
 @cache
