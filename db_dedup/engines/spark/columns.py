@@ -22,6 +22,17 @@ COMPARED: Final = "fingerprint long, hashes binary, weights binary, detail_count
 """What a row is compared by, as Spark declares it; with the digest, the sketch and the number it is whole."""
 
 
+_ARROW_TYPES: Final = {
+    "binary": pa.binary(), "boolean": pa.bool_(), "byte": pa.int8(), "double": pa.float64(),
+    "int": pa.int32(), "long": pa.int64(), "short": pa.int16(), "string": pa.string(),
+}  # fmt: skip
+
+
+def arrow_types(declared: str) -> dict[str, pa.DataType]:
+    """Return name -> type of some columns, given as Spark declares them: "name type, name type"."""
+    return {name: _ARROW_TYPES[kind] for name, kind in (column.split() for column in declared.split(", "))}
+
+
 def ragged(starts: NDArray[np.int64], values: NDArray[Any]) -> pa.Array:
     """Return each row's slice of some numbers of eight bytes, as bytes.
 
