@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import is_not
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,7 @@ from db_dedup.flow.candidates.generators import (
 from db_dedup.flow.candidates.short_texts import Prefixes, make_prefixes
 from db_dedup.flow.candidates.sketches import Sketches, concatenate_sketches, empty_sketches, join_hashes
 from db_dedup.flow.compare.measures import least_shared_with_floor
-from db_dedup.flow.compare.rows import ComparedRows
+from db_dedup.flow.compare.rows import NO_PLACE, ComparedRows
 from db_dedup.flow.features.characters import short_characters
 from db_dedup.flow.features.counting import (
     NO_FEATURES,
@@ -60,8 +59,6 @@ from db_dedup.records.recipe import Recipe
 
 _Item = tuple[Sequence[str], str | None, bytes | None]
 """(the texts of a row, the text of its `within` columns, its former digest)."""
-
-_NO_PLACE: Final = -1
 
 
 @dataclass(frozen=True)
@@ -126,7 +123,7 @@ class FingerprintedRows:
             self.details,
             places,
             self.sketches,
-            np.where(self.sketches.counts > 0, places, _NO_PLACE),
+            np.where(self.sketches.counts > 0, places, NO_PLACE),
         )
 
 

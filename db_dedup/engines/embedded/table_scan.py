@@ -19,7 +19,7 @@ from db_dedup.engines.embedded.answer import EmbeddedAnswer
 from db_dedup.engines.embedded.compile_ahead import CompilingAhead
 from db_dedup.engines.embedded.fingerprint_process import FingerprintProcesses
 from db_dedup.engines.embedded.usable_cores import usable_cores
-from db_dedup.flow.compare.rows import ComparedRows
+from db_dedup.flow.compare.rows import NO_PLACE, ComparedRows
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.features.counting import NO_FEATURES
 from db_dedup.flow.features.details import NO_DETAILS
@@ -44,9 +44,8 @@ from db_dedup.records.read_size import ReadSize, length_of
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
-_NO_PLACE = -1
 _MOST_THREADS = 4
-"""Of the matching: each sorts some millions of hashes of its own."""
+"""The most threads of the matching. Each sorts some millions of hashes of its own."""
 
 
 @dataclass
@@ -219,7 +218,7 @@ class EmbeddedScan:
 
     def _spooled(self, done: FingerprintedRows) -> NDArray[np.int64]:
         """Write the features of new rows to the spool; return int64[n], the position of each row's."""
-        places = np.full(len(done.digests), _NO_PLACE, np.int64)
+        places = np.full(len(done.digests), NO_PLACE, np.int64)
         is_new = ~done.is_known
         places[is_new] = self._spool.row_count + np.arange(np.count_nonzero(is_new))
         self._spool.add(done.features, done.details, is_new)
@@ -227,7 +226,7 @@ class EmbeddedScan:
 
     def _spooled_sketches(self, done: FingerprintedRows) -> NDArray[np.int64]:
         """Write the computed sketches to the spool; return int64[n], the position of each."""
-        places = np.full(len(done.digests), _NO_PLACE, np.int64)
+        places = np.full(len(done.digests), NO_PLACE, np.int64)
         if not self._watched.rule.sketches:
             return places
         is_new = ~done.is_known
@@ -264,7 +263,7 @@ class EmbeddedScan:
 
     def _unread_candidates(self, table: ComparedRows, progress: Progress) -> NDArray[np.bool_]:
         """Return bool[n]: the rows that have a candidate and no features yet."""
-        is_unread: NDArray[np.bool_] = table.places == _NO_PLACE
+        is_unread: NDArray[np.bool_] = table.places == NO_PLACE
         if self._rule.measure is None or not np.any(is_unread):
             return np.zeros(is_unread.size, np.bool_)
         is_unread &= rows_with_candidates(table, self._watched.rule.radius, progress, self._budget)

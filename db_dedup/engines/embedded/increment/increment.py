@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.candidate_texts import CandidateTexts
-from db_dedup.engines.embedded.feature_cache import CACHE_BYTES, FeatureCache
+from db_dedup.engines.embedded.feature_cache import FeatureCache
 from db_dedup.engines.embedded.increment import exact_duplicates, groups, pairs, rows
 from db_dedup.engines.embedded.increment.prepared import Prepared, prepare
 from db_dedup.engines.embedded.increment.scope import BatchScope
@@ -47,7 +47,7 @@ class EmbeddedIncrement:
         store: FingerprintStore,
         source: Source,
         fingerprinter: Fingerprinter,
-        cache_bytes: int = CACHE_BYTES,
+        cache_bytes: int,
     ) -> None:
         self.watched, self.store, self.source = watched, store, source
         self.fingerprinter = fingerprinter
@@ -89,7 +89,7 @@ class EmbeddedIncrement:
         """Read, fingerprint and match rows that may have changed, before the table is locked.
 
         Args:
-            connection: one of our own, for reading alone; its transactions are short.
+            connection: used for nothing but reading, in short transactions.
             row_keys: of the rows.
             again: the keys of rows whose pairs are searched even if the rows have not changed.
         """
