@@ -117,7 +117,7 @@ class Explanation:
 
     Attributes:
         distance: bits in which the fingerprints differ; None where a row has none.
-        similarities: every measure by its name, whichever the rule asks for.
+        similarities: name of a measure -> similarity, for every measure.
         generators: the candidate generators; one that passes is enough.
         tests: what a proposed pair must pass, all of it.
         stored: the link in the stored answer, None where there is none.

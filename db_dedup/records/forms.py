@@ -15,7 +15,7 @@ REPLY: Final = 1
 UNOFFICIAL: Final = 2
 OFFICIAL: Final = 3
 UNKNOWN_FORM: Final = -1
-"""In place of a number: the normaliser of the table knows no forms."""
+"""Takes the place of a form's number if the normaliser of the table knows no forms."""
 
 
 def form_of_pair(one: int | None, other: int | None) -> Form | None:

@@ -61,7 +61,7 @@ class GivenLabel:
 
 @dataclass(frozen=True)
 class JudgedTexts:
-    """The texts that somebody judges.
+    """The texts that a label is about.
 
     Attributes:
         recipe_digest: of the recipe by which `digests` were computed.
@@ -101,7 +101,7 @@ class LabelOutcome:
 
 @dataclass(frozen=True)
 class Question:
-    """Two rows that somebody should look at.
+    """Two rows that are shown to a person, who labels them.
 
     Attributes:
         texts_a: its watched columns as they are now, "" for NULL; so is `texts_b`.

@@ -59,7 +59,7 @@ class Sketches:
 
 
 NO_SKETCHES: Final = Sketches(np.zeros(1, np.int64), np.empty(0, np.uint64))
-"""Of no rows."""
+"""The sketches of no rows."""
 
 
 def empty_sketches(count: int) -> Sketches:

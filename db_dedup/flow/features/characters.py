@@ -22,7 +22,7 @@ SHORT: Final = 30
 """The most symbols of a short row."""
 
 MOST_EDITS: Final = 4
-"""Two short rows with more edits are not compared by their edits: longer ones would be other sentences."""
+"""Two short rows with more edits are never duplicates by their edits: they would be different sentences."""
 
 _LONGEST_TEXT: Final = 2 * SHORT
 """A longer normalised text has more than thirty characters: white space is collapsed to single spaces."""

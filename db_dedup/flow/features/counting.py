@@ -60,7 +60,7 @@ class Features:
 
 
 NO_FEATURES: Final = Features(np.zeros(1, np.int64), np.empty(0, np.uint64), np.empty(0, np.int64))
-"""Of no rows."""
+"""The features of no rows."""
 
 
 class _Vocabulary(dict[str, int]):
@@ -91,7 +91,7 @@ class TokenHasher:
         """Return uint64[len(tokens)] for `count_features`; after each row the tokens have a "\\n"."""
         vocabulary = self._vocabulary
         if len(vocabulary) > _VOCABULARY_LIMIT:
-            # Another one, since other threads may be reading this one.
+            # A new one instead of clearing this one, which other threads may be reading.
             vocabulary = self._vocabulary = _Vocabulary(self._stop_words)
         return np.fromiter(map(vocabulary.__getitem__, tokens), np.uint64, len(tokens))
 

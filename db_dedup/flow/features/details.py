@@ -2,8 +2,8 @@
 
 Some comparisons need more than the set of words or character 3-grams: the characters of a short text in their
 order, the long grams of a long text in letters, the places that a text names. Each of these is a section of
-numbers, which may be empty. A row with a text has all sections that its text calls for; which these are
-depends on the row and the recipe alone.
+numbers, which may be empty. Which sections a row has depends on
+the row and the recipe alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,7 +65,7 @@ def sections_of(rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 NO_DETAILS: Final = Details(np.zeros(1, np.int64), np.empty(0, np.uint64))
-"""Of no rows."""
+"""The details of no rows."""
 
 
 def join_sections(

@@ -2,9 +2,8 @@
 
 A language that is written with some thirty letters uses nearly all of its common 3-grams in any text of a
 few thousand characters, so two long texts share most of them whatever they are about. They share few runs of
-five.
-A Chinese character, a Japanese one or a Korean syllable says as much as two or three letters, so 3-grams are
-long enough for these scripts (docs/decisions/0049-long-grams.md).
+five. A Chinese character, a Japanese one or a Korean syllable says as much as two or three letters, so
+3-grams are long enough for these scripts (docs/decisions/0049-long-grams.md).
 """
 
 from collections.abc import Sequence

@@ -3,8 +3,8 @@
 A name is the two ideographs before such a suffix (天顶 in 天顶街道), or the letters and digits before it
 (a3 in a3区). It is packed into one number with the sort of the place, so that two names can be compared
 without their text. Words that name nothing (我们小区, 这条路, 道路, 有限公司) are left out by short lists.
-This finds enough names to say that two texts are about different places; it does not find all, and some that
-it finds are none.
+Not all names are found, and a few words that are no names are; these names are enough to tell that two texts
+are about different places.
 
 Only simplified ideographs have such suffixes here. A text in words with spaces has no names.
 """
@@ -216,7 +216,7 @@ def keyed_names(
 def are_similar_names(one, other):
     """Return whether two packed names of a sort may be one: equal, or two ideographs of which one is common.
 
-    A slip of the pen or a character too many changes one of the two; another place seldom shares one.
+    A typing error changes one of the two ideographs. The names of two places seldom have one in common.
     """
     if one == other:
         return True
