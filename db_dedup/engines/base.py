@@ -179,7 +179,7 @@ class PageScan(TableScan, Protocol):
 
 @runtime_checkable
 class ReadingScan(TableScan, Protocol):
-    """A pass that reads the table itself, on other machines: iterate `read_table` to its end, then call `match`."""
+    """A pass that reads the table itself, on other machines: iterate over `read_table`, then call `match`."""
 
     def read_table(
         self, source: Source, engine: SQLEngine, *, with_sketch_sizes: bool = False

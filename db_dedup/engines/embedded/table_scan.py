@@ -70,7 +70,7 @@ class _Rows:
 
 
 class EmbeddedScan:
-    """Collects the rows of one table, then matches them.
+    """Collects the rows of one table, then matches them. See `engines.base.PageScan` for the methods.
 
     Attributes:
         reread: rows that had changed when their text was read again.
@@ -133,12 +133,8 @@ class EmbeddedScan:
     ) -> list[RowFingerprint]:
         """Fingerprint a page of rows and keep what the matching needs.
 
-        Args:
-            page: the rows.
-            stored: what is stored of them under the same recipe. A row whose digest is still the stored one
-                gets the stored fingerprint. Its sketch and what the measure compares are computed.
-            with_sketch_sizes: return the rows with the sizes of their sketches and the sets of their
-                features; among exact duplicates only the first has them.
+        A row whose digest is still the stored one gets the stored fingerprint. Only its sketch and what the
+        measure compares are computed.
         """
         before = [stored.get(row.row_key) for row in page] if stored else []
         done = self._fingerprinter.fingerprint(
@@ -169,16 +165,7 @@ class EmbeddedScan:
     def match(
         self, progress: Progress, read_rows: ReadRows, rejected: Collection[DigestPair] = ()
     ) -> EmbeddedAnswer:
-        """Number the rows in the order they were received; all duplicates are found when they are asked for.
-
-        Args:
-            progress: gets the state of the work.
-            read_rows: reads again the rows that were not segmented and have a candidate.
-            rejected: pairs of texts that people have labelled as no duplicates.
-
-        Raises:
-            RowKeyError: two rows have the same key.
-        """
+        """Number the rows in the order they were received; the pairs are found when they are asked for."""
         refuse_repeated(self._rows.row_keys)
         if self._compiling is not None:
             self._compiling.wait()

@@ -150,11 +150,7 @@ class SparkScan:
         read_rows: ReadRows,  # noqa: ARG002 - every text was segmented
         rejected: Collection[DigestPair] = (),
     ) -> SparkAnswer:
-        """Number the rows in the order they were received and find all duplicates.
-
-        Raises:
-            RowKeyError: two rows have the same key.
-        """
+        """Number the rows in the order they were received and find all duplicates."""
         refuse_repeated(self._row_keys)
         ranks = receipt_ranks(self._order_values, self._row_keys, self._key_families)
         order = np.argsort(ranks)
