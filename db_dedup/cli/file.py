@@ -14,9 +14,9 @@ from db_dedup.cli.shared.review import Review
 from db_dedup.cli.shared.terminal import TerminalProgress, say
 from db_dedup.config import DEFAULT_PRESET
 from db_dedup.errors import ConfigError
-from db_dedup.frames.embedded import SheetDuplicates, find_in_sheet, propose_columns, risks_of_sheet
 from db_dedup.frames.files import check_output, check_rows, is_csv, is_workbook, read_file, write_file
 from db_dedup.frames.sheet import Sheet
+from db_dedup.frames.sheet_duplicates import SheetDuplicates, find_in_sheet, propose_columns, risks_of_sheet
 from db_dedup.plurals import counted
 from db_dedup.present.scan_words import report_lines
 from db_dedup.present.texts import read_member_texts, read_neighbours

@@ -1,11 +1,12 @@
-"""The protocol of an engine: what it takes and what it gives.
+"""The protocol of an engine.
 
-An engine finds the duplicates of a watched table. It takes rows page by page and gives fingerprints, links of
-exact duplicates, pairs and groups, in batches; the jobs write them. The pure steps of `flow` decide, so that
-every engine gives the same answer.
+An engine finds the duplicates of a watched table. It takes rows page by page and returns fingerprints, links
+of exact duplicates, pairs and groups, in batches; the jobs write them. The pure steps of `flow` decide, so
+every engine returns the same answer.
 
-The answer of a scan numbers the rows in the order they were received. It gives them in that order, and all
-else by these numbers, in batches of any size. An engine on one machine may give everything in one batch.
+In the answer of a scan the rows are numbered in the order they were received. They are returned in this
+order, and all else refers to these numbers. Batches may have any size: an engine on one machine may return
+everything in one batch.
 
 A new engine is a module with a class that has the methods of `Engine`, and a line in `app.engines`. The class
 of an engine that offers scans only inherits its other methods from `engines.scans_only`.
@@ -93,27 +94,27 @@ class GroupBatch(NamedTuple):
 class ScanAnswer(Protocol):
     """What a scan found. Each method can be called once.
 
-    The rows and links are asked for first, and written in a thread while the pairs are asked for. So an
-    engine may search for the pairs only then.
+    The caller takes the rows and links first, and writes them in a thread while it takes the pairs. So an
+    engine may begin the search for pairs when they are taken.
     """
 
     def rows(self) -> Iterator[RowBatch]:
-        """Give all rows, in the order they were received."""
+        """Yield all rows, in the order they were received."""
 
     def links(self) -> Iterator[LinkBatch]:
-        """Give all exact duplicates."""
+        """Yield all exact duplicates."""
 
     def pairs(self) -> Iterator[Pairs]:
-        """Give all pairs of canonical rows; of an abridged group those that connect it."""
+        """Yield all pairs of canonical rows; of an abridged group only those that connect it."""
 
     def groups(self) -> Iterator[GroupBatch]:
-        """Give all rows that are in a group."""
+        """Yield all rows that are in a group."""
 
 
 class TableScan(Protocol):
     """One pass over a table: all rows are added, then `match`.
 
-    It is either a `PageScan` or a `ReadingScan`, by who reads the rows.
+    It is a `PageScan` if the caller reads the rows, and a `ReadingScan` if the engine reads them.
     """
 
     @property
@@ -152,7 +153,7 @@ class TableScan(Protocol):
 
 @runtime_checkable
 class PageScan(TableScan, Protocol):
-    """A pass that is given the rows: `add_page` for each page of them, then `match`."""
+    """A pass for which the caller reads the rows: call `add_page` for each page of them, then `match`."""
 
     @property
     def pages_at_once(self) -> int:
@@ -178,7 +179,7 @@ class PageScan(TableScan, Protocol):
 
 @runtime_checkable
 class ReadingScan(TableScan, Protocol):
-    """A pass that reads the table itself, on other machines: `read_table` to its end, then `match`."""
+    """A pass that reads the table itself, on other machines: iterate over `read_table`, then call `match`."""
 
     def read_table(
         self, source: Source, engine: SQLEngine, *, with_sketch_sizes: bool = False
@@ -217,16 +218,19 @@ class Increment(Protocol):
         """Read all fingerprints into memory, through a connection for reading alone."""
 
     def drop_index(self) -> None:
-        """Delete from memory what depends on the stored answer: after a rollback the index has fingerprints
-        that the database has not."""
+        """Delete from memory what depends on the stored answer.
+
+        This is needed after a rollback: the index then has fingerprints that the database does not have.
+        """
 
     def prepare(self, connection: Connection, row_keys: Collection[str], again: Collection[str] = ()) -> None:
-        """Compute ahead what the next `apply` needs, so that it holds the lock for the writing alone.
+        """Compute ahead what the next `apply` needs, so that it holds the lock only to write.
 
-        `apply` does not trust it: the rows are read again. `drop_index` deletes what depends on the answer.
+        `apply` reads the rows again, and uses what was computed only for equal values. `drop_index` deletes
+        what depends on the stored answer.
 
         Args:
-            connection: one of our own, for reading alone; its transactions are short.
+            connection: used for nothing but reading, in short transactions.
             row_keys: of rows that may have changed.
             again: the keys of rows whose pairs are searched even if the rows have not changed.
         """
@@ -315,7 +319,8 @@ class Lookup(Protocol):
     def put(self, connection: Connection, records: Mapping[str, Record]) -> None:
         """Store the fingerprints of records under new row keys; their pairs are left to the worker.
 
-        Raises InvalidArgumentError where the table can have no row of one of the keys.
+        Raises:
+            InvalidArgumentError: the table can have no row of one of the keys.
         """
 
 
@@ -335,8 +340,8 @@ class Engine(Protocol):
 
         Args:
             watched: the settings of the table.
-            recipe: theirs, with the frozen list of frames.
-            key_families: of its key columns.
+            recipe: the recipe of these settings, with the frozen list of frames.
+            key_families: the families of its key columns.
             row_count: how many rows to expect.
         """
 
@@ -352,7 +357,7 @@ class Engine(Protocol):
 
         Args:
             watched: the settings.
-            recipe: theirs, with the frozen list of frames.
+            recipe: the recipe of these settings, with the frozen list of frames.
             store: the stored answer.
             source: the user's table.
             cache_bytes: memory for the features of rows, so that they need not be read for every batch.
@@ -378,7 +383,7 @@ class Engine(Protocol):
 
         Args:
             watched: the settings.
-            recipe: theirs, with the frozen list of frames.
+            recipe: the recipe of these settings, with the frozen list of frames.
             store: the stored answer.
             source: the user's table.
             connection: to our tables.

@@ -1,9 +1,14 @@
-"""Arrays that grow, orders of arrays, and rows of compressed sparse rows."""
+"""Compressed sparse rows, searches and sorts for kernels, and arrays that grow."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._compiled import inner, scalar
+
+
+def starts_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return int64[n + 1]: where the values of each of n rows start, and where those of the last row end."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
 
 
 def slices_of(
@@ -19,7 +24,7 @@ def slices_of(
         (int64[k + 1] the starts of the selected rows, int64[m] the positions of their values).
     """
     counts = starts[rows + 1] - starts[rows]
-    new = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    new = starts_of(counts)
     return new, np.repeat(starts[rows] - new[:-1], counts) + np.arange(new[-1])
 
 

@@ -1,7 +1,7 @@
 """How the kernels of the flow are compiled: by numba, when they are first called, into files that stay.
 
 Each function that is compiled takes a tenth of a second or more, most of it outside LLVM, so that a lower
-level of optimisation saves little. What saves time (decision 0054): no wrapper that nobody calls, no second
+level of optimisation saves little. What saves time (decision 0054): no wrapper that is not called, no second
 signature of the same kernel, and none of numpy's functions whose compiled form is long, such as argsort,
 unique and a slice assigned to a slice.
 """
@@ -33,7 +33,7 @@ _KERNEL_FOLDERS: Final = ("flow", "methods")
 _SIGNALS: Final = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM") if hasattr(signal, name)
 )
-"""Those whose handlers usually raise an exception."""
+"""The signals whose handlers usually raise an exception."""
 
 _OPTIONS: Final[dict[str, Any]] = {
     "cache": True,

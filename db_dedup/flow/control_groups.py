@@ -24,7 +24,7 @@ def group_folders(controller: str) -> Iterator[Path]:
             continue
         top = _GROUPS / controller if controllers else _GROUPS
         folder = top / path.lstrip("/")
-        # A container may not see the folder that it is named by; its own limits are at the top then.
+        # A container may not see the folder of its own group. Its limits are then in the top folder.
         for group in (folder, *folder.parents):
             yield group
             if group == top:

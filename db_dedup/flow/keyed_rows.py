@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._mix import mix
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.compare.numbers import list_numbers
 from db_dedup.flow.features.characters import with_sets
@@ -25,6 +26,8 @@ from db_dedup.flow.pipeline import FingerprintedRows
 KEY_BYTES: Final = 16
 _VALUE: Final = np.uint64(1 << 63)
 _ONE: Final = np.uint64(1)
+
+_mix = mix.py_func  # the uncompiled function, which takes whole arrays
 
 _Numbers = NDArray[np.uint64]
 """uint64[k, 3]: for each number of a short text, keyed, the symbol before it, the one after it, its value."""
@@ -121,8 +124,9 @@ class _Mixer:
         self._before, self._after = np.frombuffer(key, np.uint64)
 
     def mixed(self, values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return uint64[m]: bijective, by two rounds of splitmix64."""
-        return _splitmix(_splitmix(values ^ self._before) ^ self._after)
+        """Return uint64[m], a bijective hash of each value."""
+        mixed: NDArray[np.uint64] = _mix(_mix(values ^ self._before) ^ self._after)
+        return mixed
 
     def features(self, features: Features) -> Features:
         hashes = self.mixed(features.hashes)
@@ -171,12 +175,6 @@ def _has_other(one: _Numbers, other: _Numbers) -> bool:
         if at_place and value not in at_place:
             return True
     return False
-
-
-def _splitmix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
 
 
 def _one_slice(values: NDArray[np.uint64]) -> NDArray[np.int64]:

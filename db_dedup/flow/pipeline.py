@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import is_not
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,7 @@ from db_dedup.flow.candidates.generators import (
 from db_dedup.flow.candidates.short_texts import Prefixes, make_prefixes
 from db_dedup.flow.candidates.sketches import Sketches, concatenate_sketches, empty_sketches, join_hashes
 from db_dedup.flow.compare.measures import least_shared_with_floor
-from db_dedup.flow.compare.rows import ComparedRows
+from db_dedup.flow.compare.rows import NO_PLACE, ComparedRows
 from db_dedup.flow.features.characters import short_characters
 from db_dedup.flow.features.counting import (
     NO_FEATURES,
@@ -60,8 +59,6 @@ from db_dedup.records.recipe import Recipe
 
 _Item = tuple[Sequence[str], str | None, bytes | None]
 """(the texts of a row, the text of its `within` columns, its former digest)."""
-
-_NO_PLACE: Final = -1
 
 
 @dataclass(frozen=True)
@@ -126,7 +123,7 @@ class FingerprintedRows:
             self.details,
             places,
             self.sketches,
-            np.where(self.sketches.counts > 0, places, _NO_PLACE),
+            np.where(self.sketches.counts > 0, places, NO_PLACE),
         )
 
 
@@ -212,9 +209,7 @@ class Fingerprinter:
         framed = _differ(entire, columns)
         blanked = [_blanked(texts, is_known) for texts in columns]
         needs_words = compares_known and not self._compares_grams
-        features = self._features(
-            columns if needs_words else blanked, self._hash_words, self._recipe.term_frequency
-        )
+        features = self._words(columns if needs_words else blanked)
         counts = features.counts
         has_features = is_known | (counts > 0)
         has_features |= self._entire_have_features(entire, framed & ~has_features)
@@ -240,7 +235,7 @@ class Fingerprinter:
         if not looked_at.any():
             return looked_at
         texts = [_blanked(column, ~looked_at) for column in columns]
-        return self._features(texts, self._hash_words, self._recipe.term_frequency).counts > 0
+        return self._words(texts).counts > 0
 
     def _details(self, columns: list[list[str]]) -> Details:
         count = len(columns[0])
@@ -259,8 +254,11 @@ class Fingerprinter:
         kinds = [column.kind for column in self._recipe.columns]
         return [texts for texts, kind in zip(columns, kinds, strict=True) if kind == "text"]
 
-    def _features(self, columns: list[list[str]], hash_texts: HashTexts, term_frequency: str) -> Features:
-        return count_features(self._hashed(columns, hash_texts), self._weights, term_frequency)
+    def _words(self, columns: list[list[str]]) -> Features:
+        """Return the features of the fingerprint: words and values."""
+        return count_features(
+            self._hashed(columns, self._hash_words), self._weights, self._recipe.term_frequency
+        )
 
     def _hashed(self, columns: list[list[str]], hash_texts: HashTexts) -> list[NDArray[np.uint64]]:
         return hash_columns(self._recipe.columns, columns, hash_texts)

@@ -25,7 +25,7 @@ def row_fingerprints(
         page: the rows.
         done: what was computed of them.
         sizes: the size of each row's sketch, None where it is not to be stored; None for no sizes.
-        with_sets: also the sets of their features; where there are sizes, of rows with a size alone.
+        with_sets: also return the sets of features; if `sizes` is given, only those of rows with a size.
     """
     fingerprints: list[int | None] = done.fingerprints.tolist()
     for row in np.flatnonzero(~done.has_fingerprint).tolist():

@@ -29,7 +29,7 @@ def read_csv(path: Path, encoding: str | None = None) -> Sheet:
         encoding: by Python's name; None: detect it.
 
     Raises:
-        ConfigError: It is no text in this encoding, or not well-formed CSV.
+        ConfigError: The file is no text in this encoding, or not well-formed CSV.
     """
     content = path.read_bytes()
     used = encoding or detect_encoding(content)
@@ -68,7 +68,7 @@ def write_csv(path: Path, names: Iterable[str], rows: Iterable[Iterable[Any]]) -
 
 
 def _separator(text: str) -> str:
-    """The one that cuts the header into the most names."""
+    """Return the separator that divides the header into the most names."""
     return max(_SEPARATORS, key=lambda separator: len(_header(text, separator)))
 
 

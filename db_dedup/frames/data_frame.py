@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from db_dedup.app.arguments import iterable_of
 from db_dedup.errors import ConfigError
 from db_dedup.extras import load
-from db_dedup.frames.embedded import find_in_sheet, propose_columns, risks_of_sheet
 from db_dedup.frames.sheet import Sheet, unique_names
+from db_dedup.frames.sheet_duplicates import find_in_sheet, propose_columns, risks_of_sheet
 from db_dedup.present.scan_words import risk_of_large_group
 from db_dedup.progress import Progress
 from db_dedup.translation import Phrase, joined
@@ -51,17 +51,7 @@ def find_duplicates(
             setting is wrong.
     """
     narwhals = load("narwhals", "frames")
-    try:
-        data = narwhals.from_native(frame, eager_only=True)
-    except TypeError:
-        raise ConfigError(
-            "not a data frame in memory: {given_type}", given_type=type(frame).__name__
-        ) from None
-    except load("narwhals.exceptions", "frames").DuplicateError:
-        raise ConfigError(
-            "the data frame has more than one column {names}: rename all but one",
-            names=_repeated_names(frame),
-        ) from None
+    data = _opened(narwhals, frame)
     names = unique_names([str(name) for name in data.columns])
     if columns is not None and not isinstance(columns, Mapping):
         columns = list(iterable_of(columns, "columns", Phrase("column names")))
@@ -81,6 +71,21 @@ def find_duplicates(
     ]
     result: FrameT = data.with_columns(*new).to_native()
     return result
+
+
+def _opened(narwhals: Any, frame: Any) -> Any:
+    """Return the frame as a DataFrame of narwhals."""
+    try:
+        return narwhals.from_native(frame, eager_only=True)
+    except TypeError:
+        raise ConfigError(
+            "not a data frame in memory: {given_type}", given_type=type(frame).__name__
+        ) from None
+    except load("narwhals.exceptions", "frames").DuplicateError:
+        raise ConfigError(
+            "the data frame has more than one column {names}: rename all but one",
+            names=_repeated_names(frame),
+        ) from None
 
 
 def _repeated_names(frame: Any) -> str:

@@ -15,18 +15,18 @@ from db_dedup.translation import Phrase, joined
 
 _EXTRA: Final = "excel"
 _MOST_ROWS: Final = 1_048_575
-"""Below the header, in one sheet of a workbook."""
+"""The most rows below the header of one sheet."""
 _FIRST_YEAR: Final = 1900
-"""Cells know no date before it."""
+"""Cells cannot hold dates before this year."""
 _MOST_LISTED: Final = 10
-"""Names of other sheets."""
+"""The most names of other sheets that a note lists."""
 _LONGEST_CELL: Final = 32_767
 """Characters."""
 _MOST_DIGITS: Final = 15
-"""Of a number: cells are 64-bit floats, which change longer ones, such as the numbers of identity cards."""
+"""The most digits of a number. Cells are 64-bit floats, which change longer numbers, as of identity cards."""
 _LARGEST_EXPONENT: Final = 300
 _LARGEST_EXACT: Final = 2**53
-"""Above it a 64-bit float can be the nearest one of several whole numbers."""
+"""A 64-bit float above this can be the nearest one to several whole numbers."""
 
 
 def read_excel(path: Path, sheet: str | None = None) -> Sheet:
@@ -37,7 +37,7 @@ def read_excel(path: Path, sheet: str | None = None) -> Sheet:
         sheet: its name; None: the first one.
 
     Raises:
-        ConfigError: It is no workbook, is locked by a password, or has no such sheet.
+        ConfigError: The file is no workbook, is locked by a password, or has no such sheet.
     """
     calamine = load("python_calamine", _EXTRA)
     try:
@@ -67,7 +67,7 @@ def _not_read(sheets: Sequence[str]) -> Iterator[str]:
 
 
 def _whole(cell: Any) -> Any:
-    """Return a whole number as an integer: cells hold floats only, as which it would be written with ".0"."""
+    """Return a whole number as an integer. Cells hold numbers as floats, whose texts end in ".0"."""
     is_whole = isinstance(cell, float) and cell.is_integer() and abs(cell) < _LARGEST_EXACT
     return int(cell) if is_whole else cell
 
@@ -111,10 +111,10 @@ def _fill(sheet: Any, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> No
 
 
 def check_excel(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Refuse rows that `write_excel` could not write, before the work of many minutes is done.
+    """Refuse rows that `write_excel` could not write, before the scan, which may take minutes.
 
     Raises:
-        ConfigError: as there.
+        ConfigError: as for `write_excel`.
     """
     for number, row in enumerate(chain([names], rows)):
         _check_number(number)

@@ -1,4 +1,4 @@
-"""Files by their endings: read as sheets, written with the groups that were found."""
+"""Read files as sheets and write them with their groups, in the format that the ending of the name tells."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -26,12 +26,12 @@ def read_file(path: Path, encoding: str | None = None, sheet: str | None = None)
     """Read a file.
 
     Args:
-        path: its ending tells what it is.
+        path: the file; the ending of its name tells the format.
         encoding: of a CSV file; None: detect it.
         sheet: of a workbook; None: the first one.
 
     Raises:
-        ConfigError: It is not there, or not what its ending says.
+        ConfigError: The file does not exist, or is not of the format of its ending.
         MissingExtraError: The library that reads it is not installed.
     """
     if not path.is_file():
@@ -61,7 +61,7 @@ def check_output(path: Path, source: Path) -> None:
     """Refuse a file that could not be written at the end, before the work begins.
 
     Raises:
-        ConfigError: Its ending is not known, it is the file that is read, or it cannot be written there.
+        ConfigError: The ending is not known, the file is the one that is read, or it cannot be written.
         MissingExtraError: The library that writes it is not installed.
     """
     _check_written(path, "--out")
@@ -74,10 +74,10 @@ def check_export(path: Path, replace: bool) -> None:
 
     Args:
         path: the file.
-        replace: whether it may be there.
+        replace: whether it may exist already.
 
     Raises:
-        ConfigError: Its ending is not known, the file is there, or it cannot be written there.
+        ConfigError: The ending is not known, the file exists, or it cannot be written.
         MissingExtraError: The library that writes it is not installed.
     """
     _check_written(path, "--output")
@@ -88,10 +88,10 @@ def check_export(path: Path, replace: bool) -> None:
 def write_export(path: Path, export: TableExport) -> None:
     """Write the rows of a table with their groups, as they come.
 
-    A file that is there is replaced once the new one is complete.
+    An existing file is replaced when the new one is complete.
 
     Args:
-        path: its ending tells what to write: .csv, .xlsx or .parquet.
+        path: the file; its ending tells the format: .csv, .xlsx or .parquet.
         export: the rows.
 
     Raises:
@@ -143,7 +143,7 @@ def _check_written(path: Path, option: str) -> None:
     try:
         _unfinished(path).open("xb").close()
         _unfinished(path).unlink()
-    except FileExistsError:  # of a command that is writing, or was ended: it is replaced
+    except FileExistsError:  # left by another command, which is writing or was killed
         pass
     except OSError as error:
         raise _not_written(path, error) from None
@@ -168,10 +168,10 @@ def check_rows(path: Path, sheet: Sheet) -> None:
 def write_file(path: Path, source: Path, sheet: Sheet, groups: RowGroups) -> None:
     """Write the rows of a sheet, in their order, with the group, its size and whether they represent it.
 
-    A file that is there is replaced once the new one is complete.
+    An existing file is replaced when the new one is complete.
 
     Args:
-        path: its ending tells what to write: .csv, .xlsx or .parquet.
+        path: the file; its ending tells the format: .csv, .xlsx or .parquet.
         source: the file from which the sheet was read.
         sheet: the rows.
         groups: of these rows.

@@ -23,7 +23,7 @@ class RowGroups:
 
     @classmethod
     def of_members(cls, count: int, members: Iterable[Sequence[int]]) -> "RowGroups":
-        """Make the groups of `count` rows from those with duplicates: positions, the representative first."""
+        """Return the groups of `count` rows, given the positions in each group, the representative first."""
         representatives = np.arange(count)
         for group in members:
             representatives[list(group)] = group[0]

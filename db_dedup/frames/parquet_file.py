@@ -20,7 +20,7 @@ def read_parquet(path: Path) -> Sheet:
     """Read a Parquet file.
 
     Raises:
-        ConfigError: It is none.
+        ConfigError: The file is no Parquet file.
     """
     table = _read(path)
     columns = [_values(column) for column in table.columns]
@@ -78,7 +78,7 @@ def _values(column: Any) -> list[Any]:
     try:
         return list(column.to_pylist())
     except (arrow.ArrowException, AttributeError, OverflowError, ValueError):
-        if arrow.types.is_duration(column.type):  # there is no text of one
+        if arrow.types.is_duration(column.type):  # PyArrow has no texts for durations
             column = column.cast(arrow.int64())
         return list(column.cast(arrow.string()).to_pylist())
 
@@ -133,7 +133,7 @@ def _day(value: Any) -> Any:
 
 
 def _array(arrow: Any, values: Sequence[Any]) -> Any:
-    """Of the one type that all values have, else of texts."""
+    """Return an array of the type that all values have, or of texts if they have several types."""
     has_moments = any(isinstance(value, datetime) for value in values)
     try:
         # Of dates and moments PyArrow would make dates.

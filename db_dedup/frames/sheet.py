@@ -1,4 +1,4 @@
-"""Rows of cells under named columns, wherever they were read from."""
+"""A sheet: rows of cells under named columns, read from a file or a data frame."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ class Sheet:
         names: of the columns, unique whatever their case.
         rows: n rows of one value for each column; None for an empty cell.
         first_row: the number by which people know the first of these rows: 2 below a header line.
-        description: what was read and how, for people.
-        notes: what people should know of it before they trust the result, a sentence each.
+        description: what was read and how, for messages.
+        notes: what the user should know before trusting the result, a sentence each.
     """
 
     names: tuple[str, ...]

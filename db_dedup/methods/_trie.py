@@ -19,15 +19,16 @@ def insert(values, begin, children, keys, sizes, was_there):
         values: uint64[n].
         begin: index of the first value to insert.
         children: int32[nodes, 10]. 0: no child; a number above 0: an inner node; below 0: the leaf of key
-        -number - 1. keys: uint64[k], the value of each leaf. sizes: int64[2], how many inner nodes and how
-        many keys there are; changed in place. was_there: bool[n], set for each inserted value that the trie
-        held already.
+            -number - 1.
+        keys: uint64[k], the value of each leaf.
+        sizes: int64[2], how many inner nodes and how many keys there are; changed in place.
+        was_there: bool[n], set for each inserted value that the trie held already.
     """
     digits, other = np.empty(DIGITS, np.uint8), np.empty(DIGITS, np.uint8)
     for i in range(begin, values.size):
         if sizes[0] + DIGITS > children.shape[0] or sizes[1] == keys.size:
             return i
-        _write_digits(values[i], digits)
+        write_square(values[i], digits)
         node, depth = 0, 0
         while children[node, digits[depth]] > 0:
             node = children[node, digits[depth]]
@@ -40,7 +41,7 @@ def insert(values, begin, children, keys, sizes, was_there):
         sizes[1] += 1
         if leaf < 0:
             # Two values share the digits so far: one inner node for each further digit that they share.
-            _write_digits(keys[-leaf - 1], other)
+            write_square(keys[-leaf - 1], other)
             while True:
                 children[node, digits[depth]] = sizes[0]
                 node = sizes[0]
@@ -53,17 +54,12 @@ def insert(values, begin, children, keys, sizes, was_there):
     return values.size
 
 
-@kernel
-def square_digits(value):
-    """Return uint8[42]: the decimal digits of the square of a 64-bit number, the first ones zero."""
-    digits = np.empty(DIGITS, np.uint8)
-    _write_digits(value, digits)
-    return digits
-
-
 @inner
-def _write_digits(value, digits):
-    """Square a number of three limbs of seven digits, so that no product passes 64 bits."""
+def write_square(value, digits):
+    """Write the decimal digits of the square of a 64-bit number to uint8[42], the first ones zero.
+
+    The number is squared as three limbs of seven digits, so that no product exceeds 64 bits.
+    """
     low, rest = value % _LIMB, value // _LIMB
     middle, high = rest % _LIMB, rest // _LIMB
     two = np.uint64(2)

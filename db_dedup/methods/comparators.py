@@ -15,11 +15,12 @@ from cityhash import CityHash64
 from numpy.typing import NDArray
 
 from db_dedup.errors import InvalidArgumentError
+from db_dedup.flow._arrays import starts_of
 from db_dedup.flow.candidates.minhash import find_minima, hash_functions
 from db_dedup.flow.compare.kernels import similarities
 from db_dedup.flow.features.counting import Features
 from db_dedup.methods.entries import Compare, Prepare, Rows
-from db_dedup.methods.features import document_frequencies
+from db_dedup.methods.features import inverse_document_frequencies
 from db_dedup.methods.fingerprints import simhash32, simhash64, simhash_vectors
 
 _PAIRS_A_PIECE: Final = 65_536
@@ -126,7 +127,7 @@ def minhash_smallest(size: int) -> Prepare:
         rows = np.repeat(np.arange(counts.size), counts)
         values = values[np.lexsort((values, rows))]
         rank = np.arange(values.size) - features.starts[rows]
-        starts = np.append(0, np.cumsum(np.minimum(counts, size)))
+        starts = starts_of(np.minimum(counts, size))
         smallest = values[rank < size]
         return _of_features("word_jaccard", Features(starts, smallest, np.empty(0, np.int64)))
 
@@ -173,7 +174,7 @@ def _within_band(features: Features, lowest: float, highest: float) -> Features:
     rows = features.starts.size - 1
     # With one text the logarithm of n is 0, and so is the IDF of all words.
     largest = np.log(rows) if rows > 1 else 1.0
-    idf = np.log(rows / document_frequencies(features)) / largest
+    idf = inverse_document_frequencies(features) / largest
     # A word that one text contains may come out as slightly more than 1.
     is_kept = (idf >= lowest) & (np.minimum(idf, 1.0) <= highest)
     kept_before = np.append(0, np.cumsum(is_kept))

@@ -52,7 +52,7 @@ class LabelledTexts:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What has become of the combinations, each list in the order of the plan."""
+    """The results of the combinations, each tuple in the order of the plan."""
 
     trials: tuple[Trial, ...]
     skipped: tuple[SkippedTrial, ...]
@@ -192,7 +192,7 @@ class _Run:
 
     @contextmanager
     def _skipping(self, chosen: list[Combination], part: Part) -> Iterator[None]:
-        """Skip those of the combinations that are not done when an error of ours ends the block."""
+        """Skip those of the combinations that are not done when a DedupError ends the block."""
         try:
             yield
         except DedupError as error:

@@ -174,17 +174,11 @@ def strongest(make: MakeFeatures, count: int) -> MakeFeatures:
     return make_strongest
 
 
-def document_frequencies(features: Features) -> NDArray[np.int64]:
-    """Return int64[m]: for each feature of each row how many rows have it."""
-    _, place, counts = np.unique(features.hashes, return_inverse=True, return_counts=True)
-    result: NDArray[np.int64] = counts[place]
-    return result
-
-
 def inverse_document_frequencies(features: Features) -> NDArray[np.float64]:
     """Return float64[m]: for each feature of each row ln(number of rows / number of rows that have it)."""
     rows = features.starts.size - 1
-    result: NDArray[np.float64] = np.log(rows / document_frequencies(features))
+    _, places, counts = np.unique(features.hashes, return_inverse=True, return_counts=True)
+    result: NDArray[np.float64] = np.log(rows / counts[places])
     return result
 
 

@@ -26,7 +26,7 @@ from db_dedup.translation import Phrase
 JARS_VARIABLE: Final = "DB_DEDUP_JARS"
 _DEFAULT_FOLDERS: Final = ("~/.db-dedup/jars", "/usr/share/java")
 _WITHOUT_CLASSES: Final = ("-sources", "-javadoc")
-"""How the names of jars end that a library's release has beside its classes."""
+"""Endings of the names of jars without classes, which releases of a library also contain."""
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 _Cut = Callable[[str], list[str]]

@@ -17,7 +17,7 @@ _REPEATED_BELOW: Final = 0.35
 """A column with a smaller share of distinct values holds categories, or set phrases."""
 _RARE_BELOW: Final = 0.1
 _ENOUGH_TO_JUDGE: Final = 20
-"""With fewer values, equal ones do not make a column a category: the table may be a sample of duplicates."""
+"""With fewer values a column is no category even if many are equal: they may be duplicate rows."""
 _LONG_TYPE: Final = 50
 """Characters: a column whose type allows fewer holds names and codes."""
 _IDENTIFYING: Final = (
@@ -87,7 +87,7 @@ def choose_columns(profiles: Sequence[ColumnProfile]) -> tuple[ColumnChoice, ...
     matter. A table without texts is a register, in which names, addresses and numbers identify a row. Nothing
     is chosen if it has neither.
     """
-    texts = [profile for profile in profiles if _is_of_words(profile, _WORDS_OF_A_TEXT)]
+    texts = [profile for profile in profiles if _is_text(profile)]
     is_register = not texts and sum(map(_is_identifying, profiles)) > 1
     main = max(texts, key=_amount_of_text, default=None)
     return tuple(
@@ -149,12 +149,14 @@ def _fault(profile: ColumnProfile) -> str | None:
     return None
 
 
-def _is_of_words(profile: ColumnProfile, words: float) -> bool:
+def _is_text(profile: ColumnProfile) -> bool:
+    """Return whether a column holds texts, not names or categories."""
+    is_long = profile.mean_words >= 2 * _WORDS_OF_A_TEXT
     return (
         profile.form == "text"
-        and profile.mean_words >= words
+        and profile.mean_words >= _WORDS_OF_A_TEXT
         and profile.filled_share >= _RARE_BELOW
-        and (not _is_repeated(profile) or (profile.distinct > 2 and profile.mean_words >= 2 * words))
+        and (not _is_repeated(profile) or (profile.distinct > 2 and is_long))
     )
 
 
@@ -165,12 +167,8 @@ def _is_repeated(profile: ColumnProfile) -> bool:
 
 def _is_identifying(profile: ColumnProfile) -> bool:
     is_usual = profile.filled_share >= _RARE_BELOW and not _is_repeated(profile)
-    return is_usual and (profile.form == "text" or _is_named(profile, _IDENTIFYING))
-
-
-def _is_named(profile: ColumnProfile, words: Sequence[str]) -> bool:
     name = profile.name.casefold()
-    return any(word in name for word in words)
+    return is_usual and (profile.form == "text" or any(word in name for word in _IDENTIFYING))
 
 
 def _amount_of_text(profile: ColumnProfile) -> float:

@@ -11,7 +11,7 @@ from typing import Final
 from db_dedup.records import Family
 
 SAMPLE_CHARACTERS: Final = 10_000
-"""Of each value in a sample, so that a table of books is judged as fast as any other."""
+"""How much of each value in a sample is read, so that very long texts take no longer to judge."""
 
 _IDEOGRAPHS_A_WORD: Final = 2
 _ESCAPE: Final = len("\\u4e00")

@@ -1,4 +1,4 @@
-"""Warn of what a table will suffer from: official answers, a frame that most rows share, short texts."""
+"""Warn of what makes results worse: official answers, a frame that most rows share, short texts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
@@ -13,7 +13,7 @@ from db_dedup.records.recipe import RecipeColumn
 from db_dedup.translation import Phrase
 
 ENOUGH_ROWS: Final = 20
-"""With fewer texts in the sample nothing is said about them: what they share may be chance."""
+"""No warning is based on fewer texts, because what they share may be chance."""
 SHORT_TEXT: Final = 30
 """Characters: three edits of a shorter text leave too few of its character 3-grams."""
 

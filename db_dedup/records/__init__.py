@@ -1,4 +1,4 @@
-"""What travels between the steps: frozen, and free of any database."""
+"""The records that the layers hand to each other: immutable, and without any database."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ _T = TypeVar("_T")
 
 
 class Family(StrEnum):
-    """What kind of value a column holds; it decides how the value is written as text."""
+    """The kind of values that a column holds. It decides how the values are written as text."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -93,7 +93,7 @@ class SourceTable:
 
 
 class SourceRow(NamedTuple):
-    """One row as the flow takes it: keys and values already text, "" for NULL."""
+    """One row as the flow takes it: keys and values are texts, "" for NULL."""
 
     row_key: str
     order_value: str | None
@@ -106,10 +106,11 @@ class DuplicatePair:
     """Two rows that are near-duplicates, the earlier-received first.
 
     Attributes:
-        kind: what kind of pair it is; None if no measure compares texts.
-        contained_key: of a contained pair the row that is part of the other.
-        other_place: whether each names a place or organisation that the other does not; None like the kind.
-        form: of posts, in which form the one passes on the other, or both pass on another post; None if the
+        kind: the kind of pair; None if no measure compares texts.
+        contained_key: for a contained pair, the key of the row that is part of the other row; else None.
+        other_place: whether each row names a place or organisation that the other does not; None if the kind
+            is None.
+        form: for posts, the form in which one passes on the other, or both pass on another post; None if the
             table's normaliser knows no forms.
     """
 
@@ -137,13 +138,13 @@ class Match:
     """A stored row that a checked text duplicates.
 
     Attributes:
-        kind: as of a pair.
-        contained_key: of a contained pair the row that is part of the other. It is None if that is the
-            checked text, unless the key of its row is known.
-        other_place: as of a pair.
-        form: as of a pair.
-        is_reserved: it is no row yet, but a record that another client has reserved; its row key is "" if it
-            is not known.
+        kind: as in `DuplicatePair`.
+        contained_key: for a contained pair, the key of the row that is part of the other row; None if that is
+            the checked text and its row key is not known.
+        other_place: as in `DuplicatePair`.
+        form: as in `DuplicatePair`.
+        is_reserved: True for a record that another client has reserved, and that is not stored yet; its
+            `row_key` is "" if it is not known.
     """
 
     row_key: str
@@ -163,8 +164,9 @@ class CheckResult:
 
     Attributes:
         matches: the nearest first.
-        too_little_text: nothing could be judged.
-        others: of records that are checked together, the positions of earlier ones that this one duplicates.
+        too_little_text: the record has too little text to judge.
+        others: if several records are checked together, the positions of earlier ones that this one
+            duplicates.
     """
 
     matches: list[Match]
@@ -202,19 +204,22 @@ class ScanReport:
     """What a full scan did.
 
     Attributes:
-        segmented: texts cut into words; a rescan spares those that have not changed and have no candidate.
-        seconds: of the whole scan, writing included; of a preview, without it.
-        largest_group: how many rows the largest group has; 0 where there is no group.
-        pairs_gained: pairs and links of exact duplicates that were not stored before, or not so; under
-            another recipe, those whose rows were no pair before. None where nothing was written, as in a
-            preview. So are the other two.
-        pairs_lost: stored ones that went.
-        groups_changed: groups of either answer that the other does not have just so.
+        segmented: how many texts were cut into words. A later scan does not cut texts that have not changed
+            and have no candidate.
+        seconds: of the whole scan, with the writing; of a preview, without it.
+        largest_group: how many rows the largest group has; 0 if there is no group.
+        pairs_gained: pairs and links of exact duplicates that were not stored before, or with other values;
+            after a change of the recipe, those whose rows were no pair before. None if nothing was written,
+            as in a preview.
+        pairs_lost: stored pairs and links that are not in the new answer, or with other values; None as
+            above.
+        groups_changed: groups of the old or new answer that the other answer does not have with the same rows
+            and flags; None as above.
         frames: what was left out of texts; None if the settings leave nothing out.
-        parts: the seconds of reading (fingerprints included, which are made meanwhile), of matching, of
-            writing, and other ones; None if they were not measured.
+        parts: how `seconds` are divided: "reading" (with the fingerprints), "matching", "writing" and
+            "other"; None if that was not measured.
         hot_blocks: the block values that most rows share, the most frequent first.
-        handled_changes: changes that waited in the queue and are part of what the scan has read.
+        handled_changes: how many queued changes are part of what the scan has read.
         engine: the name of the engine that scanned.
     """
 
@@ -242,7 +247,7 @@ class ScanReport:
 
 @dataclass(frozen=True)
 class Difference(Generic[_T]):
-    """How many of a kind differ, and some of them."""
+    """How many items of one kind differ, and some of them."""
 
     count: int
     samples: tuple[_T, ...]
@@ -250,17 +255,19 @@ class Difference(Generic[_T]):
 
 @dataclass(frozen=True)
 class AnswerDifferences:
-    """What a fresh answer would change in the stored one; groups by their representative's row key.
+    """What a fresh answer would change in the stored one; a group is named by its representative's row key.
 
     Attributes:
         pairs_gained: pairs and links of exact duplicates that are not stored.
-        pairs_lost: stored ones that would go.
-        pairs_changed: stored ones, as they would be: with another distance or similarity.
+        pairs_lost: stored pairs and links that would be removed.
+        pairs_changed: pairs that are stored with another distance or similarity, with their new values.
         groups_gained: groups of the fresh answer none of whose rows is in a stored group.
         groups_lost: stored groups none of whose rows would be in a group.
-        groups_merged: groups of the fresh answer with rows of several stored groups, or of one and of none.
+        groups_merged: groups of the fresh answer with rows of several stored groups, or with rows of one
+            stored group and rows of none.
         groups_split: stored groups whose rows would be in several groups, or some of them in none.
-        groups_changed: groups of either answer that the other does not have just so, all these included.
+        groups_changed: groups of one answer that the other does not have with the same rows and flags; the
+            four kinds above are among them.
     """
 
     pairs_gained: Difference[DuplicatePair]
@@ -274,7 +281,7 @@ class AnswerDifferences:
 
     @property
     def count(self) -> int:
-        """How many pairs and groups differ; 0 where the answers are the same."""
+        """How many pairs and groups differ; 0 if the answers are the same."""
         pairs = self.pairs_gained.count + self.pairs_lost.count + self.pairs_changed.count
         return pairs + self.groups_changed.count
 
@@ -286,12 +293,13 @@ class ScanPreview:
     Attributes:
         report: what it would find.
         costs: what it would cost.
-        matching_seconds: the part of its time that went into the search; the rest was reading and segmenting.
-        hottest_blocks: the block values that most rows share, exact duplicates not counted.
-        differences: from the stored answer, None where there is none yet.
-        is_new_recipe: the settings ask for other fingerprints than those stored: a scan builds them beside.
+        matching_seconds: the time of the search for pairs; the rest of the time is reading and segmenting.
+        hottest_blocks: the block values that most rows share, without exact duplicates.
+        differences: from the stored answer; None if there is none yet.
+        is_new_recipe: whether a scan would compute all fingerprints again, because the settings ask for
+            others than the stored ones.
         risks: a sentence for each thing that makes wrong pairs likely, or right ones unlikely.
-        frame_examples: rows that show the frames, as they are now.
+        frame_examples: rows as they are now in which the frames are seen.
     """
 
     report: ScanReport
@@ -306,15 +314,15 @@ class ScanPreview:
 
 @dataclass(frozen=True)
 class Verification:
-    """How the stored answer and what was made in the database differ from what they should be.
+    """How the stored answer and the objects in the database differ from what they should be.
 
     Attributes:
-        answer: differences to a fresh full scan.
-        rows: rows whose stored fingerprint is not that of their text, without those that have a change in the
-            queue, or the same text as such a row.
-        drift: a sentence for each thing of ours that is not as it was made: view, triggers, tables.
-        waiting: changes in the queue, which the worker has not seen yet.
-        frames: the frames of the answer, and how far they have drifted: that is no difference.
+        answer: the differences from a fresh full scan.
+        rows: keys of rows whose stored fingerprint is not that of their text. Rows with a change in the
+            queue, and rows with the same text as such a row, are left out.
+        drift: a sentence for each view, trigger or table of db_dedup that is not as db_dedup created it.
+        waiting: how many changes are in the queue.
+        frames: the frames of the answer, and how far they have drifted. That does not count as a difference.
     """
 
     table: str
@@ -326,5 +334,5 @@ class Verification:
 
     @property
     def is_right(self) -> bool:
-        """Nothing differs."""
+        """Whether nothing differs."""
         return not (self.answer.count or self.rows.count or self.drift)

@@ -21,7 +21,7 @@ class PairSetting:
 
 @dataclass(frozen=True)
 class Share:
-    """A proportion with the ends of its 95 % interval; None where there is nothing to divide."""
+    """A proportion with the ends of its 95 % interval; its value is None if the denominator is 0."""
 
     value: float | None
     low: float
@@ -33,12 +33,12 @@ class SettingScore:
     """What a setting finds.
 
     Attributes:
-        right: labelled duplicates that it finds.
-        wrong: pairs labelled as none that it finds.
-        missed: labelled duplicates that it does not find.
-        unlabelled: pairs that it finds and nobody has judged; None where there are too many to count.
-        precision: of the labelled pairs that it finds; Wilson's interval.
-        recall: of the labelled duplicates; Wilson's interval.
+        right: how many labelled duplicates it finds.
+        wrong: how many pairs it finds that are labelled as no duplicates.
+        missed: how many labelled duplicates it does not find.
+        unlabelled: how many pairs without a label it finds; None if there are too many to count.
+        precision: the share of duplicates among the labelled pairs that it finds, with Wilson's interval.
+        recall: the share of the labelled duplicates that it finds, with Wilson's interval.
     """
 
     setting: PairSetting
@@ -53,7 +53,7 @@ class SettingScore:
 
 @dataclass(frozen=True)
 class LengthScore:
-    """A setting's score on pairs whose shorter text has so many characters; `to` None: and more."""
+    """A setting's score on pairs whose shorter text has `start` to `to` characters; None: no upper limit."""
 
     start: int
     to: int | None
@@ -66,10 +66,11 @@ class SettingStep:
 
     Attributes:
         words: the change and what it does, as a sentence.
-        added: pairs that only the second finds.
-        added_wrong: about so many of them are wrong, by the labelled among them; None where none is labelled.
-        dropped: pairs that only the first finds.
-        dropped_right: about so many of them are duplicates.
+        added: how many pairs only the second setting finds.
+        added_wrong: about how many of these are wrong, estimated from the labelled ones; its value is None if
+            none is labelled.
+        dropped: how many pairs only the first setting finds.
+        dropped_right: about how many of these are duplicates, estimated in the same way.
     """
 
     after: PairSetting
@@ -82,26 +83,31 @@ class SettingStep:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What labelled pairs say of the settings of a table.
+    """How the settings of a table score on labelled pairs.
 
     Attributes:
-        labelled: pairs with a label, of rows that are there.
-        duplicates: those of them that are labelled as duplicates.
-        not_there: labels that name a row which is not there.
-        groups: the connected components of the labelled pairs, which are drawn whole.
-        unlabelled_are_wrong: pairs without a label were counted as wrong.
-        now: the stored setting, which is also what the steps start from.
-        now_f1: with a bootstrap interval over groups; None where there are fewer than ten of them, as are the
-            other two of this kind.
-        proposed: the setting with the best F1 on all labels.
-        cross_validated_f1: of choosing a setting, in five folds over groups; bootstrap over groups.
-        gain: by how much that exceeds the F1 of the setting now; bootstrap over groups, paired.
-        is_better: the interval of the gain is above 0.
-        by_radius: radius 0 to 11, all else as now; without sketches and with them.
-        by_threshold: for each measure, candidate generators as now.
-        by_length: the setting now, then the proposed one.
-        grid: every radius, with and without sketches, every measure, thresholds in steps of 0.05.
-        repeated: labels that do not count, because the same pair has a later one.
+        labelled: how many labelled pairs of existing rows there are.
+        duplicates: how many of these are labelled as duplicates.
+        not_there: how many labels name a row that does not exist.
+        groups: how many connected components the labelled pairs have. Folds and bootstrap samples take whole
+            groups.
+        unlabelled_are_wrong: whether pairs without a label were counted as wrong.
+        now: the score of the stored setting, from which the steps start.
+        now_f1: its F1 with a bootstrap interval over groups; the value is None if there are fewer than ten
+            groups.
+        proposed: the score of the setting with the best F1 on all labels.
+        cross_validated_f1: the F1 of settings that were chosen on four fifths of the groups and scored on the
+            rest, in five folds; interval and None as for `now_f1`.
+        gain: by how much `cross_validated_f1` exceeds `now_f1`, with a paired bootstrap interval; None as for
+            `now_f1`.
+        is_better: whether the interval of the gain is above 0.
+        steps: the changes from the stored setting to others.
+        by_radius: the scores of radius 0 to 11 without and with sketches, all else as stored.
+        by_threshold: the scores of each measure and threshold, with the stored candidate generators.
+        by_length: the scores by the length of texts, of the stored and of the proposed setting.
+        grid: the scores of every radius, with and without sketches, with every measure, and with thresholds
+            in steps of 0.05.
+        repeated: labels that do not count, because the same pair has a later label.
     """
 
     table: str

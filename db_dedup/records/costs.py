@@ -5,19 +5,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ScanCosts:
-    """What a scan would cost, about.
+    """An estimate of what a scan would cost.
 
     Reading and matching are measured; writing is estimated from the rows that would be written and from what
     each costs on such a database.
 
     Attributes:
-        fingerprints: rows that it would write, or write again.
-        entries: of the sketch index.
-        pairs: pairs, without the links of exact duplicates.
-        bytes: of the disk of the database that keeps the answer, beside what is stored there.
-        writing_seconds: to write all that.
-        seconds: of the whole scan.
-        locks: what others notice meanwhile, a sentence each.
+        fingerprints: how many fingerprints it would write.
+        entries: how many entries of the index of sketches it would write.
+        pairs: how many pairs it would write, without the links of exact duplicates.
+        bytes: how much more disk the database that stores the answer would use.
+        writing_seconds: the time to write all that.
+        seconds: the time of the whole scan.
+        locks: how the scan affects other sessions, a sentence each.
     """
 
     fingerprints: int

@@ -29,9 +29,11 @@ class RuleTest:
 
 @dataclass(frozen=True)
 class MarkedToken:
-    """A token and whether the other row has it; "ignored" are punctuation, blanks and stop words.
+    """A token of one row, and whether the other row has it.
 
-    One that is "left_out" says how many tokens of a long text are missing in its place.
+    Attributes:
+        text: the token; for "left_out" a text that says how many tokens of a long text are not shown here.
+        mark: punctuation, blanks and stop words are "ignored".
     """
 
     text: str
@@ -115,7 +117,7 @@ class Explanation:
 
     Attributes:
         distance: bits in which the fingerprints differ; None where a row has none.
-        similarities: every measure by its name, whichever the rule asks for.
+        similarities: name of a measure -> similarity, for every measure.
         generators: the candidate generators; one that passes is enough.
         tests: what a proposed pair must pass, all of it.
         stored: the link in the stored answer, None where there is none.

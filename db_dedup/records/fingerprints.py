@@ -1,4 +1,4 @@
-"""Rows as the fingerprint table keeps them."""
+"""Rows as they are in the fingerprint table."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ DigestPair = tuple[bytes, bytes]
 
 
 class AnswerColumns(NamedTuple):
-    """What is stored of the answer of n rows, each column int64[n]; NULL is -1."""
+    """The stored links and groups of n rows. Each column is int64[n]; NULL is -1."""
 
     ids: NDArray[np.int64]
     copy_of: NDArray[np.int64]
@@ -26,8 +26,8 @@ class RowFingerprint(NamedTuple):
     Attributes:
         fingerprint: unsigned; None where there is too little text.
         form: the number of its form (`records.forms`); None where the normaliser knows no forms.
-        sketch_size: how many hashes its sketch has; only where it is to be written with the row.
-        feature_set: its features as `flow.compare.feature_sets` packs them; None where it has none.
+        sketch_size: how many hashes its sketch has; None if the size is not to be stored with the row.
+        feature_set: its features as `flow.compare.feature_sets` packs them; None if it has no set.
     """
 
     row_key: str
@@ -40,7 +40,7 @@ class RowFingerprint(NamedTuple):
 
 
 class StoredFingerprint(NamedTuple):
-    """The same as it is in the fingerprint table, with its id there."""
+    """A row as it is in the fingerprint table, with its id there."""
 
     id: int
     order_value: str | None
@@ -73,7 +73,7 @@ class AnswerRow(NamedTuple):
         return _is_same(self, row)
 
     def updated(self, row: RowFingerprint) -> "AnswerRow":
-        """The same row once this is stored of it."""
+        """Return the row with the order value, fingerprint, digest and form of `row`."""
         return self._replace(
             order_value=row.order_value, fingerprint=row.fingerprint, digest=row.digest, form=row.form
         )

@@ -1,7 +1,7 @@
 """The forms in which a post passes on another one, or answers it.
 
-A row has one form, by its texts: the number of the strongest that it has. A pair has the stronger form of its
-two rows. Rows of tables whose normaliser knows no forms have none at all: NULL in the database.
+A row has the strongest form of its texts, as a number. A pair has the stronger form of its two rows. Rows of
+tables whose normaliser knows no forms have NULL in the database.
 """
 
 from typing import Final, Literal, get_args
@@ -15,7 +15,7 @@ REPLY: Final = 1
 UNOFFICIAL: Final = 2
 OFFICIAL: Final = 3
 UNKNOWN_FORM: Final = -1
-"""In place of a number: the normaliser of the table knows no forms."""
+"""Takes the place of a form's number if the normaliser of the table knows no forms."""
 
 
 def form_of_pair(one: int | None, other: int | None) -> Form | None:

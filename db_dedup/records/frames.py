@@ -114,16 +114,16 @@ class FrameExample:
 
 @dataclass(frozen=True)
 class FrameStatus:
-    """The frozen list of the recipe that serves.
+    """The frozen list of the recipe in use.
 
     Attributes:
         state: "measured"; "not measured" as long as the table has too few rows; or "damaged" or "missing",
-            where `scan --rebuild` mends it.
+            which `scan --rebuild` repairs.
         columns: how many columns have frames.
         grams: of the list.
         rows: rows of which the last scan left a frame out; None if it did not count them.
         drift: what the last scan found, as in `FrameReport`.
-        has_drifted: it kept a list that has drifted, and waits for `--rebuild`.
+        has_drifted: whether the last scan kept a list that has drifted, which `--rebuild` replaces.
         waits: as in `FrameReport`.
         measured_rows: rows of the table when the list was measured.
         measured_at: UTC.
@@ -149,10 +149,10 @@ class FrameReport:
         columns: how many columns have frames.
         grams: of the frozen list.
         rows: rows of which a frame was left out.
-        drift: of the sampled rows the share whose texts a list that is measured now reads differently than
-            the list of the recipe that serves; None if no list serves.
-        has_drifted: that share is so large that the list is to be replaced.
-        waits: the settings ask to keep the list until a scan with `--rebuild`.
+        drift: the share of the sampled rows from whose texts a newly measured list leaves out something else
+            than the list in use; None if no list is in use.
+        has_drifted: whether that share is so large that the list should be replaced.
+        waits: whether the settings ask to keep the list until a scan with `--rebuild`.
     """
 
     is_measured: bool

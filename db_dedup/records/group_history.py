@@ -1,4 +1,4 @@
-"""What has become of the ids of groups: a group is known by its representative, which can change."""
+"""How the ids of groups change. The id of a group is the key of its representative, which can change."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -58,7 +58,7 @@ class GroupChange:
 
 @dataclass(frozen=True)
 class GroupHistory:
-    """What has become of an id that was or is that of a group.
+    """How one id of a group has changed.
 
     Attributes:
         group_id: the id that was asked for.

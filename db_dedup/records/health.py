@@ -34,8 +34,8 @@ class PastScan:
         finished_at: when it ended, also if it failed; None while it runs.
         state: "running", "finished" or "failed".
         seconds: from its start to its end, or until now.
-        rows: None unless it finished; so are the three that follow, in which the answer differs from the one
-            that was stored before, links of exact duplicates included.
+        rows: how many rows it read; None unless it finished.
+        pairs_gained: as in `ScanReport`, like the two that follow; None unless it finished.
     """
 
     started_at: datetime
@@ -57,16 +57,16 @@ class TableStatus:
         too_little_text: rows without a fingerprint.
         too_little_share: of all rows, 0 to 1.
         group_sizes: "2", "3-5", "6-20", "21-100", "101+" -> how many groups have so many rows.
-        queue_age_seconds: how long the oldest change has waited; None where none waits.
-        dead_changes: how many were given up; `latest_dead` are some of them.
-        triggers: "intact", "not attached", "missing", "disabled", "altered", "stale", or "unknown" where they
-            cannot be looked at; `trigger_faults` says what is wrong.
+        queue_age_seconds: how long the oldest change has waited; None if the queue is empty.
+        dead_changes: how many changes were given up; `latest_dead` has some of them.
+        triggers: "intact", "not attached", "missing", "disabled", "altered", "stale", or "unknown" if they
+            cannot be read; `trigger_faults` says what is wrong.
         last_scan_finished: None while the last scan runs, and if it failed.
         scans: the latest first.
         hot_blocks: the block values that most rows shared at the last scan, exact duplicates not counted.
-        answer_version: one more after each change of the answer.
-        recipe_version: of the program that made the answer; None before the first finished scan.
-        is_outdated: this program computes another version: the table waits for a scan.
+        answer_version: a number that each change of the answer increments.
+        recipe_version: the recipe version of the answer; None before the first finished scan.
+        is_outdated: whether this program has another recipe version, so that the table needs a scan.
         frames: the frozen list; None if the settings leave no frames out.
     """
 

@@ -1,4 +1,4 @@
-"""What people say of pairs of rows."""
+"""Labels: whether people say that two rows are duplicates."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from db_dedup.records.keys import RowKey
 
 @dataclass(frozen=True)
 class PairLabel:
-    """What somebody says of two rows, named by their keys."""
+    """A label for two rows, which are given by their keys."""
 
     key_a: RowKey
     key_b: RowKey
@@ -19,7 +19,7 @@ class PairLabel:
 
 @dataclass(frozen=True)
 class TextPair:
-    """What somebody says of two texts that are in no table."""
+    """A label for two texts that are in no table."""
 
     text_a: str
     text_b: str
@@ -31,8 +31,8 @@ class RepeatedLabels:
     """Labels that do not count, because the same pair has a later label.
 
     Attributes:
-        count: how many.
-        opposite: those of them that say the opposite of the last label of their pair.
+        count: how many there are.
+        opposite: how many of these say the opposite of the last label of their pair.
     """
 
     count: int = 0
@@ -40,7 +40,7 @@ class RepeatedLabels:
 
     @classmethod
     def among(cls, labels: Iterable[tuple[Hashable, bool]]) -> "RepeatedLabels":
-        """Count them among labels in their order: (pair, whether it is a duplicate)."""
+        """Count the repeated labels among (pair, whether it is a duplicate), in the order of the labels."""
         given = list(labels)
         last = dict(given)
         return cls(len(given) - len(last), sum(last[pair] is not said for pair, said in given))
@@ -61,7 +61,7 @@ class GivenLabel:
 
 @dataclass(frozen=True)
 class JudgedTexts:
-    """The texts that somebody judges.
+    """The texts that a label is about.
 
     Attributes:
         recipe_digest: of the recipe by which `digests` were computed.
@@ -74,17 +74,19 @@ class JudgedTexts:
 
 @dataclass(frozen=True)
 class LabelOutcome:
-    """What has become of some labels.
+    """The result of storing or withdrawing some labels.
 
     Attributes:
-        kept: how many are kept.
-        faults: a sentence for each that could not be kept.
-        changes_answer: a pair has become rejected, or is so no longer.
-        is_queued: the worker makes the stored answer follow; else the next scan does.
-        withdrawn: whether the withdrawn answer called the rows duplicates; None where there was none.
-        repeated: labels that were left out, because a later one of them is about the same two rows.
-        same_texts: the same, because a later one is about other rows with the same two texts.
-        exact_duplicates: how many call exact duplicates duplicates: they need no label, and none is kept.
+        kept: how many labels were stored.
+        faults: a sentence for each label that could not be stored.
+        changes_answer: whether a pair has become rejected, or is no longer rejected.
+        is_queued: True if the worker updates the stored answer; else the next scan does.
+        withdrawn: whether the withdrawn label called the rows duplicates; None if there was no label.
+        repeated: labels that were left out, because a later one is about the same two rows.
+        same_texts: labels that were left out, because a later one is about other rows with the same two
+            texts.
+        exact_duplicates: how many labels call exact duplicates duplicates. These need no label, and none is
+            stored.
     """
 
     kept: int
@@ -99,7 +101,7 @@ class LabelOutcome:
 
 @dataclass(frozen=True)
 class Question:
-    """Two rows that somebody should look at.
+    """Two rows that are shown to a person, who labels them.
 
     Attributes:
         texts_a: its watched columns as they are now, "" for NULL; so is `texts_b`.

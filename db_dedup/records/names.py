@@ -1,4 +1,4 @@
-"""Names of ours in the user's database, within the dialect's limit."""
+"""The names of the objects of db_dedup in the user's database, within the limit of the dialect."""
 
 import hashlib
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ _NARROWEST_LIMIT_BYTES: Final = 59
 
 @dataclass(frozen=True)
 class Namespace:
-    """Where our names live: a schema of our own, or a prefix where the dialect has no schemas.
+    """Where the objects of db_dedup are: in a schema, or under a prefix if the dialect has no schemas.
 
     Raises:
-        ConfigError: neither is given, so that our names could be the user's.
+        ConfigError: neither is given, so the names could be those of the user's tables.
     """
 
     schema: str | None
@@ -29,12 +29,12 @@ class Namespace:
             )
 
     def name(self, base: str) -> str:
-        """The name of one of our tables, indexes or fixed views, without its schema."""
+        """Return the name of a table, index or fixed view of db_dedup, without its schema."""
         return object_name(self, base, _NARROWEST_LIMIT_BYTES, limit_counts_bytes=True)
 
 
 def object_name(namespace: Namespace, base: str, limit: int | None, *, limit_counts_bytes: bool) -> str:
-    """The name of an object of ours, without its schema.
+    """Return the name of an object of db_dedup, without its schema.
 
     Args:
         namespace: gives the prefix.
@@ -46,13 +46,13 @@ def object_name(namespace: Namespace, base: str, limit: int | None, *, limit_cou
 
 
 def view_name(namespace: Namespace, table_name: str, limit: int | None, *, limit_counts_bytes: bool) -> str:
-    """The name of the view of one watched table's rows with their groups, without its schema."""
+    """Return the name of the view of a watched table's rows with their groups, without its schema."""
     base = f"duplicates_of_{table_name}"
     return object_name(namespace, base, limit, limit_counts_bytes=limit_counts_bytes)
 
 
 def fit_name(name: str, limit: int | None, *, limit_counts_bytes: bool) -> str:
-    """The name itself where it fits; else its beginning, `_` and eight digits of its hash.
+    """Return the name if it fits; else its beginning, `_` and eight digits of its hash.
 
     Cut names that begin alike stay different by their hashes. A character is never cut in two.
     """

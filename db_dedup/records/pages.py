@@ -1,7 +1,8 @@
-"""Items in order, cut into lists by number, or into pages by characters as well: a row may hold megabytes.
+"""Cut items into lists by their number, or into pages by their number and their characters.
 
-Statements to a database are cut by `dialects.batches`, which ends a list before the item that would be too
-much. A page here ends with that item, so that none is read before its page is asked for.
+A page is limited by its characters, because a row may have megabytes of text. A page ends with the item that
+reaches the limit, so that no item is read before its page is asked for. Statements to a database are cut by
+`dialects.batches` instead, which ends a list before the item that would exceed the limit.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +12,7 @@ from typing import Final, TypeVar
 _Item = TypeVar("_Item")
 
 PAGE_CHARACTERS: Final = 1_000_000
-"""A page of rows ends with the row that brings it to so many."""
+"""A page of rows ends with the row with which it has this many characters or more."""
 
 
 def take_lists(items: Iterable[_Item], most: Callable[[], int]) -> Iterator[list[_Item]]:
@@ -33,7 +34,8 @@ def cut_pages(
         items: in their order.
         length_of: how many characters an item has.
         most_items: a page has no more.
-        most_characters: a page ends with the item that brings it to so many; `PAGE_CHARACTERS` if left out.
+        most_characters: a page ends with the item with which it has so many or more; `PAGE_CHARACTERS` if
+            left out.
     """
     most_characters = PAGE_CHARACTERS if most_characters is None else most_characters
     page: list[_Item] = []
@@ -51,7 +53,7 @@ def cut_pages(
 def cut_fetched(
     fetched: Iterable[tuple[Sequence[_Item], Sequence[int]]], most_items: int
 ) -> Iterator[list[_Item]]:
-    """Yield items page by page, cut where `cut_pages` cuts; they come several at a time.
+    """Yield items in the same pages as `cut_pages`, but take several items at a time.
 
     Args:
         fetched: (items, how many characters each has).

@@ -27,8 +27,7 @@ class ReadSize:
     """How many rows to ask a database for at once, so that they are no more than a page.
 
     Attributes:
-        rows: the number. It starts small and grows step by step, because the first long row among short ones
-            is not foreseen.
+        rows: the number. It starts small and grows step by step, because a long row may follow short ones.
     """
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ from typing import Final, Literal
 from db_dedup.records.frames import NO_FRAMES, FrameList
 
 RECIPE_VERSION: Final = 4
-"""Raised whenever the same settings would give other fingerprints, digests or sketches."""
+"""Incremented by each release in which the same settings give other fingerprints, digests or sketches."""
 
 
 ComparedBy = Literal["words", "grams"]

@@ -10,7 +10,7 @@ from db_dedup.records.health import TableStatus
 from db_dedup.records.kinds import Kind
 
 SIMILARITY_BINS = 20
-"""Of equal width, from 0 to 1; 1 itself counts in the last one."""
+"""The number of bins of equal width from 0 to 1. The last bin contains 1."""
 
 
 class RepeatCount(NamedTuple):

@@ -9,7 +9,7 @@ class Reservation:
     """A record that is checked and not stored yet. Until it ends, no record like it passes the check.
 
     Attributes:
-        name: what it is confirmed or released by.
+        name: identifies the reservation when it is confirmed or released.
         expires_at: UTC, without a zone, by the clock of the database.
         row_key: of the row that will be stored; None if it is not known yet.
         packed: what the record is compared by, without its text.

@@ -1,4 +1,4 @@
-"""What plots of a table are made from."""
+"""The numbers that the plots of a table show."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

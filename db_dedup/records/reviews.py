@@ -1,4 +1,4 @@
-"""What people ask of a list of groups that they review."""
+"""The order and the filter of a list of groups for a review."""
 
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
@@ -12,16 +12,16 @@ GROUP_ORDERS: Final[tuple[GroupOrder, ...]] = get_args(GroupOrder)
 
 @dataclass(frozen=True)
 class GroupFilter:
-    """Which groups are wanted; None: no condition.
+    """A filter of groups; an attribute that is None filters nothing.
 
     Attributes:
         kind: groups with a pair of this kind.
-        other_place: groups with a pair of two places.
+        other_place: groups with a pair whose rows name different places.
         is_loose: loose groups, or the others.
-        since: groups with a row whose order value, as a text that sorts, is this or a later one.
-        until: and before this one.
+        since: groups with a row whose order value, as a sortable text, is not before this one.
+        until: and is before this one.
         column: groups with a row that has `value` in this column.
-        value: the whole value of a value column, a part of a text.
+        value: the whole value in a value column, or a part of the text in a text column.
     """
 
     kind: Kind | None = None

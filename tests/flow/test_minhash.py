@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from db_dedup.flow.candidates._bands import BANDS
-from db_dedup.flow.candidates.minhash import MINIMA_A_BAND, find_bands
+from db_dedup.flow.candidates.minhash import BANDS, MINIMA_A_BAND, find_bands
 
 TRIALS = 600
 

@@ -13,8 +13,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from db_dedup.config import watched_table
-from db_dedup.flow.candidates._bands import BANDS
 from db_dedup.flow.candidates.common_grams import measure_common_grams
+from db_dedup.flow.candidates.minhash import BANDS
 from db_dedup.flow.candidates.short_texts import MOST_HASHES, Prefixes, find_short_hashes, make_prefixes
 from db_dedup.flow.candidates.sketches import share_enough_each, shares_enough
 from db_dedup.flow.compare.edit_distance import edit_distance, edit_similarities

@@ -14,6 +14,7 @@ from db_dedup.flow.candidates.sketches import (
     concatenate_sketches,
     empty_sketches,
     entries,
+    entries_of_part,
     join_hashes,
     least_in_common,
     runs_of_equal,
@@ -64,7 +65,9 @@ def test_runs_hold_the_rows_of_each_value(sets: list[set[int]], data: st.DataObj
     places = data.draw(st.permutations(range(len(sets))))[: data.draw(st.integers(0, len(sets)))]
     salts = data.draw(st.lists(st.sampled_from([0, 2**40 + 1]), min_size=len(places), max_size=len(places)))
     found = []
-    for part, owners in entries(made(sets), np.array(places, np.int64), np.array(salts, np.uint64)):
+    count = data.draw(st.integers(1, 3))
+    of_rows = made(sets), np.array(places, np.int64), np.array(salts, np.uint64)
+    for part, owners in (entries_of_part(*of_rows, number, count) for number in range(count)):
         assert (np.diff(part.astype(object)) >= 0).all()
         run_rows, starts, values = runs_of_equal(part, owners)
         runs = [sorted(run.tolist()) for run in np.split(run_rows, starts[1:-1]) if run.size]

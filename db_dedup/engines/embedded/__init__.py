@@ -1,1 +1,1 @@
-"""This process and the database it talks to: the default engine, the faster one below 1e8 fingerprints."""
+"""The default engine. It works on one machine, and is the faster one below 100 million rows."""

@@ -43,7 +43,7 @@ class EmbeddedAnswer:
         return self.find_matches()
 
     def rows(self) -> Iterator[RowBatch]:
-        """Give all rows."""
+        """Yield all rows."""
         table = self.table
         yield RowBatch(
             self.row_keys,
@@ -57,15 +57,15 @@ class EmbeddedAnswer:
         )
 
     def links(self) -> Iterator[LinkBatch]:
-        """Give all exact duplicates."""
+        """Yield all exact duplicates."""
         yield LinkBatch.of(self.copy_of)
 
     def pairs(self) -> Iterator[Pairs]:
-        """Give all pairs."""
+        """Yield all pairs."""
         yield self.matches.pairs
 
     def groups(self) -> Iterator[GroupBatch]:
-        """Give all rows that are in a group."""
+        """Yield all rows that are in a group."""
         rows = np.flatnonzero(self.matches.group_of != NO_ROW).astype(np.int32)
         representatives = self.matches.group_of[rows]
         is_loose, is_abridged = self.matches.is_loose, self.matches.is_abridged

@@ -12,6 +12,7 @@ from db_dedup.config import WatchedTable
 from db_dedup.dialects.errors import is_of_a_row
 from db_dedup.engines.embedded.feature_cache import FeatureCache
 from db_dedup.flow.candidates.sketches import Sketches
+from db_dedup.flow.compare.rows import NO_PLACE
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.features.counting import Features
 from db_dedup.flow.features.details import Details
@@ -22,8 +23,6 @@ from db_dedup.store.segment_lookup import IndexMemory
 from db_dedup.store.source import Source
 
 ROWS_A_BATCH: Final = 1000
-
-_NO_PLACE: Final = -1
 
 
 class Stored(Protocol):
@@ -198,7 +197,7 @@ class CandidateTexts:
         kinds = np.full(left.size, UNKNOWN, np.uint8)
         if not self.is_needed:
             return are_duplicates, scores, kinds
-        is_known = (left != _NO_PLACE) & (right != _NO_PLACE)
+        is_known = (left != NO_PLACE) & (right != NO_PLACE)
         are_duplicates &= is_known
         found = self._rule.confirm(self._cache.compared(), left[is_known], right[is_known])
         are_duplicates[is_known], scores[is_known], kinds[is_known] = found

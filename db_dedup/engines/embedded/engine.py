@@ -8,7 +8,6 @@ from sqlalchemy import Connection
 from db_dedup.config import EngineSettings, WatchedTable
 from db_dedup.engines.embedded.compile_ahead import CompilingAhead
 from db_dedup.engines.embedded.expansion import Expansion
-from db_dedup.engines.embedded.feature_cache import CACHE_BYTES
 from db_dedup.engines.embedded.fingerprint_process import FingerprintProcesses
 from db_dedup.engines.embedded.increment import EmbeddedIncrement
 from db_dedup.engines.embedded.lookup import EmbeddedLookup
@@ -61,10 +60,10 @@ class EmbeddedEngine:
         recipe: Recipe,
         store: FingerprintStore,
         source: Source,
-        cache_bytes: int = CACHE_BYTES,
+        cache_bytes: int,
     ) -> EmbeddedIncrement:
         """Return the incremental processing of a table."""
-        return EmbeddedIncrement(watched, store, source, Fingerprinter(recipe), cache_bytes=cache_bytes)
+        return EmbeddedIncrement(watched, store, source, Fingerprinter(recipe), cache_bytes)
 
     def lookup(
         self, watched: WatchedTable, recipe: Recipe, store: FingerprintStore, source: Source

@@ -52,20 +52,18 @@ class Expansion:
         self._source = source
         self._families = [column.family for column in source.key_columns]
 
-    def pairs(
-        self, connection: Connection, source_connection: Connection | None = None
-    ) -> Iterator[PairColumns]:
+    def pairs(self, connection: Connection, source_connection: Connection) -> Iterator[PairColumns]:
         """Yield every pair of rows whose classes of exact duplicates are the same or paired, in parts.
 
         Each pair comes once, the earlier row first.
 
         Args:
             connection: to our tables.
-            source_connection: to the user's rows; `connection` if it is left out.
+            source_connection: to the user's rows.
         """
         classes, abridged = self._read_classes(connection)
         yield from _exact_duplicates(classes)
-        for pairs in self._class_pairs(connection, source_connection or connection, abridged):
+        for pairs in self._class_pairs(connection, source_connection, abridged):
             yield from classes.expanded(pairs, _PAIRS_A_PART)
 
     def _read_classes(self, connection: Connection) -> tuple[Classes, dict[int, list[_Member]]]:

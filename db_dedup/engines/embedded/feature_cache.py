@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from db_dedup.config import WatchedTable
 from db_dedup.flow._arrays import slices_of
 from db_dedup.flow.candidates.sketches import Sketches
-from db_dedup.flow.compare.rows import ComparedRows, compared_texts
+from db_dedup.flow.compare.rows import NO_PLACE, ComparedRows, compared_texts
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.features.counting import Features
 from db_dedup.flow.features.details import SECTIONS, Details, sections_of
@@ -27,11 +27,10 @@ from db_dedup.store.segment_lookup import IndexMemory
 CACHE_BYTES: Final = 256 * 2**20
 
 _SETS_ONE_IN: Final = 2
-"""One in so many bytes is for the sets of features that the index gives: with the default, those of more than
-a million rows of 110 features."""
-_NO_PLACE: Final = -1
+"""One in so many bytes is for the sets of features that the index stores. With the default, the sets of more
+than a million rows of 110 features fit."""
 _ROW_BYTES: Final = 200
-"""Of each row, beside its values: digest, positions, and the entries of Python's containers."""
+"""What a row takes besides its values: digest, positions, and the entries of Python's containers."""
 
 
 class FeatureCache:
@@ -129,8 +128,8 @@ class FeatureCache:
 
     def places(self, digests: Iterable[bytes]) -> NDArray[np.int32]:
         """Return int32[n]: the positions of these digests' features, -1 where they are not here."""
-        found = np.array([self._place_of.get(digest, _NO_PLACE) for digest in digests], np.int32)
-        self._used_at[found[found != _NO_PLACE]] = self._tick
+        found = np.array([self._place_of.get(digest, NO_PLACE) for digest in digests], np.int32)
+        self._used_at[found[found != NO_PLACE]] = self._tick
         return found
 
     def within(self, place: int) -> int:

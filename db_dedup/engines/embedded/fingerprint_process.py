@@ -33,7 +33,7 @@ _ALLOCATIONS: Final = 100_000
 """After so many, Python searches for cyclic garbage in a fingerprinting process."""
 
 _SECONDS_TO_END: Final = 5.0
-"""A process whose pipe is closed has ended, or is about to."""
+"""How long to wait for the end of a process whose pipe is closed."""
 
 
 class FingerprintProcess:
@@ -83,7 +83,7 @@ class FingerprintProcess:
         except (EOFError, pickle.UnpicklingError):  # it may have ended in the middle of an answer
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_SECONDS_TO_END)
-            self._process.kill()  # otherwise what came was no answer, and it waits for the next question
+            self._process.kill()  # if it still runs, it has sent something else than an answer
             raise DedupError(
                 "the fingerprinting process ended with code {exit_code}", exit_code=self._process.wait()
             ) from None

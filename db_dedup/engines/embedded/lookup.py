@@ -54,7 +54,7 @@ kind of the pair, in which the record is the first row)."""
 
 
 class EmbeddedLookup:
-    """Checks records against the stored rows of one table."""
+    """Checks records against the stored rows of one table. See `engines.base.Lookup` for the methods."""
 
     def __init__(
         self, watched: WatchedTable, recipe: Recipe, store: FingerprintStore, source: Source
@@ -68,11 +68,7 @@ class EmbeddedLookup:
         self._rule, self._preset = Rule(watched.setting), watched.rule
 
     def row_key_of(self, given: RowKey) -> str:
-        """Return a caller's key as a row key.
-
-        Raises:
-            InvalidArgumentError: the table can have no such key.
-        """
+        """Return a caller's key as a row key."""
         row_key = self._source.row_key_of(given)
         require_key(self._source.key_columns, row_key)
         return row_key
@@ -88,17 +84,8 @@ class EmbeddedLookup:
     ) -> list[CheckResult]:
         """Return for each record the stored rows that a full scan would pair with it as the latest row.
 
-        The records are not compared with each other. A few hundred records take as many statements as one,
-        unless a list of values is too long for one statement and is divided.
-
-        Args:
-            connection: to our tables.
-            records: n records.
-            source_connection: to the user's rows; `connection` if it is left out.
-            queued: rows that are compared as they are now, not as they are stored.
-            own_keys: for each record its own row key, stored or not yet, or None. A row is never a duplicate
-                of itself.
-            reserved: records that are not stored yet, by the same recipe.
+        A few hundred records take as many statements as one, unless a list of values is too long for one
+        statement and is divided.
         """
         found: list[CheckResult] = []
         theirs = source_connection or connection
@@ -115,11 +102,6 @@ class EmbeddedLookup:
         """Return the pairs (i, j), i < j, of positions of records that are duplicates of each other.
 
         Each record is compared with each other one, as rows of the queue are.
-
-        Args:
-            connection: to our tables.
-            records: n records.
-            source_connection: to the user's rows.
         """
         rows = self._source.rows_from(source_connection, records)
         done = self._fingerprinter.fingerprint([r.values for r in rows], [r.within for r in rows])
@@ -155,9 +137,6 @@ class EmbeddedLookup:
         """Store the fingerprints of records under new row keys, so that later checks find them.
 
         The worker finds their pairs. A row key that is stored already is not changed.
-
-        Raises:
-            InvalidArgumentError: the table can have no row of one of the keys.
         """
         require_keys(connection, self._source, list(records))
         there = self._store.find_rows(connection, list(records))

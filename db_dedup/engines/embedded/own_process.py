@@ -1,4 +1,4 @@
-"""How a module of ours is run in a process of its own."""
+"""Run a module of this package in a process of its own."""
 
 import sys
 from pathlib import Path

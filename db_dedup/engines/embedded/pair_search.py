@@ -115,11 +115,11 @@ class PairSearch:
         rows.load(neighbours.rows_of_ids(self._connection, self._store, _missing(pairs[0].id_b, rows)))
         new = [row for row in asked if row.digest not in before]
         known = [row for row in asked if row.digest in before]
-        strangers = [row for row in since if row.digest not in before]
-        # Before anything is compared: that may delete features from memory, and then the places are others.
+        since_new = [row for row in since if row.digest not in before]
+        # These come before any comparison, which may delete features from memory and so change the places.
         of_new = self._among(new, [*known, *since], places) if new else _NO_CANDIDATES
-        of_known = self._among(known, strangers, places) if strangers else _NO_CANDIDATES
-        of_known = of_known.of_rows(strangers)
+        of_known = self._among(known, since_new, places) if since_new else _NO_CANDIDATES
+        of_known = of_known.of_rows(since_new)
         if new:
             more = self.find(new, places, rows)
             pairs.append(more.only(~np.isin(more.id_b, late)))

@@ -162,7 +162,7 @@ def _may_be_alike_in_memory(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return (bool[p], which pairs the sets beside the segments allow, bool[r], whose rows have such sets).
 
-    The sets of rows without single entries alone are those of the rows' present texts.
+    Only for rows without single entries are these sets those of the present texts.
 
     Args:
         connection: to read through.

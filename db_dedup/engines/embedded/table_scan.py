@@ -19,7 +19,7 @@ from db_dedup.engines.embedded.answer import EmbeddedAnswer
 from db_dedup.engines.embedded.compile_ahead import CompilingAhead
 from db_dedup.engines.embedded.fingerprint_process import FingerprintProcesses
 from db_dedup.engines.embedded.usable_cores import usable_cores
-from db_dedup.flow.compare.rows import ComparedRows
+from db_dedup.flow.compare.rows import NO_PLACE, ComparedRows
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.features.counting import NO_FEATURES
 from db_dedup.flow.features.details import NO_DETAILS
@@ -44,9 +44,8 @@ from db_dedup.records.read_size import ReadSize, length_of
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
-_NO_PLACE = -1
 _MOST_THREADS = 4
-"""Of the matching: each sorts some millions of hashes of its own."""
+"""The most threads of the matching. Each sorts some millions of hashes of its own."""
 
 
 @dataclass
@@ -71,7 +70,7 @@ class _Rows:
 
 
 class EmbeddedScan:
-    """Collects the rows of one table, then matches them.
+    """Collects the rows of one table, then matches them. See `engines.base.PageScan` for the methods.
 
     Attributes:
         reread: rows that had changed when their text was read again.
@@ -134,12 +133,8 @@ class EmbeddedScan:
     ) -> list[RowFingerprint]:
         """Fingerprint a page of rows and keep what the matching needs.
 
-        Args:
-            page: the rows.
-            stored: what is stored of them under the same recipe. A row whose digest is still the stored one
-                gets the stored fingerprint. Its sketch and what the measure compares are computed.
-            with_sketch_sizes: return the rows with the sizes of their sketches and the sets of their
-                features; among exact duplicates only the first has them.
+        A row whose digest is still the stored one gets the stored fingerprint. Only its sketch and what the
+        measure compares are computed.
         """
         before = [stored.get(row.row_key) for row in page] if stored else []
         done = self._fingerprinter.fingerprint(
@@ -170,16 +165,7 @@ class EmbeddedScan:
     def match(
         self, progress: Progress, read_rows: ReadRows, rejected: Collection[DigestPair] = ()
     ) -> EmbeddedAnswer:
-        """Number the rows in the order they were received; all duplicates are found when they are asked for.
-
-        Args:
-            progress: gets the state of the work.
-            read_rows: reads again the rows that were not segmented and have a candidate.
-            rejected: pairs of texts that people have labelled as no duplicates.
-
-        Raises:
-            RowKeyError: two rows have the same key.
-        """
+        """Number the rows in the order they were received; the pairs are found when they are asked for."""
         refuse_repeated(self._rows.row_keys)
         if self._compiling is not None:
             self._compiling.wait()
@@ -219,7 +205,7 @@ class EmbeddedScan:
 
     def _spooled(self, done: FingerprintedRows) -> NDArray[np.int64]:
         """Write the features of new rows to the spool; return int64[n], the position of each row's."""
-        places = np.full(len(done.digests), _NO_PLACE, np.int64)
+        places = np.full(len(done.digests), NO_PLACE, np.int64)
         is_new = ~done.is_known
         places[is_new] = self._spool.row_count + np.arange(np.count_nonzero(is_new))
         self._spool.add(done.features, done.details, is_new)
@@ -227,7 +213,7 @@ class EmbeddedScan:
 
     def _spooled_sketches(self, done: FingerprintedRows) -> NDArray[np.int64]:
         """Write the computed sketches to the spool; return int64[n], the position of each."""
-        places = np.full(len(done.digests), _NO_PLACE, np.int64)
+        places = np.full(len(done.digests), NO_PLACE, np.int64)
         if not self._watched.rule.sketches:
             return places
         is_new = ~done.is_known
@@ -264,7 +250,7 @@ class EmbeddedScan:
 
     def _unread_candidates(self, table: ComparedRows, progress: Progress) -> NDArray[np.bool_]:
         """Return bool[n]: the rows that have a candidate and no features yet."""
-        is_unread: NDArray[np.bool_] = table.places == _NO_PLACE
+        is_unread: NDArray[np.bool_] = table.places == NO_PLACE
         if self._rule.measure is None or not np.any(is_unread):
             return np.zeros(is_unread.size, np.bool_)
         is_unread &= rows_with_candidates(table, self._watched.rule.radius, progress, self._budget)

@@ -4,7 +4,7 @@
 |---|---|---|
 | `engine` | on the driver | checks what must be there, and opens a session |
 | `session` | on the driver | the session of Spark |
-| `failures` | on the driver | errors of Spark as ours |
+| `failures` | on the driver | turns errors of Spark into errors of db_dedup |
 | `table_scan` | on the driver | the steps of a scan, one after the other |
 | `reading` | on the driver | the rows of the user's table, read by JDBC in parts |
 | `columns` | on both | rows and their features as columns of Arrow |

@@ -43,7 +43,7 @@ class SparkAnswer:
     matched: pa.Table
 
     def rows(self) -> Iterator[RowBatch]:
-        """Give all rows."""
+        """Yield all rows."""
         yield RowBatch(
             self.row_keys,
             self.order_values,
@@ -56,11 +56,11 @@ class SparkAnswer:
         )
 
     def links(self) -> Iterator[LinkBatch]:
-        """Give all exact duplicates."""
+        """Yield all exact duplicates."""
         yield LinkBatch.of(self.copy_of)
 
     def pairs(self) -> Iterator[Pairs]:
-        """Give all pairs."""
+        """Yield all pairs."""
         kind, left, right, flags = (self._column(name) for name in ("kind", "a", "b", "flags"))
         is_pair = kind == PAIR
         distances, similarities = self._column("distance"), self._column("similarity")
@@ -73,7 +73,7 @@ class SparkAnswer:
         )
 
     def groups(self) -> Iterator[GroupBatch]:
-        """Give all rows that are in a group."""
+        """Yield all rows that are in a group."""
         kind, rows, representatives, flags = (self._column(name) for name in ("kind", "a", "b", "flags"))
         is_member = kind == MEMBER
         group_of = np.full(self.copy_of.size, NO_ROW, np.int32)

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from db_dedup.flow._arrays import starts_of
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.features.counting import Features
@@ -19,6 +20,17 @@ WIDTH: Final = 8
 
 COMPARED: Final = "fingerprint long, hashes binary, weights binary, detail_counts binary, details binary"
 """What a row is compared by, as Spark declares it; with the digest, the sketch and the number it is whole."""
+
+
+_ARROW_TYPES: Final = {
+    "binary": pa.binary(), "boolean": pa.bool_(), "byte": pa.int8(), "double": pa.float64(),
+    "int": pa.int32(), "long": pa.int64(), "short": pa.int16(), "string": pa.string(),
+}  # fmt: skip
+
+
+def arrow_types(declared: str) -> dict[str, pa.DataType]:
+    """Return name -> type of some columns, given as Spark declares them: "name type, name type"."""
+    return {name: _ARROW_TYPES[kind] for name, kind in (column.split() for column in declared.split(", "))}
 
 
 def ragged(starts: NDArray[np.int64], values: NDArray[Any]) -> pa.Array:
@@ -60,7 +72,7 @@ def feature_columns(done: FingerprintedRows, *, with_weights: bool) -> dict[str,
     no_weights = np.zeros(count + 1, np.int64), np.empty(0, np.int64)
     weights = (features.starts, features.weights) if with_weights else no_weights
     section_counts = details.counts if details.counts.size else np.zeros(count * SECTIONS, np.int64)
-    row_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(section_counts)])[::SECTIONS]
+    row_starts = starts_of(section_counts)[::SECTIONS]
     return {
         "fingerprint": pa.array(done.fingerprints.view(np.int64), mask=~done.has_fingerprint),
         "hashes": ragged(features.starts, features.hashes),
@@ -95,7 +107,7 @@ def compared_rows(table: pa.Table) -> tuple[NDArray[np.int32], ComparedRows]:
         digests.reshape(-1, 2),
         np.array(table.column("within").to_numpy(), np.int32)[order],
         Features(starts, hashes, weights),
-        Details(np.concatenate([np.zeros(1, np.int64), np.cumsum(detail_counts)]), details),
+        Details(starts_of(detail_counts), details),
         places,
         sketches,
         places,

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from db_dedup.engines.spark.columns import COMPARED, compared_rows
+from db_dedup.engines.spark.columns import COMPARED, arrow_types, compared_rows
 from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.matching.match import NO_ROW, Matches, connecting_pairs, duplicates_among, match_table
@@ -103,9 +103,7 @@ def match(comparison: Comparison, rows: pa.Table) -> pa.Table:
 
 def nothing_matched() -> pa.Table:
     """Return what `match` returns where there are no rows."""
-    kinds = (pa.int8(), pa.int32(), pa.int32(), pa.int16(), pa.float64(), pa.int16())
-    names = [part.split()[0] for part in MATCHED.split(", ")]
-    return pa.table({name: pa.array([], kind) for name, kind in zip(names, kinds, strict=True)})
+    return pa.table({name: pa.array([], kind) for name, kind in arrow_types(MATCHED).items()})
 
 
 def _flags(found: Matches, representatives: NDArray[np.int32]) -> NDArray[np.int16]:

@@ -1,4 +1,4 @@
-"""Errors of Spark as ours: one line that names the reason, without values of rows."""
+"""Turn errors of Spark into DedupError: one line with the reason, without values of rows."""
 
 import re
 from collections.abc import Iterator

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from db_dedup.engines.spark.columns import COMPARED, feature_columns, ragged
+from db_dedup.engines.spark.columns import COMPARED, arrow_types, feature_columns, ragged
 from db_dedup.flow.pipeline import Fingerprinter
 from db_dedup.flow.rows.source_rows import RowTexts
 from db_dedup.flow.stored_rows import row_fingerprints, sketch_sizes
@@ -96,17 +96,9 @@ def _fingerprinted(steps: PageSteps, page: list[SourceRow]) -> pa.RecordBatch:
 
 
 def _without_keys(count: int) -> pa.RecordBatch:
-    """Return rows a part of whose key is NULL: they are counted, no more."""
-    empty = {name: pa.nulls(count, kind) for name, kind in _kinds().items()}
+    """Return rows with NULL in their key, which are only counted."""
+    empty = {name: pa.nulls(count, kind) for name, kind in arrow_types(ROW).items()}
     return pa.RecordBatch.from_pydict(empty)
-
-
-def _kinds() -> dict[str, pa.DataType]:
-    kinds = {
-        "string": pa.string(), "byte": pa.int8(), "boolean": pa.bool_(), "short": pa.int16(),
-        "binary": pa.binary(), "long": pa.int64(),
-    }  # fmt: skip
-    return {name: kinds[kind] for name, kind in (part.split() for part in ROW.split(", "))}
 
 
 def packed_pages(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -124,8 +116,8 @@ def unpacked_page(page: bytes) -> pa.Table:
         return reader.read_all()
 
 
-def with_numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Keep one row for each number: exact duplicates have equal features, and the same number."""
+def one_row_of_each_number(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Keep one row of each number: exact duplicates have the same number, and equal features."""
     seen: set[int] = set()
     for batch in batches:
         kept = []

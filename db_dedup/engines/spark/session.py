@@ -45,7 +45,7 @@ _OPTIONS: Final = {
     # Without this the first job starts, and the cores are counted, before all executors have registered.
     "spark.scheduler.minRegisteredResourcesRatio": "0.8",
 }
-"""Of the session, under those of the settings."""
+"""The default options of a session; those of the settings replace them."""
 
 
 class Session:

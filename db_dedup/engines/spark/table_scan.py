@@ -9,8 +9,8 @@
 4. The driver finds the groups, as connected components of confirmed pairs. The rows of each group are sent to
    one task, which gives its pairs and flags.
 
-Not shuffled are: the numbers of rows, which need an order of all rows; and the groups, which need 8 bytes a
-row on the driver.
+Two steps run on the driver alone: the numbering of the rows, which needs an order of all rows, and the
+connected components, which need 8 bytes a row.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -29,7 +29,7 @@ from db_dedup.dialects import dialect_for
 from db_dedup.engines.base import ReadRows
 from db_dedup.engines.spark import comparing, keys, pages
 from db_dedup.engines.spark.answer import SparkAnswer
-from db_dedup.engines.spark.columns import numbers_of
+from db_dedup.engines.spark.columns import arrow_types, numbers_of
 from db_dedup.engines.spark.failures import translate_spark_errors
 from db_dedup.engines.spark.reading import read_texts
 from db_dedup.engines.spark.session import Session, open_session
@@ -72,7 +72,7 @@ class SparkScan:
 
     Attributes:
         framed_count: rows whose frame was left out.
-        reread: none: no row is read a second time, but where a machine was lost.
+        reread: always empty: `match` reads no row again.
     """
 
     def __init__(
@@ -150,11 +150,7 @@ class SparkScan:
         read_rows: ReadRows,  # noqa: ARG002 - every text was segmented
         rejected: Collection[DigestPair] = (),
     ) -> SparkAnswer:
-        """Number the rows in the order they were received and find all duplicates.
-
-        Raises:
-            RowKeyError: two rows have the same key.
-        """
+        """Number the rows in the order they were received and find all duplicates."""
         refuse_repeated(self._row_keys)
         ranks = receipt_ranks(self._order_values, self._row_keys, self._key_families)
         order = np.argsort(ranks)
@@ -247,10 +243,9 @@ class SparkScan:
                 "within": within[canonical],
             }
         )
-        names = [part.split()[0] for part in comparing.NUMBERED.split(", ")]
-        joined = self._rows.drop("within").join(numbers, "digest").select(*names)
+        joined = self._rows.drop("within").join(numbers, "digest").select(*arrow_types(comparing.NUMBERED))
         partitioned = joined.repartition(self._session.partitions, "number")
-        return partitioned.mapInArrow(pages.with_numbers, comparing.NUMBERED)
+        return partitioned.mapInArrow(pages.one_row_of_each_number, comparing.NUMBERED)
 
     def _edges(self, rows: Any, compared: comparing.Comparison, canonical: NDArray[np.int32]) -> _Edges:
         """Return confirmed pairs that connect all groups."""

@@ -8,7 +8,7 @@ from db_dedup.flow._compiled import inner, scalar
 from db_dedup.flow.candidates._bucket_join import popcount
 
 BITS_AT_ONCE: Final = np.int64(56)
-"""Of the 64 bits that are loaded, up to seven are before the place."""
+"""How many bits are usable after a load of 64 bits: up to seven of these are before the place."""
 
 
 @inner

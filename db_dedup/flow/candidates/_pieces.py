@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from db_dedup.flow._compiled import inner, scalar
 
 MOST_ROWS = 1 << 15
-"""Of a bucket that is sorted by pieces; a larger one is divided by another block."""
+"""A bucket with more rows is divided by another block instead of being sorted by pieces."""
 _BLOCK_BITS = 16
 _OTHER_BITS = 48
 _MOST_KEY_BITS = 16

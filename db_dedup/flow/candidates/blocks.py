@@ -10,7 +10,6 @@ that take too many comparisons even so (a hot pair) are divided again by their r
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 from typing import Any, Final
@@ -89,22 +88,18 @@ def candidate_pairs(
     search = _Search(fingerprints, radius, labels)
     if within is None or not np.any(within[1:] != within[:-1]):
         everyone = np.arange(fingerprints.size, dtype=np.int32)
-        yield from search.join(_Side(everyone), None, BLOCK_SHIFTS, radius, [])
+        yield from search.join(everyone, None, BLOCK_SHIFTS, radius, [])
         return
     rows = np.argsort(within, kind="stable").astype(np.int32)
     bounds = np.flatnonzero(np.diff(within[rows], prepend=within[rows[0]] - 1, append=within[rows[-1]] + 1))
     yield from search.join_small(rows, bounds)
     for first, end in itertools.pairwise(bounds.tolist()):
         if end - first > _SMALL_CLASS:
-            yield from search.join(_Side(rows[first:end]), None, BLOCK_SHIFTS, radius, [])
+            yield from search.join(rows[first:end], None, BLOCK_SHIFTS, radius, [])
 
 
-@dataclass(frozen=True)
-class _Side:
-    """Some rows, by number."""
-
-    rows: NDArray[np.int32]
-
+_Rows = NDArray[np.int32]
+"""Numbers of rows."""
 
 _Done = list[tuple[int, int]]
 """(mask, radius): an earlier block found the pairs whose difference under the mask is within the radius."""
@@ -144,7 +139,7 @@ class _Search:
                 yield a[is_near], b[is_near]
 
     def join(
-        self, left: _Side, right: _Side | None, shifts: Sequence[int], radius: int, done: _Done
+        self, left: _Rows, right: _Rows | None, shifts: Sequence[int], radius: int, done: _Done
     ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
         """Yield the pairs of left and right that differ by at most `radius` bits within these blocks.
 
@@ -165,8 +160,8 @@ class _Search:
             )
             done.append((0xFFFF << shift, block_radius))
 
-    def _comparing_is_cheaper(self, left: _Side, right: _Side | None, radii: Sequence[int]) -> bool:
-        left_size = left.rows.size
+    def _comparing_is_cheaper(self, left: _Rows, right: _Rows | None, radii: Sequence[int]) -> bool:
+        left_size = left.size
         comparisons = self._count_comparisons(left, right)
         if comparisons <= (_FEW_COMPARISONS if self._is_whole(left, right) else _HOT_COMPARISONS):
             return True
@@ -174,25 +169,25 @@ class _Search:
         visits = sum(buckets * flip_masks(r).size for r in radii if r >= 0)
         return comparisons <= visits
 
-    def _is_whole(self, left: _Side, right: _Side | None) -> bool:
-        return right is None and left.rows.size == self._labels.size
+    def _is_whole(self, left: _Rows, right: _Rows | None) -> bool:
+        return right is None and left.size == self._labels.size
 
-    def _count_comparisons(self, left: _Side, right: _Side | None) -> int:
+    def _count_comparisons(self, left: _Rows, right: _Rows | None) -> int:
         """Return the number of pairs of rows with different labels."""
         if self._is_whole(left, right):
             sizes = np.bincount(self._labels)  # of all rows: no sorting, and no copy of the labels
-            return int(left.rows.size**2 - np.dot(sizes, sizes)) // 2
-        groups, sizes = np.unique(self._labels[left.rows], return_counts=True)
+            return int(left.size**2 - np.dot(sizes, sizes)) // 2
+        groups, sizes = np.unique(self._labels[left], return_counts=True)
         if right is None:
-            return int(left.rows.size**2 - np.sum(sizes**2)) // 2
-        others, other_sizes = np.unique(self._labels[right.rows], return_counts=True)
+            return int(left.size**2 - np.sum(sizes**2)) // 2
+        others, other_sizes = np.unique(self._labels[right], return_counts=True)
         _, i, j = np.intersect1d(groups, others, assume_unique=True, return_indices=True)
-        return int(left.rows.size * right.rows.size - np.sum(sizes[i] * other_sizes[j]))
+        return int(left.size * right.size - np.sum(sizes[i] * other_sizes[j]))
 
     def _join_block(
         self,
-        left: _Side,
-        right: _Side | None,
+        left: _Rows,
+        right: _Rows | None,
         shift: int,
         *,
         block_radius: int,
@@ -201,8 +196,8 @@ class _Search:
         done: _Done,
     ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
         masks = flip_masks(block_radius)
-        a = kernels.bucket_rows(self._values, left.rows, shift)
-        b = a if right is None else kernels.bucket_rows(self._values, right.rows, shift)
+        a = kernels.bucket_rows(self._values, left, shift)
+        b = a if right is None else kernels.bucket_rows(self._values, right, shift)
         found_before = _as_arrays(done)
         limits = kernels.Limits(_SORTING, _HOT_COMPARISONS, _CHUNK)
         bucket = 0
@@ -215,18 +210,18 @@ class _Search:
                 yield found_left, found_right
             rest = [other for other in shifts if other != shift]
             for u, v in hot.tolist():
-                inner_left = _Side(_bucket(a, u))
-                inner_right = None if right is None and u == v else _Side(_bucket(b, v))
+                inner_left = _bucket(a, u)
+                inner_right = None if right is None and u == v else _bucket(b, v)
                 yield from self.join(inner_left, inner_right, rest, radius - int(_FEWEST_BITS[u ^ v]), done)
 
     def _compare_all(
-        self, left: _Side, right: _Side | None, done: _Done
+        self, left: _Rows, right: _Rows | None, done: _Done
     ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
         found_before = _as_arrays(done)
-        a = kernels.sort_by_label(self._values, self._labels, left.rows)
-        b = a if right is None else kernels.sort_by_label(self._values, self._labels, right.rows)
+        a = kernels.sort_by_label(self._values, self._labels, left)
+        b = a if right is None else kernels.sort_by_label(self._values, self._labels, right)
         position = 0
-        while position < left.rows.size:
+        while position < left.size:
             position, found_left, found_right = kernels.compare_all(
                 a, b, right is None, self._labels, position, self._radius, found_before, _CHUNK
             )

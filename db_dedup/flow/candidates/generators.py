@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow.candidates._bands import BANDS
-from db_dedup.flow.candidates.minhash import find_bands
+from db_dedup.flow._arrays import starts_of
+from db_dedup.flow.candidates.minhash import BANDS, find_bands
 from db_dedup.flow.candidates.passages import find_passages
 from db_dedup.flow.candidates.short_texts import (
     FEW_GRAMS,
@@ -94,7 +94,7 @@ def _minhash_bands(starts: NDArray[np.int64], hashes: NDArray[np.uint64], has_pr
         starts, hashes = _emptied(starts, hashes, counts == 0)
     bands = find_bands(starts, hashes)
     is_kept = np.arange(BANDS) < counts[:, None]
-    return RowHashes(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), bands[is_kept])
+    return RowHashes(starts_of(counts), bands[is_kept])
 
 
 def _emptied(
@@ -102,7 +102,7 @@ def _emptied(
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     """Return (starts, values) without the values of some rows."""
     counts = np.diff(starts)
-    new_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.where(rows, 0, counts))])
+    new_starts = starts_of(np.where(rows, 0, counts))
     return new_starts, values[np.repeat(~rows, counts)]
 
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
-from db_dedup.flow.candidates._bands import BANDS
 
+BANDS: Final = 24
 MINIMA_A_BAND: Final = 3
 
 _SEED: Final = 0x9E3779B97F4A7C15

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import place_between, resized
-from db_dedup.flow._compiled import inner, kernel, scalar
-from db_dedup.flow.candidates.sketches import Sketches, least_in_common
+from db_dedup.flow._compiled import kernel, scalar
+from db_dedup.flow.candidates.sketches import Sketches, compiled_least_in_common
 from db_dedup.flow.threads import in_threads, split_evenly
 
 _SIDES: Final = ("left", "right")
@@ -25,8 +25,6 @@ _ROWS_WORTH_THREADS: Final = 500_000
 _NARROW_BITS: Final = 32
 _MORE_THAN_ENOUGH: Final = np.int32(1 << 16)
 _ENOUGH: Final = np.uint8(255)
-
-_least_in_common = inner(least_in_common)
 
 
 class Postings(NamedTuple):
@@ -147,7 +145,7 @@ def _sharing_pairs(starts, values, firsts, lasts, begins, ends, rows, counts, fi
                 count = _count_rows(rows, place, end, first_row, end_row, worth, common, touched, count)
         own = starts[one + 1] - starts[one]
         for row in touched[:count]:
-            if common[row] >= _least_in_common(min(own, counts[first_row + row])):
+            if common[row] >= compiled_least_in_common(min(own, counts[first_row + row])):
                 if found == size:
                     size *= 2
                     which, others = resized(which, size), resized(others, size)
@@ -204,5 +202,5 @@ def entries_of_sharing_rows(size, hashes, ids, single_count, table, slots, id_bi
     for i in range(ids.size):
         place = places[i]
         if place >= 0 and table[place] > 0 and counts[place] < _ENOUGH:
-            is_kept[i] = counts[place] >= _least_in_common(min(size, np.int64(table[place])))
+            is_kept[i] = counts[place] >= compiled_least_in_common(min(size, np.int64(table[place])))
     return is_kept

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from db_dedup.flow.candidates.segments import Part
 
 ROWS_A_PIECE: Final = 512
-"""Their sets take some 40 KB."""
+"""The sets of so many rows take some 40 KB."""
 
 _ID_BITS: Final = ROWS_A_PIECE.bit_length() - 1
 _FIRST: Final = -(1 << 30) - 1
-"""Below the numbers of the pieces that have sizes."""
+"""The number of the first piece: below the numbers of the pieces that have sizes."""
 _LENGTH: Final = np.dtype("<u2")
 _MOST_BYTES: Final = 0xFFFF
 

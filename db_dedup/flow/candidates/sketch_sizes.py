@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from db_dedup.flow.candidates.segments import Part
 
 UNKNOWN_SIZE: Final = 0
-"""Of a row that has no hashes in the segments, or whose size is not stored."""
+"""Stands for the size of a row that has no hashes in the segments, or whose size is not stored."""
 
 ID_BITS: Final = 12
 _ROWS_A_PIECE: Final = 1 << ID_BITS
 _MOST_SLOTS: Final = 1 << 20
-"""For ids up to four billions: a table of the places of larger ones would take too much memory."""
+"""Enough for ids up to four billion. A table of the places of larger ids would take too much memory."""
 MOST_SIZE: Final = 255
-"""Larger sizes are stored as this one: then fewer common hashes are asked for, which rules no row out."""
+"""Larger sizes are stored as this one. Then fewer common hashes are asked for, so no candidate is lost."""
 
 
 class SizeTable(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._arrays import sort_part
+from db_dedup.flow._arrays import sort_part, starts_of
 from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow.candidates.generators import HASH_GENERATORS, RowHashes
 
@@ -54,12 +54,12 @@ class Sketches:
 
     def take(self, rows: NDArray[np.int64]) -> "Sketches":
         """Return the sketches of these rows, in their order."""
-        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.counts[rows])])
+        starts = starts_of(self.counts[rows])
         return Sketches(starts, _taken(self.starts, self.values, rows, starts))
 
 
 NO_SKETCHES: Final = Sketches(np.zeros(1, np.int64), np.empty(0, np.uint64))
-"""Of no rows."""
+"""The sketches of no rows."""
 
 
 def empty_sketches(count: int) -> Sketches:
@@ -87,7 +87,7 @@ def _merged(row_count: int, parts: Sequence[RowHashes]) -> RowHashes:
     counts = [np.zeros(row_count, np.int64), *(np.diff(part.starts) for part in parts)]
     rows = np.concatenate([np.repeat(np.arange(row_count), count) for count in counts])
     values = np.concatenate([np.empty(0, np.uint64), *(part.values for part in parts)])
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.sum(counts, axis=0))])
+    starts = starts_of(np.sum(counts, axis=0))
     return RowHashes(starts, values[np.argsort(rows, kind="stable")])
 
 
@@ -99,19 +99,19 @@ def concatenate_sketches(parts: Sequence[Sketches]) -> Sketches:
 
 
 def entries(
-    sketches: Sketches, places: NDArray[np.int64], salts: NDArray[np.uint64] | None = None
+    sketches: Sketches, places: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int32]]]:
     """Yield all values of some rows, each with its row, some millions at a time; equal values in one part.
 
     Args:
         sketches: of all rows.
         places: int64[n], the position of each row's sketch.
-        salts: uint64[n], added to the values: rows with different ones have no value in common.
 
     Yields:
         (uint64[k] ascending values, int32[k] positions of their rows among the n).
     """
     parts = -(-count_entries(sketches, places) // ENTRIES_A_PART)
+    salts = np.zeros(places.size, np.uint64)
     for part in range(parts):
         yield entries_of_part(sketches, places, salts, part, parts)
 
@@ -122,11 +122,17 @@ def count_entries(sketches: Sketches, places: NDArray[np.int64]) -> int:
 
 
 def entries_of_part(
-    sketches: Sketches, places: NDArray[np.int64], salts: NDArray[np.uint64] | None, part: int, parts: int
+    sketches: Sketches, places: NDArray[np.int64], salts: NDArray[np.uint64], part: int, parts: int
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """Return one of so many parts of what `entries` yields; a thread does not keep others from working."""
-    if salts is None:
-        salts = np.zeros(places.size, np.uint64)
+    """Return one part of the values of some rows, as `entries` yields it. Several threads can run at once.
+
+    Args:
+        sketches: of all rows.
+        places: int64[n], the position of each row's sketch.
+        salts: uint64[n], added to the values: rows with different ones have no value in common.
+        part: the number of the part.
+        parts: how many parts there are.
+    """
     values, rows = _part(sketches.starts, sketches.values, places, salts, part, parts)
     order = np.argsort(values, kind="stable")
     return values[order], rows[order]
@@ -163,8 +169,8 @@ def least_in_common(count: Any) -> Any:
     return np.maximum(1, (count - _EVEN_HASHES + _ONE_IN - 1) // _ONE_IN)
 
 
-count_in_common = inner(least_in_common)
-"""`least_in_common` for other kernels."""
+compiled_least_in_common = inner(least_in_common)
+"""`least_in_common` for kernels."""
 
 
 @kernel
@@ -174,7 +180,7 @@ def share_enough(starts, values, a, b):
         return False
     i, i_end = starts[a], starts[a + 1]
     j, j_end = starts[b], starts[b + 1]
-    least = count_in_common(min(i_end - i, j_end - j))
+    least = compiled_least_in_common(min(i_end - i, j_end - j))
     common = 0
     while i < i_end and j < j_end:
         if values[i] == values[j]:

@@ -25,19 +25,20 @@ MOST_FEATURES: Final = 4_000
 
 _LEAST_PLACES_A_FEATURE: Final = 9
 _COUNT_BITS: Final = np.int64(16)
-"""From the lowest bit on: whether the features are 3-grams; 13 bits for their number; whether their places
-are bits of their hashes; else, whether a feature has 12 places, and not 5."""
+"""The bits of the head of a set. From the lowest bit on these are: whether the features are 3-grams; 13 bits
+for their number; whether their places are bits of their hashes; and if not, whether a feature has 12 places
+instead of 5."""
 _KIND_BITS: Final = np.int64(1)
 _OF_BITS: Final = np.int64(1 << 14)
 _FINE: Final = np.int64(1 << 15)
 _SIZE: Final = np.int64((1 << 14) - 2)
 _SHIFT: Final = np.int64(3)
 _COARSE_SHIFT: Final = np.int64(2)
-"""Of the code of a set with 5 places a feature."""
+"""The shift of the Rice code of a set with 5 places a feature."""
 _MOST_BITS: Final = 16
-"""Of a place, for `MOST_FEATURES`."""
+"""The bits of a place in a set of `MOST_FEATURES`."""
 _MOST_WORDS: Final = (1 << _MOST_BITS) // 64 + 1
-"""For a bit for each place of a set."""
+"""Enough words for a bit for each place of a set."""
 # A place is less than 18n, so all quotients of a set together are less than 18n / 8: two and a quarter bits a
 # feature, and four for the end and the remainder of each.
 _MOST_BYTES_A_FEATURE: Final = 1

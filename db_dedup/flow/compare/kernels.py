@@ -25,7 +25,7 @@ from db_dedup.flow.features.details import LONG_GRAMS, SECTIONS, Details
 from db_dedup.records.kinds import UNKNOWN, excluded_by
 
 NO_MEASURE: Final = -1
-"""In place of a measure's number: every candidate pair is a duplicate pair."""
+"""Takes the place of a measure's number if every candidate pair is a duplicate pair."""
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ def no_bound(threshold: float, size_a: int, size_b: int) -> int:  # noqa: ARG001
 
 
 NO_SIMILARITY: Final = "none"
-"""In place of a measure's name: every candidate pair is a duplicate pair."""
+"""Takes the place of a measure's name if every candidate pair is a duplicate pair."""
 
 MEASURES: Final[Mapping[str, Measure]] = {
     "word_jaccard": Measure("words", False, jaccard, least_shared_jaccard),

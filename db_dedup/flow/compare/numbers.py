@@ -5,8 +5,8 @@ market, two episodes of a series, the cases of two days. A few edits, or the com
 them duplicates.
 
 A number is a run of digits or Chinese numerals (2021, 三十), compared by its value: 3号楼 equals
-三号楼. Its place is the character before it and the one after it. A text may have numbers that the other
-leaves out, and a digit that became a letter by mistake leaves no number at this place.
+三号楼. Its place is the character before it and the one after it. A number for
+which the other text has none at the same place does not count, as where a digit was mistyped as a letter.
 """
 
 from typing import Final

@@ -1,6 +1,7 @@
 """Rows as the rule compares them."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,8 @@ from db_dedup.flow.features.counting import Features
 from db_dedup.flow.features.details import Details
 
 NONE_REJECTED = np.empty(0, np.int64)
+NO_PLACE: Final = -1
+"""The place of a row without features, or without a sketch."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._arrays import starts_of
 from db_dedup.flow._code_points import code_points
 from db_dedup.flow.features.counting import hash_values
 from db_dedup.records.frames import CUT
@@ -21,7 +22,7 @@ SHORT: Final = 30
 """The most symbols of a short row."""
 
 MOST_EDITS: Final = 4
-"""Two short rows with more edits are not compared by their edits: longer ones would be other sentences."""
+"""Two short rows with more edits are never duplicates by their edits: they would be different sentences."""
 
 _LONGEST_TEXT: Final = 2 * SHORT
 """A longer normalised text has more than thirty characters: white space is collapsed to single spaces."""
@@ -96,7 +97,7 @@ def with_sets(
     has_any = counts > 0
     firsts = np.cumsum(counts) - counts
     bits = np.uint64(1) << ((symbols * _SPREAD) >> np.uint64(58))
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts + has_any)])
+    starts = starts_of(counts + has_any)
     values = np.empty(starts[-1], np.uint64)
     is_symbol = np.ones(values.size, np.bool_)
     is_symbol[starts[:-1][has_any]] = False

@@ -14,7 +14,7 @@ import numpy as np
 from cityhash import CityHash64
 from numpy.typing import NDArray
 
-from db_dedup.flow._arrays import slices_of
+from db_dedup.flow._arrays import slices_of, starts_of
 from db_dedup.flow._compiled import kernel
 from db_dedup.records.recipe import RecipeColumn
 
@@ -60,7 +60,7 @@ class Features:
 
 
 NO_FEATURES: Final = Features(np.zeros(1, np.int64), np.empty(0, np.uint64), np.empty(0, np.int64))
-"""Of no rows."""
+"""The features of no rows."""
 
 
 class _Vocabulary(dict[str, int]):
@@ -91,7 +91,7 @@ class TokenHasher:
         """Return uint64[len(tokens)] for `count_features`; after each row the tokens have a "\\n"."""
         vocabulary = self._vocabulary
         if len(vocabulary) > _VOCABULARY_LIMIT:
-            # Another one, since other threads may be reading this one.
+            # A new one instead of clearing this one, which other threads may be reading.
             vocabulary = self._vocabulary = _Vocabulary(self._stop_words)
         return np.fromiter(map(vocabulary.__getitem__, tokens), np.uint64, len(tokens))
 
@@ -158,10 +158,10 @@ def count_features(
 def concatenate_features(parts: Sequence[Features]) -> Features:
     """Join the rows of several batches, one batch after the other."""
     if not parts:
-        return Features(np.zeros(1, np.int64), np.empty(0, np.uint64), np.empty(0, np.int64))
+        return NO_FEATURES
     counts = np.concatenate([part.counts for part in parts])
     return Features(
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]),
+        starts_of(counts),
         np.concatenate([part.hashes for part in parts]),
         np.concatenate([part.weights for part in parts]),
     )

@@ -2,8 +2,8 @@
 
 Some comparisons need more than the set of words or character 3-grams: the characters of a short text in their
 order, the long grams of a long text in letters, the places that a text names. Each of these is a section of
-numbers, which may be empty. A row with a text has all sections that its text calls for; which these are
-depends on the row and the recipe alone.
+numbers, which may be empty. Which sections a row has depends on
+the row and the recipe alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._arrays import slices_of
+from db_dedup.flow._arrays import slices_of, starts_of
 
 CHARACTERS: Final = 0
 """The section of the characters of a short text, in their order."""
@@ -50,7 +50,7 @@ class Details:
         """Return (int64[n + 1] the rows' slices, uint64[k] values): one section of all rows."""
         counts = self.counts
         is_kept = np.arange(counts.size) % SECTIONS == section
-        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[section::SECTIONS])])
+        starts = starts_of(counts[section::SECTIONS])
         return starts, self.values[np.repeat(is_kept, counts)]
 
     def take(self, rows: NDArray[np.int64]) -> "Details":
@@ -65,7 +65,7 @@ def sections_of(rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 NO_DETAILS: Final = Details(np.zeros(1, np.int64), np.empty(0, np.uint64))
-"""Of no rows."""
+"""The details of no rows."""
 
 
 def join_sections(
@@ -80,7 +80,7 @@ def join_sections(
     counts = np.zeros((row_count, SECTIONS), np.int64)
     for section, (starts, _) in sections.items():
         counts[:, section] = np.diff(starts)
-    joined = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    joined = starts_of(counts)
     values = np.empty(joined[-1], np.uint64)
     for section, (starts, own) in sections.items():
         size = counts[:, section]

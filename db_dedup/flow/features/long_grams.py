@@ -2,9 +2,8 @@
 
 A language that is written with some thirty letters uses nearly all of its common 3-grams in any text of a
 few thousand characters, so two long texts share most of them whatever they are about. They share few runs of
-five.
-A Chinese character, a Japanese one or a Korean syllable says as much as two or three letters, so 3-grams are
-long enough for these scripts (docs/decisions/0049-long-grams.md).
+five. A Chinese character, a Japanese one or a Korean syllable says as much as two or three letters, so
+3-grams are long enough for these scripts (docs/decisions/0049-long-grams.md).
 """
 
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._arrays import sort_part
+from db_dedup.flow._arrays import sort_part, starts_of
 from db_dedup.flow._code_points import KindTable, code_points
 from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
@@ -63,7 +62,7 @@ def find_long_grams(columns: Sequence[Sequence[str]]) -> tuple[NDArray[np.int64]
     sizes = np.zeros(count, np.int64)
     own_sizes, values = _hash_rows(points, _KINDS.of(points), len(columns), chosen.size)
     sizes[chosen] = own_sizes
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), values
+    return starts_of(sizes), values
 
 
 def _mostly_letters(rows: Sequence[tuple[str, ...]], some: NDArray[np.int64]) -> NDArray[np.int64]:

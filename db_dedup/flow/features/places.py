@@ -3,8 +3,8 @@
 A name is the two ideographs before such a suffix (天顶 in 天顶街道), or the letters and digits before it
 (a3 in a3区). It is packed into one number with the sort of the place, so that two names can be compared
 without their text. Words that name nothing (我们小区, 这条路, 道路, 有限公司) are left out by short lists.
-This finds enough names to say that two texts are about different places; it does not find all, and some that
-it finds are none.
+Not all names are found, and a few words that are no names are; these names are enough to tell that two texts
+are about different places.
 
 Only simplified ideographs have such suffixes here. A text in words with spaces has no names.
 """
@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._arrays import place_in, resized
+from db_dedup.flow._arrays import place_in, resized, starts_of
 from db_dedup.flow._code_points import code_points
 from db_dedup.flow._compiled import inner, kernel
 
@@ -152,7 +152,7 @@ def _by_row(
     sorts = rows * len(PLACE_SUFFIXES) + (values >> np.uint64(NAME_BITS)).astype(np.int64)
     is_kept = np.bincount(sorts, minlength=1)[sorts] <= MOST_OF_SORT
     rows, values = rows[is_kept], values[is_kept]
-    return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=row_count))]).astype(np.int64), values
+    return starts_of(np.bincount(rows, minlength=row_count)), values
 
 
 @cache
@@ -216,7 +216,7 @@ def keyed_names(
 def are_similar_names(one, other):
     """Return whether two packed names of a sort may be one: equal, or two ideographs of which one is common.
 
-    A slip of the pen or a character too many changes one of the two; another place seldom shares one.
+    A typing error changes one of the two ideographs. The names of two places seldom have one in common.
     """
     if one == other:
         return True

@@ -1,6 +1,6 @@
 """Join the groups of rows that share enough hashes, in threads.
 
-Each thread joins groups of its own, so that no thread meets a half-changed group, and the result does not
+Each thread joins groups of its own, so that no thread reads a half-changed group, and the result does not
 depend on which thread is faster. Then its groups are joined to those of all.
 """
 

@@ -9,12 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._compiled import kernel
 from db_dedup.flow.candidates._bucket_join import popcount
-from db_dedup.flow.candidates.sketches import least_in_common
+from db_dedup.flow.candidates.sketches import compiled_least_in_common
 from db_dedup.flow.matching._pairs import added, found_pairs, no_pairs
-
-_least_in_common = inner(least_in_common)
 
 
 class HashIndex(NamedTuple):
@@ -83,7 +81,7 @@ def pairs_of_some(first, last, index, rows, rule):
             is_candidate = popcount(values[i] ^ values[j]) <= np.uint64(rule.radius)
             if common[j]:
                 smaller = min(size, index.first_of[j + 1] - index.first_of[j])
-                is_candidate |= shares_even[j] or common[j] >= _least_in_common(smaller)
+                is_candidate |= shares_even[j] or common[j] >= compiled_least_in_common(smaller)
                 common[j], shares_even[j] = 0, False
             if is_candidate:
                 found, pairs = added(i, j, rows, rule, found, pairs)

@@ -1,4 +1,4 @@
-"""The compiled kernels of `measured_table`."""
+"""The compiled kernel of `measured_table`."""
 
 import numpy as np
 
@@ -51,12 +51,3 @@ def _least_shared(starts, values, a, b):
         else:
             j += 1
     return values[i]
-
-
-@kernel
-def all_share_enough(starts, values, left, right):
-    """Return bool[p]: whether the sketches left[i] and right[i] share enough hashes."""
-    result = np.zeros(left.size, np.bool_)
-    for p in range(left.size):
-        result[p] = share_enough(starts, values, left[p], right[p])
-    return result

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._compiled import inner, kernel, scalar
-from db_dedup.flow.candidates.sketches import count_in_common
+from db_dedup.flow.candidates.sketches import compiled_least_in_common
 
 _FREQUENCIES = 1 << 20
 _ROWS_A_STEP = 32
@@ -103,7 +103,7 @@ def index_sharing(some, shared, frequencies, rows):
     for i in range(some.size):
         place = rows.sketch_places[some[i]]
         size = rows.sketch_starts[place + 1] - rows.sketch_starts[place]
-        needed[i] = max(np.int64(-1), count_in_common(size) - 1 - of_all)
+        needed[i] = max(np.int64(-1), compiled_least_in_common(size) - 1 - of_all)
     return SharedHashes(needed, starts, slots, ends, places, sharing, np.zeros(some.size, np.int16))
 
 

@@ -16,12 +16,12 @@ MATCHING_MB: Final = 1024
 """The default, in megabytes."""
 
 _BYTES_AN_ENTRY: Final = 40
-"""Of a hash with its row, while a part of them is sorted."""
+"""What a hash and its row take while a part of the hashes is sorted."""
 _BYTES_A_FOUND_PAIR: Final = 64
-"""Of a pair that a kernel finds: its arrays grow by doubling, and are copied at the end."""
+"""What a pair takes that a kernel finds: its arrays double when they are full, and are copied at the end."""
 _LEAST_ENTRIES = 1 << 18
 _LEAST_PAIRS = 1 << 16
-"""Smaller parts would take more time than they save memory: these are ten megabytes and four."""
+"""Smaller parts would take more time and save little memory: these take ten megabytes and four."""
 _MOST_PARTS: Final = 32
 """Each part reads all hashes, so more parts are made only where the memory asks for them."""
 

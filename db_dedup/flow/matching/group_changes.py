@@ -53,8 +53,8 @@ def _rows_by_key(
 ) -> dict[str, Counter[str]]:
     """Return former group -> new group -> rows that were in the one and are in the other.
 
-    A former group that is not known, as in a damaged answer, had no id that somebody could note.
-    By key: SQLite may give the number of a deleted representative to another row.
+    Groups are compared by key, because SQLite may give the number of a deleted representative to another row.
+    A former group that is not known, as in a damaged answer, is left out.
     """
     left: Counter[_Id] = Counter()
     rows: dict[str, Counter[str]] = {group.key: Counter() for group in before.values()}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from db_dedup.flow.candidates.blocks import candidate_pairs
 from db_dedup.flow.candidates.postings import Postings, sharing_pairs
-from db_dedup.flow.candidates.sketches import Sketches, entries, runs_of_equal
+from db_dedup.flow.candidates.sketches import Sketches, entries, runs_of_equal, share_enough_each
 from db_dedup.flow.compare.edit_distance import edit_similarities
 from db_dedup.flow.compare.kernels import long_similarities, similarities
 from db_dedup.flow.compare.measures import MEASURES
@@ -24,7 +24,7 @@ from db_dedup.flow.compare.rows import compared_texts
 from db_dedup.flow.compare.rule import FAR, MeasuredPairs, Rule
 from db_dedup.flow.features.counting import Features
 from db_dedup.flow.features.details import Details
-from db_dedup.flow.matching._measured import all_share_enough, sharing_in_runs
+from db_dedup.flow.matching._measured import sharing_in_runs
 from db_dedup.flow.matching.match import NO_ROW, find_exact_duplicates
 from db_dedup.flow.matching.rejections import pack, unpack
 from db_dedup.flow.matching.spool import FeatureSpool
@@ -226,10 +226,10 @@ def measure_pairs(rows: MeasuredRows, left: NDArray[np.int32], right: NDArray[np
     """
     a, b = rows.canonical_of[left], rows.canonical_of[right]
     distances = np.bitwise_count(rows.fingerprints[a] ^ rows.fingerprints[b]).astype(np.int16)
-    shares = all_share_enough(rows.sketches.starts, rows.sketches.values, a, b)
+    shares = share_enough_each(rows.sketches, a, b)
     others, by_length = rows.sketches_by_length, None
     if others is not None:
-        by_length = all_share_enough(others.starts, others.values, a, b)
+        by_length = share_enough_each(others, a, b)
     cannot = ~(rows.has_fingerprint[a] & rows.has_fingerprint[b]) | (rows.within[a] != rows.within[b])
     are_exact_duplicates = a == b
     distances[cannot] = FAR

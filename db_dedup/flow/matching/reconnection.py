@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from db_dedup.flow.matching.regrouping import PairIds
+from db_dedup.flow.matching.regrouping import PairIds, ordered_ids
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,7 @@ def bridge(gap: Gap, substitutes: Collection[int], pairs: Iterable[PairIds]) -> 
         while row not in used:
             used.add(row)
             row = before[row]
-    return [_ordered(row, before[row]) for row in sorted(used) if row != first]
-
-
-def _ordered(a: int, b: int) -> PairIds:
-    return (a, b) if a < b else (b, a)
+    return [ordered_ids((row, before[row])) for row in sorted(used) if row != first]
 
 
 def _neighbours(pairs: Iterable[PairIds]) -> defaultdict[int, set[int]]:

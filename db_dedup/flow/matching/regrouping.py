@@ -9,6 +9,11 @@ from db_dedup.flow.rows.order import Receipt
 PairIds = tuple[int, int]
 
 
+def ordered_ids(pair: PairIds) -> PairIds:
+    """Return the pair with the smaller id first."""
+    return (min(pair), max(pair))
+
+
 @dataclass(frozen=True)
 class CanonicalRow:
     """A canonical row.
@@ -70,7 +75,7 @@ def regroup(
     """
     parents = {row.id: row.id for row in rows}
     parents |= {row.part: row.part for row in rows if row.part is not None}
-    kept = {pair for pair in sorted(pairs) if bridges and _ordered(pair) in bridges}
+    kept = {pair for pair in sorted(pairs) if bridges and ordered_ids(pair) in bridges}
     connecting = {pair for pair in sorted(kept) if _join(parents, *pair)}
     for row in rows:
         if row.part is not None:
@@ -113,10 +118,6 @@ def _is_loose(
         return is_of_old and first.group_id in abridged and searched.isdisjoint((first.id, other.id))
 
     return not all(map(is_known_similar, others))
-
-
-def _ordered(pair: PairIds) -> PairIds:
-    return (min(pair), max(pair))
 
 
 def _join(parents: dict[int, int], a: int, b: int) -> bool:

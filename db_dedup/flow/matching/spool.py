@@ -100,7 +100,7 @@ class FeatureSpool:
     ) -> None:
         """Close the files, which removes them."""
         for file in filter(None, (self._hashes, self._details, self._weights, self._sketches)):
-            with suppress(OSError):  # closing writes the last bytes, which nobody needs any more
+            with suppress(OSError):  # closing writes the last bytes, which are not needed
                 file.close()
 
 

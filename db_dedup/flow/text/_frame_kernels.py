@@ -12,20 +12,20 @@ SPACE, SIGN, DIGIT, LETTER, CHARACTER, ROW_END, GAP = range(7)
 """The kinds of code points. A gap is where a frame was cut out: no gram reaches across."""
 
 LEAST_STRETCH: Final = 6
-"""Shorter stretches, covered or not covered, do not count: chance covers or uncovers a few characters."""
+"""Shorter stretches do not count, because a few characters may be covered, or not be covered, by chance."""
 
 _LONG_STRETCH: Final = 16
 _MANY_COVERED: Final = 24
 _COVERED_PART: Final = 4
-"""A row carries a frame if one stretch has 16, or all together have 24 and a fourth of the row. What is less
-is set phrases and dates, as many texts have them."""
+"""A row carries a frame if one stretch has 16, or all together have 24 and a fourth of the row. Less
+than that is a set phrase or a date, which many texts have."""
 
 _GRAM_WEIGHT: Final = 20
 _WEIGHTS: Final = np.array([0, 2, 4, 5, 4, 0, 0])
 _SIZES: Final = np.array([0, 1, 2, 2, 1, 0, 0])
 _RING: Final = 16
 _LAST: Final = _RING - 1
-"""More than the units of a gram, of which the lightest weigh 2."""
+"""The ring has more places than a gram has units, of which the lightest weigh 2."""
 _OLDEST, _UNITS, _WEIGHT, _SIZE = range(4)
 _NUMBER: Final = 0x9E3779B97F4A7C15
 _BASE: Final = 0xD1342543DE82EF95

@@ -33,7 +33,7 @@ _CALL_CHARACTERS: Final = 16_000
 
 _STAND_IN: Final = "\0"
 # "\r" would join the "\n" that ends a text; a lone surrogate has no UTF-8 form.
-_STRANGER = re.compile("[\0\r\u3400-\u4dbf\u9fd6-\u9fff\ud800-\udfff\uf900-\ufaff\U00020000-\U0003ffff]")
+_REPLACED = re.compile("[\0\r\u3400-\u4dbf\u9fd6-\u9fff\ud800-\udfff\uf900-\ufaff\U00020000-\U0003ffff]")
 _HALF_WIDTH = re.compile(r"([a-zA-Z0-9]+(?:\.[0-9]+)?%?)")
 _UNJOINED = re.compile("[a-zA-Z0-9]+|[-+#&_%.]")
 
@@ -90,14 +90,14 @@ class RustJieba:
         return tokens
 
     def _cut_lines(self, lines: str) -> list[str]:
-        strangers = _STRANGER.findall(lines)
-        if not strangers:
-            return self._cut_familiar(lines)
-        tokens = self._cut_familiar(_STRANGER.sub(_STAND_IN, lines))
-        next_stranger = iter(strangers).__next__
-        return [next_stranger() if token == _STAND_IN else token for token in tokens]
+        replaced = _REPLACED.findall(lines)
+        if not replaced:
+            return self._cut_plain(lines)
+        tokens = self._cut_plain(_REPLACED.sub(_STAND_IN, lines))
+        next_replaced = iter(replaced).__next__
+        return [next_replaced() if token == _STAND_IN else token for token in tokens]
 
-    def _cut_familiar(self, lines: str) -> list[str]:
+    def _cut_plain(self, lines: str) -> list[str]:
         return rejoined(self._cut_by_dictionary(lines, False), lines, self._tables, self._stays_single)
 
     def _stays_single(self, tokens: Sequence[str], first: int, end: int) -> bool:

@@ -43,7 +43,7 @@ _DOT: Final = 46
 _BITS: Final = 21
 _SPREAD: Final = 0x9E3779B97F4A7C15
 _NO_WORD: Final = 1.0
-"""In place of the logarithm of a probability, which is below zero."""
+"""The score of a beginning that is no word. The scores of words are logarithms, which are below zero."""
 
 
 class Dictionary(NamedTuple):

@@ -62,7 +62,7 @@ _STEPS: Final = (
     (REPLY, _REPLY, _MARK),
     (NONE, _MENTION, " "),
 )
-"""(the form that an expression shows, the expression, what stands in its place), in their order."""
+"""(the form that an expression shows, the expression, its replacement), in their order."""
 
 _RETWEETED_BY: Final = "Retweeted by "
 _BETWEEN_NAMES = re.compile(r"[,，、&]|\band\b")

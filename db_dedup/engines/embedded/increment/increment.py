@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from db_dedup.config import WatchedTable
 from db_dedup.engines.embedded.candidate_texts import CandidateTexts
-from db_dedup.engines.embedded.feature_cache import CACHE_BYTES, FeatureCache
+from db_dedup.engines.embedded.feature_cache import FeatureCache
 from db_dedup.engines.embedded.increment import exact_duplicates, groups, pairs, rows
 from db_dedup.engines.embedded.increment.prepared import Prepared, prepare
 from db_dedup.engines.embedded.increment.scope import BatchScope
@@ -33,7 +33,7 @@ from db_dedup.store.source import Source
 
 
 class EmbeddedIncrement:
-    """Applies changes of one table under one recipe.
+    """Applies changes of one table under one recipe. See `engines.base.Increment` for the methods.
 
     Attributes:
         index: all fingerprints in memory, kept up to date; None if each search queries the database. With
@@ -47,12 +47,11 @@ class EmbeddedIncrement:
         store: FingerprintStore,
         source: Source,
         fingerprinter: Fingerprinter,
-        index: FingerprintIndex | None = None,
-        cache_bytes: int = CACHE_BYTES,
+        cache_bytes: int,
     ) -> None:
         self.watched, self.store, self.source = watched, store, source
         self.fingerprinter = fingerprinter
-        self.index = index
+        self.index: FingerprintIndex | None = None
         self.cache = FeatureCache(watched, cache_bytes, usable_cores())
         self._prepared: Prepared | None = None
         self._families = [column.family for column in source.key_columns]
@@ -87,13 +86,7 @@ class EmbeddedIncrement:
             self._prepared = replace(self._prepared, pairs={}, stale=frozenset(), since={}, outdated=set())
 
     def prepare(self, connection: Connection, row_keys: Collection[str], again: Collection[str] = ()) -> None:
-        """Read, fingerprint and match rows that may have changed, before the table is locked.
-
-        Args:
-            connection: one of our own, for reading alone; its transactions are short.
-            row_keys: of the rows.
-            again: the keys of rows whose pairs are searched even if the rows have not changed.
-        """
+        """Read, fingerprint and match rows that may have changed, before the table is locked."""
         self.cache.trim()
         if self.has_index and not self.cache.index.single.is_loaded:
             self._load_single_entries(connection)
@@ -118,22 +111,7 @@ class EmbeddedIncrement:
         again: Collection[str] = (),
         written: Collection[str] = (),
     ) -> set[str]:
-        """Update the stored answer for rows that may have changed.
-
-        Args:
-            connection: in a transaction that holds the lock of the table.
-            row_keys: of the rows; the stored row of a key that is not in the table is deleted.
-            now: the time to store with new pairs.
-            again: the keys of rows whose pairs are searched even if the rows have not changed.
-            written: the keys of rows whose last change was a write, so that they should be in the table.
-
-        Returns:
-            Row keys of candidates that differ from what is stored of them. Their pairs with these rows were
-            left out: call `apply` for these keys later, and name them in `again`.
-
-        Raises:
-            RowKeyError: a row of the table is not found by its key, or two rows have the same key.
-        """
+        """Update the stored answer for rows that may have changed."""
         self.cache.trim()
         scope = self._scope(connection, now)
         changes = rows.read_changes(scope, sorted(set(row_keys)), frozenset(again), frozenset(written))

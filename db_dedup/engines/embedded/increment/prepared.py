@@ -106,7 +106,7 @@ def prepare(
     """Read, fingerprint and match rows that may have changed.
 
     Args:
-        connection: one of our own, for short reads. Its transaction is ended before each long computation.
+        connection: used for nothing but short reads. Its transaction is ended before each long computation.
         store: the stored answer.
         source: the user's table.
         fingerprinter: of the stored recipe.
@@ -123,16 +123,9 @@ def prepare(
     done = fingerprinter.fingerprint([row.values for row in rows], [row.within for row in rows], known)
     done.take_stored(before)
     texts.add(rows, done)
-    now = dict(zip([row.row_key for row in rows], row_fingerprints(rows, done), strict=True))
-    left = [row.id for key, row in stored.items() if key not in now or now[key].digest != row.digest]
-    next_ones = neighbours.one_exact_duplicate_each(connection, store, left)
-    searched: dict[bytes, AnswerRow | RowFingerprint] = {row.digest: row for row in next_ones}
-    for row in now.values():
-        old = stored.get(row.row_key)
-        if old is None or not old.is_of(row) or row.row_key in again:
-            searched[row.digest] = row
+    searched = _rows_to_search(connection, store, stored, row_fingerprints(rows, done), again)
     # Numbers below zero: no stored row has them.
-    asked = [_unsaved(row, -1 - i) for i, row in enumerate(searched.values()) if row.fingerprint is not None]
+    asked = [_unsaved(row, -1 - i) for i, row in enumerate(searched) if row.fingerprint is not None]
     texts.read(connection, asked)
     found = search.find_ahead(asked)
     connection.rollback()
@@ -144,6 +137,36 @@ def prepare(
     )
     pairs = {row.digest: of_row for row, of_row in is_compared}
     return Prepared(rows, known, done, places, pairs, frozenset(texts.stale.difference(row_keys)))
+
+
+def _rows_to_search(
+    connection: Connection,
+    store: FingerprintStore,
+    stored: Mapping[str, AnswerRow],
+    current: Sequence[RowFingerprint],
+    again: Collection[str],
+) -> Collection[AnswerRow | RowFingerprint]:
+    """Return one row of each text whose pairs are to be searched.
+
+    These are the rows that are new or have changed. If a row has left its class of exact duplicates, another
+    row of the class may become canonical, so it is searched, too.
+
+    Args:
+        connection: for reading.
+        store: the stored answer.
+        stored: row key -> the stored row.
+        current: the rows as they are now.
+        again: keys of rows that are searched even if they have not changed.
+    """
+    digests = {row.row_key: row.digest for row in current}
+    left = [row.id for key, row in stored.items() if digests.get(key) != row.digest]
+    next_ones = neighbours.one_exact_duplicate_each(connection, store, left)
+    searched: dict[bytes, AnswerRow | RowFingerprint] = {row.digest: row for row in next_ones}
+    for row in current:
+        old = stored.get(row.row_key)
+        if old is None or not old.is_of(row) or row.row_key in again:
+            searched[row.digest] = row
+    return searched.values()
 
 
 def _unsaved(row: RowFingerprint | AnswerRow, row_id: int) -> AnswerRow:

@@ -1,4 +1,4 @@
-"""A sheet in an embedded SQLite database, where its duplicates are found as those of any other table."""
+"""Find the duplicates among the rows of a sheet, in a SQLite database made for them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -32,9 +32,9 @@ class SheetDuplicates:
     """The duplicates among the rows of a sheet.
 
     Attributes:
-        dedup: the table of these rows; a row's key is its number.
-        report: of the scan.
-        groups: by position.
+        dedup: the watched table of these rows; a row's key is its number.
+        report: the report of the scan.
+        groups: the groups of the rows, by position.
         texts: the names of the columns of texts that were compared.
     """
 
@@ -45,12 +45,12 @@ class SheetDuplicates:
 
     @property
     def view(self) -> str:
-        """The name of the view of these rows with their groups."""
+        """Return the name of the view of these rows with their groups."""
         return view_name(self.dedup.database.namespace, self.dedup.name, None, limit_counts_bytes=False)
 
 
 def propose_columns(sheet: Sheet) -> tuple[ColumnChoice, ...]:
-    """Judge each column of a sheet by its first rows: should it be compared, and why."""
+    """Return for each column of a sheet whether it should be compared, and why, by its first rows."""
     return choose_columns(
         [profile_column(name, Family.TEXT, _first_texts(sheet, name)) for name in sheet.names]
     )
