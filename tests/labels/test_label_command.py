@@ -71,12 +71,14 @@ def test_answers_are_kept_and_not_asked_for_again() -> None:
 def test_ctrl_d_at_a_terminal_quits_as_q_does() -> None:
     terminal, stdin = os.openpty()
     command = (sys.executable, "-m", "db_dedup.cli", "label", "petitions")
-    with subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(command, stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         os.close(stdin)
         assert process.stderr is not None
         said = b""
-        while b"q quit: " not in said:
-            said += process.stderr.readline()
+        while line := process.stderr.readline():
+            said += line
+            if b"q quit: " in line:
+                break
         while process.poll() is None:  # what is written before the terminal waits for one key is dropped
             os.write(terminal, b"\x04")
             time.sleep(0.05)
