@@ -20,6 +20,7 @@ from db_dedup.frames.sheet_duplicates import SheetDuplicates, find_in_sheet, pro
 from db_dedup.plurals import counted
 from db_dedup.present.scan_words import report_lines
 from db_dedup.present.texts import read_member_texts, read_neighbours
+from db_dedup.records import ScanReport
 from db_dedup.translation import joined
 
 _MEMBERS_SHOWN = 5
@@ -112,8 +113,8 @@ def file(
             print_json(_as_json(rows, chosen, found))
         elif limit:
             _show_groups(found, limit, full)
-        seconds = round(time.monotonic() - started, 3)  # with the reading of the file
-        for line in report_lines(replace(found.report, table=path.name, seconds=seconds)):
+        report = _with_seconds(found.report, time.monotonic() - started)
+        for line in report_lines(replace(report, table=path.name)):
             say(line)
         for risk in risks_of_sheet(rows, found):
             say("warning: {risk}", risk=risk)
@@ -126,6 +127,14 @@ def file(
             table=found.dedup.name,
             view=found.view,
         )
+
+
+def _with_seconds(report: ScanReport, seconds: float) -> ScanReport:
+    """Return the report of a scan with the seconds of the whole command; reading the file is in the rest."""
+    parts = dict(report.parts or {})
+    if parts:
+        parts["other"] += seconds - report.seconds
+    return replace(report, seconds=seconds, parts=parts or None)
 
 
 def _say_what_was_read(rows: Sheet) -> None:

@@ -177,11 +177,14 @@ def _answer() -> str:
     """Return one key if stdin is a terminal, else the first letter of a line; the end of the input is q."""
     while True:
         say(_PROMPT)
-        said = typer.getchar() if sys.stdin.isatty() else sys.stdin.readline() or "q"
+        try:
+            said = typer.getchar() if sys.stdin.isatty() else sys.stdin.readline() or "q"
+        except EOFError:  # Ctrl-D; on Windows it is a character
+            said = "\x04"
         letter = said.strip()[:1].casefold()
         if letter and letter in "ynsuq":
             return letter
-        if said in ("\x03", "\x04"):
+        if said == "\x04":
             return "q"
 
 

@@ -20,6 +20,13 @@ _SEPARATORS: Final = {
     "|": Phrase("bars"),
 }
 
+_OTHER_FILES: Final = {
+    b"PK\x03\x04": Phrase("a workbook or another ZIP archive"),
+    b"\xd0\xcf\x11\xe0": Phrase("an old workbook (.xls) or another file of an office program"),
+    b"\x1f\x8b": Phrase("a file compressed by gzip"),
+}
+"""What users rename to .csv, by the bytes with which it begins."""
+
 
 def read_csv(path: Path, encoding: str | None = None) -> Sheet:
     """Read a CSV file; its encoding and its separator are detected.
@@ -32,6 +39,14 @@ def read_csv(path: Path, encoding: str | None = None) -> Sheet:
         ConfigError: The file is no text in this encoding, or not well-formed CSV.
     """
     content = path.read_bytes()
+    for beginning, kind in _OTHER_FILES.items():
+        if content.startswith(beginning):
+            raise ConfigError(
+                "{path} is not a CSV file, it seems to be {kind}: unpack it, or give it the ending of its "
+                "kind",
+                path=path,
+                kind=kind,
+            )
     used = encoding or detect_encoding(content)
     if used is None:
         raise ConfigError("the encoding of {path} is not clear: name it, e.g. --encoding gb18030", path=path)

@@ -1,9 +1,10 @@
 """Workbooks: read from all usual formats, written as .xlsx."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +28,13 @@ _MOST_DIGITS: Final = 15
 _LARGEST_EXPONENT: Final = 300
 _LARGEST_EXACT: Final = 2**53
 """A 64-bit float above this can be the nearest one to several whole numbers."""
+_FORMATS: Final = {
+    datetime: "yyyy-mm-dd hh:mm:ss",  # before date, of which it is a kind
+    date: "yyyy-mm-dd",
+    time: "hh:mm:ss",
+    timedelta: "[h]:mm:ss",
+}
+"""How a cell shows each type: with a day in its format, a time would be shown as of the year 1900."""
 
 
 def read_excel(path: Path, sheet: str | None = None) -> Sheet:
@@ -51,12 +59,24 @@ def read_excel(path: Path, sheet: str | None = None) -> Sheet:
             others = () if sheet else tuple(n for n in workbook.sheet_names if n != name)
             found = workbook.get_sheet_by_name(name)
             records = found.to_python(skip_empty_area=True)
+            if others and not records:
+                raise ConfigError(
+                    "{path}: sheet {sheet} is empty: name another one by --sheet, from {others}",
+                    path=path,
+                    sheet=name,
+                    others=joined(", ", others),
+                )
             first_row = (found.start or (0, 0))[0] + 2
     except calamine.CalamineError as error:
-        raise ConfigError("{path} cannot be read as a workbook: {error}", path=path, error=error) from None
+        raise ConfigError(
+            "{path} cannot be read as a workbook: {error}; open it in a spreadsheet program and save it as "
+            ".xlsx, without a password",
+            path=path,
+            error=error,
+        ) from None
     whole = [list(map(_whole, record)) for record in records]
     read = sheet_of(whole, first_row, Phrase("{name}: workbook, sheet {sheet}", name=path.name, sheet=name))
-    return replace(read, notes=(*_not_read(others), *read.notes))
+    return replace(read, notes=(*_not_read(others), *_rounded(read), *read.notes))
 
 
 def _not_read(sheets: Sequence[str]) -> Iterator[str]:
@@ -64,6 +84,22 @@ def _not_read(sheets: Sequence[str]) -> Iterator[str]:
         listed, more = joined(", ", sheets[:_MOST_LISTED]), len(sheets) - _MOST_LISTED
         names = Phrase("{names} and {count:,} more", names=listed, count=more) if more > 0 else listed
         yield Phrase("sheets that are not read: {names}; --sheet reads one of them", names=names)
+
+
+def _rounded(sheet: Sheet) -> Iterator[str]:
+    """Yield a sentence that names the columns with whole numbers of which a cell has lost digits."""
+    places = {
+        place
+        for row in sheet.rows
+        for place, cell in enumerate(row)
+        if isinstance(cell, float) and cell.is_integer()
+    }
+    if places:
+        yield Phrase(
+            "warning: numbers of more than 15 digits in {columns}: cells round them, so that their last "
+            "digits may be wrong; store such numbers, for example of identity cards, as texts",
+            columns=joined(", ", [sheet.names[place] for place in sorted(places)]),
+        )
 
 
 def _whole(cell: Any) -> Any:
@@ -91,23 +127,29 @@ def write_excel(path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]])
         "strings_to_numbers": False,
         "nan_inf_to_errors": True,
         "remove_timezone": True,
-        "default_date_format": "yyyy-mm-dd hh:mm:ss",
     }
     try:
         with xlsxwriter.Workbook(str(path), options) as workbook:
-            _fill(workbook.add_worksheet(), names, rows)
+            formats = {kind: workbook.add_format({"num_format": shown}) for kind, shown in _FORMATS.items()}
+            _fill(workbook.add_worksheet(), formats, names, rows)
     except exceptions.FileCreateError as error:
         raise error.args[0] from None  # the OSError, which this exception is not
     except exceptions.FileSizeError:
         raise ConfigError("the rows are too large for a workbook: write .csv or .parquet") from None
 
 
-def _fill(sheet: Any, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def _fill(
+    sheet: Any, formats: Mapping[Any, Any], names: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """Write names and rows; a cell of one of the types in `formats` gets the format of that type."""
+    kinds = tuple(formats)
     for number, row in enumerate(chain([names], rows)):
         _check_number(number)
         for place, value in enumerate(row):
             if value is not None:
-                sheet.write(number, place, _cell(value, number))
+                cell = _cell(value, number)
+                kind = next(filter(partial(isinstance, cell), kinds)) if isinstance(cell, kinds) else None
+                sheet.write(number, place, cell, formats.get(kind))
 
 
 def check_excel(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -131,10 +173,12 @@ def _check_number(number: int) -> None:
 
 def _cell(value: Any, number: int) -> Any:
     """Return what a cell can hold."""
-    if not isinstance(value, bool | int | float | Decimal | str) and not hasattr(value, "isoformat"):
+    if not isinstance(value, bool | int | float | Decimal | str | date | time | timedelta):
         value = str(value)
     if isinstance(value, date) and value.year < _FIRST_YEAR:
         value = str(value)
+    if isinstance(value, timedelta) and value < timedelta(0):
+        value = str(value)  # a cell shows no negative duration
     if isinstance(value, int | Decimal) and not _keeps_digits(Decimal(value)):
         value = str(value)
     if isinstance(value, str) and len(value) > _LONGEST_CELL:

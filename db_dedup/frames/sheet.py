@@ -64,14 +64,16 @@ def sheet_of(records: Iterable[Sequence[Any]], first_row: int, description: str)
 
 
 def _doubts(given: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Iterator[str]:
-    """Yield a sentence if the first row is probably a title above the header: most columns have no name.
+    """Yield a sentence if the first row is probably a title above the header: few columns have a name.
 
-    Columns without any value do not count, because workbooks have them beside the table.
+    These are fewer than half, or half of them if the first column is one: a column of row numbers without a
+    name stands before all others. Columns without any value do not count, because workbooks have them beside
+    the table.
     """
     named = sum(map(bool, given))
     unnamed = [place for place, name in enumerate(given) if not name]
     filled = sum(any(row[place] is not None for row in rows) for place in unnamed)
-    if filled > named:
+    if filled > named or (filled == named and given[0]):
         yield Phrase(
             "warning: the first row names only {named:,} of the {columns:,} columns that have values; if the "
             "names are in a later row, delete the rows above it",

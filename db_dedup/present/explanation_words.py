@@ -5,6 +5,7 @@ from typing import Final
 
 from db_dedup.flow.candidates.generators import SIMHASH
 from db_dedup.jobs.explain.applied_rule import EDIT_SIMILARITY, EXCLUDED, NUMBERS, REJECTED, WITHIN
+from db_dedup.plurals import counted
 from db_dedup.present.kind_words import kind_words
 from db_dedup.present.named_differences import NamedDifference, difference_lines, named_differences
 from db_dedup.present.visible import visible
@@ -98,7 +99,7 @@ def _decision(explanation: Explanation) -> str:
         return tr("{decision}: {reasons}", decision=said, reasons=tr(", and ").join(_reasons(explanation)))
     if explanation.decision is Decision.TOO_LITTLE_TEXT:
         short = tr(", ").join(
-            tr("row {key} has {features} features", key=_key(row), features=row.features)
+            tr("row {key} has {features}", key=_key(row), features=counted(row.features, "feature"))
             for row in (explanation.row_a, explanation.row_b)
             if row.fingerprint is None
         )

@@ -107,7 +107,7 @@ def test_why_rows_are_no_pair(scanned: Database, pair: DuplicatePair) -> None:
         where = table.c.id == int(pair.key_b)
         connection.execute(update(table).where(where).values(title="", content="停水"))
     said = succeed("explain", "petitions", pair.key_a, pair.key_b).stdout
-    assert f"too little text to judge: row {pair.key_b} has 1 features" in said
+    assert f"too little text to judge: row {pair.key_b} has 1 feature." in said
     assert "It does not agree with the texts as they are now." in said
     assert f"Row {pair.key_b} has changed since it was last fingerprinted." in said
     assert "although they are no pair: other rows connect them" in said

@@ -6,10 +6,12 @@ import csv
 import errno
 import json
 import os
+import re
 import sqlite3
 import sys
 from datetime import date, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow.parquet
@@ -282,6 +284,18 @@ def test_too_little_memory_is_no_fault_of_the_file(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(pyarrow.parquet, "read_table", read_table)
     with pytest.raises(MemoryError):
         read_parquet(tmp_path / "sound.parquet")
+
+
+def test_the_seconds_of_the_parts_add_up_to_those_of_the_command(
+    letters: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large file takes longer to be read than to be scanned."""
+    monkeypatch.setattr("db_dedup.cli.file.time", SimpleNamespace(monotonic=iter([0.0, 1000.0]).__next__))
+    said = succeed("file", str(letters), "--limit", "0").stderr
+    parts = re.search(r"of these (\S+) s to .*, (\S+) s to .*, (\S+) s to write, (\S+) s for the rest", said)
+    assert "rows in 1000.0 s" in said
+    assert parts is not None
+    assert sum(map(float, parts.groups())) == pytest.approx(1000, abs=0.5)  # each is rounded
 
 
 def test_a_file_of_a_header_alone_has_no_groups() -> None:

@@ -81,6 +81,9 @@ def test_separators_are_detected(tmp_path: Path, separator: str) -> None:
         (b"a,b\n1,2,3\n", "row 2 has 3 values, but the header names 2 columns: put quotation marks"),
         (b'a,b\n1,2\n1,"2\n3,4\n5,6\n', "line 3: unexpected end of data: .* double the mark"),
         (b"\xff\xff\xff\x00\x01\xfe", "encoding"),
+        (b"PK\x03\x04\x14\x00\x00\x00", "seems to be a workbook or another ZIP archive: unpack it"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "seems to be an old workbook"),
+        (b"\x1f\x8b\x08\x08", "seems to be a file compressed by gzip"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, content: bytes, fault: str) -> None:
@@ -102,6 +105,24 @@ def test_a_wrong_encoding_is_named(tmp_path: Path) -> None:
 def test_short_and_blank_lines() -> None:
     sheet = sheet_of([["a", "b"], ["1"], ["2", "", "", ""]], 2, "x")
     assert sheet.rows == [("1", None), ("2", None)]
+
+
+@pytest.mark.parametrize(
+    ("header", "warns"),
+    [
+        (["letters of 2024", None], True),
+        (["sep=", None], True),
+        (["person", None, "text", None], True),
+        ([None, "text"], False),
+        (["person", "text", None], False),
+        (["text", None, None], True),
+        (["text", ""], True),
+    ],
+)
+def test_a_first_row_that_names_few_columns_is_doubted(header: list[str | None], warns: bool) -> None:
+    """A frame of pandas has its row numbers in a first column without a name."""
+    notes = sheet_of([header, ["x"] * len(header)], 2, "x").notes
+    assert [str(note).startswith("warning: the first row names only") for note in notes] == [True] * warns
 
 
 def test_rows_have_the_numbers_that_a_spreadsheet_shows(tmp_path: Path) -> None:

@@ -1,14 +1,16 @@
 """What a cell of a workbook holds."""
 
 import gc
+import re
 import zipfile
-from datetime import date
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from python_calamine import CalamineWorkbook
+from xlsxwriter import Workbook
 
 from db_dedup.errors import ConfigError
 from db_dedup.frames.excel_file import read_excel, write_excel
@@ -42,6 +44,47 @@ def test_whole_numbers_are_read_without_decimals(tmp_path: Path) -> None:
     sheet = read_excel(path)
     assert sheet.names == ("2019", "mixed")
     assert list(map(repr, sheet.rows)) == ["(13800138001, 2.5)", "(-3, 'x')", "(1e+16, True)", "(0, 7)"]
+
+
+def test_days_times_and_durations_are_shown_as_what_they_are(tmp_path: Path) -> None:
+    """A format with a day shows the day 0 of the year 1900 before a time."""
+    values = [date(2024, 2, 28), time(8, 30), datetime(2024, 2, 28, 8, 30), timedelta(hours=26, minutes=5)]
+    write_excel(tmp_path / "found.xlsx", ["a", "b", "c", "d", "e"], [[*values, timedelta(hours=-1)]])
+    with zipfile.ZipFile(tmp_path / "found.xlsx") as found:
+        styles = found.read("xl/styles.xml").decode()
+        cells = re.findall(r'<c r="[A-E]2" s="(\d+)"', found.read("xl/worksheets/sheet1.xml").decode())
+    formats = dict(re.findall(r'<numFmt numFmtId="(\d+)" formatCode="([^"]+)"', styles))
+    used = re.findall(r'<xf numFmtId="(\d+)"', styles.split("<cellXfs")[1])
+    assert [formats[used[int(style)]] for style in cells] == [
+        "yyyy-mm-dd",
+        "hh:mm:ss",
+        "yyyy-mm-dd hh:mm:ss",
+        "[h]:mm:ss",
+    ]
+    read = CalamineWorkbook.from_path(tmp_path / "found.xlsx").get_sheet_by_index(0).to_python()
+    assert read[1] == [*values, "-1 day, 23:00:00"], "a cell shows no negative duration"
+
+
+def test_numbers_that_cells_round_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "persons.xlsx"
+    with Workbook(str(path)) as workbook:
+        sheet = workbook.add_worksheet()
+        sheet.write_row(0, 0, ["card", "phone", "text"])
+        sheet.write_row(1, 0, [110101199001011231, 13800138001, "110101199001011231"])
+    (note,) = read_excel(path).notes
+    assert str(note).startswith("warning: numbers of more than 15 digits in card: cells round them")
+
+
+def test_other_sheets_are_named_if_the_first_one_is_empty(tmp_path: Path) -> None:
+    path = tmp_path / "cover.xlsx"
+    with Workbook(str(path)) as workbook:
+        workbook.add_worksheet("cover")
+        workbook.add_worksheet("letters").write_row(0, 0, ["title"])
+    with pytest.raises(ConfigError, match="sheet cover is empty: name another one by --sheet, from letters"):
+        read_excel(path)
+    with pytest.raises(ConfigError, match="is empty: its first line should name the columns"):
+        read_excel(path, "cover")
+    assert read_excel(path, "letters").names == ("title",)
 
 
 LEAVES_A_FILE_OPEN = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

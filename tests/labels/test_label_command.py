@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -61,6 +65,26 @@ def test_answers_are_kept_and_not_asked_for_again() -> None:
     again = offered(succeed("label", "petitions", "--limit", "3", stdin="").stdout)
     assert again[0] == pairs[2], "a pair that was skipped is offered again"
     assert not set(pairs[:2]) & set(again)
+
+
+@pytest.mark.usefixtures("scanned")
+def test_ctrl_d_at_a_terminal_quits_as_q_does() -> None:
+    terminal, stdin = os.openpty()
+    command = (sys.executable, "-m", "db_dedup.cli", "label", "petitions")
+    with subprocess.Popen(command, stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        os.close(stdin)
+        assert process.stderr is not None
+        said = b""
+        while line := process.stderr.readline():
+            said += line
+            if b"q quit: " in line:
+                break
+        while process.poll() is None:  # what is written before the terminal waits for one key is dropped
+            os.write(terminal, b"\x04")
+            time.sleep(0.05)
+        said += process.stderr.read()
+    os.close(terminal)
+    assert (process.returncode, said.splitlines()[-1]) == (0, b"0 labels stored")
 
 
 @pytest.mark.usefixtures("scanned")
