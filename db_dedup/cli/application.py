@@ -23,8 +23,8 @@ from db_dedup.translation import LANGUAGES, VARIABLE, Phrase, language_of_enviro
 _URL_OPTIONS = ("--url", "--store-url")
 _COMPILING = Phrase("compiling what this command needs, only this once; it can take up to a minute")
 _COMPILING_AGAIN = Phrase(
-    "compiling what this command needs; it can take up to a minute, each time: there is no folder to keep the "
-    "result in. Set NUMBA_CACHE_DIR to a folder that this account can write"
+    "compiling what this command needs; it can take up to a minute, each time, because there is no folder to "
+    "keep the result in: set NUMBA_CACHE_DIR to a folder that this account can write"
 )
 _URL_WITH_PASSWORD = re.compile(r"[\w+]+://[^/@:]*:.*@", re.DOTALL)
 _OPTION_WITH_URL = re.compile(rf"({'|'.join(_URL_OPTIONS)})=[\w+]+://")

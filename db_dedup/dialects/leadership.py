@@ -104,7 +104,7 @@ class FileLock:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
                 raise DatabaseError("cannot lock {file}: {reason}", file=self._path, reason=error) from None
             return False
-        if not os.access(self._path, os.W_OK):  # then SQLite has read it only, and several could do so at once
+        if not os.access(self._path, os.W_OK):  # SQLite then only reads it, as others can do too
             self.release()
             raise DatabaseError(
                 "cannot lock {file}: this account cannot write it. Give it the rights of the SQLite file",

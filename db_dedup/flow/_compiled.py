@@ -195,7 +195,7 @@ def is_on_disk(function: Any, arguments: tuple[Any, ...]) -> bool:
 
 
 def is_kept(function: Any) -> bool:
-    """Return whether there is a folder for the compiled forms of a kernel, where later processes find them."""
+    """Return whether there is a folder for what is compiled of a kernel, where later processes find it."""
     return isinstance(function._cache, FunctionCache)
 
 

@@ -45,7 +45,8 @@ def outside_kernels(node: ast.AST) -> Iterator[ast.AST]:
 def only_addressed(tree: ast.AST) -> set[ast.AST]:
     """The kernels of which Python takes the address or the file, without a call."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    return {call.args[0] for call in calls if ast.unparse(call.func) in {"address_of", "is_kept", "is_on_disk"}}
+    takers = {"address_of", "is_kept", "is_on_disk"}
+    return {call.args[0] for call in calls if ast.unparse(call.func) in takers}
 
 
 def module_of(path: Path) -> str:

@@ -234,14 +234,9 @@ def address_of_rule() -> int:
     return address_of(_confirmed, _ARGUMENTS)
 
 
-def is_rule_compiled() -> bool:
-    """Return whether the function that decides pairs is on the disk, as an earlier process left it."""
-    return is_on_disk(_confirmed, _ARGUMENTS)
-
-
-def is_rule_kept() -> bool:
-    """Return whether that function stays on the disk for other processes once it is compiled."""
-    return is_kept(_confirmed)
+def is_rule_missing() -> bool:
+    """Return whether the function that decides pairs can be kept on the disk and is not there yet."""
+    return is_kept(_confirmed) and not is_on_disk(_confirmed, _ARGUMENTS)
 
 
 @scalar
