@@ -35,7 +35,10 @@ def test_an_account_that_cannot_write_the_file_is_told_so() -> None:
         file = Path(folder, "leader")
         file.touch(0o444)
         if (child := os.fork()) == 0:
-            os._exit(17 if f"cannot lock {file}: this account" in answer_to_another(file) else 1)
+            try:
+                os._exit(17 if f"cannot lock {file}: this account" in answer_to_another(file) else 1)
+            finally:  # the child must not go on with the other tests
+                os._exit(2)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 17
 
 
