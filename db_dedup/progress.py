@@ -33,15 +33,20 @@ class NullProgress:
         """Ignore the end of a step."""
 
 
-_when_compiling: list[Callable[[], None]] = []
+_when_compiling: list[Callable[[bool], None]] = []
 
 
-def when_compiling(report: Callable[[], None]) -> None:
-    """Call this once, when the first kernel is compiled: that takes seconds after an installation."""
+def when_compiling(report: Callable[[bool], None]) -> None:
+    """Call this once, when the first kernel is compiled: that takes seconds after an installation.
+
+    Args:
+        report: is called with True if later processes find what is compiled, and with False if there is no
+            folder for it, so that each process compiles.
+    """
     _when_compiling[:] = [report]
 
 
-def report_compiling() -> None:
-    """Report that a kernel is being compiled, unless that was done."""
+def report_compiling(is_kept: bool) -> None:
+    """Report that a kernel is being compiled, and whether later processes find it, unless that was done."""
     while _when_compiling:
-        _when_compiling.pop()()
+        _when_compiling.pop()(is_kept)

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import settings
 from sqlalchemy import URL, Engine, event
 
-from db_dedup.flow.compare.kernels import is_rule_compiled
+from db_dedup.flow.compare.kernels import is_rule_missing
 from tests.servers import (
     Database,
     Server,
@@ -147,7 +147,7 @@ def private_server(name: str, start: Callable[[], Server]) -> Iterator[Server]:
 
 def pytest_xdist_setupnodes(config: pytest.Config) -> None:
     """Compile the kernels of a scan before the processes of the tests start: each would compile all."""
-    if not is_rule_compiled():
+    if is_rule_missing():
         command = [str(Path(sys.executable).with_name("db-dedup")), "demo", "--rows", "50"]
         with TemporaryDirectory() as folder:
             done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)

@@ -22,6 +22,10 @@ from db_dedup.translation import LANGUAGES, VARIABLE, Phrase, language_of_enviro
 
 _URL_OPTIONS = ("--url", "--store-url")
 _COMPILING = Phrase("compiling what this command needs, only this once; it can take up to a minute")
+_COMPILING_AGAIN = Phrase(
+    "compiling what this command needs; it can take up to a minute, each time, because there is no folder to "
+    "keep the result in: set NUMBA_CACHE_DIR to a folder that this account can write"
+)
 _URL_WITH_PASSWORD = re.compile(r"[\w+]+://[^/@:]*:.*@", re.DOTALL)
 _OPTION_WITH_URL = re.compile(rf"({'|'.join(_URL_OPTIONS)})=[\w+]+://")
 
@@ -96,7 +100,7 @@ def run() -> None:
     replace_what_cannot_be_shown()
     choose_language()
     leave_out_blas()
-    when_compiling(lambda: say(_COMPILING))
+    when_compiling(lambda is_kept: say(_COMPILING if is_kept else _COMPILING_AGAIN))
     # SQLAlchemy logs a lost connection and raises an exception, which is reported: the log would repeat it.
     logging.getLogger("sqlalchemy").addHandler(logging.NullHandler())
     try:

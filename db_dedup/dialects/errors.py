@@ -36,6 +36,24 @@ def ended(error: SQLAlchemyError, template: str, /, **fields: object) -> Databas
     return kind(template, **fields)
 
 
+def without_lost_savepoint(error: SQLAlchemyError, message: str) -> SQLAlchemyError:
+    """Return the error that ended a transaction, where `error` only says that a savepoint of it is gone.
+
+    A database may roll the whole transaction back, as after a deadlock or on a full disk. SQLAlchemy then
+    returns to the savepoint in vain, and raises this second error.
+
+    Args:
+        error: any error.
+        message: what the database says of a savepoint that is gone.
+    """
+    found, before = error, error.__context__
+    while message in str(getattr(found, "orig", "")) and before is not None:
+        if isinstance(before, SQLAlchemyError):
+            found = before
+        before = before.__context__
+    return found
+
+
 def without_values(message: str) -> str:
     """Return a message without what is in single quotes."""
     return _QUOTED_VALUE.sub("'...'", message)

@@ -4,6 +4,7 @@ Nothing depends on there being one leader alone: scans and batches have locks of
 in the seconds until the first one notices that its session is lost, only does work twice.
 """
 
+import os
 import sqlite3
 from contextlib import suppress
 from typing import Protocol
@@ -103,6 +104,12 @@ class FileLock:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
                 raise DatabaseError("cannot lock {file}: {reason}", file=self._path, reason=error) from None
             return False
+        if not os.access(self._path, os.W_OK):  # SQLite then only reads it, as others can do too
+            self.release()
+            raise DatabaseError(
+                "cannot lock {file}: this account cannot write it. Give it the rights of the SQLite file",
+                file=self._path,
+            )
         return True
 
     def is_held(self) -> bool:

@@ -36,7 +36,6 @@ _SIGNALS: Final = tuple(
 """The signals whose handlers usually raise an exception."""
 
 _OPTIONS: Final[dict[str, Any]] = {
-    "cache": True,
     "nogil": True,
     "error_model": "numpy",  # no checks for a division by zero: kernels never divide by what may be zero
     "no_cfunc_wrapper": True,
@@ -92,7 +91,14 @@ class _CacheFile(IndexDataCacheFile):
     """
 
     def save(self, key: Any, data: Any) -> None:
-        """Write a compiled form into a file of its own, then the index; a lost entry is compiled again."""
+        """Write a compiled form into a file of its own, then the index.
+
+        Best effort: what cannot be written, such as on a full disk, is compiled again by the next process.
+        """
+        with suppress(OSError):
+            self._save(key, data)
+
+    def _save(self, key: Any, data: Any) -> None:
         sources, form = _mark((self._source_stamp, self._version)), _mark(key)
         if not self._load_index():
             self._delete_former(sources)
@@ -112,8 +118,8 @@ class _CacheFile(IndexDataCacheFile):
     def _load_index(self) -> dict[Any, str]:
         try:
             found: dict[Any, str] = super()._load_index()
-        except (AttributeError, EOFError, ImportError, pickle.UnpicklingError):
-            return {}  # of another release, whose classes are elsewhere, or cut short
+        except (AttributeError, EOFError, ImportError, PermissionError, pickle.UnpicklingError):
+            return {}  # of another release, whose classes are elsewhere, or cut short, or of another account
         return found
 
 
@@ -154,8 +160,9 @@ def _decorator(**options: Any) -> Any:
     def decorate(function: Any) -> Any:
         compiled = compile_when_called(**_OPTIONS, **options)(function)
         compiled.__class__ = _Dispatcher
-        cache = getattr(compiled, "_cache", None)
-        if isinstance(cache, FunctionCache):
+        with suppress(RuntimeError):  # numba finds no folder that this account can write: nothing is kept
+            compiled.enable_caching()
+            cache = compiled._cache
             cache.__class__ = _Cache
             cache._cache_file.__class__ = _CacheFile
             cache._cache_file._source_stamp = cache._cache_file._source_stamp, _digest_of_kernels()
@@ -187,6 +194,11 @@ def is_on_disk(function: Any, arguments: tuple[Any, ...]) -> bool:
         return function._cache.load_overload(arguments, function.targetctx) is not None
 
 
+def is_kept(function: Any) -> bool:
+    """Return whether there is a folder for what is compiled of a kernel, where later processes find it."""
+    return isinstance(function._cache, FunctionCache)
+
+
 class _Report(event.Listener):
     """Reports the first compilation of this process, and has Python collect no garbage meanwhile.
 
@@ -198,12 +210,12 @@ class _Report(event.Listener):
         self._depth = 0
         self._collects = False
 
-    def on_start(self, _: object) -> None:
+    def on_start(self, compilation: Any) -> None:
         """Report that numba begins to compile; it does not when it finds a compiled kernel on the disk."""
         if self._depth == 0:
             self._collects = gc.isenabled()
             gc.disable()
-            progress.report_compiling()
+            progress.report_compiling(is_kept(compilation.data["dispatcher"]))
         self._depth += 1
 
     def on_end(self, _: object) -> None:

@@ -274,6 +274,36 @@ def test_disk_that_is_full(tmp_path: Path) -> None:
     assert str(found) == "the disk of the SQLite file, or of SQLite's temporary folder, is full"
 
 
+def test_disk_that_is_full_after_a_savepoint(tmp_path: Path) -> None:
+    """SQLite has then rolled the whole transaction back, so that there is no savepoint to return to."""
+    engine = open_engine(f"sqlite:///{tmp_path / 'small.db'}", create=True)
+    with engine.connect() as connection:
+        connection.execute(text("PRAGMA max_page_count = 30"))
+        connection.execute(text("PRAGMA cache_spill = 1"))
+        connection.execute(text("CREATE TABLE t (a)"))
+        with pytest.raises(SQLAlchemyError) as caught, connection.begin_nested():
+            connection.execute(text("INSERT INTO t VALUES (zeroblob(1000000))"))
+    engine.dispose()
+    assert isinstance(dialect_for(engine).translate_error(caught.value), DiskFullError)
+
+
+def test_a_deadlock_after_a_savepoint(mariadb_or_mysql: Database) -> None:
+    """The server has then rolled the whole transaction back, so that there is no savepoint to return to."""
+    run(mariadb_or_mysql, "CREATE TABLE t (a INTEGER PRIMARY KEY, b INTEGER)", "INSERT INTO t VALUES (1, 0)")
+    run(mariadb_or_mysql, *(f"INSERT INTO t VALUES ({a}, 0)" for a in range(2, 100)))
+    engine = mariadb_or_mysql.engine
+    with engine.connect() as one, engine.connect() as other, ThreadPoolExecutor(1) as pool:
+        one.execute(text("UPDATE t SET b = 1 WHERE a > 1"))  # more work: the server ends the other session
+        other.execute(text("UPDATE t SET b = 1 WHERE a = 1"))
+        waiting = pool.submit(one.execute, text("UPDATE t SET b = 2 WHERE a = 1"))
+        with pytest.raises(SQLAlchemyError) as caught, other.begin_nested():
+            other.execute(text("UPDATE t SET b = 2 WHERE a = 2"))
+        waiting.result()
+    found = dialect_for(engine).translate_error(caught.value)
+    assert type(found) is DatabaseUnavailableError
+    assert str(found).startswith("deadlock")
+
+
 @pytest.mark.parametrize(
     ("number", "message", "folder"),
     [

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pytest
 from sqlalchemy import text
 
 from db_dedup.app import Database as Opened
-from db_dedup.dialects.leadership import SessionLock
+from db_dedup.dialects.leadership import FileLock, SessionLock
+from db_dedup.errors import DatabaseError
 from tests.servers import Database
 
 
@@ -20,6 +25,32 @@ def test_one_of_two_has_it(database: Database) -> None:
     assert not first.is_held()
     assert second.acquire()
     second.release()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no accounts that a process could take")
+def test_an_account_that_cannot_write_the_file_is_told_so() -> None:
+    """SQLite takes no lock on a file that it opens for reading alone, and raises no error."""
+    with TemporaryDirectory() as folder:  # pytest's own folders are closed to other accounts
+        Path(folder).chmod(0o755)
+        file = Path(folder, "leader")
+        file.touch(0o444)
+        if (child := os.fork()) == 0:
+            try:
+                os._exit(17 if f"cannot lock {file}: this account" in answer_to_another(file) else 1)
+            finally:  # the child must not go on with the other tests
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 17
+
+
+def answer_to_another(file: Path) -> str:
+    """The error for an account that may not write the file; this process takes the account."""
+    if os.getuid() == 0:
+        os.setuid(65534)
+    try:
+        FileLock(str(file)).acquire()
+    except DatabaseError as error:
+        return str(error)
+    return ""
 
 
 @pytest.mark.parametrize("database", ["postgresql", "mariadb", "mysql"], indirect=True)

@@ -18,7 +18,7 @@ from db_dedup.progress import when_compiling
 if ahead:
     with CompilingAhead() as compiling:
         compiling.wait()
-def said():  # one is enough: to compile all takes a minute
+def said(_):  # one is enough: to compile all takes a minute
     print("compiling", flush=True)
     os._exit(0)
 when_compiling(said)

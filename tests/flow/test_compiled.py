@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from db_dedup.flow._compiled import _KERNEL_FOLDERS
 
 ROOT = Path(__file__).parent.parent.parent
@@ -22,7 +24,7 @@ MAY_BE_SLOW = {"index_hashes"}
 MIXED = """
 from db_dedup.flow._mix import mix
 from db_dedup.progress import when_compiling
-when_compiling(lambda: print("compiling"))
+when_compiling(lambda is_kept: print("compiling" if is_kept else "compiling, not kept"))
 mix(1)
 mix(True)
 """
@@ -43,7 +45,8 @@ def outside_kernels(node: ast.AST) -> Iterator[ast.AST]:
 def only_addressed(tree: ast.AST) -> set[ast.AST]:
     """The kernels of which Python takes the address or the file, without a call."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    return {call.args[0] for call in calls if ast.unparse(call.func) in {"address_of", "is_on_disk"}}
+    takers = {"address_of", "is_kept", "is_on_disk"}
+    return {call.args[0] for call in calls if ast.unparse(call.func) in takers}
 
 
 def module_of(path: Path) -> str:
@@ -86,6 +89,30 @@ def test_a_compilation_is_reported_once_and_a_compiled_kernel_is_not(tmp_path: P
     command = [sys.executable, "-c", MIXED]
     said = [subprocess.check_output(command, env=environment, text=True) for _ in range(2)]
     assert said == ["compiling\n", ""]
+
+
+def test_without_a_folder_for_compiled_kernels_each_process_compiles() -> None:
+    """As for the account of a service that may write neither to the package nor to a home."""
+    environment = {**os.environ, "NUMBA_CACHE_LOCATOR_CLASSES": "ZipCacheLocator", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", MIXED]
+    said = [subprocess.check_output(command, env=environment, text=True) for _ in range(2)]
+    assert said == ["compiling, not kept\n"] * 2
+
+
+SMALL_FILES = """
+import resource
+_, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no limit for the size of a file")
+def test_a_kernel_that_cannot_be_stored_is_used(tmp_path: Path) -> None:
+    """As on a full disk."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", SMALL_FILES + MIXED]
+    assert subprocess.check_output(command, env=environment, text=True) == "compiling\n"
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
 ONE_FORM = """

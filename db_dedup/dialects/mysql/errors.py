@@ -7,7 +7,7 @@ from typing import Any, Final
 from sqlalchemy.exc import PendingRollbackError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from db_dedup.dialects.errors import ended, first_line, without_values
+from db_dedup.dialects.errors import ended, first_line, without_lost_savepoint, without_values
 from db_dedup.errors import (
     DatabaseError,
     DatabaseUnavailableError,
@@ -101,6 +101,7 @@ _ON_A_CLOSED_CONNECTION: Final = (0, "")
 
 def translate_error(error: SQLAlchemyError) -> DedupError:
     """Translate by error number; values in unknown messages are left out."""
+    error = without_lost_savepoint(error, "SAVEPOINT sa_savepoint_")  # SQLAlchemy's own names
     if isinstance(error, PoolTimeoutError):
         return DatabaseUnavailableError("no connection of the pool was free in time")
     if isinstance(error, PendingRollbackError):  # of a statement that puts a setting back after the loss

@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from db_dedup.dialects.errors import first_line, without_values
+from db_dedup.dialects.errors import first_line, without_lost_savepoint, without_values
 from db_dedup.errors import (
     DatabaseError,
     DatabaseUnavailableError,
@@ -46,6 +46,7 @@ _BROKEN_TEXT: Final = "Could not decode to UTF-8"
 
 def translate_error(error: SQLAlchemyError) -> DedupError:
     """Translate by the primary result code, which is the low byte of the extended one."""
+    error = without_lost_savepoint(error, "no such savepoint: ")
     cause = getattr(error, "orig", None)
     if _BROKEN_TEXT in str(cause):  # the driver's own words show the text
         return DatabaseError("a text in the SQLite file is no valid UTF-8: give its URL instead of an Engine")

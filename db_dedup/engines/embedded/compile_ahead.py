@@ -17,7 +17,7 @@ from db_dedup.engines.embedded.own_process import can_run_modules, command_of
 from db_dedup.engines.embedded.usable_cores import usable_cores
 from db_dedup.flow.candidates.segments import pack, sorted_entries
 from db_dedup.flow.candidates.sketches import Sketches
-from db_dedup.flow.compare.kernels import is_rule_compiled
+from db_dedup.flow.compare.kernels import is_rule_missing
 from db_dedup.flow.compare.measures import MEASURES
 from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.compare.rule import Rule
@@ -37,8 +37,8 @@ class CompilingAhead:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        if can_run_modules() and usable_cores() > 1 and not is_rule_compiled():
-            report_compiling()
+        if can_run_modules() and usable_cores() > 1 and is_rule_missing():
+            report_compiling(is_kept=True)
             with suppress(OSError):  # no more processes are allowed: this one compiles what it needs
                 self._process = subprocess.Popen(  # noqa: S603 - this interpreter, this module
                     command_of(__spec__.name),

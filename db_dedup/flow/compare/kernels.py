@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import place_in
 from db_dedup.flow._by_pointer import Arrays, ArraysType, address_of, caller_of
-from db_dedup.flow._compiled import inner, is_on_disk, kernel, scalar
+from db_dedup.flow._compiled import inner, is_kept, is_on_disk, kernel, scalar
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.candidates.sketches import share_enough
 from db_dedup.flow.compare.edit_distance import edit_similarity, is_short
@@ -234,9 +234,9 @@ def address_of_rule() -> int:
     return address_of(_confirmed, _ARGUMENTS)
 
 
-def is_rule_compiled() -> bool:
-    """Return whether the function that decides pairs is on the disk, as an earlier process left it."""
-    return is_on_disk(_confirmed, _ARGUMENTS)
+def is_rule_missing() -> bool:
+    """Return whether the function that decides pairs can be kept on the disk and is not there yet."""
+    return is_kept(_confirmed) and not is_on_disk(_confirmed, _ARGUMENTS)
 
 
 @scalar
