@@ -9,7 +9,7 @@ from typing import Any, Final
 from db_dedup.store.answer_pages import GroupPlace, PairPlace
 from db_dedup.web.problems import RefusedError
 
-_LONGEST: Final = 20_000
+LONGEST_CURSOR: Final = 20_000
 """Characters; two row keys have at most 1,400, each escaped by up to 12 characters."""
 
 
@@ -57,7 +57,7 @@ def label_place(cursor: str | None) -> tuple[datetime, str, str] | None:
 
 def _values(cursor: str, *types: type) -> list[Any]:
     try:
-        padded = cursor[:_LONGEST] + "=" * (-len(cursor) % 4)
+        padded = cursor[:LONGEST_CURSOR] + "=" * (-len(cursor) % 4)
         values = json.loads(base64.b64decode(padded, b"-_", validate=True))
     except (binascii.Error, ValueError, RecursionError):
         raise _wrong() from None

@@ -16,6 +16,7 @@ from db_dedup.web.console.marking import beginning
 from db_dedup.web.console.page_security import PREFIX
 from db_dedup.web.console.site import PageRoute, Reader, Visitor, link
 from db_dedup.web.console.words import Words
+from db_dedup.web.context import Cursor
 from db_dedup.web.problems import RefusedError
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -23,9 +24,8 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 GROUPS_A_PAGE: Final = 20
 _SHOWN_CHARACTERS: Final = 90
 _YES_NO: Final = {"yes": True, "no": False}
-_MOST: Final = 700
 
-Parameter = Annotated[str, Query(max_length=_MOST)]
+Parameter = Annotated[str, Query(max_length=700)]
 
 
 class GroupLine(NamedTuple):
@@ -68,7 +68,7 @@ async def groups(
     column: Parameter = "",
     value: Parameter = "",
     key: Parameter = "",
-    cursor: Annotated[str | None, Query(max_length=20_000)] = None,
+    cursor: Cursor = None,
 ) -> Response:
     """List some groups of a table."""
     if key.strip():
