@@ -79,12 +79,12 @@ def jdbc(engine: Engine) -> JdbcAccess:
         options.setdefault("currentSchema", search_path)
     tail = f"?{urlencode(options, doseq=True)}" if options else ""
     return JdbcAccess(
-        f"jdbc:postgresql://{host}:{port}/{quote(url.database or '', safe='')}{tail}",
-        ("org.postgresql.Driver",),
-        "libpostgresql-jdbc-java",
-        _pinning(),
-        url.username,
-        str(url.password) if url.password is not None else None,
+        url=f"jdbc:postgresql://{host}:{port}/{quote(url.database or '', safe='')}{tail}",
+        drivers=("org.postgresql.Driver",),
+        jar="libpostgresql-jdbc-java",
+        first_statement=_set_pins(),
+        user=url.username,
+        password=str(url.password) if url.password is not None else None,
     )
 
 
@@ -194,10 +194,11 @@ def _set(connection: Connection, values: Mapping[str, str], is_local: bool) -> N
 def _set_up(connection: DBAPIConnection, _record: object) -> None:
     # By statement: a connection pooler between us and the server refuses start-up options.
     with closing(connection.cursor()) as cursor:
-        cursor.execute(_pinning())
+        cursor.execute(_set_pins())
     connection.commit()
 
 
-def _pinning() -> str:
+def _set_pins() -> str:
+    """Return the statement that sets what our own sessions need."""
     calls = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in _OWN_PINS.items())
     return f"SELECT {calls}"
