@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple, get_args
 
 from db_dedup.config import DEFAULT_PRESET
 from db_dedup.plurals import counted
+from db_dedup.present.calibration_words import setting_words, table_header
 from db_dedup.present.label_words import repeated_lines
-from db_dedup.present.setting_words import setting_words, table_header
 from db_dedup.present.visible import one_line
 from db_dedup.records import Combination, Comparison, NearestSetting, RuleTrial, ThresholdScore, Trial
 from db_dedup.records.comparison import Part
