@@ -87,7 +87,7 @@ def open_engine(url: str, *, create: bool = False) -> Engine:
     parsed = dialect.engine_url(parsed, create)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", SAWarning)  # SQLite's, of a part that would change nothing
+            warnings.simplefilter("error", SAWarning)  # for SQLite: a part of the URL has no effect
             engine = create_engine(parsed, hide_parameters=True, **dialect.engine_options)
     except ModuleNotFoundError as error:
         if parsed.get_driver_name() != dialect.default_driver:
@@ -123,7 +123,7 @@ def _unusable_driver(url: URL, dialect: Dialect) -> ConfigError:
 def _parse(url: str) -> URL:
     try:
         parsed = make_url(url)
-        # The first @ of a URL ends the password: behind it, the rest of a password would be shown.
+        # What follows an @ in a password that is not percent-encoded would be taken for the host, and be shown.
         if parsed.host is not None and url.partition("?")[0].count("@") > 1:
             raise ValueError
     except (ArgumentError, ValueError):

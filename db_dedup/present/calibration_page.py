@@ -87,7 +87,7 @@ def _tradeoff_plot(found: Calibration) -> str:
 
 
 def _marked(found: Calibration) -> Iterable[Line]:
-    """Current and proposed settings, once where they are one."""
+    """Yield the current and the proposed setting; only one point if they are the same."""
     marked = {tr("now"): found.now, tr("proposed"): found.proposed}
     if found.now.setting == found.proposed.setting:
         marked = {tr("now and proposed"): found.now}

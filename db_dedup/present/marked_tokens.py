@@ -29,7 +29,7 @@ def marked_tokens(
     colour: bool,
     full: bool,
 ) -> Text:
-    """Tokens with spaces between them.
+    """Return tokens with spaces between them, those that differ marked.
 
     Args:
         tokens: of one text.

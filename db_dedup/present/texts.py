@@ -25,7 +25,7 @@ RowText = tuple[str, ...] | None
 
 
 class PairExtras(NamedTuple):
-    """What an export of pairs with texts has, too: their kinds, and the names that only one row has."""
+    """What is added to an export of pairs with texts: their kinds, and the names that only one row has."""
 
     kinds: bool
     differences: bool
@@ -41,7 +41,7 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Member:
-    """A row in a group; `neighbour` is asked for in loose groups alone."""
+    """A row in a group; `neighbour` is read for loose groups only."""
 
     group_id: str
     row_key: str
@@ -53,7 +53,7 @@ class Member:
 def read_pair_texts(
     reader: RowTexts, pairs: Iterable[DuplicatePair]
 ) -> Iterator[tuple[DuplicatePair, RowText, RowText]]:
-    """Each pair with the texts of its rows."""
+    """Yield each pair with the texts of its rows."""
     for batch in reader.batches(pairs, _PAIRS_A_BATCH):
         texts = reader.read(list(dict.fromkeys(key for pair in batch for key in (pair.key_a, pair.key_b))))
         for pair in batch:
@@ -63,7 +63,7 @@ def read_pair_texts(
 def read_member_texts(
     dedup: Deduplicator, reader: RowTexts, groups: Iterable[GroupSummary], each: int | None = None
 ) -> Iterator[Member]:
-    """The rows of the groups, group by group, the representative first; of each group at most so many."""
+    """Yield the rows of the groups, group by group, the representative first; at most `each` of a group."""
     for some in batches(groups, _GROUPS_A_BATCH):
         members = dedup.members_of([group.group_id for group in some], each)
         rows = ((group_id, key) for group_id, keys in members.items() for key in keys)
@@ -76,7 +76,7 @@ def read_member_texts(
 def read_neighbours(
     reader: RowTexts, groups: Iterable[GroupSummary], members: Iterable[Member]
 ) -> Iterator[Member]:
-    """The members, those of loose groups with the rows that they resemble most."""
+    """Yield the members, those of loose groups with the rows that they resemble most."""
     loose = {group.group_id for group in groups if group.is_loose}
     for is_loose, some in groupby(members, key=lambda member: member.group_id in loose):
         if not is_loose:
@@ -126,7 +126,7 @@ def _differences(text_a: RowText, text_b: RowText) -> dict[str, dict[str, tuple[
 
 
 def member_header(columns: Sequence[str], with_differences: bool) -> list[str]:
-    """The columns of an export of groups; a column that is called as one of ours is prefixed with own_."""
+    """Return the columns of an export of groups; a watched column named like ours gets the prefix own_."""
     added = ["is_gone", *(["differences"] if with_differences else [])]
     return [*MEMBER_COLUMNS, *distinct_names(columns, [*MEMBER_COLUMNS, *added]), *added]
 

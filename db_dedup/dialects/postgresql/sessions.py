@@ -32,9 +32,10 @@ _OWN_PINS: Final = {
     "quote_all_identifiers": "off",
     "row_security": "off",
 }
-"""The driver reads no text from a database in SQL_ASCII, unless an encoding is set. SQLAlchemy knows no type
-whose name is quoted. Row-level security would hide rows from our own sessions without an error, and a scan
-would take them for deleted; a session of the caller's sees what the caller may see."""
+"""What our own sessions set. Without an encoding the driver reads no text from a database in SQL_ASCII.
+SQLAlchemy knows no type whose name is quoted. Row-level security would hide rows from our own sessions
+without an error, and a scan would take them for deleted; a session of the caller's sees what the caller may
+see."""
 
 _ALL_ROWS: Final = "SET LOCAL row_security = off"
 """The same for a transaction of ours by an engine that the caller has made."""
@@ -119,7 +120,7 @@ def write_transaction(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def lock_row(connection: Connection, lock: Executable, queue: Table) -> Iterator[None]:  # noqa: ARG001
-    """Lock a row in the caller's transaction, which has a number from its first lock on.
+    """Lock a row in the caller's transaction.
 
     Raises:
         ConfigError: each statement is committed by itself, or reads the database as it was at the first one.
@@ -133,6 +134,7 @@ def lock_row(connection: Connection, lock: Executable, queue: Table) -> Iterator
         )
     with setting(connection, "lock_timeout", f"{ROW_LOCK_SECONDS}s"):
         connection.execute(lock)
+    # A transaction has a number from its first lock on; after an autocommit no number is left.
     if connection.scalar(select(func.txid_current_if_assigned())) is None:
         raise no_transaction()
     yield

@@ -1,7 +1,7 @@
 """The triggers on a table in SQLite.
 
-Not `UPDATE OF`: it looks at the names after SET, so that a generated column, and the key where it is called
-`rowid`, would change unseen.
+The triggers do not use `UPDATE OF`. It looks at the names after SET, so it would miss a change of a generated
+column, or of a key that is set as `rowid`.
 """
 
 from collections.abc import Iterator
