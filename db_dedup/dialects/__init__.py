@@ -123,7 +123,7 @@ def _unusable_driver(url: URL, dialect: Dialect) -> ConfigError:
 def _parse(url: str) -> URL:
     try:
         parsed = make_url(url)
-        # What follows an @ in a password that is not percent-encoded would be taken for the host, and be shown.
+        # An @ in the password ends it, unless it is percent-encoded: the rest would be shown as the host.
         if parsed.host is not None and url.partition("?")[0].count("@") > 1:
             raise ValueError
     except (ArgumentError, ValueError):

@@ -46,7 +46,7 @@ class Dialect(ABC):
     engine_options: ClassVar[Mapping[str, Any]]
     """Arguments of `create_engine`."""
     families: ClassVar[Mapping[str, Family]] = {}
-    """Name of a type, in capitals -> its family, where SQLAlchemy's class of the type does not determine it."""
+    """Name of a type, in capitals -> its family, where SQLAlchemy's class of the type does not say it."""
     write_costs: ClassVar[WriteCosts]
     extra: ClassVar[str | None] = None
     """The optional dependency that brings the driver."""

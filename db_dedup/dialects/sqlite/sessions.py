@@ -80,7 +80,7 @@ def full_folder(engine: Engine) -> str | None:
     by_disk: dict[int, str] = {}
     for folder in folders:
         if Path(folder).is_dir():
-            # Of two folders on one disk the first is taken: the free room of a disk changes between two calls.
+            # Of two folders on one disk the first is taken: the free room changes between two calls.
             by_disk.setdefault(Path(folder).stat().st_dev, folder)
     fuller = min(
         by_disk.values(), key=lambda folder: shutil.disk_usage(folder).free, default=str(file.parent)
