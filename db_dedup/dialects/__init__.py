@@ -13,7 +13,7 @@ folder:
 | `triggers.py` | the triggers on a user's table |
 | `errors.py` | the driver's errors as ours |
 | `grants.py` | GRANT statements, where the database has accounts |
-| `catalogue.py` | what the database's catalogue tells and SQLAlchemy's inspection does not |
+| `catalogue.py` | what the database's catalogue has and SQLAlchemy's inspection does not return |
 | `sql/` | statements that SQLAlchemy Core cannot say |
 
 `base.py` is the contract. `capabilities.py` has the data, which other code reads instead of a dialect's name.

@@ -266,7 +266,7 @@ class Dialect(ABC):
         return set()
 
     def names_found_in(self, connection: Connection, schema: str) -> set[str]:  # noqa: ARG002
-        """Return the names of tables and views that a session finds in a schema without being told it."""
+        """Return the names of tables and views that a session finds in a schema that it does not name."""
         return set()
 
     def type_names(
@@ -359,7 +359,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def describe_triggers(self, connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
-        """Return our triggers that are there, as the catalogue tells them now."""
+        """Return our triggers that exist, as the catalogue shows them now."""
 
     def missing_right_to_drop(self, connection: Connection, target: TriggerTarget) -> str | None:  # noqa: ARG002
         """Return which right to drop our triggers on a table this account does not have.

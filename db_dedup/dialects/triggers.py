@@ -1,4 +1,4 @@
-"""What the triggers on a user's table are made from, whatever the database.
+"""What the triggers on a user's table are made from in every database.
 
 They append to our table `change` and do nothing else. Operations are `I` (a row came), `U` (a column that
 counts has changed), `D` (a row went), `T` (the whole table was emptied), `X` (a key that cannot be stored).
@@ -82,7 +82,7 @@ class TriggerPlan:
 
 @dataclass(frozen=True)
 class FoundTrigger:
-    """A trigger, or its function, as the database's catalogue tells it.
+    """A trigger, or its function, as the database's catalogue shows it.
 
     Attributes:
         definition: all that decides what it does, in a form that does not depend on the session; None where

@@ -1,4 +1,4 @@
-"""Run the service until it is told to stop: uvicorn, on a socket that is opened here."""
+"""Run the service on uvicorn until an event stops it; its socket is opened here."""
 
 import asyncio
 import contextlib

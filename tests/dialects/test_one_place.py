@@ -17,7 +17,7 @@ MAY_NAME = {
     "cli/demo.py": "it makes a SQLite file, and shows commands with its URL",
     "cli/file.py": "the help of an option, which makes a SQLite file",
     "cli/sql.py": "the help of an option: accounts are written differently",
-    "frames/embedded.py": "rows of a data frame are compared in a SQLite file",
+    "frames/sheet_duplicates.py": "rows of a data frame are compared in a SQLite file",
     "schema/migrate.py": "an error shows a URL",
     "schema/tables.py": "SQLAlchemy has an option of a table for each dialect: the engine InnoDB",
 }

@@ -86,8 +86,8 @@ def jdbc(engine: Engine) -> JdbcAccess:
     The database is that of our sessions, which may be set elsewhere than in the URL.
 
     Spark quotes names as this server does only if the URL begins with jdbc:mysql, which both drivers take.
-    MySQL's usual accounts send their password by a key of the server: the drivers ask for it only if they are
-    told to, and ours always does.
+    MySQL's usual accounts encrypt their password by a key of the server, for which the drivers ask only if an
+    option allows it. PyMySQL, which our own sessions use, always asks for it.
     """
     url = engine.url
     host = require_host(url)
@@ -166,7 +166,7 @@ def settled(connection: Connection) -> Iterator[None]:
 def lock_row(connection: Connection, lock: Executable, queue: Table) -> Iterator[None]:
     """Lock a row in the caller's transaction, and make each read within a locking read.
 
-    That is done at every isolation level: no statement tells a level that was set for one transaction alone.
+    That is done at every isolation level: no statement returns a level that was set for one transaction only.
 
     Raises:
         ConfigError: each statement is committed by itself.

@@ -1,4 +1,4 @@
-"""What PostgreSQL's catalogue tells of the user's tables and inspection does not."""
+"""What PostgreSQL's catalogue has about the user's tables and inspection does not return."""
 
 from collections.abc import Mapping
 from pathlib import Path
