@@ -215,11 +215,9 @@ def closing_lines(found: Comparison) -> Iterator[str]:
         score=_score_words(best.best),
     )
     if len(found.trials) > 1:
-        yield (
-            tr(
-                "It was chosen by the labels that judge it, out of {trials}: on other pairs expect less.",
-                trials=counted(len(found.trials), "combination"),
-            )
+        yield tr(
+            "It was chosen by the labels that judge it, out of {trials}: on other pairs expect less.",
+            trials=counted(len(found.trials), "combination"),
         )
     rule = _our_rule(found)
     ours = tr("The {name}: {score}", name=rule_name(rule), score=_score_words(rule.score))

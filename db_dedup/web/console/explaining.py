@@ -15,7 +15,7 @@ _MOST_NAMES: Final = 10
 
 
 class TestLine(NamedTuple):
-    """One test of the rule: whether it is passed, and what it says."""
+    """One test of the rule: whether it is passed, its name, and what was measured."""
 
     passed: bool
     name: str
@@ -32,8 +32,11 @@ class Shown(NamedTuple):
 
 def explained(found: Explanation, words: Words) -> Shown:
     """Return an explanation to show."""
-    tests = [_generator(one, words) for one in found.generators]
-    tests += [_test(one, words) for one in found.tests]
+    tests = [
+        TestLine(one.passed, words.name("generator", one.name), _generator(one, words))
+        for one in found.generators
+    ]
+    tests += [TestLine(one.passed, words.name("measure", one.name), _test(one, words)) for one in found.tests]
     return Shown(words(f"decision.{found.decision.value}"), tests, list(_lines(found, words)))
 
 
@@ -76,24 +79,18 @@ def _of_rows(found: Explanation, words: Words) -> Iterator[str]:
                 yield words("explain.frames", column=column.name, key=row.row_key, parts=parts)
 
 
-def _generator(test: RuleTest, words: Words) -> TestLine:
-    name = words.name("generator", test.name)
+def _generator(test: RuleTest, words: Words) -> str:
     if test.value is None:
-        return TestLine(test.passed, name, words("explain.no_fingerprint"))
+        return words("explain.no_fingerprint")
     values = {"value": int(test.value), "limit": int(test.limit or 0)}
     if test.name == SIMHASH:
-        return TestLine(test.passed, name, words("explain.radius", **values))
-    key = "explain.in_common_of" if test.limit and test.limit > 1 else "explain.in_common"
-    return TestLine(test.passed, name, words(key, **values))
+        return words("explain.radius", **values)
+    return words("explain.in_common_of" if test.limit and test.limit > 1 else "explain.in_common", **values)
 
 
-def _test(test: RuleTest, words: Words) -> TestLine:
-    name = words.name("measure", test.name)
+def _test(test: RuleTest, words: Words) -> str:
     if test.value is not None:
-        said = words("explain.measured", value=f"{test.value:.3f}", limit=f"{test.limit or 0:g}")
-        return TestLine(test.passed, name, said)
+        return words("explain.measured", value=f"{test.value:.3f}", limit=f"{test.limit or 0:g}")
     if test.name in _WITHOUT_NUMBER:
-        return TestLine(
-            test.passed, name, words(f"explain.{test.name}_{'passed' if test.passed else 'failed'}")
-        )
-    return TestLine(test.passed, name, "")
+        return words(f"explain.{test.name}_{'passed' if test.passed else 'failed'}")
+    return ""
