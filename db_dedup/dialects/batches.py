@@ -17,8 +17,6 @@ _Item = TypeVar("_Item")
 Rows = Iterable[Sequence[Any]]
 """Driver-ready values: fingerprints signed, digests as bytes."""
 
-SizeOf = Callable[[Any], int]
-
 STATEMENT_BYTES: Final = 512 * 1024
 """Of one statement, as `bytes_of` estimates them. Text in which every character is escaped twice takes up to
 seven quarters of the estimate, which still fits into 1 MB."""
@@ -44,7 +42,7 @@ def bytes_of(item: Any) -> int:
 def batches(
     items: Iterable[_Item],
     count: int,
-    size_of: SizeOf = bytes_of,
+    size_of: Callable[[Any], int] = bytes_of,
     most_bytes: int = STATEMENT_BYTES,
 ) -> Iterator[list[_Item]]:
     """Yield lists of at most `count` items and `most_bytes` bytes, in their order; each has at least one

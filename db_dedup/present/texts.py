@@ -12,9 +12,9 @@ from db_dedup.dialects.batches import batches
 from db_dedup.present.named_differences import named_differences
 from db_dedup.records import DuplicatePair, GroupSummary, NearestRow
 
-PAIR_COLUMNS: Final = ("key_a", "key_b", "distance", "similarity")
-KIND_COLUMNS: Final = ("kind", "contained_key", "other_place", "form")
-MEMBER_COLUMNS: Final = ("group_id", "row_key", "is_representative")
+_PAIR_COLUMNS: Final = ("key_a", "key_b", "distance", "similarity")
+_KIND_COLUMNS: Final = ("kind", "contained_key", "other_place", "form")
+_MEMBER_COLUMNS: Final = ("group_id", "row_key", "is_representative")
 
 _PAIRS_A_BATCH: Final = 500
 _ROWS_A_BATCH: Final = 1_000
@@ -93,10 +93,10 @@ def read_neighbours(
 
 def pair_columns(with_kinds: bool) -> tuple[str, ...]:
     """Return the names of the values of a pair that are shown."""
-    return (*PAIR_COLUMNS, *KIND_COLUMNS) if with_kinds else PAIR_COLUMNS
+    return (*_PAIR_COLUMNS, *_KIND_COLUMNS) if with_kinds else _PAIR_COLUMNS
 
 
-def pair_values(pair: DuplicatePair, names: Sequence[str]) -> list[Any]:
+def _pair_values(pair: DuplicatePair, names: Sequence[str]) -> list[Any]:
     """Return the values of a pair that have these names."""
     return [getattr(pair, name) for name in names]
 
@@ -104,8 +104,8 @@ def pair_values(pair: DuplicatePair, names: Sequence[str]) -> list[Any]:
 def pair_header(columns: Sequence[str], shown: PairExtras) -> list[str]:
     """Return the columns of an export of pairs with texts; `columns` are the names of the watched columns."""
     texts = [f"{side}_{name}" for side in ("a", "b") for name in columns]
-    kinds = KIND_COLUMNS if shown.kinds else ()
-    return [*PAIR_COLUMNS, *texts, "is_gone_a", "is_gone_b", *kinds, *(("differences",) * shown.differences)]
+    kinds = _KIND_COLUMNS if shown.kinds else ()
+    return [*_PAIR_COLUMNS, *texts, "is_gone_a", "is_gone_b", *kinds, *(("differences",) * shown.differences)]
 
 
 def pair_line(
@@ -113,9 +113,9 @@ def pair_line(
 ) -> list[Any]:
     """Return one pair under `pair_header`; `width` is the number of watched columns."""
     texts = [*_cells(text_a, width), *_cells(text_b, width), text_a is None, text_b is None]
-    kinds = pair_values(pair, KIND_COLUMNS) if shown.kinds else []
+    kinds = _pair_values(pair, _KIND_COLUMNS) if shown.kinds else []
     differences = [_differences(text_a, text_b)] if shown.differences else []
-    return [*pair_values(pair, PAIR_COLUMNS), *texts, *kinds, *differences]
+    return [*_pair_values(pair, _PAIR_COLUMNS), *texts, *kinds, *differences]
 
 
 def _differences(text_a: RowText, text_b: RowText) -> dict[str, dict[str, tuple[str, ...]]] | None:
@@ -128,7 +128,7 @@ def _differences(text_a: RowText, text_b: RowText) -> dict[str, dict[str, tuple[
 def member_header(columns: Sequence[str], with_differences: bool) -> list[str]:
     """Return the columns of an export of groups; a watched column named like ours gets the prefix own_."""
     added = ["is_gone", *(["differences"] if with_differences else [])]
-    return [*MEMBER_COLUMNS, *distinct_names(columns, [*MEMBER_COLUMNS, *added]), *added]
+    return [*_MEMBER_COLUMNS, *distinct_names(columns, [*_MEMBER_COLUMNS, *added]), *added]
 
 
 def member_lines(members: Iterable[Member], width: int, with_differences: bool) -> Iterator[list[Any]]:

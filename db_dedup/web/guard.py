@@ -24,7 +24,7 @@ from db_dedup.web.problems import RefusedError, problem, unreadable_tokens
 
 logger = logging.getLogger(__name__)
 
-PUBLIC: Final = ("/v1/health/live", "/v1/health/ready", "/v1/openapi.json", "/v1/docs")
+_PUBLIC: Final = ("/v1/health/live", "/v1/health/ready", "/v1/openapi.json", "/v1/docs")
 """Paths that need no token: they show nothing of a row."""
 
 _CHANGING: Final = ("POST", "PUT", "PATCH")
@@ -130,7 +130,7 @@ class Guard:
             media_type = headers.get("content-type", "").partition(";")[0].strip().casefold()
             if media_type != "application/json":
                 raise RefusedError("not-json", "Send Content-Type: application/json.")
-        return None if scope["path"] in PUBLIC else self._client_of_api(headers.getlist("authorization"))
+        return None if scope["path"] in _PUBLIC else self._client_of_api(headers.getlist("authorization"))
 
     def _check_origin(self, origin: str | None, host: str) -> None:
         """Refuse what a page of another site sends; programs send no Origin."""

@@ -13,7 +13,7 @@ from db_dedup.web.console.words import Words
 from db_dedup.web.problems import RefusedError
 from db_dedup.web.tables import ServedTable
 
-ROWS_A_PAGE: Final = 6
+_ROWS_A_PAGE: Final = 6
 """The representative, which every page begins with, and five others."""
 
 
@@ -75,12 +75,12 @@ class CardReader:
 
     def group(self, row_key: str, after: str | None) -> GroupShown | None:
         """Return a page of the group that a row is in, after the row of a cursor; None if it is in none."""
-        found = self._served.pages.group_of(row_key, after, ROWS_A_PAGE + 1 - (after is not None))
+        found = self._served.pages.group_of(row_key, after, _ROWS_A_PAGE + 1 - (after is not None))
         if found is None:
             return None
         summary, keys = found
         others = [key for key in keys if key != summary.representative_key]
-        shown, is_last = others[: ROWS_A_PAGE - 1], len(others) < ROWS_A_PAGE
+        shown, is_last = others[: _ROWS_A_PAGE - 1], len(others) < _ROWS_A_PAGE
         near: dict[str, str] = {}
         if summary.is_loose:
             near = {key: row.row_key for key, row in self._served.dedup.texts().nearest(shown).items()}

@@ -40,7 +40,7 @@ def explained(found: Explanation, words: Words) -> Shown:
     return Shown(words(f"decision.{found.decision.value}"), tests, list(_lines(found, words)))
 
 
-def kind_line(kind: str | None, contained: str | None, other_place: bool | None, words: Words) -> str:
+def _kind_line(kind: str | None, contained: str | None, other_place: bool | None, words: Words) -> str:
     """Return the kind of a pair in words; "" if it is not known."""
     if kind is None:
         return ""
@@ -51,7 +51,7 @@ def kind_line(kind: str | None, contained: str | None, other_place: bool | None,
 
 
 def _lines(found: Explanation, words: Words) -> Iterator[str]:
-    if said := kind_line(found.kind, found.contained_key, found.other_place, words):
+    if said := _kind_line(found.kind, found.contained_key, found.other_place, words):
         yield said
     shown = words("list.separator").join(
         f"{words.name('measure', name)} {value:.3f}" for name, value in found.similarities.items()
