@@ -14,6 +14,11 @@ _TEMPLATE: Final = Path(__file__).with_name("sql") / "grants.sql"
 def grants(connection: Connection, wanted: Grants) -> str:
     """Return the statements for the database of the connection."""
     database = str(connection.exec_driver_sql("SELECT DATABASE()").scalar_one())
+    return script(wanted, database)
+
+
+def script(wanted: Grants, database: str) -> str:
+    """Return the statements without asking a database."""
 
     def written(name: str, of: str = database) -> str:
         return f"{_PREPARER.quote(of)}.{_PREPARER.quote(name)}"

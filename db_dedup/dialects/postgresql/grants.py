@@ -17,12 +17,17 @@ def grants(connection: Connection, wanted: Grants) -> str:
     owner = wanted.accounts.get(TABLE_OWNER)
     if owner is None:
         owner = str(connection.execute(_OWNER, {"name": _table(wanted)}).scalar_one())
+    return script(wanted, owner)
+
+
+def script(wanted: Grants, table_owner: str) -> str:
+    """Return the statements without asking a database."""
     schema = _PREPARER.quote_schema(wanted.namespace.schema or "")
     names = {
         "schema": schema,
         "table": _table(wanted),
         "table_schema": _PREPARER.quote_schema(wanted.table_schema) if wanted.table_schema else "",
-        "table_owner": _PREPARER.quote(owner),
+        "table_owner": _PREPARER.quote(table_owner),
         "ours": QuotedNames(lambda base: f"{schema}.{_PREPARER.quote(wanted.namespace.name(base))}"),
         **{role: _PREPARER.quote(wanted.account(role)) for role in ACCOUNT_ROLES},
     }
