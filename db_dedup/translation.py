@@ -186,9 +186,9 @@ def in_english(make: Callable[[], _T]) -> _T:
         _is_for_programs.reset(token)
 
 
-def tag() -> str:
-    """Return the language of this process as HTML names it."""
-    return LOCALES.get(language(), ENGLISH).replace("_", "-")
+def tag(name: str | None = None) -> str:
+    """Return how HTML names a language, or that of this process if it is left out."""
+    return LOCALES.get(name or language(), ENGLISH).replace("_", "-")
 
 
 def use_language(name: str) -> None:

@@ -23,7 +23,7 @@ from db_dedup.cli.shared.output import check_page, print_json, print_table, writ
 from db_dedup.cli.shared.terminal import TerminalProgress, say
 from db_dedup.jobs.review.label_file import read_labels
 from db_dedup.present.calibration_page import calibration_page
-from db_dedup.present.setting_words import (
+from db_dedup.present.calibration_words import (
     SCORE_COLUMNS,
     length_words,
     proposal_lines,

@@ -13,7 +13,7 @@ folder:
 | `triggers.py` | the triggers on a user's table |
 | `errors.py` | the driver's errors as ours |
 | `grants.py` | GRANT statements, where the database has accounts |
-| `catalogue.py` | what the database's catalogue tells and SQLAlchemy's inspection does not |
+| `catalogue.py` | what the database's catalogue has and SQLAlchemy's inspection does not return |
 | `sql/` | statements that SQLAlchemy Core cannot say |
 
 `base.py` is the contract. `capabilities.py` has the data, which other code reads instead of a dialect's name.
@@ -87,7 +87,7 @@ def open_engine(url: str, *, create: bool = False) -> Engine:
     parsed = dialect.engine_url(parsed, create)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", SAWarning)  # SQLite's, of a part that would change nothing
+            warnings.simplefilter("error", SAWarning)  # for SQLite: a part of the URL has no effect
             engine = create_engine(parsed, hide_parameters=True, **dialect.engine_options)
     except ModuleNotFoundError as error:
         if parsed.get_driver_name() != dialect.default_driver:
@@ -123,7 +123,7 @@ def _unusable_driver(url: URL, dialect: Dialect) -> ConfigError:
 def _parse(url: str) -> URL:
     try:
         parsed = make_url(url)
-        # The first @ of a URL ends the password: behind it, the rest of a password would be shown.
+        # An @ in the password ends it, unless it is percent-encoded: the rest would be shown as the host.
         if parsed.host is not None and url.partition("?")[0].count("@") > 1:
             raise ValueError
     except (ArgumentError, ValueError):

@@ -46,12 +46,12 @@ class Dialect(ABC):
     engine_options: ClassVar[Mapping[str, Any]]
     """Arguments of `create_engine`."""
     families: ClassVar[Mapping[str, Family]] = {}
-    """Name of a type, in capitals -> its family, where SQLAlchemy's class of the type does not tell it."""
+    """Name of a type, in capitals -> its family, where SQLAlchemy's class of the type does not say it."""
     write_costs: ClassVar[WriteCosts]
     extra: ClassVar[str | None] = None
     """The optional dependency that brings the driver."""
     unusable_key_types: ClassVar[tuple[str, ...]] = ()
-    """Words in a type's name whose values have no one text; floats are refused everywhere."""
+    """Words in the names of types whose values can be written as several texts; floats are always refused."""
 
     def namespace(self, schema: str, prefix: str) -> Namespace:
         """Return where our tables live: in `schema`, or behind `prefix` where there are no schemas."""
@@ -71,7 +71,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def prepare_engine(self, engine: Engine) -> None:
-        """Have every new session of an engine of ours get our settings."""
+        """Make every new session of an engine of ours use our settings."""
 
     @abstractmethod
     def read_snapshot(self, engine: Engine) -> AbstractContextManager[Connection]:
@@ -266,7 +266,7 @@ class Dialect(ABC):
         return set()
 
     def names_found_in(self, connection: Connection, schema: str) -> set[str]:  # noqa: ARG002
-        """Return the names of tables and views that a session finds in a schema without being told it."""
+        """Return the names of tables and views that a session finds in a schema that it does not name."""
         return set()
 
     def type_names(
@@ -359,7 +359,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def describe_triggers(self, connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
-        """Return our triggers that are there, as the catalogue tells them now."""
+        """Return our triggers that exist, as the catalogue shows them now."""
 
     def missing_right_to_drop(self, connection: Connection, target: TriggerTarget) -> str | None:  # noqa: ARG002
         """Return which right to drop our triggers on a table this account does not have.

@@ -17,8 +17,6 @@ _Item = TypeVar("_Item")
 Rows = Iterable[Sequence[Any]]
 """Driver-ready values: fingerprints signed, digests as bytes."""
 
-SizeOf = Callable[[Any], int]
-
 STATEMENT_BYTES: Final = 512 * 1024
 """Of one statement, as `bytes_of` estimates them. Text in which every character is escaped twice takes up to
 seven quarters of the estimate, which still fits into 1 MB."""
@@ -29,10 +27,22 @@ _OTHER_BYTES: Final = 32
 """A number, a time, a NULL, and the comma and quotes around a value."""
 
 
+def bytes_of(item: Any) -> int:
+    """Estimate how many bytes a value, or a row of values, takes in a statement at most."""
+    match item:
+        case str():
+            return _CHARACTER_BYTES * len(item) + _OTHER_BYTES
+        case bytes() | bytearray() | memoryview():
+            return _HEX_DIGITS_A_BYTE * len(item) + _OTHER_BYTES
+        case tuple():
+            return sum(map(bytes_of, item))
+    return _OTHER_BYTES
+
+
 def batches(
     items: Iterable[_Item],
     count: int,
-    size_of: SizeOf | None = None,
+    size_of: Callable[[Any], int] = bytes_of,
     most_bytes: int = STATEMENT_BYTES,
 ) -> Iterator[list[_Item]]:
     """Yield lists of at most `count` items and `most_bytes` bytes, in their order; each has at least one
@@ -41,10 +51,9 @@ def batches(
     Args:
         items: the items.
         count: how many a list holds at most.
-        size_of: bytes of an item in a statement. Left out, `bytes_of` is asked.
+        size_of: bytes of an item in a statement.
         most_bytes: how many bytes a list holds at most; an item that has more by itself is a list of its own.
     """
-    size_of = bytes_of if size_of is None else size_of
     batch: list[_Item] = []
     used = 0
     for item in items:
@@ -74,15 +83,3 @@ def row_batches(
         most_rows = min(count, max(1, most_bytes // fixed))
         return take_lists(rows, lambda: most_rows)
     return batches(rows, count, lambda row: fixed + sum(bytes_of(row[i]) for i in varying), most_bytes)
-
-
-def bytes_of(item: Any) -> int:
-    """Estimate how many bytes a value, or a row of values, takes in a statement at most."""
-    match item:
-        case str():
-            return _CHARACTER_BYTES * len(item) + _OTHER_BYTES
-        case bytes() | bytearray() | memoryview():
-            return _HEX_DIGITS_A_BYTE * len(item) + _OTHER_BYTES
-        case tuple():
-            return sum(map(bytes_of, item))
-    return _OTHER_BYTES

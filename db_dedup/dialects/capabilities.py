@@ -18,7 +18,7 @@ class Capabilities:
         refuses_keys: a query fails if the type of a key column cannot hold a key that it looks for.
         updates_all_indexes: an UPDATE may write the row into each index again, also into those whose columns
             stay as they are.
-        lowers_names: a query whose value tells whether the server stores names of tables and views in lower
+        lowers_names: a query whose value says whether the server stores names of tables and views in lower
             case; None where none does.
     """
 

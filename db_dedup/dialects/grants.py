@@ -28,7 +28,7 @@ class AccountRole(StrEnum):
 ACCOUNT_ROLES: Final = tuple(role.value for role in AccountRole)
 TABLE_OWNER: Final = "table_owner"
 """On PostgreSQL also a name in the statements: of the role that owns the user's table."""
-DEFAULT_ACCOUNTS: Final[Mapping[str, str]] = MappingProxyType(
+_DEFAULT_ACCOUNTS: Final[Mapping[str, str]] = MappingProxyType(
     {role: f"dedup_{role}" for role in ACCOUNT_ROLES}
 )
 
@@ -59,7 +59,7 @@ class Grants:
 
     def account(self, role: str) -> str:
         """Return the account that has a role."""
-        return self.accounts.get(role) or DEFAULT_ACCOUNTS[role]
+        return self.accounts.get(role) or _DEFAULT_ACCOUNTS[role]
 
 
 class QuotedNames(dict[str, str]):

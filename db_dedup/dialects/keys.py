@@ -27,7 +27,7 @@ _INEXACT = ("FLOAT", "REAL", "DOUBLE")
 _SCALED: Final = re.compile(r"(?:DECIMAL|NUMERIC)\((\d+)(?:, *(\d+))?\)", re.IGNORECASE)
 _UUID_DIGITS: Final = 32
 _LITERAL: Final = re.compile("'(?:[^']|'')*'")
-"""A member of an ENUM, which may be called as a type is."""
+"""A member of an ENUM, which may have the name of a type."""
 
 
 class JsonList(TypeDecorator[Sequence[str] | Sequence[int]]):

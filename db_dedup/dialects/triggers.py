@@ -1,4 +1,4 @@
-"""What the triggers on a user's table are made from, whatever the database.
+"""What the triggers on a user's table are made from in every database.
 
 They append to our table `change` and do nothing else. Operations are `I` (a row came), `U` (a column that
 counts has changed), `D` (a row went), `T` (the whole table was emptied), `X` (a key that cannot be stored).
@@ -21,13 +21,12 @@ from db_dedup.records.keys import MAX_KEY_LENGTH
 from db_dedup.records.names import Namespace, object_name
 
 TRIGGER_VERSION: Final = 4
-"""Raised whenever the same plan makes other triggers."""
+"""To be incremented whenever the same plan makes other triggers."""
 
-
-_EVENTS: Final = ("insert", "update", "delete")
+ROW_EVENTS: Final = ("insert", "update", "delete")
 
 TABLE_LOCK_SECONDS: Final = 5
-"""How long making triggers waits for a busy table, while later writers wait behind it."""
+"""How long a statement that makes triggers waits for a busy table. Later writers wait behind it."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class TriggerPlan:
 
 @dataclass(frozen=True)
 class FoundTrigger:
-    """A trigger, or its function, as the database's catalogue tells it.
+    """A trigger, or its function, as the database's catalogue shows it.
 
     Attributes:
         definition: all that decides what it does, in a form that does not depend on the session; None where
@@ -133,7 +132,7 @@ class Renderer:
         return (self._folder / f"{job}.sql").read_text(encoding="utf-8").strip().format(**pieces)
 
     def expression(self, expression: ColumnElement[Any]) -> str:
-        """SQL without parameters: triggers take none."""
+        """Return SQL without parameters: triggers take none."""
         return str(expression.compile(dialect=self._dialect, compile_kwargs={"literal_binds": True}))
 
     def name(self, name: str, schema: str | None = None) -> str:
@@ -151,7 +150,7 @@ class Renderer:
         }
 
     def queue_name(self, namespace: Namespace) -> str:
-        """Our queue as each trigger names it."""
+        """Return the name of our queue as each trigger writes it."""
         return self.name(namespace.name("change"), namespace.schema)
 
 
@@ -170,12 +169,12 @@ class EventTriggers:
     def names(self, target: TriggerTarget) -> list[str]:
         """Return the names of our triggers on the table."""
         limit = self._max_name_length
-        return [target.trigger_name(event, limit, limit_counts_bytes=False) for event in _EVENTS]
+        return [target.trigger_name(event, limit, limit_counts_bytes=False) for event in ROW_EVENTS]
 
     def create(self, target: TriggerTarget, pieces: Mapping[str, object]) -> list[str]:
         """Return the statements that drop triggers of our names and make ours from these pieces."""
         statements = self.drop(target)
-        for event, name in zip(_EVENTS, self.names(target), strict=True):
+        for event, name in zip(ROW_EVENTS, self.names(target), strict=True):
             trigger = self._renderer.name(name, target.schema)
             statements.append(self._renderer.statement(f"create_{event}_trigger", trigger=trigger, **pieces))
         return statements
@@ -204,7 +203,7 @@ class EventTriggers:
 
 
 def row_of_trigger(which: str, plan: TriggerPlan) -> FromClause:
-    """`NEW` or `OLD` as a table, to make expressions from."""
+    """Return `NEW` or `OLD` as a table, from which expressions are made."""
     columns = {c.name: c for c in (*plan.key, *plan.counted)}
     return table(
         quoted_name(which, quote=False),

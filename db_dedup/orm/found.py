@@ -88,9 +88,7 @@ def use_permission(instance: object) -> None:
     inspect(instance, raiseerr=True).info.pop(_ALLOWED, None)
 
 
-def found_duplicates(
-    session: AnySession,
-) -> list[FoundDuplicate]:
+def found_duplicates(session: AnySession) -> list[FoundDuplicate]:
     """Return what guards have found in the session's transaction, or in its last one if it has none.
 
     What was found in a transaction that was rolled back is left out.

@@ -93,11 +93,11 @@ class DuplicateGuard:
 
     def _before_flush(self, session: Session, _: object, instances: Sequence[object] | None) -> None:
         session.info.pop(self, None)  # of a flush that failed, whose permissions hold on
-        held = self._model.held(session, instances)
-        if not held:
+        objects = self._model.to_store(session, instances)
+        if not objects:
             return
         connection = session.connection(bind_arguments={"mapper": self._model.mapper})
-        found = self._check(session, connection, held)
+        found = self._check(session, connection, objects)
         if self._blocks:
             self._require_permission(found)
         found = list(map(_with_reason, found))
@@ -115,12 +115,14 @@ class DuplicateGuard:
     def _after_soft_rollback(self, session: Session, transaction: SessionTransaction) -> None:
         forget(session, transaction)
 
-    def _check(self, session: Session, connection: Connection, held: Sequence[Any]) -> list[FoundDuplicate]:
+    def _check(
+        self, session: Session, connection: Connection, objects: Sequence[Any]
+    ) -> list[FoundDuplicate]:
         if self._blocks:
-            return self._duplicates(session, connection, held)
+            return self._duplicates(session, connection, objects)
         try:
             with self._savepoint(connection):
-                return self._duplicates(session, connection, held)
+                return self._duplicates(session, connection, objects)
         except UnknownValueError as error:
             fault: DedupError = error
         except ConfigError:
@@ -136,26 +138,26 @@ class DuplicateGuard:
         return nullcontext() if has_none else connection.begin_nested()
 
     def _duplicates(
-        self, session: Session, connection: Connection, held: Sequence[Any]
+        self, session: Session, connection: Connection, objects: Sequence[Any]
     ) -> list[FoundDuplicate]:
         dedup = self._dedup
         while True:
             columns = dedup.checked_columns(connection)
-            objects = [CheckedObject(each, columns, connection.dialect) for each in held]
-            objects = [each for each in objects if each.has_changed]
-            if not objects:
+            checked = [CheckedObject(each, columns, connection.dialect) for each in objects]
+            checked = [each for each in checked if each.has_changed]
+            if not checked:
                 return []
-            gone = [CheckedObject(o, columns, connection.dialect) for o in self._model.deleted(session)]
+            gone = [CheckedObject(o, columns, connection.dialect) for o in self._model.to_delete(session)]
             deleted = [key for each in gone if (key := each.row_key()) is not None]
-            records, keys = [each.record() for each in objects], [each.row_key() for each in objects]
+            records, keys = [each.record() for each in checked], [each.row_key() for each in checked]
             results = dedup.check_together(connection, records, keys, deleted, block=self._blocks)
             if dedup.checked_columns(connection) == columns:  # else a scan by other settings has ended
                 break
         return [
             FoundDuplicate(
-                each.instance, tuple(result.matches), tuple(objects[i].instance for i in result.others)
+                each.instance, tuple(result.matches), tuple(checked[i].instance for i in result.others)
             )
-            for each, result in zip(objects, results, strict=True)
+            for each, result in zip(checked, results, strict=True)
             if result.matches or result.others
         ]
 

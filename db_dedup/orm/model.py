@@ -41,7 +41,7 @@ class MappedModel:
         self.mapper: Mapper[Any] = found
         self.name = found.class_.__name__
 
-    def held(self, session: Session, instances: Iterable[object] | None) -> list[Any]:
+    def to_store(self, session: Session, instances: Iterable[object] | None) -> list[Any]:
         """Return the objects of the class that a flush may store, those that are stored already first.
 
         Args:
@@ -49,10 +49,10 @@ class MappedModel:
             instances: the only objects to flush; None for all.
         """
         chosen = None if instances is None else set(map(id, instances))
-        held = [*session.dirty, *session.new]
-        return [o for o in held if self._is_ours(o) and (chosen is None or id(o) in chosen)]
+        changed = [*session.dirty, *session.new]
+        return [o for o in changed if self._is_ours(o) and (chosen is None or id(o) in chosen)]
 
-    def deleted(self, session: Session) -> list[Any]:
+    def to_delete(self, session: Session) -> list[Any]:
         """Return the objects of the class that a flush will delete."""
         return list(filter(self._is_ours, session.deleted))
 

@@ -1,1 +1,1 @@
-"""What people are shown, whatever shows it: words, differences, plots, HTML. Shared by all front ends."""
+"""Words, differences, plots and HTML for people, shared by the command line and the pages of the service."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Final, NamedTuple
 
-from db_dedup.present.plots import opening, rule, text
+from db_dedup.present.svg import opening, straight_line, text
 
 WIDTH: Final = 400
 _COLOUR, _MARKED = "c0", "c1"
@@ -63,7 +63,7 @@ def columns_of_bars(title: str, axis: str, bars: Sequence[Bar]) -> str:
     parts = [*_opening(title, _HEIGHT)]
     for share in (0.0, 0.5, 1.0):
         y = bottom - (bottom - _TOP) * share
-        parts += [rule(_LEFT, y, WIDTH, y, "grid")]
+        parts += [straight_line(_LEFT, y, WIDTH, y, "grid")]
         if share * most == int(share * most):
             parts += [text(_LEFT - 6, y + 4, f"{int(share * most):,}", "end")]
     every = max(1, -(-len(bars) // _MOST_TICKS))

@@ -5,9 +5,7 @@ from html import escape
 
 from db_dedup.config import DEFAULT_PRESET, PRESETS
 from db_dedup.flow.compare.measures import NO_SIMILARITY
-from db_dedup.present.html_page import heading, page, paragraph, table
-from db_dedup.present.plots import Axis, Line, Point, figure, share_axis, tenth_below
-from db_dedup.present.setting_words import (
+from db_dedup.present.calibration_words import (
     SCORE_COLUMNS,
     length_words,
     proposal_lines,
@@ -16,6 +14,8 @@ from db_dedup.present.setting_words import (
     summary_lines,
     toml_lines,
 )
+from db_dedup.present.html_page import heading, page, paragraph, table
+from db_dedup.present.plots import Axis, Line, Point, figure, share_axis, tenth_below
 from db_dedup.records import Calibration, SettingScore, Share
 from db_dedup.translation import Phrase, tr
 
@@ -87,7 +87,7 @@ def _tradeoff_plot(found: Calibration) -> str:
 
 
 def _marked(found: Calibration) -> Iterable[Line]:
-    """Current and proposed settings, once where they are one."""
+    """Yield the current and the proposed setting; only one point if they are the same."""
     marked = {tr("now"): found.now, tr("proposed"): found.proposed}
     if found.now.setting == found.proposed.setting:
         marked = {tr("now and proposed"): found.now}

@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple, get_args
 
 from db_dedup.config import DEFAULT_PRESET
 from db_dedup.plurals import counted
+from db_dedup.present.calibration_words import setting_words, table_header
 from db_dedup.present.label_words import repeated_lines
-from db_dedup.present.setting_words import setting_words, table_header
 from db_dedup.present.visible import one_line
 from db_dedup.records import Combination, Comparison, NearestSetting, RuleTrial, ThresholdScore, Trial
 from db_dedup.records.comparison import Part
@@ -45,7 +45,7 @@ SHORT_COLUMNS_EXPLAINED: Final = Phrase(
 )
 SCORE_COLUMNS: Final = tuple(name.replace(" ", "_").lower() for name in COLUMNS)
 """The names of the columns for programs."""
-STEP_TITLES: Final = {
+_STEP_TITLES: Final = {
     "alone": Phrase("Each step alone"),
     "cross": Phrase("Two steps crosswise"),
     "together": Phrase("All steps together"),
@@ -55,7 +55,7 @@ _PLURALS: Final = {
     "features": Phrase("features"),
     "method": Phrase("methods"),
 }
-PART_NAMES: Final[dict[Part, Phrase]] = {
+_PART_NAMES: Final[dict[Part, Phrase]] = {
     "segmenter": Phrase("segmenter"),
     "features": Phrase("features"),
     "method": Phrase("method"),
@@ -124,7 +124,7 @@ class TrialTable(NamedTuple):
 
 def trial_tables(found: Comparison) -> Iterator[TrialTable]:
     """Yield the combinations step by step: of the step `alone` a table for each list."""
-    for step, title in STEP_TITLES.items():
+    for step, title in _STEP_TITLES.items():
         trials = sorted((each for each in found.trials if each.step == step), key=lambda t: -t.best.f1)
         if step == "alone":
             yield from _tables_alone(title, trials, found.first)
@@ -140,7 +140,7 @@ def _tables_alone(title: str, trials: list[Trial], first: Combination) -> Iterat
         yield TrialTable(tr(title), PARTS, trials)
     for part in chosen:
         fixed = tr(" and ").join(
-            f"{tr(PART_NAMES[other])} {name}"
+            f"{tr(_PART_NAMES[other])} {name}"
             for other in PARTS
             if other != part and (name := getattr(first, other))
         )
@@ -198,7 +198,7 @@ def skipped_lines(found: Comparison) -> Iterator[str]:
         alike = [each.combination for each in found.skipped if (each.part, each.reason) == (part, reason)]
         yield tr(
             "skipped {part} {names} ({combinations}): {reason}",
-            part=PART_NAMES[part],
+            part=_PART_NAMES[part],
             names=tr(", ").join(dict.fromkeys(getattr(each, part) for each in alike)),
             combinations=counted(count, "combination"),
             reason=reason,
@@ -215,11 +215,9 @@ def closing_lines(found: Comparison) -> Iterator[str]:
         score=_score_words(best.best),
     )
     if len(found.trials) > 1:
-        yield (
-            tr(
-                "It was chosen by the labels that judge it, out of {trials}: on other pairs expect less.",
-                trials=counted(len(found.trials), "combination"),
-            )
+        yield tr(
+            "It was chosen by the labels that judge it, out of {trials}: on other pairs expect less.",
+            trials=counted(len(found.trials), "combination"),
         )
     rule = _our_rule(found)
     ours = tr("The {name}: {score}", name=rule_name(rule), score=_score_words(rule.score))

@@ -88,9 +88,8 @@ def explained_differences(explanation: Explanation) -> dict[str, NamedDifference
 
 
 def _kind(explanation: Explanation) -> Iterator[str]:
-    if explanation.kind is None:
-        return
-    yield kind_words(explanation.kind, explanation.contained_key, explanation.other_place)
+    if explanation.kind is not None:
+        yield kind_words(explanation.kind, explanation.contained_key, explanation.other_place)
 
 
 def _decision(explanation: Explanation) -> str:
@@ -154,12 +153,8 @@ def _within_test(test: RuleTest, explanation: Explanation) -> str:
 
 
 def _filled(template: str, test: RuleTest, **fields: str) -> str:
-    passed = _passed(test)
+    passed = tr("passed" if test.passed else "failed")
     return tr(template, passed=passed, name=_name(test.name), value=test.value, limit=test.limit, **fields)
-
-
-def _passed(test: RuleTest) -> str:
-    return tr("passed" if test.passed else "failed")
 
 
 def _name(name: str) -> str:

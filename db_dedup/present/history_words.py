@@ -43,11 +43,11 @@ def history_lines(history: GroupHistory) -> Iterator[Phrase]:
     other = history.row_group_id
     if other is not None and other not in {group.group_id for group in history.groups}:
         yield Phrase(_ROW_IS_IN, id=shown, group=visible(other))
-    yield from map(change_line, history.changes)
-    yield from (change_line(change) for change in reversed(history.origins) if change not in history.changes)
+    yield from map(_change_line, history.changes)
+    yield from (_change_line(change) for change in reversed(history.origins) if change not in history.changes)
 
 
-def change_line(change: GroupChange) -> Phrase:
+def _change_line(change: GroupChange) -> Phrase:
     """Return a sentence about one change."""
     return Phrase(
         _SENTENCES[change.kind],

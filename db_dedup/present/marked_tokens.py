@@ -16,7 +16,7 @@ from db_dedup.translation import tr
 
 AppendDiffering = Callable[[Text, str, bool], None]
 
-LONGEST_ALIKE: Final = 60
+_LONGEST_ALIKE: Final = 60
 """Tokens: a longer stretch without any that differs is shortened."""
 _KEPT_AT_END: Final = 20
 
@@ -29,7 +29,7 @@ def marked_tokens(
     colour: bool,
     full: bool,
 ) -> Text:
-    """Tokens with spaces between them.
+    """Return tokens with spaces between them, those that differ marked.
 
     Args:
         tokens: of one text.
@@ -115,7 +115,7 @@ def _shown(tokens: Iterable[MarkedToken]) -> Iterator[MarkedToken]:
 
 
 def _shortened(alike: list[MarkedToken]) -> list[MarkedToken]:
-    if len(alike) > LONGEST_ALIKE:
+    if len(alike) > _LONGEST_ALIKE:
         left_out = MarkedToken(_left_out(len(alike) - 2 * _KEPT_AT_END), "ignored")
         alike = [*alike[:_KEPT_AT_END], left_out, *alike[-_KEPT_AT_END:]]
     return [MarkedToken(shortened_difference(token.text), token.mark) for token in alike]

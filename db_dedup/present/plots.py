@@ -11,6 +11,7 @@ from math import floor
 from typing import Final
 
 from db_dedup.present.html_page import COLOURS
+from db_dedup.present.svg import opening, straight_line, text
 
 WIDTH: Final = 520
 HEIGHT: Final = 320
@@ -86,14 +87,14 @@ def _svg(title: str, x: Axis, y: Axis, lines: Sequence[Line], mark: float | None
     ]
     if mark is not None:
         at = frame.x(mark)
-        parts.append(rule(at, _TOP, at, bottom, "mark", ' stroke-dasharray="3 3"'))
+        parts.append(straight_line(at, _TOP, at, bottom, "mark", ' stroke-dasharray="3 3"'))
     for i, line in enumerate(lines):
         parts += frame.line(line, i)
     return "\n".join([*parts, "</svg>"])
 
 
 class _Frame:
-    """Which values an axis shows."""
+    """The places of values in the plot: x from the left, y from the top."""
 
     def __init__(self, x: Axis, y: Axis) -> None:
         self._x, self._y = x, y
@@ -110,10 +111,10 @@ class _Frame:
         left, right = self.x(self._x.start), self.x(self._x.end)
         top, bottom = self.y(self._y.end), self.y(self._y.start)
         for value, label in self._x.ticks:
-            yield rule(self.x(value), top, self.x(value), bottom, "grid")
+            yield straight_line(self.x(value), top, self.x(value), bottom, "grid")
             yield text(self.x(value), bottom + 18, label, "middle")
         for value, label in self._y.ticks:
-            yield rule(left, self.y(value), right, self.y(value), "grid")
+            yield straight_line(left, self.y(value), right, self.y(value), "grid")
             yield text(left - 6, self.y(value) + 4, label, "end")
 
     def line(self, line: Line, i: int) -> Iterator[str]:
@@ -124,7 +125,7 @@ class _Frame:
             yield f'<polyline points="{path}" fill="none" stroke="currentColor" stroke-width="2"{_dash(i)}/>'
         for point, (x, y) in zip(line.points, places, strict=True):
             if point.low is not None and point.high is not None:
-                yield rule(x, self.y(point.low), x, self.y(point.high))
+                yield straight_line(x, self.y(point.low), x, self.y(point.high))
             yield _point(line, i, x, y)
         yield "</g>"
 
@@ -152,22 +153,3 @@ def _colour(i: int) -> str:
 
 def _dash(i: int) -> str:
     return _DASHED if i % 2 else ""
-
-
-def opening(width: float, height: float, kind: str = "plot") -> str:
-    """Return the start tag of a plot; its kind is a class of the page, which says how wide it is."""
-    return (
-        f'<svg class="{kind}" viewBox="0 0 {width:g} {height:g}" role="img" font-family="sans-serif" '
-        'font-size="12">'
-    )
-
-
-def rule(x1: float, y1: float, x2: float, y2: float, kind: str | None = None, dash: str = "") -> str:
-    """Return a straight line; its kind is a class of the page, else it has the colour of its line."""
-    colour = 'stroke="currentColor"' if kind is None else f'class="{kind}"'
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" {colour}{dash}/>'
-
-
-def text(x: float, y: float, words: str, anchor: str) -> str:
-    """Return words at a place of a plot; they are escaped here."""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'

@@ -26,16 +26,17 @@ _LONGEST_NAME: Final = 16
 
 
 def side_by_side(left_title: str, right_title: str, rows: list[tuple[str, str, str]]) -> Table:
-    """A table with a line for each (column name, left text, right text)."""
+    """Return a table with a line for each (column name, left text, right text)."""
     return beside(
         left_title, right_title, [(name, *mark_differences(left, right)) for name, left, right in rows]
     )
 
 
 def beside(left_title: str, right_title: str, rows: Iterable[tuple[str, Text, Text]]) -> Table:
-    """A table with a line for each (column name, left text, right text), both marked already."""
+    """Return a table with a line for each (column name, left text, right text), whose texts are marked."""
     table = Table(show_lines=True, expand=True)
-    # Chinese has no spaces to wrap at. Keys and names are the user's: what looks like markup in them is none.
+    # Lines are folded, since Chinese has no spaces to wrap at. Keys and names may contain what Rich takes for
+    # markup, so they are given as Text.
     table.add_column(overflow="fold", max_width=_LONGEST_NAME)
     for title in (left_title, right_title):
         table.add_column(Text(visible(title)), overflow="fold", ratio=1)
@@ -45,7 +46,7 @@ def beside(left_title: str, right_title: str, rows: Iterable[tuple[str, Text, Te
 
 
 def mark_differences(left: str, right: str, colour: bool = True, full: bool = False) -> tuple[Text, Text]:
-    """Both texts, the characters that the other does not have marked.
+    """Return both texts, with marks on the characters that the other text does not have.
 
     Args:
         left: any text.
@@ -73,7 +74,7 @@ def mark_differences(left: str, right: str, colour: bool = True, full: bool = Fa
 
 
 def shortened_difference(text: str) -> str:
-    """A text, or what only one of two texts has, without its middle if it is long."""
+    """Return a text, or what only one of two texts has, without its middle if it is long."""
     return _shortened(text, _LONGEST_DIFFERING, _KEPT_OF_DIFFERING)
 
 

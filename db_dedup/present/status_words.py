@@ -11,23 +11,23 @@ from db_dedup.present.scan_words import changes_of
 from db_dedup.records import PastScan, TableStatus
 from db_dedup.translation import STATUS, language, named, tr
 
-_APART: Final = (
+_SHOWN_APART: Final = (
     *("group_sizes", "hot_blocks", "latest_dead", "trigger_faults"),
     *("scans", "last_scan_started", "frames"),
 )
-"""Fields that come out otherwise than one value in one line."""
+"""Fields that are not shown as one value in one line."""
 
 _STATES: Final = ("triggers", "last_scan_state")
-"""Fields with a name of the program."""
+"""Fields whose value is a name of the program, which is translated."""
 _OUTDATED: Final = "run `db-dedup scan {table}`: worker, check, explain and label wait for it"
 _HOT_BLOCK: Final = "block {block}, value {value}: {rows}"
 _SIZE: Final = "{count:,} of {label}"
 
 
 def status_lines(entry: TableStatus) -> Iterator[tuple[str, str]]:
-    """Each field under its name in JSON; lists are drawn out, a line an entry."""
+    """Yield (what a field is called, its value), and a line for each entry of a list."""
     for name, value in asdict(entry).items():
-        if name not in ("table", *_APART):
+        if name not in ("table", *_SHOWN_APART):
             yield _name(name), _readable(name, value)
         if name == "groups":
             yield _name("group_sizes"), _sizes(entry.group_sizes)

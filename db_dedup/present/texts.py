@@ -12,9 +12,9 @@ from db_dedup.dialects.batches import batches
 from db_dedup.present.named_differences import named_differences
 from db_dedup.records import DuplicatePair, GroupSummary, NearestRow
 
-PAIR_COLUMNS: Final = ("key_a", "key_b", "distance", "similarity")
-KIND_COLUMNS: Final = ("kind", "contained_key", "other_place", "form")
-MEMBER_COLUMNS: Final = ("group_id", "row_key", "is_representative")
+_PAIR_COLUMNS: Final = ("key_a", "key_b", "distance", "similarity")
+_KIND_COLUMNS: Final = ("kind", "contained_key", "other_place", "form")
+_MEMBER_COLUMNS: Final = ("group_id", "row_key", "is_representative")
 
 _PAIRS_A_BATCH: Final = 500
 _ROWS_A_BATCH: Final = 1_000
@@ -25,7 +25,7 @@ RowText = tuple[str, ...] | None
 
 
 class PairExtras(NamedTuple):
-    """What an export of pairs with texts has, too: their kinds, and the names that only one row has."""
+    """What is added to an export of pairs with texts: their kinds, and the names that only one row has."""
 
     kinds: bool
     differences: bool
@@ -41,7 +41,7 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Member:
-    """A row in a group; `neighbour` is asked for in loose groups alone."""
+    """A row in a group; `neighbour` is read for loose groups only."""
 
     group_id: str
     row_key: str
@@ -53,7 +53,7 @@ class Member:
 def read_pair_texts(
     reader: RowTexts, pairs: Iterable[DuplicatePair]
 ) -> Iterator[tuple[DuplicatePair, RowText, RowText]]:
-    """Each pair with the texts of its rows."""
+    """Yield each pair with the texts of its rows."""
     for batch in reader.batches(pairs, _PAIRS_A_BATCH):
         texts = reader.read(list(dict.fromkeys(key for pair in batch for key in (pair.key_a, pair.key_b))))
         for pair in batch:
@@ -63,7 +63,7 @@ def read_pair_texts(
 def read_member_texts(
     dedup: Deduplicator, reader: RowTexts, groups: Iterable[GroupSummary], each: int | None = None
 ) -> Iterator[Member]:
-    """The rows of the groups, group by group, the representative first; of each group at most so many."""
+    """Yield the rows of the groups, group by group, the representative first; at most `each` of a group."""
     for some in batches(groups, _GROUPS_A_BATCH):
         members = dedup.members_of([group.group_id for group in some], each)
         rows = ((group_id, key) for group_id, keys in members.items() for key in keys)
@@ -76,7 +76,7 @@ def read_member_texts(
 def read_neighbours(
     reader: RowTexts, groups: Iterable[GroupSummary], members: Iterable[Member]
 ) -> Iterator[Member]:
-    """The members, those of loose groups with the rows that they resemble most."""
+    """Yield the members, those of loose groups with the rows that they resemble most."""
     loose = {group.group_id for group in groups if group.is_loose}
     for is_loose, some in groupby(members, key=lambda member: member.group_id in loose):
         if not is_loose:
@@ -93,10 +93,10 @@ def read_neighbours(
 
 def pair_columns(with_kinds: bool) -> tuple[str, ...]:
     """Return the names of the values of a pair that are shown."""
-    return (*PAIR_COLUMNS, *KIND_COLUMNS) if with_kinds else PAIR_COLUMNS
+    return (*_PAIR_COLUMNS, *_KIND_COLUMNS) if with_kinds else _PAIR_COLUMNS
 
 
-def pair_values(pair: DuplicatePair, names: Sequence[str]) -> list[Any]:
+def _pair_values(pair: DuplicatePair, names: Sequence[str]) -> list[Any]:
     """Return the values of a pair that have these names."""
     return [getattr(pair, name) for name in names]
 
@@ -104,8 +104,8 @@ def pair_values(pair: DuplicatePair, names: Sequence[str]) -> list[Any]:
 def pair_header(columns: Sequence[str], shown: PairExtras) -> list[str]:
     """Return the columns of an export of pairs with texts; `columns` are the names of the watched columns."""
     texts = [f"{side}_{name}" for side in ("a", "b") for name in columns]
-    kinds = KIND_COLUMNS if shown.kinds else ()
-    return [*PAIR_COLUMNS, *texts, "is_gone_a", "is_gone_b", *kinds, *(("differences",) * shown.differences)]
+    kinds = _KIND_COLUMNS if shown.kinds else ()
+    return [*_PAIR_COLUMNS, *texts, "is_gone_a", "is_gone_b", *kinds, *(("differences",) * shown.differences)]
 
 
 def pair_line(
@@ -113,9 +113,9 @@ def pair_line(
 ) -> list[Any]:
     """Return one pair under `pair_header`; `width` is the number of watched columns."""
     texts = [*_cells(text_a, width), *_cells(text_b, width), text_a is None, text_b is None]
-    kinds = pair_values(pair, KIND_COLUMNS) if shown.kinds else []
+    kinds = _pair_values(pair, _KIND_COLUMNS) if shown.kinds else []
     differences = [_differences(text_a, text_b)] if shown.differences else []
-    return [*pair_values(pair, PAIR_COLUMNS), *texts, *kinds, *differences]
+    return [*_pair_values(pair, _PAIR_COLUMNS), *texts, *kinds, *differences]
 
 
 def _differences(text_a: RowText, text_b: RowText) -> dict[str, dict[str, tuple[str, ...]]] | None:
@@ -126,9 +126,9 @@ def _differences(text_a: RowText, text_b: RowText) -> dict[str, dict[str, tuple[
 
 
 def member_header(columns: Sequence[str], with_differences: bool) -> list[str]:
-    """The columns of an export of groups; a column that is called as one of ours is prefixed with own_."""
+    """Return the columns of an export of groups; a watched column named like ours gets the prefix own_."""
     added = ["is_gone", *(["differences"] if with_differences else [])]
-    return [*MEMBER_COLUMNS, *distinct_names(columns, [*MEMBER_COLUMNS, *added]), *added]
+    return [*_MEMBER_COLUMNS, *distinct_names(columns, [*_MEMBER_COLUMNS, *added]), *added]
 
 
 def member_lines(members: Iterable[Member], width: int, with_differences: bool) -> Iterator[list[Any]]:

@@ -1,5 +1,5 @@
 """Made-up Chinese petitions with known duplicates, for the demo and the tests."""
 
-from .generator import Petition, Sample, TruePair, generate_petitions
+from db_dedup.sample.generator import Petition, Sample, TruePair, generate_petitions
 
 __all__ = ["Petition", "Sample", "TruePair", "generate_petitions"]

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
-from .layout import GAPS, STYLES
-from .letters import Letter, draw_channel, write_closing, write_line, write_salutation
-from .material import pick, sample
-from .slots import DATE_STYLES, Slots
+from db_dedup.sample.layout import GAPS, STYLES
+from db_dedup.sample.letters import Letter, draw_channel, write_closing, write_line, write_salutation
+from db_dedup.sample.material import pick, sample
+from db_dedup.sample.slots import DATE_STYLES, Slots
 
 _DATE = re.compile(r"(\d{4})[年./-](\d{1,2})[月./-](\d{1,2})日?")
 _TYPING_SLIPS = "的地得在再做作已以是事和合他她它到道那哪时实有又因应像向"

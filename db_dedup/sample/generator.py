@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from itertools import combinations
 from random import Random
 
-from .edits import KINDS, Kind, move_elsewhere
-from .letters import COMMON_SHAPES, Letter, draw_channel, write_letter
-from .material import load_subjects, pick, sample
-from .slots import Slots
+from db_dedup.sample.edits import KINDS, Kind, move_elsewhere
+from db_dedup.sample.letters import COMMON_SHAPES, Letter, draw_channel, write_letter
+from db_dedup.sample.material import load_subjects, pick, sample
+from db_dedup.sample.slots import Slots
 
 START = datetime(2023, 1, 1)
 SPAN_DAYS = 730

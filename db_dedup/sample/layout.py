@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from random import Random
 
-from .material import pick
+from db_dedup.sample.material import pick
 
 STYLES = ("plain", "scraped", "lines", "indented")
 COMMON_STYLES = ("plain",) * 5 + ("scraped",) * 3 + ("lines", "indented")

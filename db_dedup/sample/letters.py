@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from random import Random
 
-from .layout import Layout, draw_layout
-from .material import Subject, Template, load_subjects, pick, sample
-from .slots import Slots
+from db_dedup.sample.layout import Layout, draw_layout
+from db_dedup.sample.material import Subject, Template, load_subjects, pick, sample
+from db_dedup.sample.slots import Slots
 
 # Shape -> (pool, least, most): how many sentences of which pool, in this order.
 SHAPES: Mapping[str, tuple[tuple[str, int, int], ...]] = {

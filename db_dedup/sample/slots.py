@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from random import Random
 
-from .material import Subject, pick
+from db_dedup.sample.material import Subject, pick
 
 DATE_STYLES = ("{y}年{m}月{d}日", "{y}-{m:02}-{d:02}", "{y}/{m}/{d}", "{y}.{m}.{d}")
 _SLOT = re.compile(r"\{([^{}]*)\}")

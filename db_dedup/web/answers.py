@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
@@ -24,8 +24,6 @@ from db_dedup.web.models import (
 from db_dedup.web.problems import RefusedError
 
 router = APIRouter(prefix="/v1", dependencies=[NEEDS_READ])
-
-_T = TypeVar("_T")
 
 
 @router.get("/tables")
@@ -63,11 +61,8 @@ async def pairs(
 
     def read() -> PairPage:
         found = context.tables.find(table).pages.pairs(after, limit + 1, kind, other_place)
-        shown, is_last = _page(found, limit)
-        return PairPage(
-            pairs=[PairAnswer.model_validate(pair) for _, pair in shown],
-            next_cursor=None if is_last else cursors.cursor_of(shown[-1][0]),
-        )
+        shown, next_cursor = cursors.cut_page(found, limit, lambda entry: entry[0])
+        return PairPage(pairs=[PairAnswer.model_validate(pair) for _, pair in shown], next_cursor=next_cursor)
 
     return await context.threads.run(read)
 
@@ -78,10 +73,10 @@ async def groups(context: Ctx, table: TableName, cursor: Cursor = None, limit: L
     after = cursors.group_place(cursor)
 
     def read() -> GroupPage:
-        shown, is_last = _page(context.tables.find(table).pages.groups(after, limit + 1), limit)
+        found = context.tables.find(table).pages.groups(after, limit + 1)
+        shown, next_cursor = cursors.cut_page(found, limit, lambda group: (group.size, group.group_id))
         return GroupPage(
-            groups=[GroupAnswer.model_validate(group) for group in shown],
-            next_cursor=None if is_last else cursors.cursor_of((shown[-1].size, shown[-1].group_id)),
+            groups=[GroupAnswer.model_validate(group) for group in shown], next_cursor=next_cursor
         )
 
     return await context.threads.run(read)
@@ -106,11 +101,9 @@ async def group_of_row(
             leads_to = [group.group_id for group in groups]
             raise RefusedError("unknown-row", "The row is in no group.", leads_to=leads_to)
         group, keys = found
-        shown, is_last = _page(keys, limit)
+        shown, next_cursor = cursors.cut_page(keys, limit, lambda key: (key,))
         return MemberPage(
-            group=GroupAnswer.model_validate(group),
-            row_keys=list(shown),
-            next_cursor=None if is_last else cursors.cursor_of((shown[-1],)),
+            group=GroupAnswer.model_validate(group), row_keys=list(shown), next_cursor=next_cursor
         )
 
     return await context.threads.run(read)
@@ -163,8 +156,3 @@ def _status(context: Ctx, names: Sequence[str]) -> list[dict[str, Any]]:
     if len(names) == 1 and names[0] not in entries:
         raise RefusedError("not-ready", "The table has not been scanned yet.")
     return [asdict(entries[name]) for name in names if name in entries]
-
-
-def _page(found: Sequence[_T], limit: int) -> tuple[Sequence[_T], bool]:
-    """Return (the entries of a page, whether it is the last); one more than the page was read."""
-    return found[:limit], len(found) <= limit

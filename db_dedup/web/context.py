@@ -8,6 +8,7 @@ from fastapi import Depends, Path, Query, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from db_dedup.app.tokens import CHECK, LABEL, READ
+from db_dedup.web.cursors import LONGEST_CURSOR
 from db_dedup.web.problems import RefusedError
 from db_dedup.web.readiness import Readiness
 from db_dedup.web.request_counts import RequestCounts
@@ -67,7 +68,9 @@ NEEDS_LABEL: Final[Any] = Depends(_requiring(LABEL))
 Ctx = Annotated[Context, Depends(context_of)]
 TableName = Annotated[str, Path(description="A watched table.", max_length=300)]
 ReservationName = Annotated[str, Path(description="The name of a reservation.", max_length=64)]
-Cursor = Annotated[str | None, Query(description="next_cursor of the page before.", max_length=20_000)]
+Cursor = Annotated[
+    str | None, Query(description="next_cursor of the page before.", max_length=LONGEST_CURSOR)
+]
 Limit = Annotated[int, Query(ge=2, le=1000, description="The most entries of a page.")]
 RowKeyQuery = Annotated[
     str, Query(description="A row key: of several columns, a JSON array.", max_length=700)

@@ -3,19 +3,36 @@
 import base64
 import binascii
 import json
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from db_dedup.store.answer_pages import GroupPlace, PairPlace
 from db_dedup.web.problems import RefusedError
 
-_LONGEST: Final = 20_000
+_T = TypeVar("_T")
+
+LONGEST_CURSOR: Final = 20_000
 """Characters; two row keys have at most 1,400, each escaped by up to 12 characters."""
 
 
 def cursor_of(place: tuple[Any, ...]) -> str:
     """Return the cursor of a place: its values as JSON in base64."""
     return base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
+
+
+def cut_page(
+    found: Sequence[_T], limit: int, place_of: Callable[[_T], tuple[Any, ...]]
+) -> tuple[Sequence[_T], str | None]:
+    """Return (the entries of a page, the cursor of the next page or None if it is the last one).
+
+    Args:
+        found: the entries from the page on, at least one more than the page has unless it is the last one.
+        limit: the most entries of a page.
+        place_of: the place of an entry, for its cursor.
+    """
+    shown = found[:limit]
+    return shown, cursor_of(place_of(shown[-1])) if len(found) > limit else None
 
 
 def pair_place(cursor: str | None) -> PairPlace | None:
@@ -57,7 +74,7 @@ def label_place(cursor: str | None) -> tuple[datetime, str, str] | None:
 
 def _values(cursor: str, *types: type) -> list[Any]:
     try:
-        padded = cursor[:_LONGEST] + "=" * (-len(cursor) % 4)
+        padded = cursor[:LONGEST_CURSOR] + "=" * (-len(cursor) % 4)
         values = json.loads(base64.b64decode(padded, b"-_", validate=True))
     except (binascii.Error, ValueError, RecursionError):
         raise _wrong() from None

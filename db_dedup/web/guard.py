@@ -19,24 +19,24 @@ from db_dedup.app.tokens import ANYBODY, LABEL, Client, Tokens
 from db_dedup.config import ServerSettings
 from db_dedup.config.server import LOOPBACK_NAMES, is_loopback
 from db_dedup.errors import DedupError
-from db_dedup.web.console.page_security import HEADERS, check_form, client_of, is_page
+from db_dedup.web.console.page_security import PAGE_HEADERS, check_form, client_of, is_page
 from db_dedup.web.problems import RefusedError, problem, unreadable_tokens
 
 logger = logging.getLogger(__name__)
 
-PUBLIC: Final = ("/v1/health/live", "/v1/health/ready", "/v1/openapi.json", "/v1/docs")
+_PUBLIC: Final = ("/v1/health/live", "/v1/health/ready", "/v1/openapi.json", "/v1/docs")
 """Paths that need no token: they show nothing of a row."""
 
 _CHANGING: Final = ("POST", "PUT", "PATCH")
 _WRITE_SECONDS: Final = 30
-_FOR_PROGRAMS: Final = (
+_API_HEADERS: Final = (
     (b"referrer-policy", b"no-referrer"),
     (
         b"content-security-policy",
         b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
     ),
 )
-_HEADERS: Final = (
+_COMMON_HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
 )
@@ -67,9 +67,9 @@ class Guard:
             return
         begun = time.monotonic()
         method = _method(scope)
-        if method == "HEAD":  # monitors ask so; the server leaves out the body of the answer
+        if method == "HEAD":  # monitors send it; the server leaves out the body of the answer
             scope = {**scope, "method": "GET"}
-        answer = _Answer(send, HEADERS if is_page(scope["path"]) else _FOR_PROGRAMS)
+        answer = _Answer(send, PAGE_HEADERS if is_page(scope["path"]) else _API_HEADERS)
         try:
             async with asyncio.timeout(self._seconds):
                 await self._answer(scope, receive, answer)
@@ -125,12 +125,12 @@ class Guard:
             raise RefusedError("invalid", "No name and no key has a NUL character: leave it out.")
         _check_length(headers.get("content-length"), settings.max_body)
         if is_page(scope["path"]):
-            return self._reader(scope["method"], headers)
+            return self._client_of_page(scope["method"], headers)
         if scope["method"] in _CHANGING:
             media_type = headers.get("content-type", "").partition(";")[0].strip().casefold()
             if media_type != "application/json":
                 raise RefusedError("not-json", "Send Content-Type: application/json.")
-        return None if scope["path"] in PUBLIC else self._client(headers.getlist("authorization"))
+        return None if scope["path"] in _PUBLIC else self._client_of_api(headers.getlist("authorization"))
 
     def _check_origin(self, origin: str | None, host: str) -> None:
         """Refuse what a page of another site sends; programs send no Origin."""
@@ -143,8 +143,8 @@ class Guard:
         if parts.scheme not in ("http", "https") or parts.netloc.casefold() != host.casefold():
             raise RefusedError("origin-refused", "Add the site to origins in [server] if it is right.")
 
-    def _reader(self, method: str, headers: Headers) -> Client | None:
-        """Return who reads a page; None if a page has to ask for a token."""
+    def _client_of_page(self, method: str, headers: Headers) -> Client | None:
+        """Return who reads a page, by the cookie; None if the page has to ask for a token."""
         if method in _CHANGING:
             check_form(headers)
         if not self._tokens.are_used:
@@ -160,7 +160,8 @@ class Guard:
         scopes = client.scopes - {LABEL} if self._settings.read_only else client.scopes
         return Client(client.name, scopes)
 
-    def _client(self, given: list[str]) -> Client:
+    def _client_of_api(self, given: list[str]) -> Client:
+        """Return who sends a request of the API, by its headers Authorization."""
         if not self._tokens.are_used:
             return self._allowed(ANYBODY)
         scheme, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
@@ -178,7 +179,7 @@ class _Answer:
 
     def __init__(self, send: Send, headers: Iterable[tuple[bytes, bytes]]) -> None:
         self._send = send
-        self._headers = (*_HEADERS, *headers)
+        self._headers = (*_COMMON_HEADERS, *headers)
         self.status = 0
 
     async def __call__(self, message: Message) -> None:

@@ -29,11 +29,11 @@ async def list_labels(context: Ctx, table: TableName, cursor: Cursor = None, lim
     def read() -> LabelPage:
         stored = sorted(context.tables.find(table).dedup.labels().stored(), key=_place)
         left = [label for label in stored if after is None or _place(label) > after]
-        shown = left[:limit]
-        last = _place(shown[-1]) if len(left) > limit else None
+        shown, next_cursor = cursors.cut_page(
+            left, limit, lambda label: (label.decided_at.isoformat(), label.key_a, label.key_b)
+        )
         return LabelPage(
-            labels=[LabelAnswer.model_validate(label) for label in shown],
-            next_cursor=None if last is None else cursors.cursor_of((last[0].isoformat(), *last[1:])),
+            labels=[LabelAnswer.model_validate(label) for label in shown], next_cursor=next_cursor
         )
 
     return await context.threads.run(read)

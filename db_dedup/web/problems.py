@@ -31,7 +31,7 @@ from db_dedup.translation import Phrase
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE: Final = "application/problem+json"
-RETRY_SECONDS: Final = 5
+_RETRY_SECONDS: Final = 5
 _WATCHED: Final = "watched table"
 
 
@@ -73,16 +73,16 @@ PROBLEMS: Final = (
     Problem("busy", 503, "The service or its database is busy: try again."),
     Problem("timed-out", 504, "The answer took too long."),
 )
-"""Every problem that the service reports, by status."""
+"""Every problem that the service reports, in the order of the documentation page."""
 
 _UNREAD: Final = ("too-slow", "too-large")
 """Problems after which the rest of the body is not read."""
-_OF_VALIDATORS: Final = "Value error, "
+_VALIDATOR_PREFIX: Final = "Value error, "
 """What pydantic writes before our own messages."""
 _BY_NAME: Final = {problem.name: problem for problem in PROBLEMS}
-_OF_STATUS: Final = {400: "bad-request", 404: "not-found", 405: "method-refused", 422: "invalid"}
+_NAME_OF_STATUS: Final = {400: "bad-request", 404: "not-found", 405: "method-refused", 422: "invalid"}
 
-_OF_ERROR: Final[Mapping[type[DedupError], str]] = {
+_NAME_OF_ERROR: Final[Mapping[type[DedupError], str]] = {
     RowNotFoundError: "unknown-row",
     RowKeyError: "invalid",
     ReservationExpiredError: "expired",
@@ -96,7 +96,7 @@ _OF_ERROR: Final[Mapping[type[DedupError], str]] = {
     MissingExtraError: "not-installed",
     ConfigError: "invalid",
 }
-"""The first that an error is an instance of counts."""
+"""The first class that an error is an instance of decides."""
 
 
 class RefusedError(HTTPException):
@@ -139,7 +139,7 @@ def problem(name: str, detail: str, **more: Any) -> Response:
     }
     headers: dict[str, str] = {}
     if kind.status == HTTPStatus.SERVICE_UNAVAILABLE:
-        headers["Retry-After"] = str(RETRY_SECONDS)
+        headers["Retry-After"] = str(_RETRY_SECONDS)
     if kind.status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = 'Bearer realm="db-dedup"'
     if name in _UNREAD:
@@ -150,7 +150,7 @@ def problem(name: str, detail: str, **more: Any) -> Response:
 
 def problem_of_status(status: int, detail: str) -> Response:
     """Return the answer for an error that the framework found."""
-    return problem(_OF_STATUS.get(status, "bad-request"), detail)
+    return problem(_NAME_OF_STATUS.get(status, "bad-request"), detail)
 
 
 def problem_of_error(error: DedupError) -> Response:
@@ -159,7 +159,7 @@ def problem_of_error(error: DedupError) -> Response:
         return problem("unknown-table", str(error))
     if error.is_transient:
         return problem("busy", Phrase("The database or the table is busy. Try again in some seconds."))
-    for kind, name in _OF_ERROR.items():
+    for kind, name in _NAME_OF_ERROR.items():
         if isinstance(error, kind):
             return problem(name, str(error))
     if isinstance(error, DatabaseError):
@@ -172,7 +172,7 @@ def invalid_request(faults: Sequence[Mapping[str, Any]]) -> Response:
     errors = [
         {
             "where": ".".join(str(part) for part in fault["loc"]),
-            "fault": str(fault["msg"]).removeprefix(_OF_VALIDATORS),
+            "fault": str(fault["msg"]).removeprefix(_VALIDATOR_PREFIX),
         }
         for fault in faults
     ]

@@ -1,4 +1,4 @@
-"""Run the service until it is told to stop: uvicorn, on a socket that is opened here."""
+"""Run the service on uvicorn until an event stops it; its socket is opened here."""
 
 import asyncio
 import contextlib
@@ -29,9 +29,10 @@ logger = logging.getLogger(__name__)
 _MOST_CONNECTIONS: Final = 500
 _KEEP_ALIVE_SECONDS: Final = 15
 _PREPARING_SECONDS: Final = 60
-"""For which a service that stops waits until it is prepared.
+"""How long a service that stops waits for the thread that prepares it.
 
-If the interpreter ends while LLVM compiles in a thread, LLVM's next call of Python is a segmentation fault.
+If the interpreter ended while LLVM compiles in that thread, LLVM's next call into Python would be a
+segmentation fault.
 """
 _BACKLOG: Final = 128
 _MOST_HEADER_BYTES: Final = 64 * 1024
@@ -183,17 +184,17 @@ class _TimedProtocol(H11Protocol):
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request."""
+        """Start the timer for the first request."""
         self.access_log = False  # also if other code of the process has switched it on
         super().connection_made(transport)
         self._service = self.app
-        self._watch()
+        self._update_timer()
 
     def data_received(self, data: bytes) -> None:
-        """Wait on, unless the headers of a request are complete."""
+        """Read on, and stop the timer when the headers of a request are complete."""
         self.app = _refuse_one_more if len(self.connections) >= _MOST_CONNECTIONS else self._service
         super().data_received(data)
-        self._watch()
+        self._update_timer()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP."""
@@ -209,17 +210,17 @@ class _TimedProtocol(H11Protocol):
         self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
-        self._stop_waiting()
+        """Stop the timer."""
+        self._stop_timer()
         super().connection_lost(exc)
 
-    def _watch(self) -> None:
+    def _update_timer(self) -> None:
         if self.cycle is not None and not self.cycle.response_complete:
-            self._stop_waiting()
+            self._stop_timer()
         elif self._timer is None:
             self._timer = self.loop.call_later(self.seconds, self._give_up)
 
-    def _stop_waiting(self) -> None:
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -93,7 +93,7 @@ class MySQLDialect(Dialect):
     translate_error = staticmethod(errors.translate_error)
 
     def exact_text(self, length: int | None, dialect: SQLDialect) -> str:
-        """In UTF-8, with a binary collation that does not pad; MariaDB and MySQL have a name each."""
+        """Return a type in UTF-8 with a binary collation that does not pad, by its name on this server."""
         # A mysql:// URL may lead to a MariaDB server, which only the connected dialect knows.
         is_mariadb = getattr(dialect, "is_mariadb", False)
         collation = "utf8mb4_nopad_bin" if is_mariadb else "utf8mb4_0900_bin"
@@ -101,10 +101,10 @@ class MySQLDialect(Dialect):
         return f"{base} CHARACTER SET utf8mb4 COLLATE {collation}"
 
     def hamming(self, stored: ColumnElement[Any], fingerprint: ColumnElement[int]) -> ColumnElement[int]:
-        """With BIT_COUNT, which takes both sides as 64 plain bits."""
+        """Count by BIT_COUNT, which takes both sides as 64 plain bits."""
         return func.bit_count(type_coerce(stored, BigInteger).op("^")(fingerprint), type_=Integer)
 
     def script(self, statements: Sequence[str]) -> str:
-        """With a delimiter that is part of none of the statements."""
+        """Return a script whose delimiter is part of none of the statements."""
         end = next("/" * n for n in count(2) if not any("/" * n in statement for statement in statements))
         return "".join([f"DELIMITER {end}\n", *(f"{s}{end}\n" for s in statements), "DELIMITER ;\n"])

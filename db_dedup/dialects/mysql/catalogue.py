@@ -1,4 +1,4 @@
-"""What the catalogue of MySQL and MariaDB tells of the user's tables and inspection does not."""
+"""What the catalogue of MySQL and MariaDB has about the user's tables and inspection does not return."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

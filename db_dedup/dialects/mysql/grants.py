@@ -33,7 +33,7 @@ def script(wanted: Grants, database: str) -> str:
 
 
 def _account(account: str) -> str:
-    """`user` or `user@host`."""
+    """Return an account in quotes, which is given as `user` or `user@host`."""
     user, at, host = account.rpartition("@")
     if not at:
         return _PREPARER.quote(account)

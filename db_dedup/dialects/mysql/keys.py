@@ -50,7 +50,7 @@ def key_equals(
 ) -> ColumnElement[bool]:
     """Convert our text to the type, or to the character set and collation, of the user's column.
 
-    A collation takes texts for equal that differ in case or in blanks at the end: their bytes decide.
+    Under a collation, texts that differ in case or in blanks at the end may be equal, so the bytes decide.
     """
     if column.family is Family.BINARY:
         return value == func.unhex(text)
@@ -120,7 +120,7 @@ def _date_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement
 
 
 def _without_zero_fraction(text: ColumnElement[str]) -> ColumnElement[str]:
-    """`20:00:00.500000` as `20:00:00.5`, `20:00:00.000000` as `20:00:00`."""
+    """Return `20:00:00.5` for `20:00:00.500000`, and `20:00:00` for `20:00:00.000000`."""
     for tail in ("0", "."):
         text = _trimmed(text, tail)
     return text
@@ -155,7 +155,7 @@ def _date(column: SourceColumn, text: ColumnElement[str]) -> ColumnElement[Any]:
 
 
 def _collated(text: ColumnElement[str], collation: str) -> ColumnElement[str]:
-    """In the collation, and in its character set, whose name begins the collation's."""
+    """Return a text in a collation and in its character set, whose name begins that of the collation."""
     charset: ColumnElement[Any] = literal_column(collation.partition("_")[0])
     return collate(func.convert(text.op("USING")(charset)), collation)
 

@@ -40,7 +40,8 @@ _NO_LIMIT: Final = 2**64 - 1
 _PACKET_BYTES: Final = 1024 * 1024
 """The least `max_allowed_packet` that takes each of our statements."""
 _CHARSET: Final = "utf8mb4"
-"""The only one that has every character. In another one the server replaces the missing ones by "?"."""
+"""The only character set that has every character. With another one the server writes "?" for those that it
+does not have."""
 
 # ALLOW_INVALID_DATES: a key such as 31 February, which a session with this mode has stored, is found again.
 # completion_type: with CHAIN each commit begins a transaction, in which no level of isolation can be set.
@@ -85,8 +86,8 @@ def jdbc(engine: Engine) -> JdbcAccess:
     The database is that of our sessions, which may be set elsewhere than in the URL.
 
     Spark quotes names as this server does only if the URL begins with jdbc:mysql, which both drivers take.
-    MySQL's usual accounts send their password by a key of the server: the drivers ask for it only if they are
-    told to, and ours always does.
+    MySQL's usual accounts encrypt their password by a key of the server, for which the drivers ask only if an
+    option allows it. PyMySQL, which our own sessions use, always asks for it.
     """
     url = engine.url
     host = require_host(url)
@@ -94,12 +95,12 @@ def jdbc(engine: Engine) -> JdbcAccess:
         database = connection.exec_driver_sql("SELECT DATABASE()").scalar()
     place = f"{host}:{url.port or 3306}/{quote(database or '', safe='')}"
     return JdbcAccess(
-        f"jdbc:mysql://{place}?permitMysqlScheme&allowPublicKeyRetrieval=true",
-        ("org.mariadb.jdbc.Driver", "com.mysql.cj.jdbc.Driver"),
-        "libmariadb-java",
-        _SET_UP,
-        url.username,
-        str(url.password) if url.password is not None else None,
+        url=f"jdbc:mysql://{place}?permitMysqlScheme&allowPublicKeyRetrieval=true",
+        drivers=("org.mariadb.jdbc.Driver", "com.mysql.cj.jdbc.Driver"),
+        jar="libmariadb-java",
+        first_statement=_SET_UP,
+        user=url.username,
+        password=str(url.password) if url.password is not None else None,
     )
 
 
@@ -114,7 +115,7 @@ def prepare_engine(engine: Engine) -> None:
 @contextmanager
 def read_snapshot(engine: Engine) -> Iterator[Connection]:
     """Open a read-only transaction that sees all tables as they are at its start."""
-    with engine.connect() as connection, _unread_rows_let_go(connection), connection.begin() as transaction:
+    with engine.connect() as connection, _discard_unread_rows(connection), connection.begin() as transaction:
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         connection.exec_driver_sql("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
         yield connection
@@ -122,7 +123,7 @@ def read_snapshot(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
-def _unread_rows_let_go(connection: Connection) -> Iterator[None]:
+def _discard_unread_rows(connection: Connection) -> Iterator[None]:
     """Discard the rest of a streamed result where the connection was lost.
 
     Otherwise PyMySQL tries to read the rest when it deletes the result, and the interpreter prints the
@@ -165,7 +166,7 @@ def settled(connection: Connection) -> Iterator[None]:
 def lock_row(connection: Connection, lock: Executable, queue: Table) -> Iterator[None]:
     """Lock a row in the caller's transaction, and make each read within a locking read.
 
-    That is done at every isolation level: no statement tells a level that was set for one transaction alone.
+    That is done at every isolation level: no statement returns a level that was set for one transaction only.
 
     Raises:
         ConfigError: each statement is committed by itself.

@@ -101,24 +101,24 @@ class PostgreSQLDialect(Dialect):
     translate_error = staticmethod(errors.translate_error)
 
     def exact_text(self, length: int | None, dialect: SQLDialect) -> str:
-        """In the collation "C", which compares bytes."""
+        """Return a type in the collation "C", which compares bytes."""
         return f'{super().exact_text(length, dialect)} COLLATE "C"'
 
     def hamming(self, stored: ColumnElement[Any], fingerprint: ColumnElement[int]) -> ColumnElement[int]:
-        """With bit_count."""
+        """Count by bit_count."""
         different = type_coerce(stored, BigInteger).op("#")(fingerprint)
         return func.bit_count(cast(different, BIT(64)), type_=Integer)
 
     def is_one_of(self, column: ColumnElement[Any], parameter: str) -> ColumnElement[bool]:
-        """As one array: hundreds of parameters take the driver longer than a look-up."""
+        """Pass the values as one array: hundreds of parameters take the driver longer than a look-up."""
         kind = Text() if isinstance(column.type, String) else column.type  # the column brings its collation
         return column == any_(array_parameter(parameter, kind))
 
     def in_one_process(self, query: Select[Any]) -> Select[Any]:
-        """By a condition, always true, that only the session's own process may judge."""
+        """Add a condition that is always true and that only the process of the session may evaluate."""
         return query.where(func.pg_backend_pid() > 0)
 
     def view_definition(self, connection: Connection, name: str, schema: str | None) -> str:
-        """As the catalogue writes it, whatever the search path."""
+        """Return the definition as the catalogue writes it, whatever the search path is."""
         with sessions.setting(connection, "search_path", "pg_catalog"):
             return super().view_definition(connection, name, schema)

@@ -14,7 +14,7 @@ from db_dedup.dialects.postgresql.sessions import write_transaction
 from db_dedup.dialects.queue import oldest_changes
 from db_dedup.records.pages import take_lists
 
-# Up to some million rows the planner reads the whole table for each UPDATE: let there be few.
+# For each UPDATE of a table of up to some million rows the planner reads the whole table, so few are run.
 _ROWS_A_STATEMENT = 50_000
 _BYTES_A_STATEMENT = 32 * 1024 * 1024
 _LINES_A_WRITE = 10_000
@@ -40,7 +40,7 @@ def bulk_insert(connection: Connection, table: Table, columns: Sequence[str], ro
         cursor: Any = connection.connection.cursor()
         with cursor, cursor.copy(copy_in) as copy:
             if _are_numbers(table, columns):
-                # As COPY reads them: the driver takes ten times as long for each row.
+                # Written here in the format of COPY: the driver takes ten times as long for each row.
                 for some in take_lists(chain([first], rows), lambda: _LINES_A_WRITE):
                     copy.write("".join("\t".join(map(str, row)) + "\n" for row in some))
             else:

@@ -1,4 +1,4 @@
-"""What PostgreSQL's catalogue tells of the user's tables and inspection does not."""
+"""What PostgreSQL's catalogue has about the user's tables and inspection does not return."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,10 +19,16 @@ def type_names(connection: Connection, table: str, schema: str | None) -> Mappin
     """Return column -> type as SQL writes it, with its schema."""
     quote = connection.dialect.identifier_preparer.quote_identifier
     name = quote(table) if schema is None else f"{quote(schema)}.{quote(table)}"
-    relation = connection.scalar(_FIND_TABLE, {"table": name})
+    relation = table_oid(connection, name)
     with sessions.setting(connection, "search_path", "pg_catalog"):
         rows = connection.execute(_COLUMN_TYPES, {"table": relation})
         return {str(column): str(written) for column, written in rows}
+
+
+def table_oid(connection: Connection, name: str) -> int | None:
+    """Return the number of a table by its quoted name, as the session finds it; None if there is none."""
+    found: int | None = connection.scalar(_FIND_TABLE, {"table": name})
+    return found
 
 
 def partition_names(connection: Connection) -> set[str]:

@@ -24,7 +24,7 @@ _POOLED: Final = Phrase(
     "another client uses the same session of the server, as behind a connection pooler in transaction mode: "
     "connect to the server itself, or to a pool in session mode"
 )
-"""A statement that the driver has prepared is missing, or there already."""
+"""For a prepared statement of the driver that is missing, or that exists already."""
 
 _TERMINAL: Final[Mapping[str, str]] = {
     "25006": Phrase("the database is read-only"),
@@ -80,7 +80,7 @@ _FAMILIES: Final = (
     (TooMuchAtOnceError, _TOO_MUCH),
 )
 
-_REPLICA_GOES_ON: Final = Phrase(
+_ENDED_BY_REPLAY: Final = Phrase(
     "the replica ended the query to replay changes ({message}): try again, or set "
     "hot_standby_feedback = on or a longer max_standby_streaming_delay on the replica"
 )
@@ -103,7 +103,7 @@ _REFUSED = (
     "invalid ",
     "unrecognized configuration parameter",
 )
-"""Where there is no session there is no SQLSTATE, only libpq's message."""
+"""Parts of libpq's messages: without a session there is no SQLSTATE."""
 
 _TRANSIENT_WORDS: Final = (
     "too many |pg_use_reserved_connections|could not (?:open|access)|not currently accepting|LDAP"
@@ -137,7 +137,7 @@ def translate_error(error: SQLAlchemyError) -> DedupError:
     for family, words in _FAMILIES:
         if state in words:
             needed = needed_grant(message, getattr(error, "statement", None) or "")
-            template = _REPLICA_GOES_ON if _RECOVERY in message else words[state]
+            template = _ENDED_BY_REPLAY if _RECOVERY in message else words[state]
             return family(template, message=message, needed=needed, detail=_detail(cause))
     shown = message if state.startswith(_SHOWN_CLASSES) else type(cause).__name__
     kind = EvaluationError if state.startswith(_EVALUATION_CLASSES) else DatabaseError

@@ -1,7 +1,7 @@
 """Row keys in PostgreSQL, independent of the session's time zone, date style and search path.
 
-The triggers' function works with our rights in the session of whoever writes: each function and type that is
-found by its name is one of the catalogue's, whatever else goes by that name there.
+The function of the triggers runs with our rights in the session of whoever writes. So what would be found by
+its name alone is named with the schema pg_catalog: another schema may have something of the same name.
 """
 
 import re
@@ -77,8 +77,8 @@ def key_equals(
         wanted = collate(wanted, column.collation or "default")
     if _is_exact(column):
         return value == wanted
-    # Byte by byte: equal are also 1.0 and 1.00, and what a collation or CITEXT takes for the same. The value
-    # of a domain is cast to the type below it, since only rows of the same types can be compared.
+    # Byte by byte, since 1.0 and 1.00 are equal, too, and different texts under a collation or in CITEXT. The
+    # value of a domain is cast to the type below it, since only rows of the same types can be compared.
     same_type = func.row(typed(column, value))
     return and_(value == wanted, _CATALOG.record_image_eq(same_type, func.row(wanted)))
 
@@ -140,7 +140,7 @@ def _joined(one: ColumnElement[str], other: ColumnElement[str]) -> ColumnElement
 
 
 def _date_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[str]:
-    """As in JSON, which no session changes: "2019-02-14 20:00:00.5", "0044-03-15 BC", "infinity"."""
+    """Return a date as in JSON, which no setting changes: "2019-02-14 20:00:00.5", "0044-03-15 BC"."""
     plain = _CATALOG.timezone(sql_text("UTC"), value) if _is_zoned(column) else value
     written = _CATALOG.btrim(_as_text(_CATALOG.to_json(plain)), sql_text('"'))
     return type_coerce(_CATALOG.replace(written, sql_text("T"), sql_text(" ")), Text)

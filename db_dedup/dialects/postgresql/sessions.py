@@ -32,9 +32,10 @@ _OWN_PINS: Final = {
     "quote_all_identifiers": "off",
     "row_security": "off",
 }
-"""The driver reads no text from a database in SQL_ASCII, unless an encoding is set. SQLAlchemy knows no type
-whose name is quoted. Row-level security would hide rows from our own sessions without an error, and a scan
-would take them for deleted; a session of the caller's sees what the caller may see."""
+"""What our own sessions set. Without an encoding the driver reads no text from a database in SQL_ASCII.
+SQLAlchemy knows no type whose name is quoted. Row-level security would hide rows from our own sessions
+without an error, and a scan would take them for deleted; a session of the caller's sees what the caller may
+see."""
 
 _ALL_ROWS: Final = "SET LOCAL row_security = off"
 """The same for a transaction of ours by an engine that the caller has made."""
@@ -79,12 +80,12 @@ def jdbc(engine: Engine) -> JdbcAccess:
         options.setdefault("currentSchema", search_path)
     tail = f"?{urlencode(options, doseq=True)}" if options else ""
     return JdbcAccess(
-        f"jdbc:postgresql://{host}:{port}/{quote(url.database or '', safe='')}{tail}",
-        ("org.postgresql.Driver",),
-        "libpostgresql-jdbc-java",
-        _pinning(),
-        url.username,
-        str(url.password) if url.password is not None else None,
+        url=f"jdbc:postgresql://{host}:{port}/{quote(url.database or '', safe='')}{tail}",
+        drivers=("org.postgresql.Driver",),
+        jar="libpostgresql-jdbc-java",
+        first_statement=_set_pins(),
+        user=url.username,
+        password=str(url.password) if url.password is not None else None,
     )
 
 
@@ -119,7 +120,7 @@ def write_transaction(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def lock_row(connection: Connection, lock: Executable, queue: Table) -> Iterator[None]:  # noqa: ARG001
-    """Lock a row in the caller's transaction, which has a number from its first lock on.
+    """Lock a row in the caller's transaction.
 
     Raises:
         ConfigError: each statement is committed by itself, or reads the database as it was at the first one.
@@ -133,6 +134,7 @@ def lock_row(connection: Connection, lock: Executable, queue: Table) -> Iterator
         )
     with setting(connection, "lock_timeout", f"{ROW_LOCK_SECONDS}s"):
         connection.execute(lock)
+    # A transaction has a number from its first lock on; after an autocommit no number is left.
     if connection.scalar(select(func.txid_current_if_assigned())) is None:
         raise no_transaction()
     yield
@@ -194,10 +196,11 @@ def _set(connection: Connection, values: Mapping[str, str], is_local: bool) -> N
 def _set_up(connection: DBAPIConnection, _record: object) -> None:
     # By statement: a connection pooler between us and the server refuses start-up options.
     with closing(connection.cursor()) as cursor:
-        cursor.execute(_pinning())
+        cursor.execute(_set_pins())
     connection.commit()
 
 
-def _pinning() -> str:
+def _set_pins() -> str:
+    """Return the statement that sets what our own sessions need."""
     calls = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in _OWN_PINS.items())
     return f"SELECT {calls}"

@@ -1,7 +1,6 @@
 """The triggers on a table in PostgreSQL, and the function that they call."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -10,8 +9,10 @@ from sqlalchemy import Connection, FromClause, literal, text
 from sqlalchemy.dialects import postgresql
 
 from db_dedup.dialects.base import Dialect
+from db_dedup.dialects.postgresql.catalogue import table_oid
 from db_dedup.dialects.postgresql.sessions import setting
 from db_dedup.dialects.triggers import (
+    ROW_EVENTS,
     TABLE_LOCK_SECONDS,
     FoundTrigger,
     QueueTrigger,
@@ -24,11 +25,10 @@ from db_dedup.records import Family
 from db_dedup.records.names import Namespace, fit_name
 from db_dedup.translation import Phrase
 
-EVENTS: Final = ("insert", "update", "delete", "truncate")
+EVENTS: Final = (*ROW_EVENTS, "truncate")
 _LIMIT: Final = 63
 _SQL: Final = Path(__file__).with_name("sql")
 _RENDERER: Final = Renderer(postgresql.dialect, _SQL)
-_FIND_TABLE: Final = text("SELECT CAST(to_regclass(:table) AS oid)")
 _DESCRIBE_FUNCTION: Final = text((_SQL / "describe_function.sql").read_text(encoding="utf-8"))
 _DESCRIBE_TRIGGERS: Final = text((_SQL / "describe_triggers.sql").read_text(encoding="utf-8"))
 _WRITES_TO: Final = text((_SQL / "list_queue_triggers.sql").read_text(encoding="utf-8"))
@@ -37,8 +37,9 @@ _FAULTS: Final = {
     "O": Phrase("does not fire in sessions that replicate"),
     "R": Phrase("fires only in sessions that replicate"),
 }
-# Of a range or an array, say, the text depends on the session that writes. For all other keys the function
-# does without settings and names each schema: a search path of its own costs about half as much as the entry.
+# The text of some keys, such as a range or an array, depends on the settings of the session that writes. For
+# all other keys the function names each schema and has no settings of its own: to set a search path takes
+# about half as long as to write the entry into the queue.
 _PINS: Final = """
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' SET datestyle = 'ISO, YMD'
 SET intervalstyle = 'iso_8601' SET bytea_output = 'hex' SET extra_float_digits = 1"""
@@ -93,17 +94,13 @@ def drop_triggers(target: TriggerTarget) -> list[str]:
 
 def describe_triggers(connection: Connection, target: TriggerTarget) -> list[FoundTrigger]:
     """Find our triggers by name; of their copies on partitions only those that do not fire as they should."""
-    pieces = {
-        "schema": target.namespace.schema,
-        "function": _function_name(target),
-        "table": _RENDERER.name(target.table, target.schema),
-        "names": trigger_names(target),
-    }
-    relation = connection.scalar(_FIND_TABLE, {"table": pieces["table"]})
+    relation = table_oid(connection, _RENDERER.name(target.table, target.schema))
+    function = {"schema": target.namespace.schema, "function": _function_name(target)}
+    wanted = function | {"table": relation, "names": trigger_names(target)}
     # The catalogue writes names with or without their schema, as the session would find them.
     with setting(connection, "search_path", "pg_catalog"):
-        functions = connection.execute(_DESCRIBE_FUNCTION, pieces).all()
-        triggers = connection.execute(_DESCRIBE_TRIGGERS, pieces | {"table": relation}).all()
+        functions = connection.execute(_DESCRIBE_FUNCTION, function).all()
+        triggers = connection.execute(_DESCRIBE_TRIGGERS, wanted).all()
     return [
         *(FoundTrigger(name, definition) for name, definition in functions),
         *(FoundTrigger(name, definition, _FAULTS.get(enabled)) for name, definition, enabled in triggers),
@@ -126,11 +123,9 @@ def queue_triggers(connection: Connection, namespace: Namespace) -> list[QueueTr
     ]
 
 
-@contextmanager
-def short_lock_wait(connection: Connection) -> Iterator[None]:
+def short_lock_wait(connection: Connection) -> AbstractContextManager[None]:
     """Set the time-out of this transaction, and put it back unless the transaction failed."""
-    with setting(connection, "lock_timeout", f"{TABLE_LOCK_SECONDS}s"):
-        yield
+    return setting(connection, "lock_timeout", f"{TABLE_LOCK_SECONDS}s")
 
 
 def _pieces(target: TriggerTarget) -> dict[str, object]:

@@ -80,17 +80,17 @@ class SQLiteDialect(Dialect):
     translate_error = staticmethod(errors.translate_error)
 
     def hamming(self, stored: ColumnElement[Any], fingerprint: ColumnElement[int]) -> None:  # noqa: ARG002
-        """SQLite has neither XOR nor a count of bits."""
+        """Return None: SQLite has neither XOR nor a count of bits."""
         return
 
     def is_one_of(self, column: ColumnElement[Any], parameter: str) -> ColumnElement[bool]:
-        """Numbers as one JSON array: to make hundreds of parameters takes longer than a look-up."""
+        """Pass numbers as one JSON array: to make hundreds of parameters takes longer than a look-up."""
         if not isinstance(column.type, Integer):
             return super().is_one_of(column, parameter)
         return column.in_(_numbers(parameter))
 
     def grants(self, connection: Connection, wanted: Grants) -> Never:  # noqa: ARG002
-        """SQLite has no accounts."""
+        """Refuse: SQLite has no accounts."""
         raise ConfigError(
             "SQLite has no accounts, so there is nothing to grant: whoever may write to the file and its "
             "folder can run every command, and whoever may read the file can read the views"

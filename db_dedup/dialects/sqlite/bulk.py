@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, DateTime, Engine, Table, column
 
-from db_dedup.dialects.batches import Rows, batches
+from db_dedup.dialects.batches import Rows
 from db_dedup.dialects.queue import oldest_changes
 from db_dedup.dialects.sqlite.sessions import write_transaction
 from db_dedup.records.pages import take_lists
@@ -34,14 +34,11 @@ def bulk_update(connection: Connection, table: Table, key: str, columns: Sequenc
 
 def bulk_delete(connection: Connection, table: Table, key: str, ids: Iterable[int]) -> None:
     """Delete by key with one prepared statement."""
-    quote = connection.dialect.identifier_preparer.quote
-    statement = f"DELETE FROM {quote(table.name)} WHERE {quote(key)} = ?"  # noqa: S608 - names are quoted
-    for batch in batches(((row_id,) for row_id in ids), _ROWS_A_CALL):
-        connection.exec_driver_sql(statement, batch)
+    bulk_delete_keys(connection, table, [key], ((row_id,) for row_id in ids))
 
 
 def bulk_delete_keys(connection: Connection, table: Table, columns: Sequence[str], keys: Rows) -> None:
-    """Delete by key with one prepared statement."""
+    """Delete by all columns of the key with one prepared statement."""
     quote = connection.dialect.identifier_preparer.quote
     are_equal = " AND ".join(f"{quote(name)} = ?" for name in columns)
     statement = f"DELETE FROM {quote(table.name)} WHERE {are_equal}"  # noqa: S608 - names are quoted

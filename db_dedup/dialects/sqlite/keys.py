@@ -5,7 +5,7 @@ The text of a key says which storage class its value has, so that the same value
 | value | text |
 |---|---|
 | integer | its digits |
-| real | 15 digits, or 17 where 15 do not bring it back |
+| real | 15 digits, or 17 where 15 do not give the same number again |
 | text | itself |
 | blob | `x'00ff'`; in a column declared as BLOB the hexadecimal digits alone |
 
@@ -65,7 +65,7 @@ _STORES_TEXT: Final = re.compile(r"(?!.*INT).*(CHAR|CLOB|TEXT)", re.IGNORECASE)
 
 
 class _BlobOfHex(FunctionElement[bytes]):
-    """The blob of some hexadecimal digits; SQLite has had a function for it since 3.41 alone."""
+    """The blob of some hexadecimal digits; only since 3.41 SQLite has a function for it."""
 
     inherit_cache = True
     type = LargeBinary()
@@ -99,11 +99,11 @@ def key_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[s
 def key_equals(
     column: SourceColumn, value: ColumnElement[Any], text: ColumnElement[str]
 ) -> ColumnElement[bool]:
-    """Compare with the user's column on the left, so that its index serves, and then what both are as text.
+    """Compare with the user's column on the left, so that its index serves, then compare the texts of both.
 
-    The column's affinity and collation take different values for equal ones, such as 1, 1.0 and '1'.
+    By the column's affinity and collation alone, different values such as 1, 1.0 and '1' may be equal.
     """
-    # Not ==, which may swap its sides.
+    # The operator == is not used, since SQLAlchemy may swap its sides.
     return and_(
         value.bool_op("=")(_value_of(column, text)), collate(key_text(column, value), "BINARY") == text
     )
@@ -131,10 +131,8 @@ def key_value_text(column: SourceColumn, value: object) -> str | None:
             text = _date_text(column, value)
         case _, bytes():
             text = value.hex() if _is_blob(column) else f"x'{value.hex()}'"
-        case Family.NUMBER, UUID() if (
-            column.type_name == "NUMERIC"
-        ):  # as SQLAlchemy reads what SQLite has not
-            text = str(value)
+        case Family.NUMBER, UUID() if column.type_name == "NUMERIC":
+            text = str(value)  # SQLAlchemy reports a type that SQLite does not know as NUMERIC
         case _, UUID():
             text = uuid_text(column, value)
     return text
@@ -149,11 +147,11 @@ def _date_text(column: SourceColumn, value: date) -> str | None:
 def is_found_by_text(column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[bool]:
     """Return whether a value is found by its text.
 
-    The digits of a very large or small real may not bring it back, and in a database in UTF-16, where a
-    character has two bytes, no blob of an odd length is made from its digits.
+    A very large or small real may not be found by its digits. In a database in UTF-16, where a character has
+    two bytes, no blob of an odd length can be made from its digits.
     """
     has_utf_16 = func.length(cast(sql_text("a"), LargeBinary)) > literal_column("1")
-    # Not OR, of which SQLite may evaluate both sides.
+    # A CASE and not OR, since SQLite may evaluate both sides of an OR.
     return case(
         (func.typeof(value).in_([sql_text("integer"), sql_text("text"), sql_text("null")]), true()),
         (and_(func.typeof(value) == sql_text("blob"), not_(has_utf_16)), true()),

@@ -54,7 +54,7 @@ def jdbc(engine: Engine) -> NoReturn:  # noqa: ARG001
 
 
 def prepare_engine(engine: Engine) -> None:
-    """Set up every new session, and begin its transactions ourselves."""
+    """Set up every new session, and emit BEGIN in place of the driver."""
     event.listen(engine, "connect", _set_up)
     event.listen(engine, "begin", _begin)
 
@@ -80,7 +80,7 @@ def full_folder(engine: Engine) -> str | None:
     by_disk: dict[int, str] = {}
     for folder in folders:
         if Path(folder).is_dir():
-            # Of two folders on one disk the first is named: the room of one disk changes between two calls.
+            # Of two folders on one disk the first is taken: the free room changes between two calls.
             by_disk.setdefault(Path(folder).stat().st_dev, folder)
     fuller = min(
         by_disk.values(), key=lambda folder: shutil.disk_usage(folder).free, default=str(file.parent)
@@ -153,7 +153,7 @@ def reads_beside_writes(connection: Connection) -> bool:
 @contextmanager
 def schema_lock(connection: Connection, namespace: Namespace) -> Iterator[None]:
     """Take the write lock of the file, until the caller's transaction ends."""
-    # Where the engine emits BEGIN itself, it does so before the first statement.
+    # An engine that emits BEGIN itself does so before the first statement.
     connection.exec_driver_sql("SELECT 1")
     if _is_in_transaction(connection):
         # A write that leaves nothing turns this transaction into the writer, before it has read anything.
@@ -172,7 +172,7 @@ def leader_lock(engine: Engine, namespace: Namespace) -> FileLock:
 
 
 def _set_up(connection: DBAPIConnection, _record: object) -> None:
-    # The driver's own idea of when a transaction begins misses reads and DDL.
+    # The driver would begin transactions itself, but not before reads and DDL.
     connection.isolation_level = None
     connection.text_factory = _readable_text
     connection.execute("PRAGMA foreign_keys = ON")
@@ -185,8 +185,8 @@ def _begin(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN")
 
 
-# Broken bytes stay apart from each other: of two keys with such, one must not pass for the other. Every text
-# that is read goes through it; a function of ours would take twice the time.
+# Invalid bytes become different characters, so that keys that differ in them stay different. It is a partial
+# and not a function of ours, which would take twice the time: every text that is read goes through it.
 _readable_text: Final[Callable[[bytes], str]] = partial(str, encoding="utf-8", errors="surrogateescape")
 
 

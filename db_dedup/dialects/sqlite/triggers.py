@@ -1,7 +1,7 @@
 """The triggers on a table in SQLite.
 
-Not `UPDATE OF`: it looks at the names after SET, so that a generated column, and the key where it is called
-`rowid`, would change unseen.
+The triggers do not use `UPDATE OF`. It looks at the names after SET, so it would miss a change of a generated
+column, or of a key that is set as `rowid`.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,6 @@ from db_dedup.records.names import Namespace
 
 _RENDERER: Final = Renderer(sqlite.dialect, Path(__file__).with_name("sql"))
 _TRIGGERS: Final = EventTriggers(_RENDERER, max_name_length=None)
-_NOW: Final = "strftime('%Y-%m-%d %H:%M:%f', 'now') || '000'"
 _CATALOGUE: Final = text(
     "SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger' AND name IN :names"
 ).bindparams(bindparam("names", expanding=True))
@@ -51,7 +50,7 @@ def create_triggers(dialect: Dialect, plan: TriggerPlan) -> list[str]:
         "old_key": old_key,
         # Of the key the text counts: 1 and 1.0 are equal, and different keys.
         "has_changed": "\n    OR ".join([f"{old_key} IS NOT {new_key}", *changes]),
-        "now": _NOW,
+        "now": dialect.column_types.utc_now,
     }
     return _TRIGGERS.create(plan.target, pieces)
 

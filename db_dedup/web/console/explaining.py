@@ -15,7 +15,7 @@ _MOST_NAMES: Final = 10
 
 
 class TestLine(NamedTuple):
-    """One test of the rule: whether it is passed, and what it says."""
+    """One test of the rule: whether it is passed, its name, and what was measured."""
 
     passed: bool
     name: str
@@ -32,12 +32,15 @@ class Shown(NamedTuple):
 
 def explained(found: Explanation, words: Words) -> Shown:
     """Return an explanation to show."""
-    tests = [_generator(one, words) for one in found.generators]
-    tests += [_test(one, words) for one in found.tests]
+    tests = [
+        TestLine(one.passed, words.name("generator", one.name), _generator(one, words))
+        for one in found.generators
+    ]
+    tests += [TestLine(one.passed, words.name("measure", one.name), _test(one, words)) for one in found.tests]
     return Shown(words(f"decision.{found.decision.value}"), tests, list(_lines(found, words)))
 
 
-def kind_line(kind: str | None, contained: str | None, other_place: bool | None, words: Words) -> str:
+def _kind_line(kind: str | None, contained: str | None, other_place: bool | None, words: Words) -> str:
     """Return the kind of a pair in words; "" if it is not known."""
     if kind is None:
         return ""
@@ -48,7 +51,7 @@ def kind_line(kind: str | None, contained: str | None, other_place: bool | None,
 
 
 def _lines(found: Explanation, words: Words) -> Iterator[str]:
-    if said := kind_line(found.kind, found.contained_key, found.other_place, words):
+    if said := _kind_line(found.kind, found.contained_key, found.other_place, words):
         yield said
     shown = words("list.separator").join(
         f"{words.name('measure', name)} {value:.3f}" for name, value in found.similarities.items()
@@ -76,24 +79,18 @@ def _of_rows(found: Explanation, words: Words) -> Iterator[str]:
                 yield words("explain.frames", column=column.name, key=row.row_key, parts=parts)
 
 
-def _generator(test: RuleTest, words: Words) -> TestLine:
-    name = words.name("generator", test.name)
+def _generator(test: RuleTest, words: Words) -> str:
     if test.value is None:
-        return TestLine(test.passed, name, words("explain.no_fingerprint"))
+        return words("explain.no_fingerprint")
     values = {"value": int(test.value), "limit": int(test.limit or 0)}
     if test.name == SIMHASH:
-        return TestLine(test.passed, name, words("explain.radius", **values))
-    key = "explain.in_common_of" if test.limit and test.limit > 1 else "explain.in_common"
-    return TestLine(test.passed, name, words(key, **values))
+        return words("explain.radius", **values)
+    return words("explain.in_common_of" if test.limit and test.limit > 1 else "explain.in_common", **values)
 
 
-def _test(test: RuleTest, words: Words) -> TestLine:
-    name = words.name("measure", test.name)
+def _test(test: RuleTest, words: Words) -> str:
     if test.value is not None:
-        said = words("explain.measured", value=f"{test.value:.3f}", limit=f"{test.limit or 0:g}")
-        return TestLine(test.passed, name, said)
+        return words("explain.measured", value=f"{test.value:.3f}", limit=f"{test.limit or 0:g}")
     if test.name in _WITHOUT_NUMBER:
-        return TestLine(
-            test.passed, name, words(f"explain.{test.name}_{'passed' if test.passed else 'failed'}")
-        )
-    return TestLine(test.passed, name, "")
+        return words(f"explain.{test.name}_{'passed' if test.passed else 'failed'}")
+    return ""

@@ -16,16 +16,16 @@ from db_dedup.web.console.marking import beginning
 from db_dedup.web.console.page_security import PREFIX
 from db_dedup.web.console.site import PageRoute, Reader, Visitor, link
 from db_dedup.web.console.words import Words
+from db_dedup.web.context import Cursor
 from db_dedup.web.problems import RefusedError
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
-GROUPS_A_PAGE: Final = 20
+_GROUPS_A_PAGE: Final = 20
 _SHOWN_CHARACTERS: Final = 90
 _YES_NO: Final = {"yes": True, "no": False}
-_MOST: Final = 700
 
-Parameter = Annotated[str, Query(max_length=_MOST)]
+Parameter = Annotated[str, Query(max_length=700)]
 
 
 class GroupLine(NamedTuple):
@@ -68,7 +68,7 @@ async def groups(
     column: Parameter = "",
     value: Parameter = "",
     key: Parameter = "",
-    cursor: Annotated[str | None, Query(max_length=20_000)] = None,
+    cursor: Cursor = None,
 ) -> Response:
     """List some groups of a table."""
     if key.strip():
@@ -108,7 +108,7 @@ def _read(visitor: Visitor, table: str, given: Mapping[str, str], after: Place |
     if not has_days and (given["since"].strip() or given["until"].strip()):
         raise RefusedError("invalid", visitor.words("error.no_days"))
     wanted = _wanted(visitor, given, columns)
-    page = review.groups(_order(given["order"]), wanted, after, GROUPS_A_PAGE)
+    page = review.groups(_order(given["order"]), wanted, after, _GROUPS_A_PAGE)
     texts = review.texts([group.group_id for group, _ in page.groups])
     lines = [_line(group, contents, texts.get(group.group_id, ())) for group, contents in page.groups]
     return {"columns": columns, "has_days": has_days, "lines": lines, "page": page}
@@ -122,7 +122,7 @@ def _line(group: ReviewedGroup, contents: GroupContents, texts: Iterable[str]) -
         group.is_abridged,
         [kind for kind in KINDS if kind in contents.kinds],
         contents.other_place,
-        day_of(group.received),
+        _day_of(group.received),
         [beginning(text, _SHOWN_CHARACTERS) for text in texts if text],
     )
 
@@ -137,7 +137,7 @@ def _lists(words: Words) -> list[tuple[str, dict[str, str]]]:
     return found + [(words(f"kind.{kind}"), {"kind": kind}) for kind in KINDS]
 
 
-def day_of(order_value: str | None) -> str:
+def _day_of(order_value: str | None) -> str:
     """Return the day of an order value that is a moment; "" if it is none."""
     try:
         return date.fromisoformat((order_value or "")[:10]).isoformat()

@@ -1,4 +1,4 @@
-"""Two texts as parts to show side by side: what both have, and what only one has."""
+"""Divide two texts into the parts that both have, and those that only one has, to show them side by side."""
 
 from typing import Final, NamedTuple
 

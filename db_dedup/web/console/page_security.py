@@ -25,7 +25,7 @@ _POLICY: Final = (
     b"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
     b"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
-HEADERS: Final = (
+PAGE_HEADERS: Final = (
     # Without any referrer, browsers send "Origin: null" with a form.
     (b"referrer-policy", b"same-origin"),
     (b"content-security-policy", _POLICY),

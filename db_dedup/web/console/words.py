@@ -4,12 +4,9 @@ import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
-from typing import Final
 
 from db_dedup.present.visible import visible
-from db_dedup.translation import CONSOLE, LANGUAGES, named
-
-_TAGS: Final = {"en": "en", "zh": "zh-CN"}
+from db_dedup.translation import CONSOLE, LANGUAGES, named, tag
 
 
 @lru_cache
@@ -28,7 +25,7 @@ class Words:
     """The words of one language: call it with a key and the values of its fields."""
 
     def __init__(self, language: str) -> None:
-        self.language, self.tag = language, _TAGS[language]
+        self.language, self.tag = language, tag(language)
         self._words = catalogue(language)
 
     def __call__(self, key: str, /, **fields: object) -> str:
@@ -44,6 +41,11 @@ class Words:
     def other(self) -> str:
         """The other language, for a link to it."""
         return next(name for name in LANGUAGES if name != self.language)
+
+    @property
+    def other_tag(self) -> str:
+        """How HTML names the other language."""
+        return tag(self.other)
 
 
 def choose_language(chosen: str | None, accepted: str) -> str:

@@ -21,7 +21,7 @@ SCORE_COLUMNS: Final = (
     Phrase("recall"),
     "F1",
 )
-"""Heads of the columns of a table of scores; the first is over what each row is about."""
+"""Heads of the columns of a table of scores. The first column says what each row is about and has no head."""
 
 _SETTINGS: Final = {
     (True, True): "radius {radius} with sketches, {measure} of at least {threshold:g}",
@@ -46,7 +46,7 @@ def share_words(share: Share) -> str:
 
 
 def length_words(each: LengthScore) -> str:
-    """A range of lengths, in characters."""
+    """Return a range of lengths, in characters."""
     if each.to is None:
         return tr("{start} and more", start=each.start)
     return tr("{start} to {end}", start=each.start, end=each.to - 1)
