@@ -10,7 +10,7 @@ from db_dedup.errors import ConfigError
 from db_dedup.jobs.objects.attachment import AttachmentState
 from tests.dialects.tables import run
 from tests.servers import Database
-from tests.triggers.conftest import INSERT, attached, changes, petitions, queued_by, values_of
+from tests.triggers.conftest import INSERT, PETITIONS, attached, changes, petitions, queued_by, values_of
 
 
 @pytest.fixture
@@ -58,6 +58,20 @@ def test_not_seen_truncate(database: Database) -> None:
     dedup = petitions(database, INSERT)
     assert queued_by(dedup, database, "TRUNCATE petitions") == []
     assert dedup.scan().rows == 0
+
+
+def test_not_seen_restore_of_the_table(database: Database) -> None:
+    """A dump creates the triggers after the rows, and then they are as they were made."""
+    dedup = petitions(database, INSERT)
+    assert dedup.scan().rows == 2
+    with database.engine.connect() as connection:
+        names = connection.scalars(text("SHOW TRIGGERS LIKE 'petitions'")).all()
+        triggers = [connection.execute(text(f"SHOW CREATE TRIGGER {name}")).one()[2] for name in names]
+    assert len(triggers) == 3
+    restore = ("DROP TABLE petitions", PETITIONS, "INSERT INTO petitions VALUES (1, 'old', 'x', '1', 'new')")
+    assert queued_by(dedup, database, *restore, *triggers) == []
+    assert dedup.trigger_state().state is AttachmentState.INTACT
+    assert dedup.scan().rows == 1
 
 
 def test_not_seen_partitions(database: Database) -> None:

@@ -213,6 +213,14 @@ def test_a_column_that_counts_cannot_be_dropped_unnoticed(database: Database) ->
     run(database, "INSERT INTO petitions VALUES ('a', 'x', '1')", "UPDATE petitions SET body = 'z'")
 
 
+def test_a_scanned_table_is_dropped_only_with_its_view(database: Database) -> None:
+    dedup = petitions(database, INSERT)
+    dedup.scan()
+    with pytest.raises(Exception, match=r"dedup\.duplicates_of_petitions depends on table petitions"):
+        run(database, "DROP TABLE petitions")
+    run(database, "DROP TABLE petitions CASCADE")
+
+
 def test_a_renamed_column_does_not_stop_the_user(database: Database) -> None:
     dedup = petitions(database, INSERT, "ALTER TABLE petitions RENAME body TO words", columns={"words": 1})
     run(database, "ALTER TABLE petitions RENAME words TO content")
