@@ -178,6 +178,28 @@ def test_row_that_is_locked(mariadb_or_mysql: Database) -> None:
     assert_locked(mariadb_or_mysql.engine, lock, "SET innodb_lock_wait_timeout = 1", lock)
 
 
+@pytest.mark.parametrize(
+    ("database", "limit", "endless"),
+    [
+        ("postgresql", "statement_timeout = '50ms'", "SELECT pg_sleep(3600)"),
+        ("mariadb", "max_statement_time = 0.05", "SELECT SLEEP(3600)"),
+        pytest.param(
+            "mysql",
+            "max_execution_time = 50",
+            "SELECT COUNT(*) FROM " + ", ".join(f"information_schema.columns AS c{i}" for i in range(9)),
+            marks=pytest.mark.thorough,
+        ),
+    ],
+    indirect=["database"],
+)
+def test_statement_that_takes_longer_than_the_server_allows(
+    database: Database, limit: str, endless: str
+) -> None:
+    found = fault(database.engine, f"SET SESSION {limit}", endless)
+    assert type(found) is StatementEndedError
+    assert limit.partition(" ")[0] in str(found)
+
+
 def test_sqlite_file_that_is_locked(sqlite_database: Database) -> None:
     run(sqlite_database, "CREATE TABLE petitions (id INTEGER)")
     assert_locked(

@@ -65,11 +65,11 @@ _TRANSIENT: Final[Mapping[int, str]] = {
 
 _ENDED: Final[Mapping[int, str]] = {
     1317: Phrase("the server cancelled the statement"),
-    1969: Phrase("the server cancelled the statement: it took too long"),
+    1969: Phrase("the server cancelled the statement: it took longer than max_statement_time"),
     2006: Phrase("the connection was lost"),
     2013: Phrase("the connection was lost"),
     2055: Phrase("the connection was lost"),
-    3024: Phrase("the server cancelled the statement: it took too long"),
+    3024: Phrase("the server cancelled the statement: it took longer than max_execution_time"),
 }
 
 _TOO_MUCH: Final[Mapping[int, str]] = {

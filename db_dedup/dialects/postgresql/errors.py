@@ -58,7 +58,9 @@ _TRANSIENT: Final[Mapping[str, str]] = {
 _ENDED: Final[Mapping[str, str]] = {
     "25P03": Phrase("the server ended the connection: idle_in_transaction_session_timeout"),
     "25P04": Phrase("the server ended the connection: transaction_timeout"),
-    "57014": Phrase("the server cancelled the statement"),
+    "57014": Phrase(
+        "the server cancelled the statement: it took longer than statement_timeout, or somebody cancelled it"
+    ),
     "57P01": Phrase("the server ended the connection"),
     "57P02": Phrase("the server is shutting down"),
 }
