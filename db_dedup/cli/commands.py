@@ -9,7 +9,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from db_dedup.cli.shared import interrupts
-from db_dedup.cli.shared.usage import translate_help, usage_faults, with_translated_help
+from db_dedup.cli.shared.usage import fold_help, translate_help, usage_faults, with_translated_help
 from db_dedup.translation import tr
 
 # ruff: noqa: E501 - the list is easier to read with a command a line
@@ -48,6 +48,11 @@ COMMANDS: Final[Mapping[str, str]] = {
 class Command(TyperCommand):
     """A command whose option --help speaks the language of the reader."""
 
+    def format_help(self, *where: Any) -> None:
+        """Print the help."""
+        fold_help()
+        super().format_help(*where)
+
     def get_help_option(self, ctx: Any) -> Any:
         """Return the option --help."""
         return with_translated_help(super().get_help_option(ctx))
@@ -76,6 +81,11 @@ class LazyGroup(TyperGroup):
         """Parse the options of the command, and run it."""
         with usage_faults():
             return super().invoke(ctx)
+
+    def format_help(self, *where: Any) -> None:
+        """Print the help."""
+        fold_help()
+        super().format_help(*where)
 
     def get_help_option(self, ctx: Any) -> Any:
         """Return the option --help."""

@@ -7,12 +7,10 @@ recognised by their forms, which are messages of our catalogue.
 import gettext
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
-
-from rich.text import Text
 
 from db_dedup.translation import DOMAIN, LOCALES, Phrase, folder, language, tr
 
@@ -75,24 +73,33 @@ def translate_parser_messages() -> None:
         os.environ["LANGUAGE"] = LOCALES[language()]  # where gettext looks for the language first
         gettext.bindtextdomain(DOMAIN, folder())
         gettext.textdomain(DOMAIN)
-        _fold_help()
 
 
-def _fold_help() -> None:
-    """Let long lines of help be folded anywhere: Chinese has no spaces, and rich would cut them off."""
-    from typer import rich_utils  # noqa: PLC0415 - its words are translated when it is imported
+def fold_help() -> None:
+    """Have help fold words that are too long for its columns; rich would cut them off.
 
-    make: Callable[..., Any] | None = getattr(rich_utils, "_make_rich_text", None)
-    if make is None:
-        return
+    Such words are names of environment variables, and Chinese texts, which have no spaces.
+    """
+    # These take long to import, and only help needs them.
+    from rich.columns import Columns  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+    from typer import rich_utils  # noqa: PLC0415
 
-    def folded(**settings: Any) -> Any:
-        text = make(**settings)
-        if isinstance(text, Text):
-            text.overflow = "fold"
-        return text
+    class FoldingTable(Table):
+        def __rich_console__(self, *where: Any) -> Any:
+            for column in self.columns:
+                column.overflow = "fold"
+            return super().__rich_console__(*where)
 
-    vars(rich_utils)["_make_rich_text"] = folded
+    class FoldingColumns(Columns):
+        def __rich_console__(self, *where: Any) -> Any:
+            for text in self.renderables:
+                if isinstance(text, Text):
+                    text.overflow = "fold"
+            return super().__rich_console__(*where)
+
+    vars(rich_utils).update(Table=FoldingTable, Columns=FoldingColumns)
 
 
 def translate_help(command: Any) -> None:

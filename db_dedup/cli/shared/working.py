@@ -30,8 +30,8 @@ MetricsPort = Annotated[
         envvar="DB_DEDUP_METRICS_PORT",
         min=0,
         max=65535,
-        help="Serve metrics for Prometheus on this port; 0 takes a free one.",
-        show_default="off",
+        help="Serve metrics for Prometheus on this port; 0 takes a free one. Left out, there are none.",
+        show_default=False,
     ),
 ]
 MetricsHost = Annotated[
