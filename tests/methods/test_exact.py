@@ -2,9 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
-import numba as nb
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from db_dedup.errors import ConfigError
+from db_dedup.flow._compiled import kernel
 from db_dedup.methods import BloomFilter, DigitTrie, EitherBitFilter, SeenTexts, ap, bkdr
 from db_dedup.methods._trie import DIGITS, write_square
 
@@ -79,17 +78,15 @@ def test_a_part_of_a_dump_is_refused(change: Callable[[bytes], bytes]) -> None:
         BloomFilter.restore(change(stage.dump()))
 
 
+@kernel  # type: ignore[untyped-decorator]
 def _write_square(value: np.uint64, digits: NDArray[np.uint8]) -> None:
     write_square(value, digits)
-
-
-_square: Any = nb.njit(_write_square)
 
 
 @given(st.integers(0, 2**64 - 1))
 def test_the_digits_of_a_square(value: int) -> None:
     digits = np.empty(DIGITS, np.uint8)
-    _square(np.uint64(value), digits)
+    _write_square(np.uint64(value), digits)
     assert "".join(map(str, digits.tolist())) == str(value**2).zfill(DIGITS)
 
 

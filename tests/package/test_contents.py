@@ -18,12 +18,13 @@ import sys
 from sqlalchemy import create_engine
 import db_dedup.schema.migrate as migrate
 from db_dedup.records.names import Namespace
+from db_dedup.schema.revisions import head_revision
 
 namespace = Namespace(None, "dedup_")
 engine = create_engine("sqlite:///" + sys.argv[1])
 with engine.begin() as connection:
     migrate.upgrade(connection, namespace)
-    assert migrate.is_current(connection, namespace)
+    assert migrate.current_revision(connection, namespace) == head_revision()
 engine.dispose()
 print(migrate.__file__)
 """
