@@ -233,6 +233,13 @@ def test_commands_speak_chinese_only(demo: Path, arguments: list[str], said: str
     assert _ENGLISH.search(_COMMAND.sub("", printed)) is None
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["pairs", "--help"], ["worker", "--help"]], ids=" ".join)
+def test_help_in_chinese_is_not_cut_off(tmp_path: Path, arguments: list[str]) -> None:
+    printed = command(tmp_path, *arguments, LANG="zh_CN.UTF-8", COLUMNS="60").stdout.decode()
+    assert "选项" in printed
+    assert "…" not in printed
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

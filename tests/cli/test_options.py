@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import inspect
 
 from db_dedup.cli.commands import load_commands
-from db_dedup.translation import LANGUAGES
 from tests.cli.conftest import fail, run, succeed
 from tests.servers import Database
 
@@ -33,12 +32,10 @@ def test_every_option_has_an_environment_variable_in_help(command: str) -> None:
         assert option.opts[0] in help_text
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("command", ["", *sorted(COMMANDS)])
-def test_help_is_not_cut_off(command: str, language: str) -> None:
+def test_help_is_not_cut_off(command: str) -> None:
     arguments = [command, "--help"] if command else ["--help"]
-    narrow = {"COLUMNS": "60", "TERMINAL_WIDTH": "60"}
-    assert "…" not in succeed(*arguments, DB_DEDUP_LANG=language, **narrow).stdout
+    assert "…" not in succeed(*arguments, COLUMNS="60", TERMINAL_WIDTH="60").stdout
 
 
 @pytest.mark.parametrize("command", [c for c in sorted(COMMANDS) if c not in ("demo", "file")])
