@@ -66,9 +66,9 @@ def sheet_of(records: Iterable[Sequence[Any]], first_row: int, description: str)
 def _doubts(given: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Iterator[str]:
     """Yield a sentence if the first row is probably a title above the header: few columns have a name.
 
-    These are fewer than half, or half of them if the first column is one: a column of row numbers without a
-    name stands before all others. Columns without any value do not count, because workbooks have them beside
-    the table.
+    Few are fewer than half, or half of them if the first column has a name. If it has none, it may be a
+    column of row numbers, and the others are named. Columns without any value do not count, because workbooks
+    have them beside the table.
     """
     named = sum(map(bool, given))
     unnamed = [place for place, name in enumerate(given) if not name]

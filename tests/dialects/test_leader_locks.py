@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,9 +12,20 @@ import pytest
 from sqlalchemy import text
 
 from db_dedup.app import Database as Opened
-from db_dedup.dialects.leadership import FileLock, SessionLock
-from db_dedup.errors import DatabaseError
+from db_dedup.dialects.leadership import SessionLock
 from tests.servers import Database
+
+ACQUIRE = """
+import os, sys
+from db_dedup.dialects.leadership import FileLock
+from db_dedup.errors import DatabaseError
+if os.getuid() == 0:
+    os.setuid(65534)  # after the imports: another account may not read the folders of the interpreter
+try:
+    FileLock(sys.argv[1]).acquire()
+except DatabaseError as error:
+    print(error)
+"""
 
 
 def test_one_of_two_has_it(database: Database) -> None:
@@ -29,28 +42,13 @@ def test_one_of_two_has_it(database: Database) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no accounts that a process could take")
 def test_an_account_that_cannot_write_the_file_is_told_so() -> None:
-    """SQLite takes no lock on a file that it opens for reading alone, and raises no error."""
+    """SQLite takes no lock on a file that it can only read, and raises no error."""
     with TemporaryDirectory() as folder:  # pytest's own folders are closed to other accounts
         Path(folder).chmod(0o755)
         file = Path(folder, "leader")
         file.touch(0o444)
-        if (child := os.fork()) == 0:
-            try:
-                os._exit(17 if f"cannot lock {file}: this account" in answer_to_another(file) else 1)
-            finally:  # the child must not go on with the other tests
-                os._exit(2)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 17
-
-
-def answer_to_another(file: Path) -> str:
-    """The error for an account that may not write the file; this process takes the account."""
-    if os.getuid() == 0:
-        os.setuid(65534)
-    try:
-        FileLock(str(file)).acquire()
-    except DatabaseError as error:
-        return str(error)
-    return ""
+        command = [sys.executable, "-c", ACQUIRE, str(file)]
+        assert f"cannot lock {file}: this account" in subprocess.check_output(command, text=True)
 
 
 @pytest.mark.parametrize("database", ["postgresql", "mariadb", "mysql"], indirect=True)

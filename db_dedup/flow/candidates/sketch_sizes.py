@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from db_dedup.flow.candidates.segments import Part
 
 UNKNOWN_SIZE: Final = 0
-"""Stands for the size of a row that has no hashes in the segments, or whose size is not stored."""
+"""The size of a row whose size is not stored, or that has no hashes in the segments."""
 
 ID_BITS: Final = 12
 _ROWS_A_PIECE: Final = 1 << ID_BITS
