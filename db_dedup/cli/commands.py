@@ -9,7 +9,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from db_dedup.cli.shared import interrupts
-from db_dedup.cli.shared.usage import fold_help, translate_help, usage_faults, with_translated_help
+from db_dedup.cli.shared.usage import translate_help, usage_faults, with_translated_help
 from db_dedup.translation import tr
 
 # ruff: noqa: E501 - the list is easier to read with a command a line
@@ -49,8 +49,8 @@ class Command(TyperCommand):
     """A command whose option --help speaks the language of the reader."""
 
     def format_help(self, *where: Any) -> None:
-        """Print the help."""
-        fold_help()
+        """Print the help, in which long words are folded."""
+        _fold_help()
         super().format_help(*where)
 
     def get_help_option(self, ctx: Any) -> Any:
@@ -83,8 +83,8 @@ class LazyGroup(TyperGroup):
             return super().invoke(ctx)
 
     def format_help(self, *where: Any) -> None:
-        """Print the help."""
-        fold_help()
+        """Print the help, in which long words are folded."""
+        _fold_help()
         super().format_help(*where)
 
     def get_help_option(self, ctx: Any) -> Any:
@@ -95,6 +95,12 @@ class LazyGroup(TyperGroup):
         """Return name, command and remaining arguments; also shell completion asks this for options."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, load_command(name) if name else command, rest
+
+
+def _fold_help() -> None:
+    from db_dedup.cli.shared.folded_help import fold_help  # noqa: PLC0415 - imported when help is printed
+
+    fold_help()
 
 
 def load_command(name: str) -> Any:

@@ -75,33 +75,6 @@ def translate_parser_messages() -> None:
         gettext.textdomain(DOMAIN)
 
 
-def fold_help() -> None:
-    """Have help fold words that are too long for its columns; rich would cut them off.
-
-    Such words are names of environment variables, and Chinese texts, which have no spaces.
-    """
-    # These take long to import, and only help needs them.
-    from rich.columns import Columns  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-    from typer import rich_utils  # noqa: PLC0415
-
-    class FoldingTable(Table):
-        def __rich_console__(self, *where: Any) -> Any:
-            for column in self.columns:
-                column.overflow = "fold"
-            return super().__rich_console__(*where)
-
-    class FoldingColumns(Columns):
-        def __rich_console__(self, *where: Any) -> Any:
-            for text in self.renderables:
-                if isinstance(text, Text):
-                    text.overflow = "fold"
-            return super().__rich_console__(*where)
-
-    vars(rich_utils).update(Table=FoldingTable, Columns=FoldingColumns)
-
-
 def translate_help(command: Any) -> None:
     """Translate the help of a command and of its options, in place."""
     for item in (command, *command.params):
