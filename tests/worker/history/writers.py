@@ -205,7 +205,7 @@ class Writers:
                 self._set(who, key, (body, region, value))
             case "delete":
                 self._remember(who, key)
-                if self._execute(who, delete(self._letters).where(self._watched.at(key))):
+                if self._execute(who, self._watched.deletion(key)):
                     del self.rows[key]
             case "move":
                 self._move(who, key, value)
