@@ -192,6 +192,23 @@ print(twice(5))
 """
 
 
+WITHOUT_AST = """
+from numba.np.ufunc import array_exprs
+from db_dedup.engines.embedded.compile_ahead import match_two_rows
+from db_dedup.flow.words import word_hasher
+
+array_exprs.ast = None
+print(word_hasher("jieba", (), ())(["路灯不亮"]).size)
+match_two_rows()
+"""
+
+
+def test_no_operation_on_whole_arrays_is_compiled(tmp_path: Path) -> None:
+    """numba calls `ast.parse` for one, which fails in Python 3.11 while another thread of a service is in it."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path)}
+    assert subprocess.check_output([sys.executable, "-c", WITHOUT_AST], env=environment, text=True) == "3\n"
+
+
 def test_all_kernels_are_in_the_folders_of_the_digest() -> None:
     package = ROOT / "db_dedup"
     folders = {

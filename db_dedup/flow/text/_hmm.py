@@ -63,7 +63,7 @@ def find_rejoined(codes, lengths, first, steps, characters):
             found[count, 0], found[count, 1], found[count, 2], found[count, 3] = i, j, -1, -1
             count += 1
         elif kinds[i] == _IDEOGRAPH and j - i > 1:
-            states = likeliest_states(codes[places[i] : places[j]] - FIRST_HAN, first, steps, characters)
+            states = likeliest_states(codes[places[i] : places[j]], first, steps, characters)
             begin = 0
             for k in range(j - i):
                 if states[k] in (END, SINGLE):
@@ -113,22 +113,27 @@ def is_sign(code):
 
 
 @inner
-def likeliest_states(rows, first, steps, characters):
+def likeliest_states(codes, first, steps, characters):
     """Return the likeliest states, by Viterbi's algorithm.
 
-    Of two states with equal sums the one with the later letter is chosen, as in jieba.
+    Of two states with equal sums the one with the later letter is chosen, as in jieba. The sums are written
+    out: numba compiles an operation on whole arrays by way of `ast.parse`, which Python 3.11 does not allow
+    two threads of a service at once.
 
     Args:
-        rows: the characters as rows of `characters`.
+        codes: the code points of ideographs.
         first: with `steps` and `characters` the result of `load_tables`.
 
     Returns:
-        int8[len(rows)] of states.
+        int8[len(codes)] of states.
     """
-    came_from = np.empty((rows.size, 4), np.int8)
-    sums = first + characters[rows[0]]
-    for t in range(1, rows.size):
-        here = characters[rows[t]]
+    came_from = np.empty((codes.size, 4), np.int8)
+    here = characters[codes[0] - FIRST_HAN]
+    sums = np.empty(4)
+    for state in range(4):
+        sums[state] = first[state] + here[state]
+    for t in range(1, codes.size):
+        here = characters[codes[t] - FIRST_HAN]
         before = sums
         sums = np.empty(4)
         for state in range(4):
@@ -140,8 +145,8 @@ def likeliest_states(rows, first, steps, characters):
             high_sum = before[high] + steps[high, state] + here[state]
             came_from[t, state] = low if low_sum > high_sum else high
             sums[state] = max(low_sum, high_sum)
-    states = np.empty(rows.size, np.int8)
+    states = np.empty(codes.size, np.int8)
     states[-1] = END if sums[END] > sums[SINGLE] else SINGLE
-    for t in range(rows.size - 1, 0, -1):
+    for t in range(codes.size - 1, 0, -1):
         states[t - 1] = came_from[t, states[t]]
     return states

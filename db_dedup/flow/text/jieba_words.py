@@ -300,8 +300,8 @@ def _write_singles(points, begin, end, dictionary, begins, ends, used):
 @inner
 def _write_new_words(points, first, last, dictionary, begins, ends, used):
     """Append the words that the HMM makes of two ideographs or more; return the new length."""
-    rows = points[first:last] - FIRST_HAN
-    states = likeliest_states(rows, dictionary.states, dictionary.steps, dictionary.characters)
+    codes = points[first:last]
+    states = likeliest_states(codes, dictionary.states, dictionary.steps, dictionary.characters)
     begin = first
     for i in range(first, last):
         if states[i - first] in (END, SINGLE):
