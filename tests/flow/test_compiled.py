@@ -204,7 +204,7 @@ match_two_rows()
 
 
 def test_no_operation_on_whole_arrays_is_compiled(tmp_path: Path) -> None:
-    """numba calls `ast.parse` for one, which fails in Python 3.11 while another thread of a service is in it."""
+    """numba calls `ast.parse` for one, which fails on Python 3.11 while another thread is in it."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path)}
     assert subprocess.check_output([sys.executable, "-c", WITHOUT_AST], env=environment, text=True) == "3\n"
 
