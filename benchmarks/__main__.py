@@ -19,14 +19,13 @@ WITHOUT_DATA = (
     "lookups",
     "exact_first",
     "checks",
+    "console_pages",
     "indexes",
-    "scan_times",
     "scan_costs",
-    "first_hour",
+    "quickstart",
     "start",
     "trigger_cost",
     "committing_clients",
-    "worker_speed",
     "worker_edits",
     "worker_groups",
     "latency",
@@ -49,7 +48,6 @@ WITH_DATA = (
     "kinds",
     "measures",
     "databases",
-    "law",
     "sizes",
     "whole_scans",
     "reading",
@@ -66,13 +64,13 @@ WITH_DATA = (
 QUICK = (
     "candidates",
     "side_by_side",
-    "first_hour",
+    "quickstart",
     "planted_changes",
     "petitions",
     "frames",
     "short_texts",
     "kinds",
-    "law",
+    "whole_scans",
 )
 """The part with the headline figures."""
 
@@ -115,7 +113,7 @@ def main() -> None:
 
 
 def options_for(module: ModuleType, chosen: argparse.Namespace) -> dict[str, Any]:
-    """What a benchmark is told beside the folder of data.
+    """Return the keyword arguments of a benchmark's `run`.
 
     Raises:
         TypeError: it does not take such an option, or has no such size.

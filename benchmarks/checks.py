@@ -1,7 +1,7 @@
 """Times of one `check` among made-up petitions, by the kind of text that is asked for.
 
-Three kinds of texts are asked for by turns: a stored petition with one to five characters edited; a petition
-of which nothing is stored; and such a petition that ends as a stored one does, with its set phrases.
+Three kinds of texts are checked in turn: a stored petition with one to five characters edited; a new
+petition; and a new petition that ends with the set phrases of a stored one.
 
 The petitions are scanned once, in SQLite, and the tables are copied into the other databases. If the variable
 DB_DEDUP_BENCHMARK_STORES names a folder, the scanned file stays there and is used the next time: the scan of
@@ -21,14 +21,13 @@ from typing import Final
 import numpy as np
 from sqlalchemy import Engine, func, select
 
+from benchmarks.generated_petitions import make_part, warm_up, watched_petitions, write_sample
 from benchmarks.materials import MOST_EDITS, edited
-from benchmarks.scan_times import make_part, warm_up, watch, write_sample
 from benchmarks.servers import DATABASES, each_database
 from benchmarks.store_copy import copy_store
-from db_dedup import Deduplicator, Text
+from db_dedup import Deduplicator
 from db_dedup.app import Database
 from db_dedup.cli.demo import petitions
-from db_dedup.progress import NullProgress
 
 KINDS: Final = ("edited", "of its own", "set phrases")
 _ENDING: Final = 60
@@ -78,7 +77,7 @@ def _scan(url: str, rows: int) -> None:
         warm_up(f"sqlite:///{folder}/warm_up.db")
     with closing(Database(url, create=True)) as database:
         write_sample(database.engine, rows)
-        watch(database, NullProgress()).scan()
+        watched_petitions(database).scan()
 
 
 def _measure(file: Path, sizes: Sizes, databases: Sequence[str]) -> None:
@@ -93,18 +92,13 @@ def _measure(file: Path, sizes: Sizes, databases: Sequence[str]) -> None:
         asked = texts_to_ask(store.engine, warm + sizes.checks)
         for name, url in each_database(databases):
             if name == "SQLite":
-                report(name, *time_checks(_scanned(store), asked, sizes.checks))
+                report(name, *time_checks(watched_petitions(store), asked, sizes.checks))
                 continue
             with closing(Database(url, create=True)) as database:
                 start = perf_counter()
                 copy_store(store, database)
                 print(f"{name}: copied in {perf_counter() - start:.0f} s", flush=True)
-                report(name, *time_checks(_scanned(database), asked, sizes.checks))
-
-
-def _scanned(database: Database) -> Deduplicator:
-    columns = {"title": Text(), "content": Text()}
-    return Deduplicator(database, "petitions", columns, preset="balanced", order="created_at")
+                report(name, *time_checks(watched_petitions(database), asked, sizes.checks))
 
 
 def texts_to_ask(sample: Engine, count: int) -> list[Record]:

@@ -92,7 +92,7 @@ def commits_a_second(engine: Engine, table: str, seconds: int) -> float:
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = re.search(r"^tps = ([\d.]+)", done.stdout, re.MULTILINE)
     if found is None:
-        raise ValueError(f"pgbench told no rate: {done.stdout}")
+        raise ValueError(f"pgbench printed no rate: {done.stdout}")
     return float(found[1])
 
 

@@ -1,29 +1,27 @@
-"""Seconds of each page of the review console, with 100,000 groups in each database.
+"""Milliseconds of each page of the review console, with 100,000 groups in each database.
 
-`python -m benchmarks.console_pages` makes the tables itself; with a URL and a table it measures a table that
-has been scanned: `python -m benchmarks.console_pages URL TABLE`. It prints the lowest of five: CPU seconds of
-the process (the database included if it is SQLite) and seconds on the clock.
+The lowest of five: CPU time of the process (the database included if it is SQLite), and time by the clock.
 """
 
 import random
 import re
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from html import unescape
+from pathlib import Path
 
 from sqlalchemy import Column, DateTime, Integer, MetaData, String, Table, Text
 from starlette.testclient import TestClient
 
-from benchmarks.servers import each_database
+from benchmarks.servers import DATABASES, each_database
 from db_dedup import Database, Deduplicator
 from db_dedup.app.tokens import Tokens
 from db_dedup.config import ServerSettings
 from db_dedup.web.service import make_service
 
-GROUPS = 100_000
 REPEATS = 5
 NAME = "letters"
 _CHARACTERS = "".join(map(chr, range(0x4E00, 0x4E00 + 3000)))
@@ -42,16 +40,27 @@ letters = Table(
 )
 
 
-def main(url: str = "", table: str = NAME) -> None:
-    """Measure one table, or one in each database."""
-    if url:
-        measure(url, table)
-        return
-    for name, each in each_database():
+@dataclass(frozen=True)
+class Sizes:
+    """How many groups the table has."""
+
+    groups: int = 100_000
+
+
+SMALL = Sizes(60)
+
+
+def run(
+    data: Path | None,  # noqa: ARG001 - it needs none
+    sizes: Sizes = Sizes(),
+    databases: Sequence[str] = DATABASES,
+) -> None:
+    """Print the times of the pages in each database."""
+    for name, url in each_database(databases):
         begun = time.perf_counter()
-        make(each, GROUPS)
-        print(f"{name}: {GROUPS:,} groups, made in {time.perf_counter() - begun:.0f} s")
-        measure(each, NAME)
+        make(url, sizes.groups)
+        print(f"{name}: {sizes.groups:,} groups, made in {time.perf_counter() - begun:.0f} s")
+        measure(url)
 
 
 def make(url: str, groups: int) -> None:
@@ -87,12 +96,12 @@ def _rows(groups: int) -> Iterator[tuple[int, str, str, datetime]]:
             number += 1
 
 
-def measure(url: str, table: str) -> None:
-    """Print the times of the pages of a table."""
+def measure(url: str) -> None:
+    """Print the times of the pages."""
     with closing(Database(url)) as database:
         service, _ = make_service(database, None, ServerSettings(), Tokens())
         client = TestClient(service, base_url="http://127.0.0.1")
-        groups = f"/console/tables/{table}"
+        groups = f"/console/tables/{NAME}"
         lists = ["", "?order=newest", "?order=loose", "?kind=edited", "?kind=partial", "?other_place=yes"]
         lists += ["?order=newest&kind=contained", "?order=newest&other_place=yes", "?loose=yes"]
         lists += ["?since=2024-03-01&until=2024-03-02", "?column=content&value=zzz"]
@@ -118,7 +127,3 @@ def measure(url: str, table: str) -> None:
 
 def _links(page: str, part: str) -> list[str]:
     return [unescape(link) for link in re.findall(r'href="([^"]*)"', page) if part in link]
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -1,6 +1,6 @@
-"""Every pair of rows that shares enough, found without any of the shortcuts that are measured.
+"""Find every pair of rows that shares enough features, without the filters that the benchmarks measure.
 
-An inverted index of the features says of each row how many it shares with every later row.
+An inverted index of the features counts how many features each row shares with every later row.
 """
 
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ def _sharing(starts, numbers, rows, ends, threshold):  # type: ignore[no-untyped
     `rows` are the rows of each feature, ascending, feature f's from ends[f] to ends[f + 1].
     """
     count = starts.size - 1
-    seen = ends[:-1].copy()  # past the rows that had their turn
+    seen = ends[:-1].copy()  # where the rows after the present one begin, by feature
     shared = np.zeros(count, np.int32)
     touched = np.empty(count, np.int32)
     left, right = np.empty(1024, np.int32), np.empty(1024, np.int32)

@@ -1,4 +1,4 @@
-"""Frame drift: what a list of frames that is no longer up to date costs, by the share of rows it misreads."""
+"""Frame drift: how pairs change when the list of frames is no longer up to date, and in how many rows."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -97,7 +97,7 @@ def _changes(texts: Sequence[str]) -> Iterator[_Change]:
 def _in_form(
     texts: Sequence[str], form: Form, other: Form | None = None, is_other: Callable[[int], bool] | None = None
 ) -> list[str]:
-    """Put texts into a form; a row has the same fields whatever form the others have."""
+    """Put texts into one or two forms; the fields of a row do not depend on the forms of other rows."""
     return [
         (other if other and is_other and is_other(i) else form)(text, random.Random(i))
         for i, text in enumerate(texts)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import func, select
 
+from benchmarks.generated_petitions import write_sample
 from benchmarks.indexes import total_bytes
-from benchmarks.scan_times import write_sample
 from benchmarks.servers import DATABASES, each_database
 from db_dedup import Deduplicator, Text
 from db_dedup.app import Database

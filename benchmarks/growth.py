@@ -17,11 +17,11 @@ from pathlib import Path
 from sqlalchemy import Column, Integer, MetaData, Table, Text
 
 from benchmarks.datasets import read_articles
+from benchmarks.generated_petitions import make_part
 from benchmarks.indexes import total_bytes
 from benchmarks.materials import edited
 from benchmarks.plot import log_log_svg
 from benchmarks.processes import Measured, measure
-from benchmarks.scan_times import make_part
 from benchmarks.servers import DATABASES, each_database
 from db_dedup.app import Database
 
@@ -189,7 +189,7 @@ def draw(folder: Path, figures: Mapping[Key, Sequence[float]]) -> None:
 
 
 def made_petitions(rows: int) -> Iterator[str]:
-    """Yield made-up petitions; each part is of another seed, and the parts know nothing of each other."""
+    """Yield made-up petitions, in sets of 100,000, each with its own seed."""
     for part in range(-(-rows // _PETITIONS_A_PART)):
         for petition in make_part(part, min(_PETITIONS_A_PART, rows - part * _PETITIONS_A_PART)):
             yield petition.content

@@ -1,6 +1,6 @@
 """One large table from the first scan to the views: time, memory and disk of each step, on one machine.
 
-The rows are made-up petitions in parts of 100,000 that know nothing of each other. With a folder of data they
+The rows are made-up petitions in sets of 100,000, each with its own seed. With a folder of data they
 are articles of law, multiplied with fresh edits, or with `--size copies=3` texts that join sentences of
 articles, of which 3 % are near-copies of an earlier one. Each command runs by the command line in a process
 of its own; checks and views are timed in this one. The figures are kept in a CSV file, and drawn from it, so
@@ -144,7 +144,7 @@ def _measure(database: Database, folder: Path, url: str, sizes: Sizes, figures: 
 
 
 def _scan(folder: Path, step: str, figures: LargeFigures) -> None:
-    """Scan, and tell what it took in all and in each part."""
+    """Scan, and print what it took as a whole and in each part."""
     report = folder / "report"
     arguments = ("scan", "texts", "--json")
     figures.tell(step, measure("db_dedup.cli", *arguments, output=report, folder=folder))

@@ -1,11 +1,11 @@
 """From an application's commit to the pair in the view, while a hundred rows a second come in.
 
-Three parties, as in life: an application that inserts at a steady pace, each row a near-duplicate of a stored
-one; `db-dedup worker`, a process of its own with its default settings; and somebody who looks into the view
-`duplicate_pairs` for the rows that have not been seen there. A row's time runs from the return of its commit
-to the answer of the look that first shows it, both read from the one clock of this process. A row is there
-before a look shows it, so that the times are too long, by up to the pause between two looks, and never too
-short. `found_at` would not do: it is taken before the worker's commit.
+Three programs run at the same time: an application that inserts at a steady pace, each row a near-duplicate
+of a stored one; `db-dedup worker`, in its own process with its default settings; and a reader that queries
+the view `duplicate_pairs` again and again for the rows that it has not seen there yet. The time of a row runs
+from the return of its commit to the first answer that contains it, both by the clock of this process. A row
+is in the view before a query shows it, so the times are too long by at most the pause between two queries.
+`found_at` cannot be used, because it is taken before the worker's commit.
 """
 
 import os
@@ -26,9 +26,9 @@ import numpy as np
 from sqlalchemy import insert, select
 
 from benchmarks.datasets import read_articles
+from benchmarks.generated_petitions import watched_petitions
 from benchmarks.materials import MOST_EDITS, edited
 from benchmarks.servers import DATABASES, each_database
-from db_dedup import Deduplicator, Text
 from db_dedup.app import Database
 from db_dedup.cli.demo import fill, petitions
 from db_dedup.sample import Petition, Sample, generate_petitions
@@ -36,7 +36,7 @@ from db_dedup.schema.views import fixed_view
 
 LOOK_SECONDS: Final = 0.01
 
-# The oldest come first. A look at all of a long backlog would keep the server from working it off.
+# The oldest come first. To ask for a long backlog at once would take the server's time from the worker.
 _KEYS_A_LOOK: Final = 100
 _PATIENCE_SECONDS: Final = 20.0
 _SHORTEST: Final = 40  # characters: of a shorter text five edits leave no near-duplicate
@@ -89,8 +89,7 @@ def prepare(database: Database, sample: Sample) -> None:
     """Attached, then scanned, as the how-to has it."""
     with database.dialect.write_transaction(database.engine) as connection:
         fill(connection, sample)
-    dedup = Deduplicator(database, "petitions", {"title": Text(), "content": Text()}, order="created_at")
-    dedup.upgrade()
+    dedup = watched_petitions(database)
     dedup.attach()
     dedup.scan()
 

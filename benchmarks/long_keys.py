@@ -22,7 +22,7 @@ _NEAR = 1000
 """So many rows are within the radius of another one."""
 _NEVER, _ALWAYS = 1 << 40, 0
 _WAYS = {"row by row": _NEVER, "longer keys": _ALWAYS, "planner": blocks._SORTING}
-"""What sorting is said to cost, which decides how buckets are searched."""
+"""Way -> the cost of sorting that the planner assumes, which decides how buckets are searched."""
 _HOT = 1 << 30
 _WARM_UP = 200_000
 

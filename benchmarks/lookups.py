@@ -75,7 +75,7 @@ def run(
 
 
 def split_sample(sizes: Sizes) -> tuple[list[Petition], list[Petition]]:
-    """Petitions to store, and others to ask for: by turns a duplicate of a stored one and one of its own."""
+    """Return (petitions to store, petitions to check); every second of these duplicates a stored one."""
     sample = generate_petitions(sizes.petitions + 4 * sizes.checks)
     later = {pair.id_b: pair.id_a for pair in sample.pairs}
     half = (sizes.checks + sizes.checks // 10) // 2
@@ -120,7 +120,7 @@ def random_rows(count: int, planted: int) -> Iterator[RowFingerprint]:
 
 
 def vacuum(database: Database) -> None:
-    """What autovacuum does within a minute: only then does an index of PostgreSQL answer alone."""
+    """Vacuum, as autovacuum does within a minute: before it, PostgreSQL also reads the table of an index."""
     if database.engine.dialect.name != "postgresql":
         return
     visible = text("SELECT relallvisible >= relpages FROM pg_class WHERE oid = 'dedup.fingerprint'::regclass")
@@ -148,7 +148,7 @@ def time_lookups(database: Database, store: FingerprintStore, radius: int, count
 def fingerprints_to_ask(
     connection: Connection, store: FingerprintStore, radius: int, count: int
 ) -> list[int]:
-    """By turns one near a stored fingerprint and one of its own."""
+    """Return alternately a fingerprint near a stored one and a random one."""
     rng = np.random.default_rng(radius)
     table = store.tables.fingerprint
     query = select(table.c.fingerprint).where(store.mine).order_by(table.c.digest).limit(count)

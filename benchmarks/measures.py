@@ -16,7 +16,7 @@ from db_dedup.flow.features.counting import Features
 from db_dedup.flow.pipeline import Fingerprinter
 from db_dedup.flow.text.normalise import normalise_batch
 
-FEATURES: Final = {"words": "jieba", "runs of 2": "chars:2", "runs of 3": "chars:3", "runs of 4": "chars:4"}
+FEATURES: Final = {"words": "jieba", "2-grams": "chars:2", "3-grams": "chars:3", "4-grams": "chars:4"}
 _THRESHOLDS: Final = np.arange(20, 96) / 100
 _FOLDS: Final = 5
 _SHUFFLES: Final = 20
@@ -84,7 +84,7 @@ def features_of(texts: list[list[str]], segmenter: str) -> Features:
 
 
 def judge(texts: list[list[str]], labels: Mapping[tuple[int, int], str]) -> Judged:
-    """Pairs of which one shares a fifth of the other's runs of two characters; no measure finds others."""
+    """Return the pairs that share over a fifth of the shorter text's 2-grams; no measure finds others."""
     features = features_of(texts, "chars:2")
     left, right = (side.astype(np.int32) for side in np.triu_indices(len(texts), 1))
     overlap = similarities("overlap", features.starts, features.hashes, features.weights, left, right)

@@ -1,6 +1,6 @@
 """Other packages that find near-duplicate texts, each called as its own documentation does.
 
-All of them get the words, or the runs of three characters, that db_dedup makes of the same texts.
+All of them get the words, or the character 3-grams, that db_dedup makes of the same texts.
 """
 
 import json
@@ -27,7 +27,7 @@ TEXT_DEDUP_PYTHON = "TEXT_DEDUP_PYTHON"
 SEGMENTERS = {"words": "jieba", "5 words": "jieba", "3-grams": "chars:3", "3 characters": "chars:1"}
 _PERMUTATIONS = 128
 _SLACK = 0.1
-"""The index is made for a threshold that much lower, and what it gives is held against the threshold."""
+"""The index is made for a threshold lower by this; its candidates are then checked by the threshold."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def shingles_of(material: Material, kind: str) -> list[list[str]]:
 
 
 def find_by_datasketch(material: Material, setting: Setting) -> set[Pair]:
-    """MinHashLSH, its candidates held against the estimated Jaccard similarity."""
+    """Find pairs by MinHashLSH; its candidates are checked by the estimated Jaccard similarity."""
     datasketch = import_module("datasketch")
     rows = [[token.encode() for token in row] for row in shingles_of(material, setting.shingles)]
     sketches = datasketch.MinHash.bulk(rows, num_perm=_PERMUTATIONS)
@@ -97,7 +97,7 @@ def find_by_datasketch(material: Material, setting: Setting) -> set[Pair]:
 
 
 def find_by_rensa(material: Material, setting: Setting) -> set[Pair]:
-    """RMinHashLSH, its candidates held against the estimated Jaccard similarity."""
+    """Find pairs by RMinHashLSH; its candidates are checked by the estimated Jaccard similarity."""
     rensa = import_module("rensa")
     rows = shingles_of(material, setting.shingles)
     sketches = rensa.RMinHash.from_token_sets(rows, num_perm=_PERMUTATIONS, seed=42)
@@ -114,13 +114,13 @@ def find_by_rensa(material: Material, setting: Setting) -> set[Pair]:
 
 
 def _bands_for(threshold: float) -> int:
-    """The fewest bands that are as likely as not to catch a pair at the threshold or below it."""
+    """Return the least number of bands that proposes a pair at the threshold with a probability of a half."""
     bands = (8, 16, 32, 64)
     return next((b for b in bands if (1 / b) ** (b / _PERMUTATIONS) <= threshold), bands[-1])
 
 
 def find_by_simhash(material: Material, setting: Setting) -> set[Pair]:
-    """SimhashIndex, on counted shingles or on its own runs of four characters."""
+    """Find pairs by SimhashIndex, on counted shingles or on the package's own character 4-grams."""
     simhash = import_module("simhash")
     logging.getLogger("simhash").setLevel(logging.ERROR)
     values: Sequence[str | list[str]]

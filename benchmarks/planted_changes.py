@@ -117,13 +117,13 @@ def _planted(bands: dict[tuple[int, int], list[str]]) -> Planted:
     origin: list[int] = []
     pairs: dict[tuple[str, tuple[int, int]], list[Pair]] = {}
     characters = [c for texts in bands.values() for text in texts for c in text if c.isalpha()]
-    strangers = [text for texts in bands.values() for text in texts]
+    others = [text for texts in bands.values() for text in texts]
     for band, texts in bands.items():
         for text in texts:
             first = len(rows)
             rows.append(text)
             origin.append(first)
-            for name, change in _changes(characters, strangers).items():
+            for name, change in _changes(characters, others).items():
                 changed = change(text, rng)
                 if changed == text:
                     continue
@@ -191,7 +191,7 @@ def _cut(text: str, band: tuple[int, int], rng: random.Random) -> str:
     return ""
 
 
-def _changes(characters: Sequence[str], strangers: Sequence[str]) -> dict[str, Change]:
+def _changes(characters: Sequence[str], others: Sequence[str]) -> dict[str, Change]:
     edits: dict[str, Change] = {
         f"{n} edit{'s' * (n > 1)}": partial(_edit, count=n, characters=characters) for n in (1, 2, 3, 5, 10)
     }
@@ -199,7 +199,7 @@ def _changes(characters: Sequence[str], strangers: Sequence[str]) -> dict[str, C
         **edits,
         "sentences moved": _move_sentences,
         "first half": lambda text, _: text[: len(text) // 2],
-        _QUOTED: partial(_quote, strangers=strangers),
+        _QUOTED: partial(_quote, others=others),
         "a sentence added": lambda text, _: f"{text}请有关部门尽快核实处理并给予书面答复。",
         "signed by another": _sign,
         "other digits": _change_digits,
@@ -219,9 +219,9 @@ def _move_sentences(text: str, rng: random.Random) -> str:
     return "".join(sentences)
 
 
-def _quote(text: str, rng: random.Random, strangers: Sequence[str]) -> str:
+def _quote(text: str, rng: random.Random, others: Sequence[str]) -> str:
     """Return the text inside another text of half its length or more."""
-    other = rng.choice([each for each in strangers if len(each) >= len(text) // 2])[: 2 * len(text)]
+    other = rng.choice([each for each in others if len(each) >= len(text) // 2])[: 2 * len(text)]
     middle = len(other) // 2
     return other[:middle] + text + other[middle:]
 

@@ -83,9 +83,9 @@ def report(name: str, texts: Sequence[str]) -> None:
     print(f"{'':<44} {'a row':>7} {'mean':>10} {'median':>9} {'95 %':>9}")
     asked = random.Random(_SEED).sample(range(len(rows)), min(_ASKED, len(rows)))
     counts = Counter(gram for grams, _ in rows for gram in grams)
-    _print_line("bands and passages (other rules)", [sketch for _, sketch in bands], asked)
-    _print_line("prefix and passages, fixed order", [sketch for _, sketch in fixed], asked)
-    _print_line("prefix and passages, frozen order", [sketch for _, sketch in rows], asked)
+    _print_line("bands and passage hashes (other rules)", [sketch for _, sketch in bands], asked)
+    _print_line("prefix and passage hashes, fixed order", [sketch for _, sketch in fixed], asked)
+    _print_line("prefix and passage hashes, frozen order", [sketch for _, sketch in rows], asked)
     ordered = [sorted(grams, key=lambda gram: (counts[gram], gram)) for grams, _ in rows]
     prefixes = [grams[: prefix_size(len(grams))] for grams in ordered]
     _print_line("prefix alone, best order of all", prefixes, asked)

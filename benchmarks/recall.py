@@ -90,13 +90,13 @@ def report(name: str, texts: Sequence[str]) -> None:
     pairs = confirmed_pairs(distinct, WATCHED)
     found = of_distinct(keys, distinct.class_of)
     is_found = np.isin(_packed(pairs.left, pairs.right), found)
-    strangers = found.size - np.count_nonzero(is_found)
+    unconfirmed = found.size - np.count_nonzero(is_found)
     print(
         f"\n{name}: {len(texts):,} texts, {distinct.lengths.size:,} distinct; {pairs.left.size:,} similar "
         f"pairs, {np.count_nonzero(is_found):,} found: recall {_share(is_found)}"
     )
-    if strangers:
-        print(f"{strangers:,} pairs were found that are not similar: one of the two is wrong")
+    if unconfirmed:
+        print(f"{unconfirmed:,} pairs were found that are not similar: the scan or this benchmark is wrong")
     shorter = np.minimum(distinct.lengths[pairs.left], distinct.lengths[pairs.right])
     _print_bands("characters of the shorter text", shorter, _LENGTHS, is_found)
     _print_bands("Jaccard similarity", pairs.jaccards, _JACCARDS, is_found)

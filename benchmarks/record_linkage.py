@@ -1,7 +1,8 @@
-"""Short records in several columns: SimHash and shared runs of characters, beside splink and dedupe.
+"""Short records in several columns: SimHash and shared 3-grams, beside splink and dedupe.
 
-Not what db_dedup is made for, and measured to say so. For it and for splink the best of some thresholds is
-taken on the very data, beside the one that one would take unseen; dedupe chooses for itself, from labels.
+db_dedup is not made for such records; the figures show what to expect. Of db_dedup and splink both are
+printed: the threshold that one would choose in advance, and the best one on these data. dedupe chooses its
+threshold from labels.
 """
 
 import tempfile
@@ -88,7 +89,7 @@ def compare(linkage: Linkage) -> None:
 
 
 def _by_simhash(source: Path, linkage: Linkage, radius: int) -> set[Pair]:
-    """The paper's weights: a value counts as a feature of weight 2, a text by its runs of two characters."""
+    """The paper's weights: a value counts as a feature of weight 2, a text by its 2-grams."""
     columns = {name: Value() if name in linkage.values else Text() for name in linkage.rows[0]}
     return scan_copy(source, watch(columns, preset="strict", radius=radius, segmenter="chars:2"))
 

@@ -5,12 +5,11 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.generated_petitions import copy, warm_up, watched_petitions, write_sample
 from benchmarks.indexes import total_bytes
-from benchmarks.scan_times import copy, warm_up, watch, write_sample
 from benchmarks.servers import DATABASES, each_database
 from db_dedup.app import Database
 from db_dedup.dialects import open_engine
-from db_dedup.progress import NullProgress
 
 ROWS = 20_000
 
@@ -45,7 +44,7 @@ def filled_bytes(database: Database) -> int:
 
 def compare(name: str, database: Database) -> None:
     """One line: a dry run, then the scan."""
-    dedup = watch(database, NullProgress())
+    dedup = watched_petitions(database)
     before = filled_bytes(database)
     costs = dedup.preview().costs
     seconds = dedup.scan().seconds

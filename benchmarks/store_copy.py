@@ -5,11 +5,10 @@ from typing import Any
 
 from sqlalchemy import delete, select
 
+from benchmarks.generated_petitions import watched_petitions
 from benchmarks.lookups import vacuum
-from benchmarks.scan_times import watch
 from db_dedup.app import Database
 from db_dedup.cli.demo import petitions
-from db_dedup.progress import NullProgress
 from db_dedup.schema.types import to_signed
 
 _FETCH = 10_000
@@ -22,7 +21,7 @@ def copy_store(source: Database, target: Database) -> None:
     """
     with target.dialect.write_transaction(target.engine) as connection:
         petitions.create(connection)
-    watch(target, NullProgress()).scan()  # of an empty table: it makes the view
+    watched_petitions(target).scan()  # of an empty table: it makes the view
     ours, theirs = (database.tables.metadata.sorted_tables for database in (source, target))
     pairs = [(petitions, petitions), *zip(ours, theirs, strict=True)]
     with source.engine.connect() as reading, target.dialect.write_transaction(target.engine) as writing:

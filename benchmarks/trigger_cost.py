@@ -1,4 +1,4 @@
-"""What our triggers add to the user's own writes: two tables alike, one of them attached, by turns."""
+"""What our triggers add to the user's writes: the same writes to two equal tables, one of them attached."""
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -59,7 +59,7 @@ def run(
     print(
         f"made-up petitions, title and content watched; {sizes.rows:,} rows a bulk statement, "
         f"{sizes.statements:,} statements in a transaction, {sizes.commits:,} transactions;\n"
-        f"medians of {sizes.rounds} rounds, in each of which both tables have their turn"
+        f"medians of {sizes.rounds} rounds, each of which writes to both tables"
     )
     titles = ("plain", "attached", "added", "x plain")
     print("{:<44} {:>9} {:>9} {:>9} {:>8}".format("microseconds a row", *titles))
@@ -137,7 +137,7 @@ def write(database: Database, table: Table, sample: Sequence[Petition], sizes: S
 
 
 def inserter(connection: Connection, table: Table, sample: Sequence[Petition]) -> Callable[[int], object]:
-    """Inserts the i-th row by the driver alone, so that its time is the database's as far as can be."""
+    """Return a function that inserts the i-th row by the driver alone, without the time of SQLAlchemy."""
     names = ("id", "title", "content", "created_at")
     mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
     marks = ", ".join([mark] * len(names))

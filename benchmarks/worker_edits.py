@@ -14,10 +14,9 @@ import numpy as np
 from sqlalchemy import Column, Engine, Integer, MetaData, Table, bindparam, insert, select, update
 
 from benchmarks.cpu import cpu_seconds
+from benchmarks.generated_petitions import copy, warm_up, watched_petitions, write_sample
 from benchmarks.materials import MOST_EDITS, edited
-from benchmarks.scan_times import copy, warm_up, write_sample
 from benchmarks.servers import DATABASES, each_database
-from db_dedup import Deduplicator, Text
 from db_dedup.app import Database
 from db_dedup.cli.demo import petitions
 from db_dedup.jobs.worker.change_worker import ChangeWorker
@@ -76,8 +75,7 @@ def measure(name: str, database: Database, sample: Engine, sizes: Sizes) -> None
     """One line for each round."""
     copy(sample, database.engine)
     _visits.create(database.engine)
-    dedup = Deduplicator(database, "petitions", {"title": Text(), "content": Text()}, order="created_at")
-    dedup.upgrade()
+    dedup = watched_petitions(database)
     dedup.attach()
     start = perf_counter()
     dedup.scan()

@@ -17,8 +17,8 @@ from typing import Final
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from benchmarks.cpu import cpu_seconds
+from benchmarks.generated_petitions import copy, warm_up, write_sample
 from benchmarks.materials import MOST_EDITS, edited
-from benchmarks.scan_times import copy, warm_up, write_sample
 from benchmarks.servers import DATABASES, each_database
 from db_dedup import Deduplicator, Text
 from db_dedup.app import Database

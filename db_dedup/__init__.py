@@ -21,12 +21,12 @@ def _public_names() -> dict[str, str]:
     return {alias.name: node.module or "" for node in imports for alias in node.names}
 
 
-_HOMES = _public_names()
-__all__ = sorted(_HOMES)  # noqa: PLE0605 - type checkers read the stub
+_MODULES = _public_names()
+__all__ = sorted(_MODULES)  # noqa: PLE0605 - type checkers read the stub
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name."""
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_MODULES[name]), name)

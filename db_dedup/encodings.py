@@ -82,7 +82,7 @@ def read_utf8(path: Path, what: str) -> str:
 
     Args:
         path: the file.
-        what: it is, for the error, such as "word list".
+        what: what the file is, for the error, such as "word list".
 
     Raises:
         ConfigError: It cannot be read, or is in another encoding.
@@ -106,7 +106,7 @@ def decode_utf8(content: bytes, name: str, remedy: str) -> str:
     Args:
         content: of a file.
         name: of the file, for the error.
-        remedy: what mends another encoding.
+        remedy: what to do about another encoding, for the error.
 
     Raises:
         ConfigError: It is in another encoding, which is named as far as it can be guessed.

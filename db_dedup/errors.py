@@ -13,7 +13,7 @@ from typing import Any
 from db_dedup.translation import Phrase, Translatable, filled, formatted, joined, lookup
 
 _ALIKE = 0.6
-"""The share of its characters that a name has in common with one that is suggested, by `difflib`."""
+"""The least similarity, by `difflib`, of a known name that is suggested for an unknown one."""
 _LISTED = 10
 _PLAIN = (str, int, float, bytes, date, time, Translatable, type(None))
 """Types of fields that every process can unpickle."""
@@ -277,7 +277,7 @@ class ScanRunningError(DedupError):
 
 
 class TableBusyError(DedupError):
-    """Others have a watched table to themselves right now: roll back, and try again."""
+    """A watched table cannot be locked or written right now: roll back, and try again."""
 
     is_transient = True
 

@@ -14,7 +14,7 @@ def leave_out_blas() -> None:
 
 
 def allow_blas() -> None:
-    """Let scipy.linalg be imported again: a segmenter of somebody else's may need it."""
+    """Let scipy.linalg be imported again: a segmenter from an entry point may need it."""
     modules: dict[str, object] = dict(sys.modules)
     if modules.get("scipy.linalg", sys) is None:
         del sys.modules["scipy.linalg"]

@@ -1,6 +1,6 @@
 """How a long job reports its steps: a protocol, and the one that reports nothing.
 
-The command line brings one that draws bars; a library user gets silence unless they pass their own.
+The command line passes one that draws bars; library calls report nothing unless they are given one.
 """
 
 from collections.abc import Callable

@@ -2,7 +2,7 @@
 
 A message is a template with named fields. English is the language of the templates, so that no catalogue is
 read for it. `tr` translates at once; a `Phrase` is made where the reader is not known: it is a text in
-English, in JSON and logs too, and whoever shows it to a person translates it then.
+English, in JSON and logs too, and the code that shows it to a person translates it then.
 """
 
 import os

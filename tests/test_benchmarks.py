@@ -16,24 +16,24 @@ from sqlalchemy import func, select
 
 from benchmarks import (
     checks,
+    console_pages,
     exact_first,
-    first_hour,
     growth,
     indexes,
     large,
     latency,
     lookups,
     plans,
+    quickstart,
     scan_costs,
-    scan_times,
     spark_scan,
     trigger_cost,
     worker_edits,
     worker_groups,
-    worker_speed,
 )
 from benchmarks.__main__ import QUICK, WITH_DATA, WITHOUT_DATA
 from benchmarks.auto_explain import Access, read_plan, reading_all
+from benchmarks.generated_petitions import make_part
 from benchmarks.joined_articles import JoinedArticles
 from benchmarks.large_figures import LargeFigures, read_figures
 from benchmarks.papers import p2_tweets
@@ -55,6 +55,14 @@ def test_checks_find_the_edited_petitions_alone(capsys: pytest.CaptureFixture[st
     lines = capsys.readouterr().out.splitlines()
     found = [re.split(r"  +", line)[1:3] for line in lines[-4:-2]]
     assert found == [["edited", "4/4"], ["of its own", "0/4"]]
+
+
+def test_each_page_of_the_console_is_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    console_pages.run(None, console_pages.SMALL, SQLITE)
+    _, *lines = capsys.readouterr().out.splitlines()
+    shown = [int(groups) for groups in re.findall(r" (\d+) groups  ", "\n".join(lines))]
+    assert len(shown) == len(lines) == 16
+    assert shown[1] == 20  # the list of all groups, a page of it
 
 
 def test_posts_are_told_apart_from_official_retweets(
@@ -136,17 +144,6 @@ def test_every_index_of_ours_is_measured(capsys: pytest.CaptureFixture[str]) -> 
         assert abs(parts - sizes[table, "in all"]) < 10
 
 
-def test_scan_times_are_printed_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plot = tmp_path / "plot.svg"
-    scan_times.run(None, (100, 200), SQLITE, plot)
-    lines = re.findall(r"^ +(\d+) SQLite +(\w+), (\w+)", capsys.readouterr().out, re.MULTILINE)
-    kinds = [(preset, kind) for preset in ("balanced", "strict") for kind in ("scan", "rescan")]
-    assert lines == [(rows, *kind) for rows in ("100", "200") for kind in kinds]
-    tree = ET.parse(plot)  # noqa: S314 - our own
-    texts = [element.text for element in tree.iter() if element.tag.endswith("text")]
-    assert {"SQLite, balanced", "SQLite, strict"} < set(texts)
-
-
 def test_what_a_dry_run_expects_is_near_what_a_scan_takes(capsys: pytest.CaptureFixture[str]) -> None:
     scan_costs.run(None, 3_000, SQLITE)
     (line,) = re.findall(r"^SQLite (.*)", capsys.readouterr().out, re.MULTILINE)
@@ -156,15 +153,15 @@ def test_what_a_dry_run_expects_is_near_what_a_scan_takes(capsys: pytest.Capture
     assert 0.7 < ratio < 1.3
 
 
-def test_each_step_of_the_first_hour_is_timed(capsys: pytest.CaptureFixture[str]) -> None:
-    first_hour.run(None, 200, SQLITE)
+def test_each_step_of_the_quickstart_is_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    quickstart.run(None, 200, SQLITE)
     _, *lines = capsys.readouterr().out.splitlines()
     found = [re.fullmatch(r"(a file|SQLite) +\w.+ \d+\.\d s +\d+\.\d min", line) for line in lines]
     assert [match and match[1] for match in found] == ["a file"] * 3 + ["SQLite"] * 11
 
 
 def test_a_sample_of_several_parts_has_one_row_to_a_key() -> None:
-    parts = [scan_times.make_part(number, 50) for number in range(3)]
+    parts = [make_part(number, 50) for number in range(3)]
     assert len({petition.id for part in parts for petition in part}) == 150
     assert len({petition.content for part in parts for petition in part}) > 100
 
@@ -224,15 +221,6 @@ def test_changes_in_a_large_group_are_timed(capsys: pytest.CaptureFixture[str]) 
     lines = re.findall(r"^SQLite +(edited|deleted) (.*)", capsys.readouterr().out, re.MULTILINE)
     assert [kind for kind, _ in lines] == ["edited", "deleted"]
     assert all(int(figures.replace(",", "").split()[-1]) > 2 for _, figures in lines)
-
-
-def test_the_worker_is_timed_by_each_rule(capsys: pytest.CaptureFixture[str]) -> None:
-    worker_speed.run(None, worker_speed.Sizes(600, 600, 40), SQLITE)
-    lines = re.findall(
-        r"^SQLite +(.+?) +(\d+) +[\d.]+(?: +[\d,]+){5} +[\d,]+$", capsys.readouterr().out, re.MULTILINE
-    )
-    stored = dict.fromkeys(worker_speed.RULES, "440") | dict.fromkeys(worker_speed.DEFAULT, "560")
-    assert lines == list(stored.items())
 
 
 def test_each_inserted_row_is_seen_in_the_view(capsys: pytest.CaptureFixture[str]) -> None:

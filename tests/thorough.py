@@ -184,9 +184,9 @@ THOROUGH = (
     "test_examples.py::test_sql_over_views[postgresql",
     "test_examples.py::test_sqlite_file",
     "test_fastapi_example.py",
-    "test_first_hour.py::test_a_",
-    "test_first_hour.py::test_the_commands",
-    "test_first_hour.py::test_what_the_pages",
+    "test_quickstart.py::test_a_",
+    "test_quickstart.py::test_the_commands",
+    "test_quickstart.py::test_what_the_pages",
     "test_papers_benchmarks.py",
     "test_petition_office.py",
     "test_petition_office_runs.py",
@@ -279,7 +279,7 @@ IN_TURN = (
     "labels/",
     "orm/",
     "scan/",
-    "test_first_hour.py",
+    "test_quickstart.py",
     "verify/",
 )
 """Where a thorough case runs on SQLite and on one server: PostgreSQL and MariaDB take turns, and what one run

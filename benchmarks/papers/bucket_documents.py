@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Final
 
-from db_dedup.flow.candidates.blocks import BLOCK_SHIFTS
+from db_dedup.records.fingerprints import BLOCK_SHIFTS
 from db_dedup.schema.types import to_signed
 
 VARIABLE: Final = "DB_DEDUP_MONGODB_URL"

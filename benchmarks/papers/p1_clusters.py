@@ -20,8 +20,9 @@ from benchmarks.candidates import count_pairs, fingerprints, warm_up
 from benchmarks.papers.petition_records import cut_contents, with_weighted_columns
 from benchmarks.papers.report import print_finding, side_by_side
 from benchmarks.plot import log_log_svg
-from db_dedup.flow.candidates.blocks import BLOCK_COUNT, BLOCK_SHIFTS, candidate_pairs
+from db_dedup.flow.candidates.blocks import BLOCK_COUNT, candidate_pairs
 from db_dedup.methods import frequency, simhash64, single_pass
+from db_dedup.records.fingerprints import BLOCK_SHIFTS
 from db_dedup.sample import generate_petitions
 
 RADIUS = 3

@@ -89,7 +89,7 @@ def run(
 
 
 def fingerprints_to_ask(rows: Sequence[RowFingerprint], count: int) -> list[int]:
-    """By turns one near a stored fingerprint, and one of its own."""
+    """Return alternately a fingerprint near a stored one and a random one."""
     rng = np.random.default_rng(RADIUS)
     near = [rows[place].fingerprint or 0 for place in rng.integers(0, len(rows), count).tolist()]
     alone = rng.integers(0, 2**64, count, dtype=np.uint64).tolist()

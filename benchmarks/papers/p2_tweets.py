@@ -1,8 +1,8 @@
 """P2: shares of retweets and of similar posts, thresholds, lengths, repeats, and posts of each user.
 
 The posts are real (`tweets-en`, `weibo-reposts`). They name no users, and none is an official retweet, so
-these are generated beside them, and the output says so. Whether pairs are similar was judged by reading:
-`p2_labels.csv` has their keys and the judgement, no text.
+these are generated beside them, and the output says so. Whether pairs are similar was judged by reading a
+random sample of the pairs of each distance: `p2_labels.csv` has their keys and the judgement, no text.
 """
 
 import csv
@@ -317,20 +317,6 @@ def report_thresholds(posts: Posts, done: FingerprintedRows, labels: dict[Label,
         total = counts[: threshold + 1].sum()
         print(f"{threshold:>4} {counts[threshold]:>12,} {total:>10,} {len(sample):>7} {share:>8}")
     return next((n for n in THRESHOLDS if not all(judged[n])), len(THRESHOLDS)) - 1
-
-
-def sample_pairs(posts: Posts, done: FingerprintedRows, each: int) -> list[tuple[Key, Key, int, str, str]]:
-    """Return (key, key, distance, text, text) of at most so many pairs of each distance, to be judged."""
-    rows, values = first_posts(done)
-    pairs = close_pairs(values, THRESHOLDS[-1])
-    chance = random.Random(_SEED)
-    chosen = []
-    for threshold in THRESHOLDS[1:]:
-        own = pairs[:, pairs[2] == threshold].T.tolist()
-        for one, other, distance in chance.sample(own, min(each, len(own))):
-            a, b = int(rows[one]), int(rows[other])
-            chosen.append((posts.keys[a], posts.keys[b], distance, posts.texts[a], posts.texts[b]))
-    return chosen
 
 
 def report_lengths(posts: Posts) -> list[dict[int, float]]:

@@ -37,7 +37,7 @@ def cpu_seconds(work: Callable[[], object]) -> float:
 
 
 def side_by_side(works: Mapping[str, Callable[[], object]], runs: int = 3) -> dict[str, float]:
-    """Median CPU seconds of each, by turns, so that whatever else the machine does meets all of them."""
+    """Return the median CPU seconds of each; they run alternately, so that other load slows all of them."""
     seconds: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(runs):
         for name, work in works.items():

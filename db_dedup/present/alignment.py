@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 _SHORT: Final = 1_000
 """Characters: texts, or gaps between common stretches, up to this length are left to difflib."""
 _ANCHOR: Final = 16
-"""Characters: a common stretch of twice as many, less one, is found wherever it begins."""
+"""Characters: any common stretch of at least 2 * 16 - 1 is found, at any position."""
 _BLOCK: Final = 4_096
 _LONGEST_WORD: Final = 100
 """Characters: a longer one may be cut between two stretches."""

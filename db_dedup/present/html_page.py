@@ -1,4 +1,4 @@
-"""The frame of a page of HTML that needs no other file, and its tables."""
+"""The skeleton of an HTML page that needs no other file, and its headings, paragraphs and tables."""
 
 from collections.abc import Iterable, Sequence
 from html import escape

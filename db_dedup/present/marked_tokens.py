@@ -78,7 +78,7 @@ def by_word(tokens: Iterable[MarkedToken], own_text: str, other_text: str) -> It
 
 
 class _Words:
-    """Says whether a text has a word; the text is cut when the first is asked for."""
+    """The words of a text, which is cut into them only when one is looked for."""
 
     def __init__(self, text: str) -> None:
         self._text = text

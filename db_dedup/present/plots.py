@@ -76,25 +76,25 @@ def figure(title: str, x: Axis, y: Axis, lines: Sequence[Line], mark: float | No
 
 
 def _svg(title: str, x: Axis, y: Axis, lines: Sequence[Line], mark: float | None) -> str:
-    frame = _Frame(x, y)
-    bottom = frame.y(y.start)
+    places = _Coordinates(x, y)
+    bottom = places.y(y.start)
     parts = [
         opening(WIDTH, HEIGHT),
         f"<title>{escape(title)}</title>",
-        *frame.grid(),
+        *places.grid(),
         text((_LEFT + WIDTH - _RIGHT) / 2, HEIGHT - 8, x.title, "middle"),
         f'<g transform="rotate(-90)">{text(-(_TOP + bottom) / 2, 15, y.title, "middle")}</g>',
     ]
     if mark is not None:
-        at = frame.x(mark)
+        at = places.x(mark)
         parts.append(straight_line(at, _TOP, at, bottom, "mark", ' stroke-dasharray="3 3"'))
     for i, line in enumerate(lines):
-        parts += frame.line(line, i)
+        parts += places.line(line, i)
     return "\n".join([*parts, "</svg>"])
 
 
-class _Frame:
-    """The places of values in the plot: x from the left, y from the top."""
+class _Coordinates:
+    """Where values are in the plot, in its units: x from the left, y from the top."""
 
     def __init__(self, x: Axis, y: Axis) -> None:
         self._x, self._y = x, y

@@ -1,9 +1,13 @@
-"""Rows as they are in the fingerprint table."""
+"""Rows as they are in the fingerprint table, and where the four blocks are in a fingerprint."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+BLOCK_BITS: Final = 16
+BLOCK_SHIFTS: Final = (48, 32, 16, 0)
+"""The positions of blocks 1 to 4 in a fingerprint: block = (fingerprint >> shift) & 65535."""
 
 DigestPair = tuple[bytes, bytes]
 """Digests of two texts, the smaller first."""

@@ -19,6 +19,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from db_dedup.records.fingerprints import BLOCK_SHIFTS
 from db_dedup.records.names import Namespace
 from db_dedup.schema.types import (
     Digest,
@@ -33,8 +34,6 @@ from db_dedup.schema.types import (
     Sketch,
     Timestamp,
 )
-
-BLOCK_SHIFTS: Final = (48, 32, 16, 0)
 
 # Queue and pairs need transactions, whatever engine the server takes by default. SQLAlchemy leaves out the
 # options of other dialects. Released migrations use this constant.

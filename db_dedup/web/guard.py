@@ -97,7 +97,7 @@ class Guard:
         except RefusedError as error:
             await self._refuse(error.name, error.detail, scope, receive, answer)
         except Exception as error:
-            logger.error("a request failed: %s", _shape(error))
+            logger.error("a request failed: %s", _type_and_place(error))
             await self._refuse("failed", "The service failed.", scope, receive, answer)
 
     async def _refuse(
@@ -253,7 +253,7 @@ def _method(scope: Scope) -> str:
     return method if method in ("GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH") else "-"
 
 
-def _shape(error: BaseException) -> str:
+def _type_and_place(error: BaseException) -> str:
     """Return the type of an error and where it was raised, without its text."""
     place: Any = error.__traceback__
     while place is not None and place.tb_next is not None:

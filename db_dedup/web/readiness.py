@@ -12,7 +12,7 @@ _KEPT_SECONDS: Final = 1.0
 
 
 class Readiness:
-    """Asks the database at most once a second, since the question needs no token."""
+    """Asks the database at most once a second, because the request needs no token."""
 
     def __init__(self, database: Database, threads: LimitedThreads) -> None:
         self._database, self._threads = database, threads

@@ -175,8 +175,8 @@ async def _refuse_one_more(scope: Scope, receive: Receive, send: Send) -> None:
 class _TimedProtocol(H11Protocol):
     """Closes a connection whose next request does not begin, or whose headers do not end, in time.
 
-    uvicorn has such a limit only for the time between two requests. Its own refusals are plain texts; here
-    they are problems, as all others.
+    uvicorn has such a limit only for the time between two requests. It refuses what is not HTTP with a plain
+    text; here the answer is a problem, as for all other refusals.
     """
 
     seconds = 10.0

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from db_dedup.flow.candidates import blocks as candidates
 from db_dedup.flow.candidates.blocks import (
-    BLOCK_SHIFTS,
     MAX_RADIUS,
     block_radii,
     block_values,
@@ -21,6 +20,7 @@ from db_dedup.flow.candidates.blocks import (
     flip_masks,
 )
 from db_dedup.flow.matching.groups import flatten
+from db_dedup.records.fingerprints import BLOCK_SHIFTS
 from tests.flow.reference import near_pairs
 
 RADII = range(MAX_RADIUS + 1)

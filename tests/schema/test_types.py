@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 from sqlalchemy import Column, MetaData, Table, create_engine, func, inspect, select
 from sqlalchemy.engine import make_url
 
+from db_dedup.records.fingerprints import BLOCK_SHIFTS
 from db_dedup.records.keys import MAX_KEY_LENGTH
 from db_dedup.records.names import Namespace
 from db_dedup.schema.migrate import upgrade
-from db_dedup.schema.tables import BLOCK_SHIFTS, our_tables
+from db_dedup.schema.tables import our_tables
 from db_dedup.schema.types import ExactText, Fingerprint, KeyText, to_signed, to_unsigned
 from tests.servers import Database
 

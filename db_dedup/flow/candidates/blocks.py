@@ -18,12 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow.candidates import _bucket_join as kernels
+from db_dedup.records.fingerprints import BLOCK_BITS, BLOCK_SHIFTS
 
 MAX_RADIUS: Final = 11
-BLOCK_BITS: Final = 16
-BLOCK_COUNT: Final = 4
-BLOCK_SHIFTS: Final = (48, 32, 16, 0)
-"""The positions of blocks 1 to 4 in a fingerprint: block = (fingerprint >> shift) & 65535."""
+BLOCK_COUNT: Final = len(BLOCK_SHIFTS)
 
 # Two buckets that take more comparisons than this, however they are searched, are divided by another block.
 _HOT_COMPARISONS = 1 << 22

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from db_dedup.flow._arrays import resized
 from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow.candidates._bucket_join import bucket_rows, popcount
-from db_dedup.flow.candidates.blocks import BLOCK_SHIFTS, block_radii, flip_masks
+from db_dedup.flow.candidates.blocks import block_radii, flip_masks
+from db_dedup.records.fingerprints import BLOCK_SHIFTS
 
 _LATER_AT_MOST: Final = 20_000
 

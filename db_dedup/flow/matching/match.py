@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow.candidates.blocks import BLOCK_SHIFTS, candidate_pairs
+from db_dedup.flow.candidates.blocks import candidate_pairs
 from db_dedup.flow.compare.kernels import confirm_pairs
 from db_dedup.flow.compare.measures import NO_SIMILARITY
 from db_dedup.flow.compare.rows import ComparedRows
@@ -27,6 +27,7 @@ from db_dedup.flow.matching.rejections import pack, unpack
 from db_dedup.flow.threads import in_threads
 from db_dedup.progress import Progress
 from db_dedup.records.calibration import PairSetting
+from db_dedup.records.fingerprints import BLOCK_SHIFTS
 
 NO_ROW = -1
 _ROWS_A_BLOCK = 64

@@ -4,12 +4,8 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from db_dedup.flow.candidates.blocks import BLOCK_SHIFTS
-from db_dedup.flow.matching.match import NO_ROW
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.garbage import collecting_seldom
 from db_dedup.jobs.scan.frozen_frames import FrozenFrames
@@ -17,10 +13,8 @@ from db_dedup.jobs.scan.reading import TableReading, nothing_stored
 from db_dedup.jobs.scan.report import report_of
 from db_dedup.jobs.scan.scanned_table import ScannedTable
 from db_dedup.jobs.scan.sketch_index import wanted_sketches
-from db_dedup.records import HotBlock, ScanReport
+from db_dedup.records import ScanReport
 from db_dedup.records.fingerprints import DigestPair
-
-_BLOCK_MASK = np.uint64(0xFFFF)
 
 
 @dataclass(frozen=True)
@@ -64,21 +58,3 @@ def rehearse(
         places = scanned.table.sketch_places[wanted_sketches(scanned.table, scanned.matches.copy_of)]
         entries = int(scanned.table.sketches.counts[places].sum())
     return Rehearsal(scanned, report, round(end - read, 3), entries)
-
-
-def hottest_blocks(scanned: ScannedTable, count: int) -> tuple[HotBlock, ...]:
-    """Return the block values that most rows share; exact duplicates count once."""
-    table, is_duplicate = scanned.table, scanned.matches.copy_of != NO_ROW
-    values = table.fingerprints[table.has_fingerprint & ~is_duplicate]
-    found = [
-        HotBlock(block, value, rows)
-        for block, shift in enumerate(BLOCK_SHIFTS, 1)
-        for value, rows in _most_frequent((values >> np.uint64(shift)) & _BLOCK_MASK, count)
-    ]
-    return tuple(sorted(found, key=lambda hot: -hot.rows)[:count])
-
-
-def _most_frequent(values: NDArray[np.uint64], count: int) -> list[tuple[int, int]]:
-    sizes = np.bincount(values.astype(np.int64), minlength=1)
-    hottest = np.argsort(sizes)[::-1][:count]
-    return [(int(value), int(sizes[value])) for value in hottest if sizes[value]]

@@ -1,18 +1,17 @@
 """The report of a scan."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from db_dedup.flow.candidates.blocks import BLOCK_SHIFTS
 from db_dedup.flow.matching.match import NO_ROW
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.scan.frozen_frames import FrozenFrames
 from db_dedup.jobs.scan.reading import TableReading
 from db_dedup.jobs.scan.scanned_table import ScannedTable
 from db_dedup.records import HotBlock, ScanReport
+from db_dedup.records.fingerprints import BLOCK_BITS, BLOCK_SHIFTS
 
-_HOTTEST = 3
-_BLOCK_VALUES = 1 << 16
+_HOT_BLOCKS = 3
+_BLOCK_VALUES = 1 << BLOCK_BITS
 
 
 def report_of(
@@ -35,7 +34,6 @@ def report_of(
     grouped = matches.group_of[matches.group_of >= 0]
     sizes = np.unique_counts(grouped).counts
     fingerprints = int(np.count_nonzero(scanned.table.has_fingerprint))
-    has_blocks = scanned.table.has_fingerprint & (matches.copy_of == NO_ROW)
     return ScanReport(
         table=context.watched.name,
         rows=len(scanned.row_keys),
@@ -50,22 +48,23 @@ def report_of(
         rows_without_key=context.source.rows_without_key,
         seconds=round(seconds, 3),
         frames=frozen.report(reading.scan.framed_count) if context.watched.rule.frames else None,
-        hot_blocks=hot_blocks(scanned.table.fingerprints[has_blocks]),
+        hot_blocks=hot_blocks(scanned, _HOT_BLOCKS),
         engine=context.matching_engine.name,
     )
 
 
-def hot_blocks(fingerprints: NDArray[np.uint64]) -> tuple[HotBlock, ...]:
-    """Return the block values that most of some fingerprints share, the most frequent first; at most three.
+def hot_blocks(scanned: ScannedTable, most: int) -> tuple[HotBlock, ...]:
+    """Return the block values that most rows share, the most frequent first; at most `most` of them.
 
-    Args:
-        fingerprints: uint64[n], without those of exact duplicates, which have no blocks.
+    Exact duplicates are not counted, because they have no blocks.
     """
+    has_blocks = scanned.table.has_fingerprint & (scanned.matches.copy_of == NO_ROW)
+    fingerprints = scanned.table.fingerprints[has_blocks]
     found: list[HotBlock] = []
     for block, shift in enumerate(BLOCK_SHIFTS, 1):
         values = (fingerprints >> np.uint64(shift)) & np.uint64(_BLOCK_VALUES - 1)
         rows = np.bincount(values.astype(np.int64), minlength=_BLOCK_VALUES)
         shared = np.flatnonzero(rows > 1)
-        hottest = shared[np.argsort(-rows[shared], kind="stable")[:_HOTTEST]]
+        hottest = shared[np.argsort(-rows[shared], kind="stable")[:most]]
         found += [HotBlock(block, int(value), int(rows[value])) for value in hottest]
-    return tuple(sorted(found, key=lambda hot: (-hot.rows, hot.block, hot.value))[:_HOTTEST])
+    return tuple(sorted(found, key=lambda hot: (-hot.rows, hot.block, hot.value))[:most])

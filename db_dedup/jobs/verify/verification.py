@@ -15,7 +15,8 @@ from db_dedup.jobs.review.labels import labels_for
 from db_dedup.jobs.scan.costs import scan_costs
 from db_dedup.jobs.scan.frame_examples import frame_examples
 from db_dedup.jobs.scan.frozen_frames import NOTHING_FROZEN, FrozenFrames, first_frames, frames_again
-from db_dedup.jobs.scan.rehearsal import hottest_blocks, rehearse
+from db_dedup.jobs.scan.rehearsal import rehearse
+from db_dedup.jobs.scan.report import hot_blocks
 from db_dedup.jobs.scan.risks import risks_of_table
 from db_dedup.jobs.verify.comparison import compare_answers, compare_rows
 from db_dedup.jobs.verify.unsettled import unsettled_keys
@@ -31,7 +32,7 @@ from db_dedup.store.sketch_contents import IndexContents
 from db_dedup.store.watched_tables import StoredTable
 from db_dedup.translation import Phrase
 
-_HOTTEST = 5
+_HOT_BLOCKS = 5
 _WRONG_ENTRIES: Final = (
     "{entries} in the index of sketches instead of {wanted:,}: `db-dedup scan --rebuild {name}` "
     "writes them again"
@@ -95,7 +96,7 @@ def preview(context: JobContext, stored: StoredTable | None) -> ScanPreview:
         report=report,
         costs=scan_costs(context, rehearsal, rows=rows, pairs=pairs, in_pieces=is_new),
         matching_seconds=rehearsal.matching_seconds,
-        hottest_blocks=hottest_blocks(rehearsal.scanned, _HOTTEST),
+        hottest_blocks=hot_blocks(rehearsal.scanned, _HOT_BLOCKS),
         differences=differences,
         is_new_recipe=is_new,
         risks=tuple(risks_of_table(context, report)),

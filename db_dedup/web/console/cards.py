@@ -7,7 +7,7 @@ from db_dedup.app.review_pages import ReviewRows
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
 from db_dedup.records import GroupSummary, JudgedTexts
 from db_dedup.web import cursors
-from db_dedup.web.console.explaining import Shown, explained
+from db_dedup.web.console.explaining import ShownExplanation, explained
 from db_dedup.web.console.marking import TextPart, marked
 from db_dedup.web.console.words import Words
 from db_dedup.web.problems import RefusedError
@@ -40,7 +40,7 @@ class Card(NamedTuple):
     columns: list[ShownColumn]
     distance: int | None
     similarity: str
-    shown: Shown
+    shown: ShownExplanation
     said: bool | None
     proof: str
 

@@ -22,7 +22,7 @@ class TestLine(NamedTuple):
     said: str
 
 
-class Shown(NamedTuple):
+class ShownExplanation(NamedTuple):
     """An explanation: sentences, and the tests of the rule."""
 
     decision: str
@@ -30,14 +30,14 @@ class Shown(NamedTuple):
     lines: list[str]
 
 
-def explained(found: Explanation, words: Words) -> Shown:
+def explained(found: Explanation, words: Words) -> ShownExplanation:
     """Return an explanation to show."""
     tests = [
         TestLine(one.passed, words.name("generator", one.name), _generator(one, words))
         for one in found.generators
     ]
     tests += [TestLine(one.passed, words.name("measure", one.name), _test(one, words)) for one in found.tests]
-    return Shown(words(f"decision.{found.decision.value}"), tests, list(_lines(found, words)))
+    return ShownExplanation(words(f"decision.{found.decision.value}"), tests, list(_lines(found, words)))
 
 
 def _kind_line(kind: str | None, contained: str | None, other_place: bool | None, words: Words) -> str:

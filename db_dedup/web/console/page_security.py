@@ -1,8 +1,8 @@
 """How the pages are protected: the check of forms, the token cookie, and what a page may load.
 
-A page is authenticated by a cookie, which a browser sends whoever has written the page that makes it send
-something. So a form must come from a page of this service: the browser says so in Origin or Sec-Fetch-Site,
-and the form has a value that only our pages know.
+The token of a reader is in a cookie. Browsers also send it with requests that a page of another site has
+caused. So a form must come from a page of this service: the browser says so in Origin or Sec-Fetch-Site, and
+the form has a hidden value that other sites cannot read.
 """
 
 import hmac
@@ -30,7 +30,7 @@ PAGE_HEADERS: Final = (
     (b"referrer-policy", b"same-origin"),
     (b"content-security-policy", _POLICY),
 )
-"""Of the answers to readers: a page loads nothing from other sites, and runs nothing that is in its text."""
+"""Headers of pages: a page loads nothing from other sites, and runs no script that is in its text."""
 
 
 def is_page(path: str) -> bool:
@@ -63,6 +63,6 @@ def client_of(headers: Headers, tokens: Tokens) -> Client | None:
 
 
 def form_value(secret: bytes, headers: Headers) -> str:
-    """Return what a form must have: no other site can read it, and another reader has another one."""
+    """Return the hidden value of the forms of a reader: it depends on the reader's token."""
     token = cookies_of(headers).get(TOKEN_COOKIE, "")
     return hmac.new(secret, token.encode(), sha256).hexdigest()

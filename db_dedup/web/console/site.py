@@ -39,7 +39,7 @@ class Console:
 
     Attributes:
         tokens: of the clients.
-        secret: of this process, for what its forms have if there are no tokens.
+        secret: of this process; the hidden value of forms is made of it if there are no tokens.
         is_encrypted: whether readers reach the service by TLS.
     """
 
@@ -71,7 +71,7 @@ class Visitor:
 
     @property
     def form_value(self) -> str:
-        """What the reader's forms must have; another instance of the service takes it, too."""
+        """The hidden value of the reader's forms; other instances with the same tokens accept it."""
         try:
             secret = self.console.tokens.shared_secret() or self.console.secret
         except DedupError as error:
@@ -174,7 +174,7 @@ def error_page(request: Request, found: Response, error: DedupError | Phrase | N
     Args:
         request: of the reader.
         found: the problem.
-        error: what its detail says, if that can be translated.
+        error: the same detail as an error or a phrase, which can be translated.
     """
     visitor = Visitor(request)
     said = json.loads(bytes(found.body))

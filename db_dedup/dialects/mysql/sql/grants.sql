@@ -20,8 +20,8 @@ GRANT CREATE, CREATE VIEW, DROP, SELECT ON {ours[queue_lag]} TO {owner};
 GRANT CREATE, DROP ON {view} TO {owner};
 GRANT TRIGGER ON {table} TO {owner};
 
--- The scanner: scan, verify, worker, retry, schedule. With TRIGGER it only looks: triggers are hidden
--- from whoever could not make them.
+-- The scanner: scan, verify, worker, retry, schedule, run. It needs TRIGGER only to see the triggers: the
+-- server hides them from accounts that could not make them.
 GRANT SELECT, TRIGGER ON {table} TO {scanner};
 GRANT SELECT ON {ours[alembic_version]} TO {scanner};
 GRANT SELECT, INSERT, UPDATE ON {ours[watched_table]} TO {scanner};
@@ -43,16 +43,16 @@ GRANT SELECT ON {ours[duplicate_members]} TO {scanner};
 GRANT SELECT ON {ours[queue_lag]} TO {scanner};
 GRANT CREATE, CREATE VIEW, SHOW VIEW, DROP ON {view} TO {scanner};
 
--- The attacher: attach, detach. A table that was never scanned takes INSERT on our
--- watched_table, too.
+-- The attacher: attach, detach. For a table that was never scanned it also needs INSERT on our
+-- watched_table.
 GRANT SELECT, TRIGGER ON {table} TO {attacher};
 GRANT SELECT ON {ours[alembic_version]} TO {attacher};
 GRANT SELECT, UPDATE ON {ours[watched_table]} TO {attacher};
 GRANT SELECT, INSERT, DELETE ON {ours[change]} TO {attacher};
 GRANT SELECT, DELETE ON {ours[dead_change]} TO {attacher};
 
--- The clerk: pairs, groups, history, explain, label, calibrate, check, status, sql, serve. Writing is for
--- label and for the reservations of serve.
+-- The clerk: pairs, groups, history, explain, label, calibrate, compare, check, export, report, status,
+-- sql, serve. Only label and serve need the rights to write: serve for reservations and labels.
 GRANT SELECT ON {table} TO {clerk};
 GRANT SELECT ON {ours[alembic_version]} TO {clerk};
 GRANT SELECT ON {ours[watched_table]} TO {clerk};

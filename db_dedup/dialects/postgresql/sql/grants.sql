@@ -1,7 +1,7 @@
 -- The owner: upgrade, uninstall. Run this part before `db-dedup upgrade`, the others after it.
 CREATE SCHEMA {schema} AUTHORIZATION {owner};
 
--- The scanner: scan, verify, worker, retry, schedule. CREATE is for the view of the table's rows,
+-- The scanner: scan, verify, worker, retry, schedule, run. CREATE is for the view of the table's rows,
 -- which the scanner makes and owns.
 GRANT USAGE ON SCHEMA {table_schema} TO {scanner};
 GRANT SELECT ON {table} TO {scanner};
@@ -27,9 +27,9 @@ GRANT USAGE ON SEQUENCE {ours[watched_table_id_seq]} TO {scanner};
 GRANT USAGE ON SEQUENCE {ours[scan_id_seq]} TO {scanner};
 GRANT USAGE ON SEQUENCE {ours[fingerprint_id_seq]} TO {scanner};
 
--- The attacher: attach, detach. It makes triggers that are always on, which is for the table's owner
--- or a member of that role. A table that was never scanned takes INSERT on watched_table and USAGE on
--- its sequence, too.
+-- The attacher: attach, detach. It makes triggers that are always enabled, which only the table's owner
+-- or a member of that role may do. For a table that was never scanned it also needs INSERT on
+-- watched_table and USAGE on its sequence.
 GRANT {table_owner} TO {attacher};
 GRANT USAGE, CREATE ON SCHEMA {schema} TO {attacher};
 GRANT SELECT ON {ours[alembic_version]} TO {attacher};
@@ -37,8 +37,8 @@ GRANT SELECT, UPDATE ON {ours[watched_table]} TO {attacher};
 GRANT SELECT, INSERT, DELETE ON {ours[change]} TO {attacher};
 GRANT SELECT, DELETE ON {ours[dead_change]} TO {attacher};
 
--- The clerk: pairs, groups, history, explain, label, calibrate, check, status, sql, serve. Writing is for
--- label and for the reservations of serve.
+-- The clerk: pairs, groups, history, explain, label, calibrate, compare, check, export, report, status,
+-- sql, serve. Only label and serve need the rights to write: serve for reservations and labels.
 GRANT USAGE ON SCHEMA {table_schema} TO {clerk};
 GRANT SELECT ON {table} TO {clerk};
 GRANT USAGE ON SCHEMA {schema} TO {clerk};
@@ -60,8 +60,8 @@ GRANT SELECT ON {ours[dead_change]} TO {clerk};
 GRANT SELECT ON {ours[duplicate_groups]} TO {clerk};
 GRANT SELECT ON {ours[duplicate_members]} TO {clerk};
 
--- The reader: no command, it reads the views in SQL. The last line speaks of the views that the scanner
--- makes from then on: run it before the first scan.
+-- The reader: no command, it reads the views in SQL. The last line applies only to views that the scanner
+-- makes after it: run it before the first scan.
 GRANT USAGE ON SCHEMA {schema} TO {reader};
 GRANT SELECT ON {ours[duplicate_pairs]} TO {reader};
 GRANT SELECT ON {ours[duplicate_groups]} TO {reader};

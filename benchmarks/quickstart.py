@@ -1,4 +1,4 @@
-"""How long each command of the page of the first hour takes, by the clock, from its start to its end."""
+"""Seconds by the clock of each command of the quickstart, from its start to its exit."""
 
 import re
 from collections.abc import Iterator, Sequence

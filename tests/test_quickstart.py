@@ -1,4 +1,4 @@
-"""What README and the page of the first hour show runs as it is shown, on every database."""
+"""The commands of README and quickstart run as they are shown, on every database."""
 
 from __future__ import annotations
 
