@@ -72,7 +72,7 @@ FAILED = {
     f"sqlite:///{'x' * 300}": "no database file",
     "sqlite:///a\0b.db": r"a\x00b.db",
     "sqlite:///two\nlines.db": r"two\nlines.db",
-    "sqlite:///missing.db": "no database file missing.db",
+    "sqlite:///missing.db": "missing.db",
     "sqlite:///file:missing.db?uri=true": "cannot be opened",
     "sqlite:///file:missing.db?uri=true&mode=ro": "cannot be opened",
 }
@@ -87,6 +87,13 @@ def test_a_url_that_leads_nowhere(url: str, words: str, command: str) -> None:
     assert PASSWORD not in str(error)
     assert error.exit_code == (2 if url in MISUSED else 1)
     assert list(Path().iterdir()) == []  # nothing was made by mistake
+
+
+def test_a_missing_file_is_named_with_its_folder(folder: Path) -> None:
+    """A relative path is one of the current folder, which the user may have left."""
+    assert str(fail("status", "--url", "sqlite:///missing.db")) == (
+        f"there is no database file {folder.resolve() / 'missing.db'}"
+    )
 
 
 def test_a_url_of_the_settings_file(folder: Path) -> None:

@@ -149,3 +149,48 @@ def test_one_that_is_ignored_stays_so(number: signal.Signals) -> None:
         interrupts.leave(run)
     """
     assert run_python(program, str(int(number))) == (0, "")
+
+
+WORK_FIRST = """
+    import math
+    from db_dedup.cli.shared import interrupts
+    interrupts._SAME_SECONDS = 0 if sys.argv[2] == "later" else math.inf
+    def run():
+        with interrupts.stop_event() as stop:
+            send(int(sys.argv[1]))
+            assert stop.is_set()
+            send(int(sys.argv[1]))
+            print("went on", file=sys.stderr)
+    interrupts.answer_with(interrupts.interrupt)
+    interrupts.leave(run)
+"""
+
+CLEAN_UP = """
+    import math
+    from db_dedup.cli.shared import interrupts
+    interrupts._SAME_SECONDS = 0 if sys.argv[2] == "later" else math.inf
+    def run():
+        try:
+            send(int(sys.argv[1]))
+        finally:
+            try:
+                send(int(sys.argv[1]))
+            except KeyboardInterrupt:
+                print("went on", file=sys.stderr)
+    interrupts.answer_with(interrupts.interrupt)
+    interrupts.leave(run)
+"""
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("program", [WORK_FIRST, CLEAN_UP], ids=["work", "clean-up"])
+def test_a_second_one_ends_it_at_once(program: str, number: signal.Signals) -> None:
+    """What the first one began may wait for a server that does not answer."""
+    assert run_python(program, str(int(number)), "later") == (128 + number, "stopped\n")
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_one_that_is_delivered_twice_counts_once(number: signal.Signals) -> None:
+    """GNU timeout sends it to its child and to the group."""
+    assert run_python(WORK_FIRST, str(int(number)), "twice") == (0, "went on\n")
+    assert run_python(CLEAN_UP, str(int(number)), "twice") == (128 + number, "went on\nstopped\n")

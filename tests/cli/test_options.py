@@ -42,6 +42,7 @@ def test_help_is_not_cut_off(command: str) -> None:
 def test_every_command_takes_a_file_and_a_url(command: str) -> None:
     options = {name for p in COMMANDS[command].params for name in p.opts}
     assert {"--config", "--url"} <= options
+    assert "--store-url" in options or command == "init"  # which reads the tables of the user alone
 
 
 @pytest.mark.parametrize(

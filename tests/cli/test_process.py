@@ -48,6 +48,22 @@ def test_a_reader_that_has_enough_ends_the_output_quietly(scanned: Database) -> 
     assert done.stderr == b""
 
 
+@pytest.mark.parametrize("disk", ["full", "pipe"])
+def test_a_message_that_cannot_be_written_stops_no_work(scanned: Database, disk: str) -> None:
+    """The disk of the log is full, or its reader has ended."""
+    assert scanned.name == "sqlite"
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    messages = write_end if disk == "pipe" else os.open("/dev/full", os.O_WRONLY)
+    for arguments in (("scan", "petitions"), ("attach", "petitions"), ("worker", "petitions", "--drain")):
+        done = subprocess.run([*COMMAND, *arguments], stderr=messages, check=False, timeout=60)
+        assert done.returncode == 0
+    missing = subprocess.run([*COMMAND, "groups", "letters"], stderr=messages, check=False, timeout=60)
+    assert missing.returncode == 2
+    for opened in {messages, write_end}:
+        os.close(opened)
+
+
 def test_json_nested_without_end_is_refused() -> None:
     done = start("check", "petitions", stdin=b"[" * 100_000)
     assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)

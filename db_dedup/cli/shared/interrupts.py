@@ -2,13 +2,15 @@
 
 While the command loads, they end the process at once. While it runs, they raise KeyboardInterrupt, so that a
 scan can release its table. While it exits, they end the process without a message. A command that finishes
-its work first handles the signals itself (`stop_event`).
+its work first handles the signals itself (`stop_event`). A second signal ends the process at once: what the
+first one began may wait for a server that no longer answers.
 """
 
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -21,6 +23,8 @@ NOTHING_WRITTEN: Final = "nothing was written"
 _SIGNALLED: Final = 128
 """What a shell adds to a signal's number to make an exit code of it."""
 _AGAIN_SECONDS: Final = 0.01
+_SAME_SECONDS: Final = 1.0
+"""Signals in so many seconds count as one: GNU timeout sends its signal to the child and to the group."""
 
 Handler = Callable[[int, FrameType | None], Any] | signal.Handlers
 
@@ -33,11 +37,27 @@ class Interrupted(KeyboardInterrupt):
         self.number = number
 
 
+class _Repetition:
+    """Recognises a second signal, which ends the process."""
+
+    def __init__(self) -> None:
+        self._first: float | None = None
+
+    def note(self, number: int) -> None:
+        """Note a signal; end the process if it is not the first one."""
+        now = time.monotonic()
+        if self._first is None:
+            self._first = now
+        elif now - self._first > _SAME_SECONDS:
+            leave_at_once(number, None)
+
+
 class _State:
     """Which signal this process has received, and whether a line has reported it."""
 
     received: signal.Signals | None = None
     is_reported = False
+    repetition = _Repetition()
 
 
 def answer_with(handler: Handler) -> None:
@@ -48,7 +68,7 @@ def answer_with(handler: Handler) -> None:
 
 
 def leave_at_once(number: int, _: FrameType | None) -> NoReturn:
-    """End the process: nothing has been done yet. An import could catch an exception raised in it."""
+    """End the process: an import could catch an exception raised in it, and a clean-up could wait."""
     with suppress(OSError):
         os.write(2, b"stopped\n")
     os._exit(_SIGNALLED + number)
@@ -76,6 +96,7 @@ def interrupt(number: int, frame: FrameType | None) -> None:
     if _is_in_numba(frame):
         _signal_again(number)
         return
+    _State.repetition.note(number)
     _State.received = signal.Signals(number)
     raise Interrupted(_State.received)
 
@@ -133,8 +154,14 @@ def report_when_stopped(consequence: str) -> Iterator[None]:
 def stop_event() -> Iterator[threading.Event]:
     """Yield an event that the signals set until the block ends, for commands that finish their work first."""
     stop = threading.Event()
+    repetition = _Repetition()
+
+    def finish(number: int, _: FrameType | None) -> None:
+        repetition.note(number)
+        stop.set()
+
     before = {number: signal.getsignal(number) for number in SIGNALS}
-    answer_with(lambda *_: stop.set())
+    answer_with(finish)
     try:
         yield stop
     finally:

@@ -3,8 +3,9 @@
 import io
 import os
 import sys
+from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import IO, Any, Self, cast
 
 from rich.console import Console
 from rich.progress import (
@@ -23,7 +24,29 @@ from rich.text import Text
 from db_dedup.present.visible import visible
 from db_dedup.translation import tr
 
-stderr = Console(stderr=True, highlight=False)
+
+class _Stderr:
+    """The present stderr, on which a line that cannot be written is left out.
+
+    The disk of the log may be full, or its reader gone: a worker or a scan goes on all the same.
+    """
+
+    def write(self, text: str) -> int:
+        """Write a text, if that is possible; return its length."""
+        with suppress(OSError):
+            sys.stderr.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what is buffered, if that is possible."""
+        with suppress(OSError):
+            sys.stderr.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.stderr, name)
+
+
+stderr = Console(file=cast(IO[str], _Stderr()), highlight=False)
 
 
 def open_missing_streams() -> None:

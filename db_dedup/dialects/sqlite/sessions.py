@@ -37,7 +37,8 @@ def engine_url(url: URL, create: bool) -> URL:
     if "uri" in url.query:
         return url if "mode" in url.query else url.update_query_dict({"mode": "rw"})
     if not _is_file(name):
-        raise DatabaseUnavailableError("there is no database file {name}", name=name)
+        # Whole: a relative path depends on the current folder, which may not be that of the settings.
+        raise DatabaseUnavailableError("there is no database file {name}", name=Path(name).absolute())
     return url
 
 
