@@ -62,9 +62,9 @@ _SET_UP: Final = (
     "/*M!100300 , idle_readonly_transaction_timeout = 28800 */"
 )
 
-# The servers' own default. A server may set another one for all sessions: at SERIALIZABLE each read would lock
-# rows and wait for changes that are not committed, at READ UNCOMMITTED it would take these for committed.
-# MariaDB and MySQL have no common variable for it.
+# The default of both servers. A server may set another level for all sessions: at SERIALIZABLE each read
+# would lock rows and wait for changes that are not committed, at READ UNCOMMITTED it would take these for
+# committed. No variable for it exists in all versions of MariaDB and MySQL.
 _SET_LEVEL: Final = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 
 _NOT_IN_A_URL: Final = ("autocommit", "conv", "cursorclass", "defer_connect", "sql_mode")
