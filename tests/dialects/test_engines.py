@@ -212,6 +212,37 @@ def test_what_a_server_sets_for_all_sessions(mariadb_or_mysql: Database) -> None
     engine.dispose()
 
 
+@pytest.mark.parametrize("level", ["SERIALIZABLE", "READ UNCOMMITTED"])
+def test_mariadb_reads_neither_wait_for_what_is_not_committed_nor_see_it(
+    mariadb_or_mysql: Database, level: str
+) -> None:
+    """Whatever level of isolation the server gives to all sessions."""
+    run(mariadb_or_mysql, "CREATE TABLE t (a INTEGER)")
+    of_server = f"SET SESSION TRANSACTION ISOLATION LEVEL {level}"
+    url = make_url(mariadb_or_mysql.url).update_query_dict({"init_command": of_server})
+    engine = open_engine(url.render_as_string(hide_password=False))
+    with mariadb_or_mysql.engine.connect() as writer, engine.connect() as reader:
+        writer.execute(text("INSERT INTO t VALUES (1)"))
+        reader.execute(text("SET SESSION innodb_lock_wait_timeout = 1"))
+        assert reader.execute(text("SELECT a FROM t")).all() == []
+    engine.dispose()
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_postgresql_sessions_are_at_read_committed(database: Database) -> None:
+    """Reads at SERIALIZABLE would make transactions of the application fail, and be made to fail by them."""
+    of_server = {"options": "-c default_transaction_isolation=serializable"}
+    engine = open_engine(
+        make_url(database.url).update_query_dict(of_server).render_as_string(hide_password=False)
+    )
+    with dialect_for(engine).read_snapshot(engine) as connection:
+        assert connection.scalar(text("SHOW transaction_isolation")) == "repeatable read"
+    for _ in range(2):  # also after the level of the snapshot was put back
+        with engine.connect() as connection:
+            assert connection.scalar(text("SHOW transaction_isolation")) == "read committed"
+    engine.dispose()
+
+
 def test_a_check_that_blocks_sees_all_rows_and_puts_the_limit_back(mariadb_or_mysql: Database) -> None:
     dialect = dialect_for(mariadb_or_mysql.engine)
     numbers = Table("numbers", MetaData(), Column("n", Integer, primary_key=True))

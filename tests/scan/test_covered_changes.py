@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, create_engine, select, update
 
+from db_dedup import Deduplicator
 from db_dedup.app import Database as OurDatabase
 from db_dedup.errors import DedupError
 from db_dedup.jobs.scan.full_scan import FullScan
 from db_dedup.store import changes
 from tests.servers import Database
+from tests.thorough import MYSQL
 from tests.worker.conftest import body, change, drain, write
 from tests.worker.watched import Watched
 
@@ -72,6 +74,31 @@ def test_a_change_during_the_scan_stays(watched: Watched, monkeypatch: pytest.Mo
     watched.dedup.scan()
     assert waiting(watched) == {"3", "6"}
     monkeypatch.undo()
+    drain(watched)
+    assert watched.stored() == watched.fresh()
+
+
+@pytest.mark.parametrize("database", ["mariadb", MYSQL], indirect=True)
+def test_a_change_that_is_committed_during_the_scan_stays_at_any_level_of_isolation(
+    watched: Watched, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At READ UNCOMMITTED the server shows it before it is committed."""
+    read = FullScan._read
+    engine = create_engine(database.url, isolation_level="READ UNCOMMITTED")
+    with database.engine.connect() as late:
+
+        def read_then_commit(scan: FullScan, *arguments: Any) -> Any:
+            found = read(scan, *arguments)
+            late.commit()
+            return found
+
+        rows = watched.letters
+        late.execute(update(rows).where(rows.c.id == 3).values(body=body(4)))
+        with monkeypatch.context() as patch:
+            patch.setattr(FullScan, "_read", read_then_commit)
+            Deduplicator(engine, watched.letters.name).scan()
+    engine.dispose()
+    assert waiting(watched) == {"3"}
     drain(watched)
     assert watched.stored() == watched.fresh()
 

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Connection, create_engine, func, select, text
 from sqlalchemy.orm import Session
 
-from db_dedup.errors import ConfigError
+from db_dedup.errors import ConfigError, DedupError
 from tests.servers import Database
 from tests.worker.conftest import drain, write
 from tests.worker.test_blocking_check import NEW, row
@@ -98,6 +98,28 @@ def test_mariadb_sees_a_fingerprint_that_the_worker_stored_after_the_snapshot(
         connection.execute(select(func.count()).select_from(watched.letters))
         write(watched, [NEW])
         drain(watched)
+        (match,) = watched.dedup.check(row(NEW), connection, block=True)
+        assert match.row_key == str(NEW)
+
+
+@pytest.mark.parametrize("database", ["mariadb"], indirect=True)
+def test_mariadb_with_snapshot_isolation_asks_to_begin_the_transaction_again(
+    database: Database, watched: Watched
+) -> None:
+    """The default from MariaDB 11.6 on: what was written since the snapshot cannot be locked."""
+    snapshots = text("SET SESSION innodb_snapshot_isolation = ON")
+    with by_engine(database, "REPEATABLE READ") as connection:
+        if not connection.execute(text("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'")).all():
+            pytest.skip("this MariaDB has no innodb_snapshot_isolation")
+        connection.execute(snapshots)
+        connection.execute(select(func.count()).select_from(watched.letters))
+        write(watched, [NEW])
+        drain(watched)
+        with pytest.raises(DedupError, match="begin the transaction again") as caught:
+            watched.dedup.check(row(NEW), connection, block=True)
+        assert caught.value.is_transient
+    with by_engine(database, "REPEATABLE READ") as connection:
+        connection.execute(snapshots)
         (match,) = watched.dedup.check(row(NEW), connection, block=True)
         assert match.row_key == str(NEW)
 

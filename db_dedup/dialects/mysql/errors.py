@@ -53,6 +53,8 @@ _GRANTED_AS: Final[Mapping[str, str]] = {
 }
 
 _TRANSIENT: Final[Mapping[int, str]] = {
+    # With MariaDB's innodb_snapshot_isolation.
+    1020: Phrase("a row was changed after this transaction had begun to read: begin the transaction again"),
     1040: Phrase("the server has no free connection"),
     1053: Phrase("the server is shutting down"),
     1205: Phrase("lock wait timeout: another transaction held a lock for too long"),

@@ -62,6 +62,11 @@ _SET_UP: Final = (
     "/*M!100300 , idle_readonly_transaction_timeout = 28800 */"
 )
 
+# The default of both servers. A server may set another level for all sessions: at SERIALIZABLE each read
+# would lock rows and wait for changes that are not committed, at READ UNCOMMITTED it would take these for
+# committed. No variable for it exists in all versions of MariaDB and MySQL.
+_SET_LEVEL: Final = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+
 _NOT_IN_A_URL: Final = ("autocommit", "conv", "cursorclass", "defer_connect", "sql_mode")
 """Options of the driver that take no text, or that we set."""
 
@@ -271,6 +276,7 @@ def _is_in_transaction(connection: Connection) -> bool:
 def _set_up(connection: DBAPIConnection, _record: object) -> None:
     with closing(connection.cursor()) as cursor:
         cursor.execute(_SET_UP)
+        cursor.execute(_SET_LEVEL)
         cursor.execute("SELECT @@max_allowed_packet")
         (packet_bytes,) = cursor.fetchone() or (_PACKET_BYTES,)
     if packet_bytes < _PACKET_BYTES:

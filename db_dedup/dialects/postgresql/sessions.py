@@ -31,11 +31,13 @@ _OWN_PINS: Final = {
     "client_encoding": "UTF8",
     "quote_all_identifiers": "off",
     "row_security": "off",
+    "default_transaction_isolation": "read committed",
 }
 """What our own sessions set. Without an encoding the driver reads no text from a database in SQL_ASCII.
 SQLAlchemy knows no type whose name is quoted. Row-level security would hide rows from our own sessions
 without an error, and a scan would take them for deleted; a session of the caller's sees what the caller may
-see."""
+see. Reads at SERIALIZABLE, which a server may set for all sessions, fail because of transactions of the
+application, and make these fail."""
 
 _ALL_ROWS: Final = "SET LOCAL row_security = off"
 """The same for a transaction of ours by an engine that the caller has made."""

@@ -61,7 +61,8 @@ def read_covered(context: JobContext, store: FingerprintStore, owner: str) -> Co
     if context.is_apart:
         wait_for_replica(context, store.table_id, owner)
         return CoveredChanges((), store.table_id, None)
-    with context.engine.connect() as connection:
+    # In a snapshot no change is seen that is not committed, whatever level of isolation the engine has.
+    with context.dialect.read_snapshot(context.engine) as connection:
         waiting = changes.handled_by_scan(connection, context.tables, store.table_id, _MOST_CHANGES)
         return CoveredChanges(waiting, store.table_id, database_now(connection))
 
