@@ -107,6 +107,15 @@ def test_grants_page_shows_what_the_command_prints() -> None:
     assert page.count("GRANT") > 80
 
 
+@pytest.mark.parametrize("dialect", ["postgresql", "mysql"])
+def test_grants_name_the_commands_of_each_account(dialect: str) -> None:
+    script = (ROOT / "db_dedup" / "dialects" / dialect / "sql" / "grants.sql").read_text(encoding="utf-8")
+    for account in ("owner", "scanner", "attacher", "clerk"):
+        (cell,) = re.findall(rf"^\| `dedup_{account}` \| (.+) \|$", reference("grants"), flags=re.MULTILINE)
+        (named,) = re.findall(rf"-- The {account}: ([^.]+)\.", script)
+        assert named.replace("\n-- ", " ") == cell.replace("`", "")
+
+
 def test_every_command_is_documented() -> None:
     assert re.findall(r"^## (.+)$", reference("cli"), flags=re.MULTILINE) == list(COMMANDS)
 

@@ -19,7 +19,7 @@ from db_dedup.cli.shared.options import (
 from db_dedup.cli.shared.output import Format, FormatOption, print_rows
 from db_dedup.cli.shared.terminal import say
 from db_dedup.errors import ConfigError
-from db_dedup.frames.files import check_export, write_export
+from db_dedup.frames.files import check_output, write_export
 from db_dedup.present.scan_words import without_key_lines
 
 
@@ -67,7 +67,7 @@ def export(
     if output is not None:
         if is_given(context, "form"):
             raise ConfigError("the ending of --output decides what is written: leave --format out")
-        check_export(output, force)
+        check_output(output, "--output", force)
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     with open_table(config, url, table, store=store_url) as dedup:
         found = export_table(dedup, names, only_duplicates, cast("ExportOrder", order))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from db_dedup.cli.shared.options import Full, is_given
+from db_dedup.cli.shared.options import Force, Full, is_given
 from db_dedup.cli.shared.output import print_json
 from db_dedup.cli.shared.review import Review
 from db_dedup.cli.shared.terminal import TerminalProgress, say
@@ -48,6 +48,7 @@ def file(
             show_default=False,
         ),
     ] = None,
+    force: Force = False,
     within: Annotated[
         list[str] | None,
         typer.Option(
@@ -95,7 +96,7 @@ def file(
     started = time.monotonic()
     _refuse_unused(context, path)
     if out is not None:
-        check_output(out, path)
+        check_output(out, "--out", force, path)
     rows = read_file(path, encoding, sheet)
     if out is not None:
         check_rows(out, rows)

@@ -95,7 +95,7 @@ class Settings(Frozen):
                 "name should be the name of a table, not a {given_type}", given_type=type(name).__name__
             )
         if name not in self.tables:
-            raise UnknownNameError(Phrase("watched table"), name, self.tables)
+            raise UnknownNameError(Phrase("table of the settings"), name, self.tables)
         return self.tables[name]
 
 

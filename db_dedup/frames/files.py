@@ -57,30 +57,22 @@ def is_workbook(path: Path) -> bool:
     return path.suffix.lower() in _WORKBOOKS
 
 
-def check_output(path: Path, source: Path) -> None:
+def check_output(path: Path, option: str, replace: bool, source: Path | None = None) -> None:
     """Refuse a file that could not be written at the end, before the work begins.
-
-    Raises:
-        ConfigError: The ending is not known, the file is the one that is read, or it cannot be written.
-        MissingExtraError: The library that writes it is not installed.
-    """
-    _check_written(path, "--out")
-    if path.exists() and path.samefile(source):
-        raise ConfigError("--out {path} is the file that is read: name another one", path=path)
-
-
-def check_export(path: Path, replace: bool) -> None:
-    """Refuse a file that an export could not write, before the work begins.
 
     Args:
         path: the file.
+        option: the one that names it.
         replace: whether it may exist already.
+        source: the file that is read, if one is; it is never replaced.
 
     Raises:
         ConfigError: The ending is not known, the file exists, or it cannot be written.
         MissingExtraError: The library that writes it is not installed.
     """
-    _check_written(path, "--output")
+    _check_written(path, option)
+    if source is not None and path.exists() and path.samefile(source):
+        raise ConfigError("--out {path} is the file that is read: name another one", path=path)
     if path.exists() and not replace:
         raise ConfigError("{path} is there already: --force replaces it", path=path)
 

@@ -61,6 +61,9 @@ def test_an_unknown_watched_table(scanned: Database, command: Sequence[str]) -> 
         assert isinstance(error, UnknownNameError)
         assert error.exit_code == 2
         assert "'petitons': did you mean petitions?" in str(error)
+    # Who gives another database, in a folder that has a file, has to learn where the names come from.
+    assert "unknown table of the settings" in str(with_file)
+    assert "unknown watched table" in str(without)
 
 
 def test_a_table_or_column_that_the_database_does_not_have(petitions: Database) -> None:

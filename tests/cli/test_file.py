@@ -263,6 +263,16 @@ def test_a_folder_is_no_file_to_write(letters: Path) -> None:
     assert "directory" in told.stderr
 
 
+def test_a_file_with_somebodys_notes_is_replaced_by_force_alone(letters: Path) -> None:
+    Path("found.csv").write_bytes(b"notes")
+    error = fail("file", str(letters), "--out", "found.csv", "--limit", "0")
+    assert str(error) == "found.csv is there already: --force replaces it"
+    assert Path("found.csv").read_bytes() == b"notes"
+    succeed("file", str(letters), "--out", "found.csv", "--limit", "0", "--force")
+    assert len(written(Path("found.csv"))) > 1
+    assert "is the file that is read" in str(fail("file", str(letters), "--out", "letters.csv", "--force"))
+
+
 @pytest.mark.parametrize("name", ["found.csv", "found.parquet"])
 def test_a_file_that_can_no_more_be_written_is_told(name: str) -> None:
     sheet = Sheet(("body",), [("a",)], 2, "letters")
@@ -312,7 +322,7 @@ def test_a_text_too_long_for_a_cell_is_not_cut(letters: Path) -> None:
     long = json.dumps(["路灯坏了三个月没有人来修理" * 3000], ensure_ascii=False)
     write_parquet(Path("long.parquet"), ["text"], [[long]])
     Path("found.xlsx").write_bytes(b"of yesterday")
-    error = fail("file", "long.parquet", "--column", "text", "--out", "found.xlsx", "--limit", "0")
+    error = fail("file", "long.parquet", "--column", "text", "--out", "found.xlsx", "--force", "--limit", "0")
     assert "row 2 has a text of 39,004 characters" in str(error)
     assert "compared: text" not in str(error)  # nothing was searched before
     assert Path("found.xlsx").read_bytes() == b"of yesterday"
@@ -328,7 +338,7 @@ def test_a_file_that_cannot_be_written_leaves_the_former_one(
 
     monkeypatch.setattr(files, "write_csv", fill_the_disk)
     Path("found.csv").write_bytes(b"of yesterday")
-    fail("file", str(letters), "--out", "found.csv", "--limit", "0")
+    fail("file", str(letters), "--out", "found.csv", "--force", "--limit", "0")
     assert Path("found.csv").read_bytes() == b"of yesterday"
     assert sorted(path.name for path in Path().glob("*found*")) == ["found.csv"]
 

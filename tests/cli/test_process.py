@@ -79,7 +79,7 @@ def test_the_version_goes_to_stdout() -> None:
     ("closed", "arguments", "code", "told"),
     [
         (">&-", ("status",), 0, b""),
-        (">&-", ("groups", "letters"), 2, b"error: unknown watched table"),
+        (">&-", ("groups", "letters"), 2, b"error: unknown table of the settings"),
         ("<&-", ("check", "petitions"), 2, b"error: stdin is no JSON object"),
         ("2>&-", ("groups", "letters"), 2, b""),
     ],
