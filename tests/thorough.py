@@ -64,6 +64,7 @@ THOROUGH = (
     "dialects/test_key_round_trips.py",
     "dialects/test_row_keys.py::test_postgresql_types",
     "dialects/test_statement_sizes.py",
+    "dialects/test_tls.py",
     "engines/test_counted_runs.py::test_long_runs",
     "engines/test_engine_seam.py",
     "engines/test_explanation.py::test_an_abridged_group",

@@ -54,9 +54,14 @@ def refuse_options(url: URL, names: Collection[str]) -> None:
 def wrong_part(url: URL, error: Exception) -> ConfigError:
     """Return the error for a URL that its driver does not take; it names the options without their values."""
     options = ", ".join(sorted(url.query)) or "nothing"
-    reason = f": {error}" if isinstance(error, TypeError) else ""
     if isinstance(error, OSError) and error.strerror:
-        reason = f": {error.strerror}"
+        return ConfigError(
+            "a file that the database URL names cannot be used: {reason} "
+            "(options after its question mark: {options})",
+            reason=error.strerror,
+            options=options,
+        )
+    reason = f": {error}" if isinstance(error, TypeError) else ""
     return ConfigError(
         "the database URL has a part that {driver} does not take{reason} "
         "(options after its question mark: {options})",

@@ -27,7 +27,9 @@ MISUSED = {
     f"mysql://clerk:{PASSWORD}@{NO_SERVER}?autocommit=1": "must not set autocommit",
     f"mysql://clerk:{PASSWORD}@{NO_SERVER}?cursorclass=dict": "must not set cursorclass",
     f"mysql://clerk@{NO_SERVER}?password={PASSWORD}&connect_timeout=soon": "connect_timeout",
-    f"mysql://clerk@{NO_SERVER}?password={PASSWORD}&ssl_ca=/nowhere/ca.pem": "No such file",
+    f"mysql://clerk@{NO_SERVER}?password={PASSWORD}&ssl_ca=/nowhere/ca.pem": "cannot be used: No such file",
+    f"mysql://clerk:{PASSWORD}@{NO_SERVER}?ssl_verify_identity=1": "must not set ssl_verify_identity",
+    f"mysql://clerk:{PASSWORD}@{NO_SERVER}?ssl_ca=x&ssl_verify_cert=1": "must not set ssl_verify_cert",
     f"mysql://clerk@{NO_SERVER}?passwd={PASSWORD}&nonsense=1": "nonsense",
     f"postgresql://clerk:{PASSWORD}@{NO_SERVER}?nonsense=1": "nonsense",
     f"postgresql://clerk@{NO_SERVER}?password={PASSWORD}&nonsense=1": "nonsense",
@@ -162,6 +164,12 @@ def test_a_server_that_knows_neither_user_nor_database(
         assert "stranger" in (told := str(fail("upgrade", "--url", stranger)))
         assert PASSWORD not in told
         assert "no_such_database" in str(fail("upgrade", "--url", nowhere))
+
+
+def test_a_url_without_a_database(mariadb_or_mysql: Database) -> None:
+    """PostgreSQL takes the database of the account's name."""
+    told = str(fail("upgrade", "--url", with_parts(mariadb_or_mysql.url, database="")))
+    assert "names no database" in told
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

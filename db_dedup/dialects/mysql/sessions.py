@@ -70,6 +70,10 @@ _SET_LEVEL: Final = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 _NOT_IN_A_URL: Final = ("autocommit", "conv", "cursorclass", "defer_connect", "sql_mode")
 """Options of the driver that take no text, or that we set."""
 
+_LOSING_THE_AUTHORITY: Final = ("ssl_verify_cert", "ssl_verify_identity")
+"""Options with which PyMySQL does not use the `ssl_ca` that SQLAlchemy passes on: it would take the
+authorities of the machine instead, and would not compare the name of the server."""
+
 _IN_TRANSACTION: Final = 1
 """The bit of the server's status that is set within a transaction."""
 
@@ -81,6 +85,13 @@ def engine_url(url: URL, create: bool) -> URL:  # noqa: ARG001
         ConfigError: it has an option that would change how our sessions work, or another character set.
     """
     refuse_options(url, _NOT_IN_A_URL)
+    for name in url.query:
+        if name in _LOSING_THE_AUTHORITY:
+            raise ConfigError(
+                "the database URL must not set {name}: ssl_ca=FILE alone, with the certificate of the "
+                "authority, verifies the server's certificate and name",
+                name=name,
+            )
     _check_charset(url.query.get("charset", _CHARSET))
     return url.update_query_dict({"charset": _CHARSET})
 
@@ -277,8 +288,11 @@ def _set_up(connection: DBAPIConnection, _record: object) -> None:
     with closing(connection.cursor()) as cursor:
         cursor.execute(_SET_UP)
         cursor.execute(_SET_LEVEL)
-        cursor.execute("SELECT @@max_allowed_packet")
-        (packet_bytes,) = cursor.fetchone() or (_PACKET_BYTES,)
+        cursor.execute("SELECT @@max_allowed_packet, DATABASE()")
+        packet_bytes, database = cursor.fetchone() or (_PACKET_BYTES, "")
+    if database is None:
+        connection.close()
+        raise ConfigError("the database URL names no database: mysql://user@host/name")
     if packet_bytes < _PACKET_BYTES:
         connection.close()
         # A server closes the connection at a larger statement, and does not say why.
