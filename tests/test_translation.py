@@ -215,7 +215,7 @@ def test_the_demo_speaks_chinese_only(demo: Path) -> None:
         (["explain", "petitions", "1", "2"], "不是重复对"),
         (["verify", "petitions"], "结果与重新全量扫描的一致"),
         (["sql", "grants"], "请说明是哪个表"),
-        (["scan", "letters"], "未知的受监视的表 'letters'：现有 petitions"),
+        (["scan", "letters"], "未知的设置中的表 'letters'：现有 petitions"),
         (["status", "--url", "oracle://me@host/x"], "不支持 Oracle"),
         (["status", "--url", "postgres://me@host/x"], "未知的数据库 'postgres'："),
         (["scan"], "缺少参数 'TABLE'"),
