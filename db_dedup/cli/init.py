@@ -1,7 +1,6 @@
 """`db-dedup init`: look at a database, write a sensible settings file."""
 
 from contextlib import closing
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,6 +17,7 @@ from db_dedup.cli.shared.terminal import say
 from db_dedup.config import DEFAULT_PRESET, database_url
 from db_dedup.errors import ConfigError
 from db_dedup.proposal import TableProposal
+from db_dedup.replaced_file import replaced
 from db_dedup.translation import joined, tr
 
 
@@ -58,7 +58,8 @@ def init(
     if dry_run:
         data_output().write(text)
         return
-    _write(config, text)
+    with replaced(config) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")
     names = joined(", ", (proposal.table for proposal in proposals.tables))
     say("wrote {config} for {names}: read it, then run `db-dedup upgrade`", config=config, names=names)
 
@@ -123,10 +124,3 @@ def _table_section(proposal: TableProposal) -> Table:
 def _on_one_line(text: str) -> str:
     """Return a comment on one line: a name of the user's may have a line break, which would end it."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError("cannot write {path}: {reason}", path=path, reason=error.strerror) from None

@@ -1,8 +1,6 @@
 """Read files as sheets and write them with their groups, in the format that the ending of the name tells."""
 
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +12,7 @@ from db_dedup.frames.excel_file import check_excel, read_excel, write_excel
 from db_dedup.frames.groups import RowGroups
 from db_dedup.frames.parquet_file import read_parquet, write_parquet, write_parquet_parts
 from db_dedup.frames.sheet import Sheet
+from db_dedup.replaced_file import not_written, replaced, unfinished_file
 
 _CSV: Final = (".csv", ".tsv", ".txt")
 _WORKBOOKS: Final = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
@@ -90,7 +89,7 @@ def write_export(path: Path, export: TableExport) -> None:
         ConfigError: The kind of file cannot hold these rows, or the file cannot be written.
     """
     names = [column.name for column in export.columns]
-    with _replaced(path) as unfinished:
+    with replaced(path) as unfinished:
         match path.suffix.lower():
             case ".csv":
                 write_csv(unfinished, names, export.rows)
@@ -99,28 +98,6 @@ def write_export(path: Path, export: TableExport) -> None:
             case _:
                 columns = [(column.name, column.family, column.type_name) for column in export.columns]
                 write_parquet_parts(unfinished, columns, export.rows)
-
-
-@contextmanager
-def _replaced(path: Path) -> Iterator[Path]:
-    """Yield the path of a file that takes the place of this one, if nothing fails."""
-    unfinished = _unfinished(path)
-    try:
-        yield unfinished
-        unfinished.replace(path)
-    except OSError as error:
-        raise _not_written(path, error) from None
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
-def _unfinished(path: Path) -> Path:
-    return path.with_name(f".{path.name}.part")
-
-
-def _not_written(path: Path, error: OSError) -> ConfigError:
-    reason = error if error.errno is None else os.strerror(error.errno)  # PyArrow names our temporary file
-    return ConfigError("cannot write {path}: {reason}", path=path, reason=reason)
 
 
 def _check_written(path: Path, option: str) -> None:
@@ -133,12 +110,12 @@ def _check_written(path: Path, option: str) -> None:
             "{option} {path}: there is no folder {folder}", option=option, path=path, folder=path.parent
         )
     try:
-        _unfinished(path).open("xb").close()
-        _unfinished(path).unlink()
+        unfinished_file(path).open("xb").close()
+        unfinished_file(path).unlink()
     except FileExistsError:  # left by another command, which is writing or was killed
         pass
     except OSError as error:
-        raise _not_written(path, error) from None
+        raise not_written(path, error) from None
     if needed := _WRITTEN[path.suffix.lower()]:
         load(*needed)
 
@@ -174,7 +151,7 @@ def write_file(path: Path, source: Path, sheet: Sheet, groups: RowGroups) -> Non
     names = (*sheet.names, *groups.column_names(sheet.names))
     added: Sequence[tuple[Any, ...]] = list(zip(*groups.columns(sheet.first_row), strict=True))
     rows = [(*row, *more) for row, more in zip(sheet.rows, added, strict=True)]
-    with _replaced(path) as unfinished:
+    with replaced(path) as unfinished:
         match path.suffix.lower():
             case ".csv":
                 write_csv(unfinished, names, rows)

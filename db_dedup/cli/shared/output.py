@@ -29,6 +29,7 @@ from db_dedup.errors import ConfigError
 from db_dedup.present.formulas import without_formula
 from db_dedup.present.visible import visible
 from db_dedup.records.pages import take_lists
+from db_dedup.replaced_file import not_written, replaced
 from db_dedup.translation import Phrase, tr
 
 _WIDE_ENOUGH: Final = 100_000
@@ -121,19 +122,17 @@ def check_page(file: Path | None, replace: bool) -> None:
     if file.is_file() and not replace:
         raise ConfigError("{path} is there already: --force replaces it", path=file)
     if not file.parent.is_dir():
-        raise ConfigError("cannot write {file}: {reason}", file=file, reason=os.strerror(errno.ENOENT))
+        raise not_written(file, FileNotFoundError(errno.ENOENT, ""))
 
 
 def write_page(file: Path, page: str) -> None:
     """Write a page of HTML and say so.
 
     Raises:
-        ConfigError: the file cannot be written.
+        ConfigError: the file cannot be written; then a former page is still there.
     """
-    try:
-        file.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError("cannot write {file}: {reason}", file=file, reason=error.strerror) from None
+    with replaced(file) as unfinished:
+        unfinished.write_text(page, encoding="utf-8")
     say("written: {file}", file=file)
 
 

@@ -1,0 +1,48 @@
+"""Files that are written whole, or stay as they were."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from db_dedup.cli.shared.output import write_page
+from db_dedup.errors import ConfigError
+from db_dedup.replaced_file import replaced
+
+
+def fill_the_disk(path: Path, *_: object, **__: object) -> None:
+    with path.open("w") as file:
+        file.write("<ht")
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_leaves_the_former_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "report.html"
+    page.write_text("of last month")
+    monkeypatch.setattr(Path, "write_text", fill_the_disk)
+    with pytest.raises(ConfigError, match=r"cannot write .*report\.html: No space left"):
+        write_page(page, "<html>")
+    assert page.read_text() == "of last month"
+    assert list(tmp_path.iterdir()) == [page]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions, links and devices")
+def test_permissions_links_and_devices_stay(tmp_path: Path) -> None:
+    page, link = tmp_path / "report.html", tmp_path / "latest.html"
+    page.write_text("of last month")
+    page.chmod(0o640)
+    link.symlink_to(page)
+    reader, writer = os.openpty()
+    for path in (link, Path(os.ttyname(writer))):
+        with replaced(path) as unfinished:
+            unfinished.write_text("of this month")
+    assert link.is_symlink()
+    assert page.read_text() == "of this month"
+    assert stat.S_IMODE(page.stat().st_mode) == 0o640
+    assert os.read(reader, 99) == b"of this month"
+    os.close(reader)
+    os.close(writer)
