@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from tests.thorough import IN_TURN, SPARING, THOROUGH, TWIN, of_twins, out_of_turn
+from tests.thorough import IN_TURN, SPARING, THOROUGH, TWIN, TWINS_IN_TURN, of_twins, out_of_turn
 
 TESTS = Path(__file__).parent
 
@@ -26,14 +26,25 @@ def test_servers_take_turns_within_a_file() -> None:
     ]
 
 
+def test_mariadb_and_mysql_take_turns_where_their_dialects_differ() -> None:
+    changes = [name.replace("scan/", "worker/") for name in SCANS]
+    assert list(out_of_turn(changes, 1)) == [
+        "worker/test_x.py::test_a[mysql]",
+        "worker/test_x.py::test_a[mariadb-2]",
+        "worker/test_x.py::test_b[mysql]",
+        "worker/test_x.py::test_b[mariadb-2]",
+    ]
+
+
 def test_two_runs_one_after_the_other_leave_nothing_out() -> None:
-    assert set(out_of_turn(SCANS, 7)).isdisjoint(out_of_turn(SCANS, 8))
+    both = [*SCANS, *(name.replace("scan/", "worker/") for name in SCANS)]
+    assert set(out_of_turn(both, 7)).isdisjoint(out_of_turn(both, 8))
 
 
 def test_only_what_differs_in_the_server_alone_takes_turns() -> None:
     alone = ["scan/test_x.py::test_a[postgresql]", "scan/test_x.py::test_b[mariadb]"]
     both = ["guest/test_x.py::test_a[postgresql-mariadb]", "guest/test_x.py::test_a[mariadb-postgresql]"]
-    elsewhere = ["triggers/test_x.py::test_a[postgresql]", "triggers/test_x.py::test_a[mariadb]"]
+    elsewhere = ["dialects/test_x.py::test_a[postgresql]", "dialects/test_x.py::test_a[mariadb]"]
     assert list(out_of_turn(alone + both + elsewhere, 0)) == []
 
 
@@ -50,5 +61,5 @@ def test_every_entry_of_the_lists_is_the_beginning_of_a_test() -> None:
         for node in ast.parse(file.read_bytes()).body
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
     ]
-    listed = {entry.partition("[")[0] for entry in (*THOROUGH, *SPARING, *IN_TURN, *TWIN)}
+    listed = {entry.partition("[")[0] for entry in (*THOROUGH, *SPARING, *IN_TURN, *TWIN, *TWINS_IN_TURN)}
     assert [entry for entry in sorted(listed) if not any(name.startswith(entry) for name in names)] == []

@@ -284,13 +284,17 @@ IN_TURN = (
     "verify/",
 )
 """Where a thorough case runs on SQLite and on one server: PostgreSQL and MariaDB take turns, and what one run
-leaves out the next one of CI does. With DB_DEDUP_TEST_EVERY=true all run, which takes a third longer."""
+leaves out the next one of CI does. With DB_DEDUP_TEST_EVERY=true all run."""
 
 TWIN = (*IN_TURN, "test_app.py", "web/")
-"""Where one test of each file is enough on MySQL, MariaDB's twin. The two differ in their dialects,
-and the folders that test these (dialects, schema, store, triggers, worker, upgrades) run on both in full."""
+"""Where one test of each file is enough on MySQL, MariaDB's twin. The two differ in their dialects."""
 
-_TURNS = ("mariadb", "postgresql")
+TWINS_IN_TURN = ("schema/", "store/", "triggers/", "worker/")
+"""Where a thorough case runs on SQLite, on PostgreSQL and on one of the twins, MariaDB and MySQL, in turn.
+Only `dialects` and `upgrades` run on both each time."""
+
+_TURNS = ((IN_TURN, ("mariadb", "postgresql")), (TWINS_IN_TURN, ("mariadb", "mysql")))
+"""Folders, and the two servers of which a case there runs on one."""
 
 
 def of_twins(names: Iterable[str]) -> Iterator[str]:
@@ -313,19 +317,25 @@ def out_of_turn(names: Iterable[str], first: int) -> Iterator[str]:
 
     Args:
         names: of thorough tests, from the folder of the tests on.
-        first: an even number leaves the first case of each file out on MariaDB, an odd one on PostgreSQL.
+        first: an even number leaves the first case of each file out on MariaDB, an odd one on the other.
     """
+    names = list(names)
+    for folders, servers in _TURNS:
+        yield from _out_of_turn([name for name in names if name.startswith(folders)], first, servers)
+
+
+def _out_of_turn(names: Iterable[str], first: int, servers: tuple[str, str]) -> Iterator[str]:
     cases: dict[str, dict[str, str]] = {}
     for name in names:
         test, _, case = name.partition("[")
-        servers = [server for server in _TURNS if server in case]
-        if name.startswith(IN_TURN) and len(servers) == 1:
-            cases.setdefault(f"{test}[{case.replace(servers[0], '')}", {})[servers[0]] = name
+        named = [server for server in servers if server in case]
+        if len(named) == 1:
+            cases.setdefault(f"{test}[{case.replace(named[0], '')}", {})[named[0]] = name
     turns: Counter[str] = Counter()
     for test, on_servers in cases.items():
-        if len(on_servers) == len(_TURNS):
+        if len(on_servers) == len(servers):
             file = test.partition("::")[0]
-            yield on_servers[_TURNS[(first + turns[file]) % len(_TURNS)]]
+            yield on_servers[servers[(first + turns[file]) % len(servers)]]
             turns[file] += 1
 
 
