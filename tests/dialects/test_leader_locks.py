@@ -14,6 +14,7 @@ from sqlalchemy import text
 from db_dedup.app import Database as Opened
 from db_dedup.dialects.leadership import SessionLock
 from tests.servers import Database
+from tests.thorough import MYSQL
 
 ACQUIRE = """
 import os, sys
@@ -51,7 +52,7 @@ def test_an_account_that_cannot_write_the_file_is_told_so() -> None:
         assert f"cannot lock {file}: this account" in subprocess.check_output(command, text=True)
 
 
-@pytest.mark.parametrize("database", ["postgresql", "mariadb", "mysql"], indirect=True)
+@pytest.mark.parametrize("database", ["postgresql", "mariadb", MYSQL], indirect=True)
 def test_it_is_free_before_the_server_knows_that_the_session_has_ended(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
