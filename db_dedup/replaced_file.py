@@ -18,25 +18,25 @@ def replaced(path: Path) -> Iterator[Path]:
     Raises:
         ConfigError: the file cannot be written.
     """
-    place = path.resolve()
-    is_other = place.exists() and not place.is_file()
-    unfinished = place if is_other else unfinished_file(place)
+    unfinished = unfinished_file(path)
     try:
+        if path.exists() and not path.is_file():
+            yield path
+            return
         yield unfinished
-        if not is_other:
-            if place.exists():
-                shutil.copymode(place, unfinished)
-            unfinished.replace(place)
+        if path.exists():
+            shutil.copymode(path, unfinished)
+        unfinished.replace(path.resolve())
     except OSError as error:
         raise not_written(path, error) from None
     finally:
-        if not is_other:
-            unfinished.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
 
 
 def unfinished_file(path: Path) -> Path:
-    """Return the path of the file that `replaced` yields for a regular file."""
-    return path.with_name(f".{path.name}.part")
+    """Return the path of the file that `replaced` yields for a regular file, or for a link to one."""
+    place = path.resolve()
+    return place.with_name(f".{place.name}.part")
 
 
 def not_written(path: Path, error: OSError) -> ConfigError:

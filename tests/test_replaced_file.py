@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -46,3 +48,11 @@ def test_permissions_links_and_devices_stay(tmp_path: Path) -> None:
     assert os.read(reader, 99) == b"of this month"
     os.close(reader)
     os.close(writer)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no /dev/stdout")
+def test_a_pipe_is_written_itself() -> None:
+    """The path that it resolves to does not exist."""
+    command = "from pathlib import Path; from db_dedup.cli.shared.output import write_page; "
+    command += "write_page(Path('/dev/stdout'), '<html>')"
+    assert subprocess.check_output([sys.executable, "-c", command], text=True) == "<html>"

@@ -154,7 +154,7 @@ def test_one_that_is_ignored_stays_so(number: signal.Signals) -> None:
 WORK_FIRST = """
     import math
     from db_dedup.cli.shared import interrupts
-    interrupts._SAME_SECONDS = 0 if sys.argv[2] == "later" else math.inf
+    interrupts._SAME_SECONDS = -1 if sys.argv[2] == "later" else math.inf
     def run():
         with interrupts.stop_event() as stop:
             send(int(sys.argv[1]))
@@ -168,7 +168,7 @@ WORK_FIRST = """
 CLEAN_UP = """
     import math
     from db_dedup.cli.shared import interrupts
-    interrupts._SAME_SECONDS = 0 if sys.argv[2] == "later" else math.inf
+    interrupts._SAME_SECONDS = -1 if sys.argv[2] == "later" else math.inf
     def run():
         try:
             send(int(sys.argv[1]))
