@@ -166,10 +166,11 @@ def test_a_server_that_knows_neither_user_nor_database(
         assert "no_such_database" in str(fail("upgrade", "--url", nowhere))
 
 
-def test_a_url_without_a_database(mariadb_or_mysql: Database) -> None:
+def test_a_url_without_a_database(mariadb_or_mysql: Database, caplog: pytest.LogCaptureFixture) -> None:
     """PostgreSQL takes the database of the account's name."""
     told = str(fail("upgrade", "--url", with_parts(mariadb_or_mysql.url, database="")))
     assert "names no database" in told
+    assert caplog.text == "", "the session that is refused is closed twice"
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

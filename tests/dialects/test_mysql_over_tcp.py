@@ -30,10 +30,11 @@ def server() -> Iterator[Server]:
 def clerk(server: Server) -> Iterator[URL]:
     """The URL of an account of its own: the server remembers a checked password even past DROP USER."""
     name = f"clerk_{secrets.token_hex(4)}"
-    administrator = open_engine(server.url.render_as_string(hide_password=False))
+    administrator = open_engine(server.url.set(database="mysql").render_as_string(hide_password=False))
     with administrator.connect() as connection:
         connection.execute(text(f"CREATE USER {name}@'127.0.0.1' IDENTIFIED BY '{PASSWORD}'"))
-        yield URL.create("mysql", name, PASSWORD, "127.0.0.1", connection.scalar(text("SELECT @@port")))
+        port = connection.scalar(text("SELECT @@port"))
+        yield URL.create("mysql", name, PASSWORD, "127.0.0.1", port, database="information_schema")
         connection.execute(text(f"DROP USER {name}@'127.0.0.1'"))
     administrator.dispose()
 

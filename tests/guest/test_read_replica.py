@@ -35,10 +35,7 @@ def primary() -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def standby(primary: Server) -> Iterator[Server]:
-    def start() -> Server:
-        return start_standby(primary, max_standby_streaming_delay="0")
-
-    yield from private_server("postgresql", start)
+    yield from private_server("postgresql", lambda: start_standby(primary))
 
 
 @pytest.fixture
@@ -64,7 +61,8 @@ def on_standby(standby: Server, statement: str) -> object:
     engine = create_engine(standby.url, isolation_level="AUTOCOMMIT")
     try:
         with engine.connect() as connection:
-            return connection.scalar(text(statement))
+            found = connection.execute(text(statement))
+            return found.scalar() if found.returns_rows else None
     finally:
         engine.dispose()
 
@@ -292,6 +290,18 @@ def test_a_replica_without_the_triggers_is_refused(
     assert is_right(on_primary)
 
 
+@pytest.fixture
+def impatient(standby: Server, replica: Engine) -> Iterator[None]:
+    """The replica ends a query at once that does not let it replay changes."""
+    del replica
+    on_standby(standby, "ALTER SYSTEM SET max_standby_streaming_delay = 0")
+    on_standby(standby, "SELECT pg_reload_conf()")
+    yield
+    on_standby(standby, "ALTER SYSTEM RESET max_standby_streaming_delay")
+    on_standby(standby, "SELECT pg_reload_conf()")
+
+
+@pytest.mark.usefixtures("impatient")
 def test_a_conflict_with_recovery_is_named(
     database: servers.Database, standby: Server, replica: Engine
 ) -> None:

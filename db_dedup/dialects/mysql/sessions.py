@@ -291,10 +291,8 @@ def _set_up(connection: DBAPIConnection, _record: object) -> None:
         cursor.execute("SELECT @@max_allowed_packet, DATABASE()")
         packet_bytes, database = cursor.fetchone() or (_PACKET_BYTES, "")
     if database is None:
-        connection.close()
         raise ConfigError("the database URL names no database: mysql://user@host/name")
     if packet_bytes < _PACKET_BYTES:
-        connection.close()
         # A server closes the connection at a larger statement, and does not say why.
         raise DatabaseError(
             "the server's max_allowed_packet is {found:,} bytes, and db_dedup writes up to {needed:,} at "
