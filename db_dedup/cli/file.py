@@ -14,7 +14,15 @@ from db_dedup.cli.shared.review import Review
 from db_dedup.cli.shared.terminal import TerminalProgress, say
 from db_dedup.config import DEFAULT_PRESET
 from db_dedup.errors import ConfigError
-from db_dedup.frames.files import check_output, check_rows, is_csv, is_workbook, read_file, write_file
+from db_dedup.frames.files import (
+    check_database,
+    check_output,
+    check_rows,
+    is_csv,
+    is_workbook,
+    read_file,
+    write_file,
+)
 from db_dedup.frames.sheet import Sheet
 from db_dedup.frames.sheet_duplicates import SheetDuplicates, find_in_sheet, propose_columns, risks_of_sheet
 from db_dedup.plurals import counted
@@ -95,8 +103,7 @@ def file(
     """Find the duplicates in FILE and show them side by side; the file itself is only read."""
     started = time.monotonic()
     _refuse_unused(context, path)
-    if out is not None:
-        check_output(out, "--out", force, path)
+    _check_written(out, database, force, path)
     rows = read_file(path, encoding, sheet)
     if out is not None:
         check_rows(out, rows)
@@ -109,7 +116,7 @@ def file(
         find_in_sheet(rows, chosen, settings, database, progress) as found,
     ):
         if out is not None:
-            write_file(out, path, rows, found.groups)
+            write_file(out, rows, found.groups)
         if as_json:
             print_json(_as_json(rows, chosen, found))
         elif limit:
@@ -150,6 +157,14 @@ def _refuse_unused(context: typer.Context, path: Path) -> None:
         raise ConfigError("{path} is no workbook: leave --sheet out", path=path)
     if is_given(context, "encoding") and not is_csv(path):
         raise ConfigError("{path} is no CSV file: leave --encoding out", path=path)
+
+
+def _check_written(out: Path | None, database: Path | None, force: bool, path: Path) -> None:
+    """Refuse files that could not be written at the end, before the work begins."""
+    if out is not None:
+        check_output(out, "--out", force, path)
+    if database is not None:
+        check_database(database, out)
 
 
 def _proposed(rows: Sheet) -> list[str]:

@@ -19,6 +19,8 @@ class Sheet:
         first_row: the number by which people know the first of these rows: 2 below a header line.
         description: what was read and how, for messages.
         notes: what the user should know before trusting the result, a sentence each.
+        table: the PyArrow table of a Parquet file, whose columns keep their types when they are written; None
+            for other sources.
     """
 
     names: tuple[str, ...]
@@ -26,6 +28,7 @@ class Sheet:
     first_row: int
     description: str
     notes: tuple[str, ...] = ()
+    table: Any = None
 
     def place(self, name: str) -> int:
         """Return the place of a column.

@@ -5,7 +5,6 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count, repeat
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from sqlalchemy import Column, Connection, Integer, MetaData, Table, Text, insert, make_url
@@ -21,6 +20,7 @@ from db_dedup.progress import Progress
 from db_dedup.proposal import SAMPLE_CHARACTERS, ColumnChoice, choose_columns, profile_column, risks_of_texts
 from db_dedup.records import Family, ScanReport
 from db_dedup.records.names import view_name
+from db_dedup.temporary_files import temporary_folder
 
 TABLE_NAME: Final = "rows"
 _SAMPLE_ROWS: Final = 1_000
@@ -92,6 +92,7 @@ def find_in_sheet(
     Raises:
         ConfigError: A setting is wrong, or the file is there already.
         UnknownNameError: There is no column of one of the names.
+        TemporaryFolderError: The folder for temporary files is full.
     """
     chosen = dict(columns) if isinstance(columns, Mapping) else {name: {} for name in columns}
     for name in chosen:
@@ -134,13 +135,21 @@ def _groups(dedup: Deduplicator, sheet: Sheet) -> RowGroups:
 
 def _new_file(database: Path | None, resources: ExitStack) -> Path:
     if database is None:
-        folder = resources.enter_context(TemporaryDirectory(prefix="db-dedup-", ignore_cleanup_errors=True))
-        return Path(folder) / "rows.db"
+        return resources.enter_context(temporary_folder()) / "rows.db"
+    check_is_new(database)
+    return database
+
+
+def check_is_new(database: Path) -> None:
+    """Refuse a database file that exists.
+
+    Raises:
+        ConfigError: it does.
+    """
     if database.exists():
         raise ConfigError(
             "{database} is there already: name a file that is not, or remove it", database=database
         )
-    return database
 
 
 def _remove(opened: Database, path: Path) -> None:

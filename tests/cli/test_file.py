@@ -277,7 +277,7 @@ def test_a_file_with_somebodys_notes_is_replaced_by_force_alone(letters: Path) -
 def test_a_file_that_can_no_more_be_written_is_told(name: str) -> None:
     sheet = Sheet(("body",), [("a",)], 2, "letters")
     with pytest.raises(ConfigError, match=f"cannot write gone/{name}: No such file"):
-        write_file(Path("gone") / name, Path("letters.csv"), sheet, RowGroups.of_members(1, []))
+        write_file(Path("gone") / name, sheet, RowGroups.of_members(1, []))
 
 
 def test_dates_among_moments_and_texts_are_written_as_they_are(tmp_path: Path) -> None:

@@ -96,10 +96,32 @@ def test_what_is_wrong_is_named(tmp_path: Path, content: bytes, fault: str) -> N
 def test_a_wrong_encoding_is_named(tmp_path: Path) -> None:
     path = tmp_path / "letters.csv"
     path.write_bytes("标题\n路灯\n".encode("gbk"))
-    with pytest.raises(ConfigError, match=r"byte 0 does not fit; name another one, .+ gb18030"):
+    with pytest.raises(ConfigError, match=r"line 1 does not fit; name another one, .+ gb18030"):
         read_csv(path, "utf-8")
     with pytest.raises(ConfigError, match="no such encoding"):
         read_csv(path, "gb99")
+
+
+@pytest.mark.parametrize("damage", [b"\xff", "路".encode()[:2], b"\xc2\xc3"])
+@pytest.mark.parametrize("count", [1, 60])
+def test_a_damaged_line_is_named(tmp_path: Path, damage: bytes, count: int) -> None:
+    """UTF-8 with a few damaged bytes, as of a program that cuts texts, is in no other encoding."""
+    path = tmp_path / "letters.csv"
+    text = csv_of(LETTERS[:count])
+    path.write_bytes(text.encode() + "路灯坏了".encode() + damage + "，停水\r\n".encode() + text.encode())
+    line = text.count("\n") + 1
+    with pytest.raises(ConfigError, match=f"'utf-8': line {line} does not fit; .+ save the file as UTF-8"):
+        read_csv(path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "gb18030"])
+def test_a_damaged_line_is_named_in_each_encoding(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "letters.csv"
+    damage = "\ud800".encode("utf-16-le", "surrogatepass") if encoding == "utf-16" else b"\xff"
+    before = "标题\n" + "上一上海\n" * 7  # UTF-16 has the byte of a line feed in 上
+    path.write_bytes(before.encode(encoding) + damage + "路灯\n".encode("utf-16-le"))
+    with pytest.raises(ConfigError, match="line 9 does not fit"):
+        read_csv(path, encoding)
 
 
 def test_short_and_blank_lines() -> None:
