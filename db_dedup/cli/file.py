@@ -117,11 +117,11 @@ def file(
     ):
         if out is not None:
             write_file(out, rows, found.groups)
-        if as_json:
-            print_json(_as_json(rows, chosen, found))
-        elif limit:
+        if limit and not as_json:
             _show_groups(found, limit, full)
         report = _with_seconds(found.report, time.monotonic() - started)
+        if as_json:
+            print_json(_as_json(rows, chosen, found, report))
         for line in report_lines(replace(report, table=path.name)):
             say(line)
         for risk in risks_of_sheet(rows, found):
@@ -189,11 +189,13 @@ def _show_groups(found: SheetDuplicates, limit: int, full: bool) -> None:
     Review(reader.columns, full).print_groups(groups, read_neighbours(reader, groups, members))
 
 
-def _as_json(rows: Sheet, chosen: Sequence[str], found: SheetDuplicates) -> dict[str, Any]:
+def _as_json(
+    rows: Sheet, chosen: Sequence[str], found: SheetDuplicates, report: ScanReport
+) -> dict[str, Any]:
     groups = found.groups.members(rows.first_row)
     return {
         "file": rows.description,
         "compared": list(chosen),
-        "report": asdict(found.report),
+        "report": asdict(report),
         "groups": [{"group": group[0], "size": len(group), "rows": group} for group in groups],
     }

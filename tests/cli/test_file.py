@@ -306,6 +306,8 @@ def test_the_seconds_of_the_parts_add_up_to_those_of_the_command(
     assert "rows in 1000.0 s" in said
     assert parts is not None
     assert sum(map(float, parts.groups())) == pytest.approx(1000, abs=0.5)  # each is rounded
+    monkeypatch.setattr("db_dedup.cli.file.time", SimpleNamespace(monotonic=iter([0.0, 1000.0]).__next__))
+    assert succeed("file", str(letters), "--json").json()["report"]["seconds"] == 1000
 
 
 def test_a_file_of_a_header_alone_has_no_groups() -> None:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from db_dedup.encodings import detect_encoding
 from db_dedup.errors import ConfigError
 from db_dedup.frames.csv_file import read_csv, write_csv
-from db_dedup.frames.sheet import sheet_of, unique_names
+from db_dedup.frames.sheet import Sheet, sheet_of, unique_names
+from db_dedup.frames.sheet_duplicates import find_in_sheet
 from db_dedup.sample import generate_petitions
 
 LETTERS = [
@@ -80,6 +81,7 @@ def test_separators_are_detected(tmp_path: Path, separator: str) -> None:
         (b"\n\n", "is empty"),
         (b"a,b\n1,2,3\n", "row 2 has 3 values, but the header names 2 columns: put quotation marks"),
         (b'a,b\n1,2\n1,"2\n3,4\n5,6\n', "line 3: unexpected end of data: .* double the mark"),
+        (b"," * 2_000 + b"\n1\n", "has 2,001 columns, and no more than 1,998 can be read"),
         (b"\xff\xff\xff\x00\x01\xfe", "encoding"),
         (b"PK\x03\x04\x14\x00\x00\x00", "seems to be a workbook or another ZIP archive: unpack it"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "seems to be an old workbook"),
@@ -91,6 +93,16 @@ def test_what_is_wrong_is_named(tmp_path: Path, content: bytes, fault: str) -> N
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=fault):
         read_csv(path)
+
+
+def test_as_many_columns_as_can_be_read_are_compared() -> None:
+    names = ("body", "date", *map(str, range(1_996)))
+    rows = [
+        (f"路灯坏了三个月，没有人来修理{mark}", date, *["x"] * 1_996) for mark, date in (("。", 2), ("", 1))
+    ]
+    settings = {"order": "date", "within": ["1995"]}
+    with find_in_sheet(Sheet(names, rows, 2, "letters"), ["body"], settings) as found:
+        assert found.groups.members() == [[1, 0]]
 
 
 def test_a_wrong_encoding_is_named(tmp_path: Path) -> None:
