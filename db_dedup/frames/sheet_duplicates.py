@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
-from itertools import count, repeat
+from itertools import count, islice, repeat
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,9 +51,8 @@ class SheetDuplicates:
 
 def propose_columns(sheet: Sheet) -> tuple[ColumnChoice, ...]:
     """Return for each column of a sheet whether it should be compared, and why, by its first rows."""
-    return choose_columns(
-        [profile_column(name, Family.TEXT, _first_texts(sheet, name)) for name in sheet.names]
-    )
+    texts = _first_texts(sheet, sheet.names)
+    return choose_columns([profile_column(name, Family.TEXT, column) for name, column in texts.items()])
 
 
 def risks_of_sheet(sheet: Sheet, found: SheetDuplicates) -> Iterator[str]:
@@ -63,13 +62,21 @@ def risks_of_sheet(sheet: Sheet, found: SheetDuplicates) -> Iterator[str]:
     """
     frames = found.report.frames
     if frames is not None and not frames.is_measured:
-        texts = {name: _first_texts(sheet, name) for name in found.texts}
-        yield from risks_of_texts(texts, leaves_frames_out=True)
+        yield from risks_of_texts(_first_texts(sheet, found.texts), leaves_frames_out=True)
 
 
-def _first_texts(sheet: Sheet, column: str) -> list[str]:
-    place = sheet.place(column)
-    return [canonical_text(row[place], Family.TEXT)[:SAMPLE_CHARACTERS] for row in sheet.rows[:_SAMPLE_ROWS]]
+def _first_texts(sheet: Sheet, columns: Sequence[str]) -> dict[str, list[str]]:
+    """Return the beginnings of the first texts of some columns.
+
+    Rows without any value are passed over: spreadsheets write hundreds of them below the last row.
+    """
+    filled = (row for row in sheet.rows if any(cell is not None for cell in row))
+    rows = list(islice(filled, _SAMPLE_ROWS))
+    places = {name: sheet.place(name) for name in columns}
+    return {
+        name: [canonical_text(row[place], Family.TEXT)[:SAMPLE_CHARACTERS] for row in rows]
+        for name, place in places.items()
+    }
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from db_dedup.encodings import detect_encoding
 from db_dedup.errors import ConfigError
 from db_dedup.frames.csv_file import read_csv, write_csv
 from db_dedup.frames.sheet import Sheet, sheet_of, unique_names
-from db_dedup.frames.sheet_duplicates import find_in_sheet
+from db_dedup.frames.sheet_duplicates import find_in_sheet, propose_columns
 from db_dedup.sample import generate_petitions
 
 LETTERS = [
@@ -93,6 +93,15 @@ def test_what_is_wrong_is_named(tmp_path: Path, content: bytes, fault: str) -> N
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=fault):
         read_csv(path)
+
+
+def test_columns_are_selected_by_the_rows_that_have_values(tmp_path: Path) -> None:
+    """A spreadsheet writes a row of separators for each row that was cleared, or has borders alone."""
+    path = tmp_path / "letters.csv"
+    path.write_text(csv_of(LETTERS) + ",\r\n" * 1_500 + csv_of(LETTERS), encoding="utf-8")
+    sheet = read_csv(path)
+    assert len(sheet.rows) == 1_500 + 2 * len(LETTERS) + 1
+    assert [column.name for column in propose_columns(sheet) if column.is_chosen] == ["标题", "内容"]
 
 
 def test_as_many_columns_as_can_be_read_are_compared() -> None:
