@@ -53,13 +53,14 @@ def find_duplicates(
     narwhals = load("narwhals", "frames")
     data = _opened(narwhals, frame)
     names = unique_names([str(name) for name in data.columns])
+    given: Sequence[str] | Mapping[str, object] = ()
     if isinstance(columns, Mapping):
-        columns = {str(name): how for name, how in columns.items()}
+        given = {str(name): how for name, how in columns.items()}
     elif columns is not None:
-        columns = list(map(str, iterable_of(columns, "columns", Phrase("column names"))))
+        given = list(map(str, iterable_of(columns, "columns", Phrase("column names"))))
     rows = [tuple(map(_value, row)) for row in data.iter_rows()]
     sheet = Sheet(names, rows, 0, Phrase("data frame"))
-    chosen = columns or [column.name for column in propose_columns(sheet) if column.is_chosen]
+    chosen = given or [column.name for column in propose_columns(sheet) if column.is_chosen]
     if not chosen:
         raise ConfigError("no column holds texts to compare: name the columns")
     with find_in_sheet(sheet, chosen, settings, progress=progress) as found:

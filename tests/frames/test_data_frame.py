@@ -195,7 +195,8 @@ def test_two_columns_of_one_name_are_an_error_of_ours() -> None:
 def test_columns_may_be_named_by_numbers() -> None:
     """As those of a pandas DataFrame that was made without names."""
     frame = pd.DataFrame([[1, "路灯坏了三个月，没有人来修理"], [2, "路灯坏了三个月，没有人来修理。"]])
-    for columns in ([1], {1: 2}):
+    numbered: list[Any] = [[1], {1: 2}]
+    for columns in numbered:
         assert find_duplicates(frame, columns)["duplicate_group"].tolist() == [0, 0]
 
 
