@@ -28,13 +28,14 @@ _WELL_KNOWN_NAMES: Final[Mapping[str, str]] = {
     "utf-16-be": "UTF-16",
 }
 _SAMPLE_BYTES: Final = 1_000_000
+_VALID_FOR_ONE_DAMAGED: Final = 10
 
 
 def detect_encoding(content: bytes) -> str | None:
-    """Detect the encoding: by its byte order mark, UTF-8 where it is valid, else the likeliest national one.
+    """Detect the encoding: by its byte order mark, UTF-8 if nearly all is valid, or the likeliest other.
 
     Returns:
-        Python's name of it; None where nothing fits.
+        Python's name of it; None where nothing fits. A few bytes may not be valid in it.
     """
     for mark, encoding in _MARKS:
         if content.startswith(mark):
@@ -45,6 +46,8 @@ def detect_encoding(content: bytes) -> str | None:
     try:
         content.decode()
     except UnicodeDecodeError as error:
+        if _is_damaged_utf8(content, error.start):
+            return "utf-8"
         from charset_normalizer import from_bytes  # noqa: PLC0415 - few files need it, and it is slow to load
 
         found = from_bytes(_sample(content, error.start), cp_isolation=list(_NATIONAL))
@@ -54,6 +57,17 @@ def detect_encoding(content: bytes) -> str | None:
         )
         return None if best is None else best.encoding
     return "utf-8"
+
+
+def _is_damaged_utf8(content: bytes, first: int) -> bool:
+    """Return whether nearly all characters around the first invalid byte that are not ASCII are valid UTF-8.
+
+    Texts in a national encoding have few byte sequences that are valid UTF-8.
+    """
+    near = content[max(0, first - _SAMPLE_BYTES // 2) : first + _SAMPLE_BYTES // 2].decode(errors="replace")
+    damaged = near.count("\ufffd")
+    valid = len(near) - len(near.encode("ascii", "ignore")) - damaged
+    return valid >= _VALID_FOR_ONE_DAMAGED * damaged
 
 
 def _sample(content: bytes, first: int) -> bytes:

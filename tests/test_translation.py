@@ -13,15 +13,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
 import pytest
 from babel.messages.catalog import Message
 from babel.messages.mofile import write_mo
 
 from db_dedup.cli.shared.usage import language_first, translated_fault
 from db_dedup.errors import ConfigError, DedupError, FaultyTablesError, UnknownNameError
+from db_dedup.frames.data_frame import find_duplicates
 from db_dedup.plurals import counted
+from db_dedup.progress import NullProgress
 from db_dedup.translation import Phrase, language_of_environment, tr, use_language
 from translations.__main__ import all_translated, catalogue_file, read, template
+from translations.extract import all_messages
 
 LOCALE: Final = "zh_CN"
 _ENGLISH: Final = re.compile(r"(?:\b[a-z]{3,} ){3}")
@@ -60,6 +64,20 @@ def test_the_catalogue_has_the_messages_of_the_code_and_no_other() -> None:
     there = {(m.context, *forms(m.id)[:1]) for m in messages()}
     assert wanted - there == set()
     assert there - wanted == set()
+
+
+def test_the_steps_of_a_scan_are_messages() -> None:
+    """A bar whose step is no message of the code stays English."""
+
+    class Listens(NullProgress):
+        def start(self, step: str, total: int | None) -> None:
+            del total
+            steps.add(step)
+
+    steps: set[str] = set()
+    find_duplicates(pa.table({"body": ["路灯坏了三个月"] * 3}), ["body"], progress=Listens())
+    assert "fingerprints" in steps
+    assert steps <= {m.message for m in all_messages()}
 
 
 def test_every_message_is_translated() -> None:

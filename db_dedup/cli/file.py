@@ -14,7 +14,15 @@ from db_dedup.cli.shared.review import Review
 from db_dedup.cli.shared.terminal import TerminalProgress, say
 from db_dedup.config import DEFAULT_PRESET
 from db_dedup.errors import ConfigError
-from db_dedup.frames.files import check_output, check_rows, is_csv, is_workbook, read_file, write_file
+from db_dedup.frames.files import (
+    check_database,
+    check_output,
+    check_rows,
+    is_csv,
+    is_workbook,
+    read_file,
+    write_file,
+)
 from db_dedup.frames.sheet import Sheet
 from db_dedup.frames.sheet_duplicates import SheetDuplicates, find_in_sheet, propose_columns, risks_of_sheet
 from db_dedup.plurals import counted
@@ -95,8 +103,7 @@ def file(
     """Find the duplicates in FILE and show them side by side; the file itself is only read."""
     started = time.monotonic()
     _refuse_unused(context, path)
-    if out is not None:
-        check_output(out, "--out", force, path)
+    _check_written(out, database, force, path)
     rows = read_file(path, encoding, sheet)
     if out is not None:
         check_rows(out, rows)
@@ -109,12 +116,12 @@ def file(
         find_in_sheet(rows, chosen, settings, database, progress) as found,
     ):
         if out is not None:
-            write_file(out, path, rows, found.groups)
-        if as_json:
-            print_json(_as_json(rows, chosen, found))
-        elif limit:
+            write_file(out, rows, found.groups)
+        if limit and not as_json:
             _show_groups(found, limit, full)
         report = _with_seconds(found.report, time.monotonic() - started)
+        if as_json:
+            print_json(_as_json(rows, chosen, found, report))
         for line in report_lines(replace(report, table=path.name)):
             say(line)
         for risk in risks_of_sheet(rows, found):
@@ -152,6 +159,14 @@ def _refuse_unused(context: typer.Context, path: Path) -> None:
         raise ConfigError("{path} is no CSV file: leave --encoding out", path=path)
 
 
+def _check_written(out: Path | None, database: Path | None, force: bool, path: Path) -> None:
+    """Refuse files that could not be written at the end, before the work begins."""
+    if out is not None:
+        check_output(out, "--out", force, path)
+    if database is not None:
+        check_database(database, out)
+
+
 def _proposed(rows: Sheet) -> list[str]:
     """Return the columns of texts; report the others with the reason why they are left out."""
     choices = propose_columns(rows)
@@ -174,11 +189,13 @@ def _show_groups(found: SheetDuplicates, limit: int, full: bool) -> None:
     Review(reader.columns, full).print_groups(groups, read_neighbours(reader, groups, members))
 
 
-def _as_json(rows: Sheet, chosen: Sequence[str], found: SheetDuplicates) -> dict[str, Any]:
+def _as_json(
+    rows: Sheet, chosen: Sequence[str], found: SheetDuplicates, report: ScanReport
+) -> dict[str, Any]:
     groups = found.groups.members(rows.first_row)
     return {
         "file": rows.description,
         "compared": list(chosen),
-        "report": asdict(found.report),
+        "report": asdict(report),
         "groups": [{"group": group[0], "size": len(group), "rows": group} for group in groups],
     }

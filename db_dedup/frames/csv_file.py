@@ -55,7 +55,7 @@ def read_csv(path: Path, encoding: str | None = None) -> Sheet:
     except (UnicodeError, LookupError) as error:
         raise ConfigError(
             "{path} is no text in the encoding {encoding!r}: {reason}; name another one, e.g. --encoding "
-            "gb18030",
+            "gb18030, or save the file as UTF-8 in an editor if only some characters are damaged",
             path=path,
             encoding=used,
             reason=_reason(error),
@@ -97,5 +97,6 @@ def _header(text: str, separator: str) -> list[str]:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
-        return Phrase("byte {start:,} does not fit", start=error.start)
+        before = error.object[: error.start].decode(error.encoding, "ignore")
+        return Phrase("line {line:,} does not fit", line=before.count("\n") + 1)
     return Phrase("Python knows no such encoding")

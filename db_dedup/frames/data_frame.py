@@ -36,7 +36,7 @@ def find_duplicates(
     Args:
         frame: n rows: a pandas or Polars DataFrame or a PyArrow Table (anything that narwhals takes).
         columns: the columns to compare, or their settings by name; None: those that hold texts, as `init`
-            would choose them.
+            would choose them. A name that is no text, such as a number in pandas, counts as its text.
         progress: is called at each step of the scan.
         settings: of the table, as in `dedup.toml`: `preset`, `within`, `order`, `threshold`, and so on.
 
@@ -47,17 +47,20 @@ def find_duplicates(
 
     Raises:
         MissingExtraError: narwhals is not installed.
-        ConfigError: It is no data frame, two of its columns have the same name, no column holds texts, or a
-            setting is wrong.
+        ConfigError: It is no data frame, two of its columns have the same name, it has too many, no column
+            holds texts, or a setting is wrong.
     """
     narwhals = load("narwhals", "frames")
     data = _opened(narwhals, frame)
     names = unique_names([str(name) for name in data.columns])
-    if columns is not None and not isinstance(columns, Mapping):
-        columns = list(iterable_of(columns, "columns", Phrase("column names")))
+    given: Sequence[str] | Mapping[str, object] = ()
+    if isinstance(columns, Mapping):
+        given = {str(name): how for name, how in columns.items()}
+    elif columns is not None:
+        given = list(map(str, iterable_of(columns, "columns", Phrase("column names"))))
     rows = [tuple(map(_value, row)) for row in data.iter_rows()]
     sheet = Sheet(names, rows, 0, Phrase("data frame"))
-    chosen = columns or [column.name for column in propose_columns(sheet) if column.is_chosen]
+    chosen = given or [column.name for column in propose_columns(sheet) if column.is_chosen]
     if not chosen:
         raise ConfigError("no column holds texts to compare: name the columns")
     with find_in_sheet(sheet, chosen, settings, progress=progress) as found:

@@ -7,11 +7,13 @@ from decimal import Decimal
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from shutil import copyfileobj
 from typing import Any, Final
 
 from db_dedup.errors import ConfigError
 from db_dedup.extras import load
 from db_dedup.frames.sheet import Sheet, sheet_of
+from db_dedup.temporary_files import temporary_folder, translate_temporary_errors
 from db_dedup.translation import Phrase, joined
 
 _EXTRA: Final = "excel"
@@ -117,6 +119,7 @@ def write_excel(path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]])
 
     Raises:
         ConfigError: A workbook cannot hold so many rows, so long a text, or so much of it.
+        TemporaryFolderError: The folder for temporary files is full.
         OSError: The file cannot be written.
     """
     xlsxwriter, exceptions = load("xlsxwriter", _EXTRA), load("xlsxwriter.exceptions", _EXTRA)
@@ -128,14 +131,22 @@ def write_excel(path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]])
         "nan_inf_to_errors": True,
         "remove_timezone": True,
     }
-    try:
-        with xlsxwriter.Workbook(str(path), options) as workbook:
-            formats = {kind: workbook.add_format({"num_format": shown}) for kind, shown in _FORMATS.items()}
-            _fill(workbook.add_worksheet(), formats, names, rows)
-    except exceptions.FileCreateError as error:
-        raise error.args[0] from None  # the OSError, which this exception is not
-    except exceptions.FileSizeError:
-        raise ConfigError("the rows are too large for a workbook: write .csv or .parquet") from None
+    with temporary_folder() as folder:
+        # XlsxWriter writes nothing but temporary files, so that all its errors are of their folder.
+        made = folder / "made.xlsx"
+        try:
+            with translate_temporary_errors():
+                workbook = xlsxwriter.Workbook(str(made), {**options, "tmpdir": str(folder)})
+                formats = {kind: workbook.add_format({"num_format": how}) for kind, how in _FORMATS.items()}
+                _fill(workbook.add_worksheet(), formats, names, rows)
+                workbook.close()  # not after an error: the rows that were cut short would raise another one
+        except exceptions.FileCreateError as error:
+            with translate_temporary_errors():
+                raise error.args[0] from None  # the OSError, which this exception is not
+        except exceptions.FileSizeError:
+            raise ConfigError("the rows are too large for a workbook: write .csv or .parquet") from None
+        with made.open("rb") as source, path.open("wb") as target:
+            copyfileobj(source, target)
 
 
 def _fill(

@@ -12,6 +12,7 @@ from db_dedup.frames.excel_file import check_excel, read_excel, write_excel
 from db_dedup.frames.groups import RowGroups
 from db_dedup.frames.parquet_file import read_parquet, write_parquet, write_parquet_parts
 from db_dedup.frames.sheet import Sheet
+from db_dedup.frames.sheet_duplicates import check_is_new
 from db_dedup.replaced_file import not_written, replaced, unfinished_file
 
 _CSV: Final = (".csv", ".tsv", ".txt")
@@ -30,11 +31,13 @@ def read_file(path: Path, encoding: str | None = None, sheet: str | None = None)
         sheet: of a workbook; None: the first one.
 
     Raises:
-        ConfigError: The file does not exist, or is not of the format of its ending.
+        ConfigError: The file does not exist, is a folder or a pipe, or is not of the format of its ending.
         MissingExtraError: The library that reads it is not installed.
     """
-    if not path.is_file():
+    if not path.exists():
         raise ConfigError("there is no file {path}", path=path)
+    if not path.is_file():
+        raise ConfigError("{path} is a folder or a pipe: save the rows in a file, and name it", path=path)
     match path.suffix.lower():
         case ending if ending in _CSV:
             return read_csv(path, encoding)
@@ -76,6 +79,22 @@ def check_output(path: Path, option: str, replace: bool, source: Path | None = N
         raise ConfigError("{path} is there already: --force replaces it", path=path)
 
 
+def check_database(path: Path, out: Path | None) -> None:
+    """Refuse a new SQLite file that could not be made, before the work begins.
+
+    Args:
+        path: the file, of `--database`.
+        out: the file of `--out`, if there is one.
+
+    Raises:
+        ConfigError: The file exists, is the one of `--out`, or cannot be written.
+    """
+    check_is_new(path)
+    if out is not None and path.resolve() == out.resolve():
+        raise ConfigError("--database and --out name the same file {path}: name two files", path=path)
+    _check_place(path, "--database")
+
+
 def write_export(path: Path, export: TableExport) -> None:
     """Write the rows of a table with their groups, as they come.
 
@@ -105,6 +124,12 @@ def _check_written(path: Path, option: str) -> None:
         raise ConfigError(
             "{option} {path} should end in {endings}", option=option, path=path, endings=", ".join(_WRITTEN)
         )
+    _check_place(path, option)
+    if needed := _WRITTEN[path.suffix.lower()]:
+        load(*needed)
+
+
+def _check_place(path: Path, option: str) -> None:
     if not path.parent.is_dir():
         raise ConfigError(
             "{option} {path}: there is no folder {folder}", option=option, path=path, folder=path.parent
@@ -116,8 +141,6 @@ def _check_written(path: Path, option: str) -> None:
         pass
     except OSError as error:
         raise not_written(path, error) from None
-    if needed := _WRITTEN[path.suffix.lower()]:
-        load(*needed)
 
 
 def check_rows(path: Path, sheet: Sheet) -> None:
@@ -134,14 +157,13 @@ def check_rows(path: Path, sheet: Sheet) -> None:
         check_excel(sheet.names, sheet.rows)
 
 
-def write_file(path: Path, source: Path, sheet: Sheet, groups: RowGroups) -> None:
+def write_file(path: Path, sheet: Sheet, groups: RowGroups) -> None:
     """Write the rows of a sheet, in their order, with the group, its size and whether they represent it.
 
     An existing file is replaced when the new one is complete.
 
     Args:
         path: the file; its ending tells the format: .csv, .xlsx or .parquet.
-        source: the file from which the sheet was read.
         sheet: the rows.
         groups: of these rows.
 
@@ -158,5 +180,4 @@ def write_file(path: Path, source: Path, sheet: Sheet, groups: RowGroups) -> Non
             case ".xlsx":
                 write_excel(unfinished, names, rows)
             case _:
-                is_parquet = source.suffix.lower() in _PARQUET
-                write_parquet(unfinished, names, rows, source if is_parquet else None)
+                write_parquet(unfinished, names, rows, sheet.table)

@@ -25,23 +25,22 @@ def read_parquet(path: Path) -> Sheet:
     table = _read(path)
     columns = [_values(column) for column in table.columns]
     rows = list(zip(*columns, strict=True))
-    return Sheet(unique_names(table.column_names), rows, 1, Phrase("{name}: Parquet", name=path.name))
+    description = Phrase("{name}: Parquet", name=path.name)
+    return Sheet(unique_names(table.column_names), rows, 1, description, table=table)
 
 
-def write_parquet(
-    path: Path, names: Sequence[str], rows: Sequence[Sequence[Any]], source: Path | None = None
-) -> None:
+def write_parquet(path: Path, names: Sequence[str], rows: Sequence[Sequence[Any]], table: Any = None) -> None:
     """Write a Parquet file.
 
     Args:
         path: the file.
         names: of the columns.
         rows: n rows of one value for each column.
-        source: a Parquet file from which the first columns were read: they are taken from there, so that they
+        table: the PyArrow table from which the first columns were read: they are taken from it, so that they
             keep their types.
     """
     arrow, parquet = load("pyarrow", _EXTRA), load("pyarrow.parquet", _EXTRA)
-    kept = [] if source is None else _read(source).columns
+    kept = [] if table is None else table.columns
     added = [_array(arrow, [row[place] for row in rows]) for place in range(len(kept), len(names))]
     parquet.write_table(arrow.table([*kept, *added], names=list(names)), path)
 

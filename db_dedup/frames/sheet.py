@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from db_dedup.errors import ConfigError, UnknownNameError
 from db_dedup.plurals import counted
 from db_dedup.translation import Phrase
+
+_MOST_COLUMNS: Final = 1_998
+"""A table of SQLite has no more than 2,000, and two are for the numbers and the ranks of the rows."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,8 @@ class Sheet:
         first_row: the number by which people know the first of these rows: 2 below a header line.
         description: what was read and how, for messages.
         notes: what the user should know before trusting the result, a sentence each.
+        table: the PyArrow table of a Parquet file, whose columns keep their types when they are written; None
+            for other sources.
     """
 
     names: tuple[str, ...]
@@ -26,6 +31,22 @@ class Sheet:
     first_row: int
     description: str
     notes: tuple[str, ...] = ()
+    table: Any = None
+
+    def __post_init__(self) -> None:
+        """Refuse more columns than a table of SQLite can have.
+
+        Raises:
+            ConfigError: There are too many.
+        """
+        if len(self.names) > _MOST_COLUMNS:
+            raise ConfigError(
+                "{description} has {columns:,} columns, and no more than {most:,} can be read: delete those "
+                "that are not needed, in a copy",
+                description=self.description,
+                columns=len(self.names),
+                most=_MOST_COLUMNS,
+            )
 
     def place(self, name: str) -> int:
         """Return the place of a column.

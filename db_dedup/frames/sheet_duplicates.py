@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
-from itertools import count, repeat
+from itertools import count, islice, repeat
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from sqlalchemy import Column, Connection, Integer, MetaData, Table, Text, insert, make_url
@@ -21,6 +20,7 @@ from db_dedup.progress import Progress
 from db_dedup.proposal import SAMPLE_CHARACTERS, ColumnChoice, choose_columns, profile_column, risks_of_texts
 from db_dedup.records import Family, ScanReport
 from db_dedup.records.names import view_name
+from db_dedup.temporary_files import temporary_folder
 
 TABLE_NAME: Final = "rows"
 _SAMPLE_ROWS: Final = 1_000
@@ -51,9 +51,8 @@ class SheetDuplicates:
 
 def propose_columns(sheet: Sheet) -> tuple[ColumnChoice, ...]:
     """Return for each column of a sheet whether it should be compared, and why, by its first rows."""
-    return choose_columns(
-        [profile_column(name, Family.TEXT, _first_texts(sheet, name)) for name in sheet.names]
-    )
+    texts = _first_texts(sheet, sheet.names)
+    return choose_columns([profile_column(name, Family.TEXT, column) for name, column in texts.items()])
 
 
 def risks_of_sheet(sheet: Sheet, found: SheetDuplicates) -> Iterator[str]:
@@ -63,13 +62,21 @@ def risks_of_sheet(sheet: Sheet, found: SheetDuplicates) -> Iterator[str]:
     """
     frames = found.report.frames
     if frames is not None and not frames.is_measured:
-        texts = {name: _first_texts(sheet, name) for name in found.texts}
-        yield from risks_of_texts(texts, leaves_frames_out=True)
+        yield from risks_of_texts(_first_texts(sheet, found.texts), leaves_frames_out=True)
 
 
-def _first_texts(sheet: Sheet, column: str) -> list[str]:
-    place = sheet.place(column)
-    return [canonical_text(row[place], Family.TEXT)[:SAMPLE_CHARACTERS] for row in sheet.rows[:_SAMPLE_ROWS]]
+def _first_texts(sheet: Sheet, columns: Sequence[str]) -> dict[str, list[str]]:
+    """Return the beginnings of the first texts of some columns.
+
+    Rows without any value are passed over: spreadsheets write hundreds of them below the last row.
+    """
+    filled = (row for row in sheet.rows if any(cell is not None for cell in row))
+    rows = list(islice(filled, _SAMPLE_ROWS))
+    places = {name: sheet.place(name) for name in columns}
+    return {
+        name: [canonical_text(row[place], Family.TEXT)[:SAMPLE_CHARACTERS] for row in rows]
+        for name, place in places.items()
+    }
 
 
 @contextmanager
@@ -92,6 +99,7 @@ def find_in_sheet(
     Raises:
         ConfigError: A setting is wrong, or the file is there already.
         UnknownNameError: There is no column of one of the names.
+        TemporaryFolderError: The folder for temporary files is full.
     """
     chosen = dict(columns) if isinstance(columns, Mapping) else {name: {} for name in columns}
     for name in chosen:
@@ -134,13 +142,21 @@ def _groups(dedup: Deduplicator, sheet: Sheet) -> RowGroups:
 
 def _new_file(database: Path | None, resources: ExitStack) -> Path:
     if database is None:
-        folder = resources.enter_context(TemporaryDirectory(prefix="db-dedup-", ignore_cleanup_errors=True))
-        return Path(folder) / "rows.db"
+        return resources.enter_context(temporary_folder()) / "rows.db"
+    check_is_new(database)
+    return database
+
+
+def check_is_new(database: Path) -> None:
+    """Refuse a database file that exists.
+
+    Raises:
+        ConfigError: it does.
+    """
     if database.exists():
         raise ConfigError(
             "{database} is there already: name a file that is not, or remove it", database=database
         )
-    return database
 
 
 def _remove(opened: Database, path: Path) -> None:

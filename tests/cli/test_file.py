@@ -277,7 +277,7 @@ def test_a_file_with_somebodys_notes_is_replaced_by_force_alone(letters: Path) -
 def test_a_file_that_can_no_more_be_written_is_told(name: str) -> None:
     sheet = Sheet(("body",), [("a",)], 2, "letters")
     with pytest.raises(ConfigError, match=f"cannot write gone/{name}: No such file"):
-        write_file(Path("gone") / name, Path("letters.csv"), sheet, RowGroups.of_members(1, []))
+        write_file(Path("gone") / name, sheet, RowGroups.of_members(1, []))
 
 
 def test_dates_among_moments_and_texts_are_written_as_they_are(tmp_path: Path) -> None:
@@ -306,6 +306,8 @@ def test_the_seconds_of_the_parts_add_up_to_those_of_the_command(
     assert "rows in 1000.0 s" in said
     assert parts is not None
     assert sum(map(float, parts.groups())) == pytest.approx(1000, abs=0.5)  # each is rounded
+    monkeypatch.setattr("db_dedup.cli.file.time", SimpleNamespace(monotonic=iter([0.0, 1000.0]).__next__))
+    assert succeed("file", str(letters), "--json").json()["report"]["seconds"] == 1000
 
 
 def test_a_file_of_a_header_alone_has_no_groups() -> None:

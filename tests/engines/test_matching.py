@@ -23,6 +23,7 @@ from db_dedup.flow.matching.budget import Budget
 from db_dedup.flow.matching.match import NO_ROW, Matches
 from db_dedup.flow.matching.pairs import concatenate_pairs
 from db_dedup.records.kinds import COPY, PARTIAL, UNKNOWN, ExcludedKind
+from db_dedup.temporary_files import temporary_file
 from tests.engines.reference import MatchRule, Row, brute_force, components, pairs_of, random_rows, table_of
 from tests.flow.reference import empty_details, features_of
 
@@ -306,7 +307,7 @@ def test_the_answer_does_not_depend_on_the_memory(
     if seed > 1:  # some runs are searched by rare features, a few rows at a time
         set_limits(monkeypatch, 3, 3 * (seed % 2), seed % 2)
     files: list[IO[bytes]] = []
-    open_file = spool.temporary_file
+    open_file = temporary_file
 
     def opened() -> IO[bytes]:
         files.append(open_file())

@@ -15,7 +15,8 @@ from db_dedup.flow.features.counting import Features
 from db_dedup.flow.matching import match, paging
 from db_dedup.flow.matching._pairs import read_features
 from db_dedup.flow.matching.paging import expect_reads, fits_into_memory
-from db_dedup.flow.matching.spool import FeatureSpool, mapped, temporary_file, write_array
+from db_dedup.flow.matching.spool import FeatureSpool, mapped, write_array
+from db_dedup.temporary_files import temporary_file
 from tests.engines.reference import MatchRule, brute_force, pairs_of, random_rows, table_of
 
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from db_dedup.encodings import detect_encoding
 from db_dedup.errors import ConfigError
 from db_dedup.frames.csv_file import read_csv, write_csv
-from db_dedup.frames.sheet import sheet_of, unique_names
+from db_dedup.frames.sheet import Sheet, sheet_of, unique_names
+from db_dedup.frames.sheet_duplicates import find_in_sheet, propose_columns
 from db_dedup.sample import generate_petitions
 
 LETTERS = [
@@ -80,6 +81,7 @@ def test_separators_are_detected(tmp_path: Path, separator: str) -> None:
         (b"\n\n", "is empty"),
         (b"a,b\n1,2,3\n", "row 2 has 3 values, but the header names 2 columns: put quotation marks"),
         (b'a,b\n1,2\n1,"2\n3,4\n5,6\n', "line 3: unexpected end of data: .* double the mark"),
+        (b"," * 2_000 + b"\n1\n", "has 2,001 columns, and no more than 1,998 can be read"),
         (b"\xff\xff\xff\x00\x01\xfe", "encoding"),
         (b"PK\x03\x04\x14\x00\x00\x00", "seems to be a workbook or another ZIP archive: unpack it"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "seems to be an old workbook"),
@@ -93,13 +95,54 @@ def test_what_is_wrong_is_named(tmp_path: Path, content: bytes, fault: str) -> N
         read_csv(path)
 
 
+def test_columns_are_selected_by_the_rows_that_have_values(tmp_path: Path) -> None:
+    """A spreadsheet writes a row of separators for each row that was cleared, or has borders alone."""
+    path = tmp_path / "letters.csv"
+    path.write_text(csv_of(LETTERS) + ",\r\n" * 1_500 + csv_of(LETTERS), encoding="utf-8")
+    sheet = read_csv(path)
+    assert len(sheet.rows) == 1_500 + 2 * len(LETTERS) + 1
+    assert [column.name for column in propose_columns(sheet) if column.is_chosen] == ["标题", "内容"]
+
+
+def test_as_many_columns_as_can_be_read_are_compared() -> None:
+    names = ("body", "date", *map(str, range(1_996)))
+    rows = [
+        (f"路灯坏了三个月，没有人来修理{mark}", date, *["x"] * 1_996) for mark, date in (("。", 2), ("", 1))
+    ]
+    settings = {"order": "date", "within": ["1995"]}
+    with find_in_sheet(Sheet(names, rows, 2, "letters"), ["body"], settings) as found:
+        assert found.groups.members() == [[1, 0]]
+
+
 def test_a_wrong_encoding_is_named(tmp_path: Path) -> None:
     path = tmp_path / "letters.csv"
     path.write_bytes("标题\n路灯\n".encode("gbk"))
-    with pytest.raises(ConfigError, match=r"byte 0 does not fit; name another one, .+ gb18030"):
+    with pytest.raises(ConfigError, match=r"line 1 does not fit; name another one, .+ gb18030"):
         read_csv(path, "utf-8")
     with pytest.raises(ConfigError, match="no such encoding"):
         read_csv(path, "gb99")
+
+
+@pytest.mark.parametrize("damage", [b"\xff", "路".encode()[:2], b"\xc2\xc3"])
+@pytest.mark.parametrize("count", [1, 60])
+def test_a_damaged_line_is_named(tmp_path: Path, damage: bytes, count: int) -> None:
+    """UTF-8 with a few damaged bytes, as of a program that cuts texts, is in no other encoding."""
+    path = tmp_path / "letters.csv"
+    text = csv_of(LETTERS[:count])
+    path.write_bytes(text.encode() + "路灯坏了".encode() + damage + "，停水\r\n".encode() + text.encode())
+    line = text.count("\n") + 1
+    with pytest.raises(ConfigError, match=f"'utf-8': line {line} does not fit; .+ save the file as UTF-8"):
+        read_csv(path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "gb18030"])
+def test_a_damaged_line_is_named_in_each_encoding(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "letters.csv"
+    damage = "\ud800".encode("utf-16-le", "surrogatepass") if encoding == "utf-16" else b"\xff"
+    before = "标题\n" + "上一上海\n" * 7  # UTF-16 has the byte of a line feed in 上
+    path.write_bytes(before.encode(encoding) + damage + "路灯\n".encode("utf-16-le"))
+    with pytest.raises(ConfigError, match="line 9 does not fit"):
+        read_csv(path, encoding)
 
 
 def test_short_and_blank_lines() -> None:

@@ -192,6 +192,14 @@ def test_two_columns_of_one_name_are_an_error_of_ours() -> None:
             find_duplicates(frame, ["body"])
 
 
+def test_columns_may_be_named_by_numbers() -> None:
+    """As those of a pandas DataFrame that was made without names."""
+    frame = pd.DataFrame([[1, "路灯坏了三个月，没有人来修理"], [2, "路灯坏了三个月，没有人来修理。"]])
+    numbered: list[Any] = [[1], {1: 2}]
+    for columns in numbered:
+        assert find_duplicates(frame, columns)["duplicate_group"].tolist() == [0, 0]
+
+
 def test_what_makes_pairs_doubtful_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         find_duplicates(pl.DataFrame({"body": ["小区楼道的路灯坏了三个月没有人来修理"] * 30}), ["body"])

@@ -28,12 +28,15 @@ from db_dedup.flow.threads import in_threads
 from db_dedup.progress import Progress
 from db_dedup.records.calibration import PairSetting
 from db_dedup.records.fingerprints import BLOCK_SHIFTS
+from db_dedup.translation import Phrase
 
 NO_ROW = -1
 _ROWS_A_BLOCK = 64
 _ROWS_A_SLICE = 20_000
 _ROWS_WORTH_THREADS = 5_000
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # odd, so that small numbers become distinct large ones
+
+_STEP = Phrase("matching")  # of the progress bar
 
 
 @dataclass(frozen=True)
@@ -209,9 +212,7 @@ class _Search:
         self._within_values = self._rows.within.astype(np.uint64) * _SPREAD
         self.parents = np.arange(canonical.size, dtype=np.int32)
 
-    def connect(
-        self, progress: Progress, step: str = "matching"
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def connect(self, progress: Progress, step: str = _STEP) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Join all groups; return the pairs that connect them, for a group of g rows g - 1 pairs."""
         progress.start(step, None)
         expect_reads(self._rows.hashes, in_order=False)

@@ -9,7 +9,8 @@ from typing import IO, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow.matching.spool import mapped, temporary_file, write_array
+from db_dedup.flow.matching.spool import mapped, write_array
+from db_dedup.temporary_files import temporary_file
 
 BYTES_A_PAIR: Final = 19
 

@@ -5,29 +5,21 @@ system loads only the parts that the matching reads. They have hashes in them an
 when the scan ends.
 """
 
-import errno
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from types import TracebackType
 from typing import IO, Final, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.errors import TemporaryFolderError
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.features.counting import Features
 from db_dedup.flow.features.details import SECTIONS, Details
+from db_dedup.temporary_files import temporary_file, translate_temporary_errors
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 _ZEROS_AT_A_TIME: Final = 1 << 20
-_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_FOLDER_FULL: Final = "the temporary folder {folder} is full: set TMPDIR to a folder with more room"
-_FOLDER_UNUSABLE: Final = (
-    "the temporary folder {folder} cannot be used ({reason}): set TMPDIR to a folder with more room"
-)
 
 
 class FeatureSpool:
@@ -59,7 +51,7 @@ class FeatureSpool:
         kept = slice(None) if is_kept is None else is_kept
         self._counts.append(features.counts[kept])
         self._detail_counts.append(details.counts.reshape(-1, SECTIONS)[kept].reshape(-1))
-        with _translate_errors():
+        with translate_temporary_errors():
             self._hashes.write(features.hashes.data)
             self._details.write(details.values.data)
             if self._weights is not None:
@@ -70,7 +62,7 @@ class FeatureSpool:
         first = self._sketch_count
         self._sketch_count += sketches.counts.size
         self._sketch_counts.append(sketches.counts)
-        with _translate_errors():
+        with translate_temporary_errors():
             self._sketches.write(sketches.values.data)
         return np.arange(first, self._sketch_count)
 
@@ -104,33 +96,9 @@ class FeatureSpool:
                 file.close()
 
 
-def temporary_file() -> IO[bytes]:
-    """Return a new file that is removed when it is closed."""
-    with _translate_errors():
-        file: IO[bytes] = tempfile.TemporaryFile(prefix="db-dedup-")  # noqa: SIM115 - the spool closes it
-    return file
-
-
-@contextmanager
-def _translate_errors() -> Iterator[None]:
-    """Re-raise an OSError of the block as TemporaryFolderError."""
-    try:
-        yield
-    except OSError as error:
-        if tempfile.tempdir is None:  # none of the temporary folders of the system can be written to
-            raise TemporaryFolderError(
-                "{reason}: set TMPDIR to a folder that is", reason=error.strerror
-            ) from None
-        raise TemporaryFolderError(
-            _FOLDER_FULL if error.errno in _FULL else _FOLDER_UNUSABLE,
-            folder=tempfile.tempdir,
-            reason=error.strerror,
-        ) from None
-
-
 def write_array(file: IO[bytes], values: NDArray[np.generic]) -> None:
     """Add an array to the end of a file."""
-    with _translate_errors():
+    with translate_temporary_errors():
         file.write(values.data)
 
 
@@ -143,14 +111,14 @@ def zeros(count: int, kind: type[_Scalar], most_bytes: int) -> NDArray[_Scalar]:
         # Written, not left as a hole: a full disk is an error now; later it would end the process.
         for first in range(0, size, _ZEROS_AT_A_TIME):
             write_array(file, np.zeros(min(_ZEROS_AT_A_TIME, size - first), np.uint8))
-        with _translate_errors():
+        with translate_temporary_errors():
             file.flush()
         return np.asarray(np.memmap(file, kind, "r+"))
 
 
 def mapped(file: IO[bytes], kind: type[_Scalar]) -> NDArray[_Scalar]:
     """Return what has been written to a file, as an array; it may outlive the file."""
-    with _translate_errors():
+    with translate_temporary_errors():
         file.flush()
     if file.seek(0, 2) == 0:
         return np.empty(0, kind)
