@@ -192,6 +192,11 @@ def test_two_columns_of_one_name_are_an_error_of_ours() -> None:
             find_duplicates(frame, ["body"])
 
 
+def test_a_key_is_refused() -> None:
+    with pytest.raises(ConfigError, match="leave key out"):
+        find_duplicates(pl.DataFrame(DATA), ["content"], key="id")
+
+
 def test_columns_may_be_named_by_numbers() -> None:
     """As those of a pandas DataFrame that was made without names."""
     frame = pd.DataFrame([[1, "路灯坏了三个月，没有人来修理"], [2, "路灯坏了三个月，没有人来修理。"]])
