@@ -121,6 +121,8 @@ def uninstall(connection: Connection, namespace: Namespace, view_names: Iterable
         before = _relations(connection, namespace)
         for name in view_names:
             connection.execute(DropView(name, namespace.schema))
+        # Where each DROP is committed, some tables may stay: without a revision nobody takes them for all.
+        connection.execute(version_table(namespace).delete())
         _drop_tables(connection, namespace)
         _drop_home(connection, namespace)
         return sorted(before - _relations(connection, namespace))
