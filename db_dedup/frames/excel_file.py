@@ -7,10 +7,12 @@ from decimal import Decimal
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from db_dedup.errors import ConfigError
 from db_dedup.extras import load
+from db_dedup.flow.matching.spool import translate_folder_errors
 from db_dedup.frames.sheet import Sheet, sheet_of
 from db_dedup.translation import Phrase, joined
 
@@ -113,10 +115,11 @@ def write_excel(path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]])
 
     So do whole and decimal numbers of more than 15 digits, and dates before 1900. Times lose their zone.
 
-    The rows are taken one by one, and are not kept in memory.
+    The rows are taken one by one, and are not kept in memory: until the last one they are in a temporary file.
 
     Raises:
         ConfigError: A workbook cannot hold so many rows, so long a text, or so much of it.
+        TemporaryFolderError: The folder for temporary files is full or cannot be written to.
         OSError: The file cannot be written.
     """
     xlsxwriter, exceptions = load("xlsxwriter", _EXTRA), load("xlsxwriter.exceptions", _EXTRA)
@@ -128,10 +131,15 @@ def write_excel(path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]])
         "nan_inf_to_errors": True,
         "remove_timezone": True,
     }
+    with translate_folder_errors():
+        folder = TemporaryDirectory(prefix="db-dedup-")  # after an error xlsxwriter leaves its files behind
     try:
-        with xlsxwriter.Workbook(str(path), options) as workbook:
+        with folder:
+            workbook = xlsxwriter.Workbook(str(path), {**options, "tmpdir": folder.name})
             formats = {kind: workbook.add_format({"num_format": shown}) for kind, shown in _FORMATS.items()}
-            _fill(workbook.add_worksheet(), formats, names, rows)
+            with translate_folder_errors():
+                _fill(workbook.add_worksheet(), formats, names, rows)
+            workbook.close()  # not after an error: it would write the rows so far, and fail once more
     except exceptions.FileCreateError as error:
         raise error.args[0] from None  # the OSError, which this exception is not
     except exceptions.FileSizeError:

@@ -137,6 +137,30 @@ def test_a_temporary_folder_that_cannot_be_used(sqlite_database: Database, folde
     assert len(done.stderr.splitlines()) == 1
 
 
+WRITE_WITH_SMALL_FILES = """
+import resource, sys
+from pathlib import Path
+from db_dedup.errors import TemporaryFolderError
+from db_dedup.frames.excel_file import write_excel
+_, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
+try:
+    write_excel(Path(sys.argv[1]), ["body"], (["the text"] for _ in range(100_000)))
+except TemporaryFolderError as error:
+    print(error)
+"""
+
+
+def test_the_temporary_folder_is_full_of_a_workbook(tmp_path: Path) -> None:
+    """It is named, and the rows that were written go, which would keep it full."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    done = _run(WRITE_WITH_SMALL_FILES, str(tmp_path / "petitions.xlsx"), TMPDIR=str(temporary))
+    assert done.stdout == f"the temporary folder {temporary} is full: set TMPDIR to a folder with more room\n"
+    assert done.stderr == ""
+    assert not list(temporary.iterdir())
+
+
 def _run(script: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     root = str(Path(__file__).parents[2])
     return subprocess.run(

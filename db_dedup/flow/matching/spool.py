@@ -59,7 +59,7 @@ class FeatureSpool:
         kept = slice(None) if is_kept is None else is_kept
         self._counts.append(features.counts[kept])
         self._detail_counts.append(details.counts.reshape(-1, SECTIONS)[kept].reshape(-1))
-        with _translate_errors():
+        with translate_folder_errors():
             self._hashes.write(features.hashes.data)
             self._details.write(details.values.data)
             if self._weights is not None:
@@ -70,7 +70,7 @@ class FeatureSpool:
         first = self._sketch_count
         self._sketch_count += sketches.counts.size
         self._sketch_counts.append(sketches.counts)
-        with _translate_errors():
+        with translate_folder_errors():
             self._sketches.write(sketches.values.data)
         return np.arange(first, self._sketch_count)
 
@@ -106,13 +106,13 @@ class FeatureSpool:
 
 def temporary_file() -> IO[bytes]:
     """Return a new file that is removed when it is closed."""
-    with _translate_errors():
+    with translate_folder_errors():
         file: IO[bytes] = tempfile.TemporaryFile(prefix="db-dedup-")  # noqa: SIM115 - the spool closes it
     return file
 
 
 @contextmanager
-def _translate_errors() -> Iterator[None]:
+def translate_folder_errors() -> Iterator[None]:
     """Re-raise an OSError of the block as TemporaryFolderError."""
     try:
         yield
@@ -130,7 +130,7 @@ def _translate_errors() -> Iterator[None]:
 
 def write_array(file: IO[bytes], values: NDArray[np.generic]) -> None:
     """Add an array to the end of a file."""
-    with _translate_errors():
+    with translate_folder_errors():
         file.write(values.data)
 
 
@@ -143,14 +143,14 @@ def zeros(count: int, kind: type[_Scalar], most_bytes: int) -> NDArray[_Scalar]:
         # Written, not left as a hole: a full disk is an error now; later it would end the process.
         for first in range(0, size, _ZEROS_AT_A_TIME):
             write_array(file, np.zeros(min(_ZEROS_AT_A_TIME, size - first), np.uint8))
-        with _translate_errors():
+        with translate_folder_errors():
             file.flush()
         return np.asarray(np.memmap(file, kind, "r+"))
 
 
 def mapped(file: IO[bytes], kind: type[_Scalar]) -> NDArray[_Scalar]:
     """Return what has been written to a file, as an array; it may outlive the file."""
-    with _translate_errors():
+    with translate_folder_errors():
         file.flush()
     if file.seek(0, 2) == 0:
         return np.empty(0, kind)
