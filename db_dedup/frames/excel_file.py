@@ -115,7 +115,7 @@ def write_excel(path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]])
 
     So do whole and decimal numbers of more than 15 digits, and dates before 1900. Times lose their zone.
 
-    The rows are taken one by one, and are not kept in memory: until the last one they are in a temporary file.
+    The rows are taken one by one, and are not kept in memory: they wait in a temporary file.
 
     Raises:
         ConfigError: A workbook cannot hold so many rows, so long a text, or so much of it.
