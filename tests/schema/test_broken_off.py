@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import pytest
 from sqlalchemy import Connection, Engine, event, text
 
 from db_dedup import Deduplicator
-from db_dedup.errors import SchemaMissingError
 from db_dedup.records.names import Namespace
 from db_dedup.schema.migrate import downgrade, upgrade
 from tests.schema.conftest import is_current
@@ -97,18 +95,3 @@ def test_an_uninstallation_that_broke_off_anywhere_goes_on(mariadb_database: Dat
         with engine.begin() as connection:
             assert everything(connection) == before
     assert 20 < cuts < 98
-
-
-def test_half_an_uninstallation_is_named(mariadb_database: Database) -> None:
-    engine = mariadb_database.engine
-    with engine.begin() as connection:
-        connection.execute(text("CREATE TABLE notes (id INT PRIMARY KEY, body VARCHAR(90))"))
-    dedup = Deduplicator(engine, "notes", {"body": 1})
-    dedup.upgrade()
-    dedup.scan()
-    with cut_before(engine, 12):
-        dedup.database.uninstall()
-    with pytest.raises(SchemaMissingError, match="`db-dedup upgrade`"):
-        dedup.database.status()
-    with pytest.raises(SchemaMissingError, match="`db-dedup uninstall` to drop them"):
-        dedup.upgrade()
