@@ -260,5 +260,7 @@ class Database:
         with self.engine.connect() as connection:
             if not migrate.is_installed(connection, self.namespace) or not self.is_installed(connection):
                 return []
+            if str(self.tables.watched_table.name) in migrate.missing_tables(connection, self.namespace):
+                return []  # an `uninstall` broke off, which drops the views before this table
             stored = watched_tables.list_tables(connection, self.tables)
         return [s.view_name for s in stored if s.view_name]

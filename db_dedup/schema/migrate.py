@@ -295,7 +295,12 @@ def _has_rows(connection: Connection, table: Table) -> bool:
 def _drop_tables(connection: Connection, namespace: Namespace) -> None:
     for base in FIXED_VIEWS:
         connection.execute(DropView(namespace.name(base), namespace.schema))
-    for table in our_tables(namespace).metadata.tables.values():
+    first, *others = our_tables(namespace).metadata.tables.values()
+    connection.execute(DropTable(first, if_exists=True))
+    # Where each DROP is committed, an error may leave the others: without a revision nobody takes them for
+    # all of ours, and a version table that is left alone is known as ours.
+    connection.execute(version_table(namespace).delete())
+    for table in others:
         connection.execute(DropTable(table, if_exists=True))
 
 

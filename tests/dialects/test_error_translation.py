@@ -335,6 +335,9 @@ def test_a_deadlock_after_a_savepoint(mariadb_or_mysql: Database) -> None:
         (3, "Error writing file '/var/lib/office/MLfd=71' (Errcode: 28 No space left on device)", "@@tmpdir"),
         (1026, "Error writing file './office/dedup_band.ibd' (Errcode: 28)", "@@datadir"),
         (1026, "Error writing file './office/dedup_band.ibd' (Errcode: 5)", None),
+        (1005, "Can't create table `t` (errno: 135 'No more room in record file')", "@@datadir"),
+        (1005, "Can't create table `t` (errno: 28 'No space left on device')", "@@datadir"),
+        (1005, "Can't create table `t` (errno: 150 'Foreign key constraint is incorrectly formed')", None),
     ],
 )
 def test_which_disk_of_mariadb_is_full(

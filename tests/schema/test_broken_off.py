@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Connection, Engine, event, text
 
+from db_dedup import Deduplicator
 from db_dedup.records.names import Namespace
 from db_dedup.schema.migrate import downgrade, upgrade
 from tests.schema.conftest import is_current
@@ -71,5 +72,26 @@ def test_a_downgrade_that_broke_off_anywhere_goes_on(mariadb_database: Database)
             break
         with engine.begin() as connection:
             downgrade(connection, NAMESPACE, "base")
+            assert everything(connection) == before
+    assert 20 < cuts < 98
+
+
+def test_an_uninstallation_that_broke_off_anywhere_goes_on(mariadb_database: Database) -> None:
+    engine = mariadb_database.engine
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE notes (id INT PRIMARY KEY, body VARCHAR(90))"))
+        connection.execute(text("INSERT INTO notes VALUES (1, 'the same text'), (2, 'the same text')"))
+        before = everything(connection)
+    dedup = Deduplicator(engine, "notes", {"body": 1})
+    for cuts in range(0, 99, 3):
+        dedup.upgrade()
+        dedup.scan()
+        dedup.attach()
+        with cut_before(engine, cuts) as left:
+            dedup.database.uninstall()
+        if next(left, None) is not None:
+            break
+        dedup.database.uninstall()
+        with engine.begin() as connection:
             assert everything(connection) == before
     assert 20 < cuts < 98

@@ -80,8 +80,9 @@ _TOO_MUCH: Final[Mapping[int, str]] = {
     1153: Phrase("a statement is larger than the server's max_allowed_packet"),
 }
 
-_NO_SPACE: Final = re.compile(r"Errcode: 28\b|No space left on device")
-_WRITE_FAULTS: Final = (3, 14, 20, 1021, 1026, 1030, 1114)
+_NO_SPACE: Final = re.compile(r"(?:Errcode|errno): 28\b|errno: 135\b|No space left on device")
+"""What their messages then name: 135 is InnoDB's own number for a file that cannot grow."""
+_WRITE_FAULTS: Final = (3, 14, 20, 1005, 1021, 1026, 1030, 1114)
 """Numbers with which the servers report a full disk; all but 1021 and 1114 report other faults as well."""
 _ALWAYS_FULL: Final = (1021, 1114)
 
