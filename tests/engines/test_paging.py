@@ -1,6 +1,8 @@
 """Features that do not fit into memory: what is prefetched, and what the system is told of the file."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +27,25 @@ def values() -> Iterator[NDArray[np.uint64]]:
     with temporary_file() as file:
         write_array(file, np.arange(1 << 12, dtype=np.uint64))
         yield mapped(file, np.uint64)
+
+
+MAP_TOO_MUCH = """
+import resource
+import numpy as np
+from db_dedup.flow.matching.spool import mapped
+from db_dedup.temporary_files import temporary_file
+file = temporary_file()
+file.truncate(2**34)
+resource.setrlimit(resource.RLIMIT_AS, (2**33, resource.getrlimit(resource.RLIMIT_AS)[1]))
+try:
+    mapped(file, np.uint8)
+except MemoryError:
+    print("not enough memory")
+"""
+
+
+def test_a_file_larger_than_a_process_may_map_is_no_fault_of_the_file() -> None:
+    assert subprocess.check_output([sys.executable, "-c", MAP_TOO_MUCH], text=True) == "not enough memory\n"
 
 
 def test_features_that_take_half_of_the_memory_do_not_fit(

@@ -5,9 +5,10 @@ system loads only the parts that the matching reads. They have hashes in them an
 when the scan ends.
 """
 
+import errno
 from contextlib import suppress
 from types import TracebackType
-from typing import IO, Final, Self, TypeVar
+from typing import IO, Final, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,14 +114,28 @@ def zeros(count: int, kind: type[_Scalar], most_bytes: int) -> NDArray[_Scalar]:
             write_array(file, np.zeros(min(_ZEROS_AT_A_TIME, size - first), np.uint8))
         with translate_temporary_errors():
             file.flush()
-        return np.asarray(np.memmap(file, kind, "r+"))
+        return _mapped(file, kind, "r+")
 
 
 def mapped(file: IO[bytes], kind: type[_Scalar]) -> NDArray[_Scalar]:
-    """Return what has been written to a file, as an array; it may outlive the file."""
+    """Return what has been written to a file, as an array; it may outlive the file.
+
+    Raises:
+        MemoryError: this process may not have so much.
+        TemporaryFolderError: the folder of the file is full.
+    """
     with translate_temporary_errors():
         file.flush()
     if file.seek(0, 2) == 0:
         return np.empty(0, kind)
-    # A plain, writable array: for a memmap or a read-only array numba would compile every kernel again.
-    return np.asarray(np.memmap(file, kind, "c"))
+    return _mapped(file, kind, "c")
+
+
+def _mapped(file: IO[bytes], kind: type[_Scalar], mode: Literal["c", "r+"]) -> NDArray[_Scalar]:
+    """Return a plain, writable array: for another one numba would compile every kernel again."""
+    try:
+        return np.asarray(np.memmap(file, kind, mode))
+    except OSError as error:
+        if error.errno == errno.ENOMEM:
+            raise MemoryError from None
+        raise
