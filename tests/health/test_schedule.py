@@ -6,7 +6,7 @@ import logging
 import signal
 import threading
 import time
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 
 import pytest
 from apscheduler.triggers.interval import IntervalTrigger
@@ -14,6 +14,7 @@ from apscheduler.triggers.interval import IntervalTrigger
 from db_dedup import Deduplicator
 from db_dedup.errors import ConfigError, DatabaseUnavailableError, DedupError
 from db_dedup.jobs.stopping import StoppableProgress, StoppedError
+from db_dedup.jobs.worker import scheduled_scans
 from db_dedup.jobs.worker.scheduled_scans import (
     ScheduledScans,
     cron_trigger,
@@ -195,6 +196,40 @@ def test_a_scan_that_fails_while_the_schedule_stops_does_not_keep_it() -> None:
     threading.Thread(target=run, daemon=True).start()
     assert stopped.wait(SECONDS)
     assert list(map(str, faults)) == ["cannot connect"]
+
+
+class _Clock(datetime):
+    """Goes ahead of the time as far as it is told."""
+
+    ahead = timedelta(0)
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+        return datetime.now(tz) + cls.ahead
+
+
+def test_a_scan_that_was_due_while_the_machine_was_asleep(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduled_scans, "_CLOCK_SECONDS", 0.02)
+    monkeypatch.setattr("apscheduler.schedulers.base.datetime", _Clock)
+    stop, is_due = threading.Event(), threading.Event()
+
+    def scan() -> ScanReport:
+        is_due.set()
+        raise DedupError("only when it runs matters here")
+
+    nightly = IntervalTrigger(hours=8)
+    scans = ScheduledScans({"petitions": scan}, nightly, print, lambda *_: None)
+    running = threading.Thread(target=scans.run, args=(stop,))
+    running.start()
+    try:
+        while not scans._scheduler.get_jobs() or scans._scheduler.get_jobs()[0].next_run_time is None:
+            time.sleep(0.01)
+        assert not is_due.wait(0.2)
+        monkeypatch.setattr(_Clock, "ahead", timedelta(hours=9))
+        assert is_due.wait(SECONDS)
+    finally:
+        stop.set()
+        running.join()
 
 
 class _StopsAt:

@@ -28,6 +28,7 @@ Scan = Callable[[], ScanReport]
 _UNITS: Final = {"m": 60, "h": 3600, "d": 86400}
 _FIRST_PAUSE_SECONDS: Final = 1.0
 _LONGEST_PAUSE_SECONDS: Final = 30.0
+_CLOCK_SECONDS: Final = 30.0
 _WEEKDAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
 
@@ -132,7 +133,9 @@ class ScheduledScans:
             first: dict[str, Any] = {"next_run_time": self._now()} if table.name in at_once else {}
             self._add_job(table, table.name, self._scan, self._trigger, **first)
         self._scheduler.start()
-        stop.wait()
+        while not stop.wait(_CLOCK_SECONDS):
+            # Its own wait does not count the time that the machine sleeps, and does not see its clock set.
+            self._scheduler.wakeup()
         # A scan that fails asks for another attempt, for which it needs a lock that a shutdown keeps while it
         # waits for the scan.
         self._scheduler.shutdown(wait=False)
