@@ -21,7 +21,8 @@ import resource
 from pathlib import Path
 from db_dedup.errors import TemporaryFolderError
 from db_dedup.frames.excel_file import write_excel
-resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
+_, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
 try:
     write_excel(Path("found.xlsx"), ["body"], [[f"路灯坏了{n}个月"] for n in range(5_000)])
 except TemporaryFolderError as error:
