@@ -23,6 +23,7 @@ from db_dedup.frames.files import (
     read_file,
     write_file,
 )
+from db_dedup.frames.groups import RowGroups
 from db_dedup.frames.sheet import Sheet
 from db_dedup.frames.sheet_duplicates import SheetDuplicates, find_in_sheet, propose_columns, risks_of_sheet
 from db_dedup.plurals import counted
@@ -103,7 +104,7 @@ def file(
     """Find the duplicates in FILE and show them side by side; the file itself is only read."""
     started = time.monotonic()
     _refuse_unused(context, path)
-    _check_written(out, database, force, path)
+    _refuse_unwritable(out, database, force, path)
     rows = read_file(path, encoding, sheet)
     if out is not None:
         check_rows(out, rows)
@@ -121,7 +122,7 @@ def file(
             _show_groups(found, limit, full)
         report = _with_seconds(found.report, time.monotonic() - started)
         if as_json:
-            print_json(_as_json(rows, chosen, found, report))
+            print_json(_as_json(rows, chosen, found.groups, report))
         for line in report_lines(replace(report, table=path.name)):
             say(line)
         for risk in risks_of_sheet(rows, found):
@@ -159,7 +160,7 @@ def _refuse_unused(context: typer.Context, path: Path) -> None:
         raise ConfigError("{path} is no CSV file: leave --encoding out", path=path)
 
 
-def _check_written(out: Path | None, database: Path | None, force: bool, path: Path) -> None:
+def _refuse_unwritable(out: Path | None, database: Path | None, force: bool, path: Path) -> None:
     """Refuse files that could not be written at the end, before the work begins."""
     if out is not None:
         check_output(out, "--out", force, path)
@@ -189,13 +190,12 @@ def _show_groups(found: SheetDuplicates, limit: int, full: bool) -> None:
     Review(reader.columns, full).print_groups(groups, read_neighbours(reader, groups, members))
 
 
-def _as_json(
-    rows: Sheet, chosen: Sequence[str], found: SheetDuplicates, report: ScanReport
-) -> dict[str, Any]:
-    groups = found.groups.members(rows.first_row)
+def _as_json(rows: Sheet, chosen: Sequence[str], groups: RowGroups, report: ScanReport) -> dict[str, Any]:
     return {
         "file": rows.description,
         "compared": list(chosen),
         "report": asdict(report),
-        "groups": [{"group": group[0], "size": len(group), "rows": group} for group in groups],
+        "groups": [
+            {"group": group[0], "size": len(group), "rows": group} for group in groups.members(rows.first_row)
+        ],
     }

@@ -297,8 +297,8 @@ def _drop_tables(connection: Connection, namespace: Namespace) -> None:
         connection.execute(DropView(namespace.name(base), namespace.schema))
     first, *others = our_tables(namespace).metadata.tables.values()
     connection.execute(DropTable(first, if_exists=True))
-    # Where each DROP is committed, an error may leave the others: without a revision nobody takes them for
-    # all of ours, and a version table that is left alone is known as ours.
+    # MariaDB and MySQL commit each DROP, so that an error here leaves some of the tables. Without a revision
+    # these are known to be incomplete, and the next `uninstall` drops them.
     connection.execute(version_table(namespace).delete())
     for table in others:
         connection.execute(DropTable(table, if_exists=True))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 import trustme
@@ -69,6 +68,20 @@ def certificates(name: str) -> Iterator[Path]:
         yield folder
 
 
+def assert_verified(refusal: Callable[[str], str], is_named: bool, mismatch: str) -> None:
+    """Only a certificate of the right authority and for the server's own name is accepted.
+
+    Args:
+        refusal: returns why a connection is not made that trusts this authority, "" if one is made.
+        is_named: whether the server's certificate is for its name.
+        mismatch: what the refusal says of another name.
+    """
+    refused = refusal("authority.pem")
+    assert bool(refused) != is_named
+    assert (mismatch in refused) != is_named
+    assert "certificate verify failed" in refusal("another.pem")
+
+
 @pytest.fixture(scope="module", params=[NAME_OF_SOCKET, ANOTHER_NAME])
 def mariadb(request: pytest.FixtureRequest) -> Iterator[Encrypting]:
     with certificates(request.param) as folder:
@@ -83,10 +96,8 @@ def mariadb_refusal(server: Encrypting, authority: str, **options: str) -> str:
 
 
 def test_mariadb_the_authority_verifies_certificate_and_name(mariadb: Encrypting) -> None:
-    refused = mariadb_refusal(mariadb, "authority.pem")
-    assert ("Hostname mismatch" in refused) == (mariadb.name != NAME_OF_SOCKET)
-    assert bool(refused) == (mariadb.name != NAME_OF_SOCKET)
-    assert "certificate verify failed" in mariadb_refusal(mariadb, "another.pem")
+    is_named = mariadb.name == NAME_OF_SOCKET
+    assert_verified(partial(mariadb_refusal, mariadb), is_named, "Hostname mismatch")
 
 
 def test_mariadb_the_name_can_be_left_out(mariadb: Encrypting) -> None:
@@ -125,15 +136,13 @@ def encrypt(server: Server, folder: Path) -> None:
 
 
 def postgresql_refusal(server: Encrypting, authority: str) -> str:
-    options: dict[str, Any] = {"sslmode": "verify-full", "sslrootcert": str(server.folder / authority)}
-    return server.refusal(IS_ENCRYPTED, **options)
+    trusted = str(server.folder / authority)
+    return server.refusal(IS_ENCRYPTED, sslmode="verify-full", sslrootcert=trusted)
 
 
 def test_postgresql_the_mode_verifies_certificate_and_name(postgresql: Encrypting) -> None:
-    refused = postgresql_refusal(postgresql, "authority.pem")
-    assert ("does not match host name" in refused) == (postgresql.name != LOOPBACK)
-    assert bool(refused) == (postgresql.name != LOOPBACK)
-    assert "certificate verify failed" in postgresql_refusal(postgresql, "another.pem")
+    is_named = postgresql.name == LOOPBACK
+    assert_verified(partial(postgresql_refusal, postgresql), is_named, "does not match host name")
 
 
 def test_postgresql_encrypts_and_verifies_nothing_unless_told(postgresql: Encrypting) -> None:

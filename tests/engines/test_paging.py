@@ -44,6 +44,7 @@ except MemoryError:
 """
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits what a process may map")
 def test_a_file_larger_than_a_process_may_map_is_no_fault_of_the_file() -> None:
     assert subprocess.check_output([sys.executable, "-c", MAP_TOO_MUCH], text=True) == "not enough memory\n"
 

@@ -35,7 +35,8 @@ def primary() -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def standby(primary: Server) -> Iterator[Server]:
-    yield from private_server("postgresql", lambda: start_standby(primary))
+    """It waits for a query less long than a test waits for it, and longer than a scan here takes."""
+    yield from private_server("postgresql", lambda: start_standby(primary, max_standby_streaming_delay="10s"))
 
 
 @pytest.fixture

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import queue
 import signal
 import threading
 import time
 from datetime import datetime, timedelta, tzinfo
+from typing import Self
 
 import pytest
 from apscheduler.triggers.interval import IntervalTrigger
@@ -204,29 +206,27 @@ class _Clock(datetime):
     ahead = timedelta(0)
 
     @classmethod
-    def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
-        return datetime.now(tz) + cls.ahead
+    def now(cls, tz: tzinfo | None = None) -> Self:
+        return super().now(tz) + cls.ahead
 
 
 def test_a_scan_that_was_due_while_the_machine_was_asleep(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduled_scans, "_CLOCK_SECONDS", 0.02)
     monkeypatch.setattr("apscheduler.schedulers.base.datetime", _Clock)
-    stop, is_due = threading.Event(), threading.Event()
+    stop, scans = threading.Event(), queue.SimpleQueue[str]()
 
     def scan() -> ScanReport:
-        is_due.set()
+        scans.put("petitions")
         raise DedupError("only when it runs matters here")
 
-    nightly = IntervalTrigger(hours=8)
-    scans = ScheduledScans({"petitions": scan}, nightly, print, lambda *_: None)
-    running = threading.Thread(target=scans.run, args=(stop,))
+    nightly = ScheduledScans({"petitions": scan}, IntervalTrigger(hours=8), print, lambda *_: None)
+    running = threading.Thread(target=nightly.run, args=(stop, ["petitions"]))
     running.start()
     try:
-        while not scans._scheduler.get_jobs() or scans._scheduler.get_jobs()[0].next_run_time is None:
-            time.sleep(0.01)
-        assert not is_due.wait(0.2)
+        scans.get(timeout=SECONDS)
+        assert scans.empty()
         monkeypatch.setattr(_Clock, "ahead", timedelta(hours=9))
-        assert is_due.wait(SECONDS)
+        scans.get(timeout=SECONDS)
     finally:
         stop.set()
         running.join()

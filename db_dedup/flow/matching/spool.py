@@ -114,7 +114,7 @@ def zeros(count: int, kind: type[_Scalar], most_bytes: int) -> NDArray[_Scalar]:
             write_array(file, np.zeros(min(_ZEROS_AT_A_TIME, size - first), np.uint8))
         with translate_temporary_errors():
             file.flush()
-        return _mapped(file, kind, "r+")
+        return _as_array(file, kind, "r+")
 
 
 def mapped(file: IO[bytes], kind: type[_Scalar]) -> NDArray[_Scalar]:
@@ -128,12 +128,13 @@ def mapped(file: IO[bytes], kind: type[_Scalar]) -> NDArray[_Scalar]:
         file.flush()
     if file.seek(0, 2) == 0:
         return np.empty(0, kind)
-    return _mapped(file, kind, "c")
+    return _as_array(file, kind, "c")
 
 
-def _mapped(file: IO[bytes], kind: type[_Scalar], mode: Literal["c", "r+"]) -> NDArray[_Scalar]:
-    """Return a plain, writable array: for another one numba would compile every kernel again."""
+def _as_array(file: IO[bytes], kind: type[_Scalar], mode: Literal["c", "r+"]) -> NDArray[_Scalar]:
+    """Return a file that has been written whole as an array; raise MemoryError if it cannot be mapped."""
     try:
+        # A plain, writable array: for a memmap or a read-only array numba would compile every kernel again.
         return np.asarray(np.memmap(file, kind, mode))
     except OSError as error:
         if error.errno == errno.ENOMEM:
