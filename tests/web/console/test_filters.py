@@ -55,22 +55,22 @@ def letters(sqlite_database: Served) -> Iterator[Visitor]:
             yield Visitor(client.port)
 
 
-@pytest.mark.parametrize(
-    ("column", "value", "groups"),
-    [
-        ("phone", "138****0001", ["1"]),
-        ("phone", "139****0002", []),
-        ("phone", "HTTPS://example.org/w", ["3"]),
-        ("phone", "https://example.org/x", []),
-        ("body", "https://example.org/w", ["3"]),
-        ("body", "https://example.org/x", []),
-        ("body", "****", []),
-        ("body", "水壓", ["3"]),
-    ],
-)
-def test_links_and_masks_are_values_too(letters: Visitor, column: str, value: str, groups: list[str]) -> None:
-    page = letters.get(f"/console/tables/letters?column={column}&value={quote(value)}")
-    assert group_ids(page) == groups
+def test_links_and_masks_are_values_too(letters: Visitor) -> None:
+    groups = {
+        ("phone", "138****0001"): ["1"],
+        ("phone", "139****0002"): [],
+        ("phone", "HTTPS://example.org/w"): ["3"],
+        ("phone", "https://example.org/x"): [],
+        ("body", "https://example.org/w"): ["3"],
+        ("body", "https://example.org/x"): [],
+        ("body", "****"): [],
+        ("body", "水壓"): ["3"],
+    }
+    found = {
+        (column, value): group_ids(letters.get(f"/console/tables/letters?column={column}&value={quote(value)}"))
+        for column, value in groups
+    }
+    assert found == groups
 
 
 def test_a_table_without_dates_has_no_filter_of_days(letters: Visitor, visitor: Visitor) -> None:
