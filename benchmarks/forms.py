@@ -62,6 +62,7 @@ class Planting:
         are_detailed: whether the forms have the name, telephone number and address of the sender and the
             name of a company as well.
         letter_length: the letter is cut to so many characters.
+        equal: how many more copies of the letter are not edited.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Planting:
     longest: int = 3_000
     are_detailed: bool = False
     letter_length: int = 500
+    equal: int = 0
 
 
 PLANTINGS = (
@@ -92,6 +94,7 @@ PLANTINGS = (
     Planting("one form, texts up to 50", 1, 120, longest=50),
     Planting("personal letters", 0, 120, are_personal=True),
     Planting("one form, personal letters", 1, 120, are_personal=True),
+    Planting("personal and equal letters", 0, 60, are_personal=True, letter_length=120, equal=200),
     Planting("no form, letter of 60", 0, 120, longest=100, letter_length=60),
     Planting("no form, letter of 30", 0, 120, longest=50, letter_length=30),
     Planting("one form, letter of 60", 1, 120, longest=100, letter_length=60),
@@ -177,6 +180,7 @@ def plant(planting: Planting, texts: Sequence[str], letter: str, characters: Seq
         if planting.are_personal and number % 3:
             copy += _section(rng.choice(texts), (7, 40)[number % 3 - 1], rng)
         rows.append(copy)
+    rows += [letter[: planting.letter_length]] * planting.equal
     if forms:
         rows = [forms[number % len(forms)](row, rng) for number, row in enumerate(rows)]
     wanted = set(combinations(range(len(texts), len(rows)), 2))

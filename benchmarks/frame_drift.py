@@ -1,9 +1,12 @@
 """Frame drift: how pairs change when the list of frames is no longer up to date, and in how many rows."""
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from benchmarks.datasets import read_petitions
 from benchmarks.forms import Form, make_form
@@ -58,18 +61,23 @@ def run(data: Path | None, sizes: Sizes | None = None) -> None:
 
 def _print_change(change: _Change) -> None:
     before, after = normalise_batch(change.before), normalise_batch(change.after)
-    old = measure_frames(_TEXT, [list(dict.fromkeys(before))])
+    old = _measure(before)
+    new = _measure(after, old)
     sample = list(dict.fromkeys(after))
-    new = measure_frames(_TEXT, [sample], old)
     by_old, by_new = (without_frames([sample], frames)[0] for frames in (old, new))
     differing = sum(a != b for a, b in zip(by_old, by_new, strict=True)) / len(sample)
-    drift = FrameSample(len(after), sample, [sample]).differing_share(old, new)
+    drift = FrameSample(len(after), sample, [sample], np.ones(len(sample), np.int64)).differing_share(old, new)
     framed = sum(a is not b for a, b in zip(by_new, sample, strict=True)) / len(sample)
     with_old, with_new = _pairs(change.after, old), _pairs(change.after, new)
     print(
         f"{change.name:<44} {framed:>7.1%} {differing:>10.2%} {drift:>7.2%} {len(with_old):>9,} "
         f"{len(with_new):>9,} {len(with_new - with_old):>7,} {len(with_old - with_new):>5,}"
     )
+
+
+def _measure(texts: Sequence[str], former: FrameList = NO_FRAMES) -> FrameList:
+    counts = Counter(texts)
+    return measure_frames(_TEXT, [list(counts)], former, repeats=np.array(list(counts.values()), np.int64))
 
 
 def _changes(texts: Sequence[str]) -> Iterator[_Change]:

@@ -2,9 +2,12 @@
 
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+
+import numpy as np
 
 from benchmarks.datasets import read_gold_pairs, read_petitions, read_texts
 from benchmarks.forms import PLANTINGS, TEXTS, plant, unlike_petitions
@@ -56,7 +59,9 @@ def _print_forms(data: Path) -> None:
     for planting in PLANTINGS:
         material = plant(planting, texts, letter, characters)
         raw = [row["text"] for row in material.rows]
-        frames = measure_frames(_TEXT, [list(dict.fromkeys(normalise_batch(raw)))])
+        counts = Counter(normalise_batch(raw))
+        repeats = np.array(list(counts.values()), np.int64)
+        frames = measure_frames(_TEXT, [list(counts)], repeats=repeats)
         found = [_pairs(raw, frames), _pairs(raw, NO_FRAMES)]
         found += [peer.find(material, peer.recommended) for peer in peers]
         possible = len(raw) * (len(raw) - 1) // 2 - len(material.wanted)

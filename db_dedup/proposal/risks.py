@@ -1,8 +1,11 @@
 """Warn of what makes results worse: official answers, a frame that most rows share, short texts."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Final
+
+import numpy as np
 
 from db_dedup.flow.text.frames import frame_spans, measure_frames
 from db_dedup.flow.text.normalise import normalise_batch
@@ -108,10 +111,12 @@ def shared_frame(texts: Sequence[str]) -> tuple[float, float]:
     """Return the share of texts that have a frame, and the median length of their frames, in characters.
 
     A frame is what a scan would leave out. It is looked for in fewer rows, too, as people should know of a
-    form around the rows of a table that is too small for a scan to leave it out. Equal texts count once.
+    form around the rows of a table that is too small for a scan to leave it out. Equal texts count once in
+    the share.
     """
-    distinct = list(dict.fromkeys(text for text in normalise_batch(texts) if text))
-    frames = measure_frames(_COLUMN, [distinct], least_rows=ENOUGH_ROWS)
+    counts = Counter(text for text in normalise_batch(texts) if text)
+    distinct, repeats = list(counts), np.array(list(counts.values()), np.int64)
+    frames = measure_frames(_COLUMN, [distinct], least_rows=ENOUGH_ROWS, repeats=repeats)
     lengths = [sum(end - start for start, end in frame_spans(text, 0, frames)) for text in distinct]
     framed = [length for length in lengths if length]
     return (len(framed) / len(distinct), median(framed)) if framed else (0.0, 0.0)

@@ -1,7 +1,10 @@
 """Forms around texts of random characters, and copies of a joint letter."""
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from db_dedup.flow.text.frames import measure_frames, without_frames
 from db_dedup.flow.text.normalise import normalise_batch
@@ -74,7 +77,9 @@ def in_forms(texts: Sequence[str], forms: Sequence[Form]) -> list[str]:
 
 
 def measured(texts: Sequence[str], former: FrameList = NO_FRAMES) -> FrameList:
-    return measure_frames(TEXT, [normalise_batch(list(dict.fromkeys(texts)))], former)
+    counts = Counter(texts)
+    repeats = np.array(list(counts.values()), np.int64)
+    return measure_frames(TEXT, [normalise_batch(list(counts))], former, repeats=repeats)
 
 
 def left_of(texts: Sequence[str], frames: FrameList) -> list[str]:

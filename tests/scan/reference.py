@@ -1,8 +1,11 @@
 """The answer by brute force: every pair of rows, Python sets, no index, no compiled kernel."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
+
+import numpy as np
 
 from db_dedup import DuplicatePair
 from db_dedup.config import WatchedTable
@@ -80,14 +83,16 @@ def brute_force(
 
 
 def frames_of(rows: Sequence[Sequence[str]], watched: WatchedTable) -> FrameList:
-    """The frames and the common 3-grams of all rows, each text once."""
+    """The frames and the common 3-grams of all rows."""
     recipe = watched.recipe
     columns = compared_columns(recipe.columns, recipe.normaliser, rows)
-    once = list(dict.fromkeys(zip(*columns, strict=True)))
+    once = Counter(zip(*columns, strict=True))
     if len(once) < LEAST_ROWS:
         return NO_FRAMES
     columns = [list(texts) for texts in zip(*once, strict=True)]
-    frames = measure_frames(recipe.columns, columns) if watched.rule.frames else NO_FRAMES
+    repeats = np.array(list(once.values()), np.int64)
+    has_frames = watched.rule.frames
+    frames = measure_frames(recipe.columns, columns, repeats=repeats) if has_frames else NO_FRAMES
     if not recipe.has_prefixes:
         return frames
     return replace(frames, common_grams=measure_common_grams(recipe.columns, columns, frames))

@@ -6,6 +6,7 @@ import json
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 import pytest
 from sqlalchemy import delete, select, update
 
@@ -150,6 +151,23 @@ def test_too_few_rows_are_not_measured(sqlite_database: Database) -> None:
     assert report.rows == 399
 
 
+@pytest.mark.parametrize(("copies", "framed"), [(200, 0), (75, 25)])
+def test_a_letter_is_no_frame_if_most_senders_copy_it(
+    sqlite_database: Database, copies: int, framed: int
+) -> None:
+    """A sentence is added by 25 of 225 senders: less than a fifth. Of 100 senders, it is more."""
+    letter, *own = texts(300)
+    longer = [letter + text[:30] for text in texts(25, seed=4)]
+    write(sqlite_database.engine, [*own, *[letter] * copies, *longer])
+    dedup = watch(sqlite_database.engine)
+    report = dedup.scan().frames
+    assert report is not None
+    assert report.rows == framed
+    (group,) = dedup.groups()
+    assert group.size == copies + 25 - framed
+    assert dedup.verify().is_right
+
+
 def test_drift_builds_a_new_recipe_and_keeps_when_pairs_were_found(database: Database) -> None:
     dedup = form_table(database)
     before, recipe, old = found_at(dedup), stored(dedup).recipe, stored_frames(dedup)
@@ -172,7 +190,8 @@ def test_a_row_that_is_read_a_little_differently_is_no_drift(added: int, *, coun
     sample = normalise_batch([text + texts(1, seed=3)[0][:added] for text in in_form(texts(250))])
     old, new = (measure_frames(column, [rows]) for rows in (normalise_batch(in_form(texts(250))), sample))
     assert old != new
-    share = FrameSample(250, list(map(str, range(250))), [sample]).differing_share(old, new)
+    taken = FrameSample(250, list(map(str, range(250))), [sample], np.ones(250, np.int64))
+    share = taken.differing_share(old, new)
     assert share == (1 if counts else 0)
 
 

@@ -52,6 +52,7 @@ def measure_frames(
     texts: Sequence[Sequence[str]],
     former: FrameList = NO_FRAMES,
     least_rows: int | None = None,
+    repeats: NDArray[np.int64] | None = None,
 ) -> FrameList:
     """Return the frame grams of a sample of rows.
 
@@ -60,11 +61,13 @@ def measure_frames(
         texts: column by column the texts of the sampled rows as they are compared, exact duplicates once.
         former: the list in use: a gram of it stays in the list down to a lower share of the rows.
         least_rows: a column with fewer texts has no frame; None for `LEAST_ROWS`.
+        repeats: int64[n], how many rows each of the n sampled rows stands for; None if no row is repeated.
     """
     nothing = np.empty(0, np.uint64)
     least = LEAST_ROWS if least_rows is None else least_rows
+    counts = np.ones(len(texts[0]), np.int64) if repeats is None else repeats
     found = tuple(
-        _frame_grams(own, former.of_column(i), least) if column.kind == "text" else nothing
+        _frame_grams(own, counts, former.of_column(i), least) if column.kind == "text" else nothing
         for i, (column, own) in enumerate(zip(columns, texts, strict=True))
     )
     return FrameList(found) if any(grams.size for grams in found) else NO_FRAMES
@@ -170,8 +173,11 @@ def _is_enough(part: str) -> bool:
     return False
 
 
-def _frame_grams(texts: Sequence[str], former: NDArray[np.uint64], least_rows: int) -> NDArray[np.uint64]:
+def _frame_grams(
+    texts: Sequence[str], repeats: NDArray[np.int64], former: NDArray[np.uint64], least_rows: int
+) -> NDArray[np.uint64]:
     """Return uint64[g], ascending: the frame grams of one column."""
+    repeats = repeats[np.fromiter(map(bool, texts), np.bool_, len(texts))]
     sampled = [_ends_of(text) for text in texts if text]
     if len(sampled) < least_rows:
         return np.empty(0, np.uint64)
@@ -180,14 +186,24 @@ def _frame_grams(texts: Sequence[str], former: NDArray[np.uint64], least_rows: i
     values, counts = _counted(np.concatenate(of_rows))
     stays = np.isin(values, former, assume_unique=True)
     is_common = counts >= np.where(stays, _FORMER, 1.0) * _least_common(len(sampled))
-    common, counts, stays = values[is_common], counts[is_common], stays[is_common]
+    common, stays = values[is_common], stays[is_common]
     if not common.size:
         return common
     has_own = np.concatenate([_has_own(covered_by(page, "\n".join(page), common)) for page in pages])
-    of_own = np.concatenate([np.empty(0, np.uint64), *compress(of_rows, has_own)])
-    places = np.minimum(np.searchsorted(common, of_own), common.size - 1)
-    shares = np.bincount(places[common[places] == of_own], minlength=common.size) / counts
+    having_own = _rows_with(common, list(compress(of_rows, has_own)), repeats[has_own])
+    shares = having_own / _rows_with(common, of_rows, repeats)
     return common[shares >= np.where(stays, _FORMER, 1.0) * _OWN_SHARE]
+
+
+def _rows_with(
+    common: NDArray[np.uint64], of_rows: Sequence[NDArray[np.uint64]], repeats: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return float64[g]: in how many rows each common gram is; a repeated row counts as often as it is there."""
+    rows = np.zeros(common.size)
+    for grams, count in zip(of_rows, repeats.tolist(), strict=True):
+        places = np.minimum(np.searchsorted(common, grams), common.size - 1)
+        rows[places[common[places] == grams]] += count
+    return rows
 
 
 def _has_own(covered: Covered) -> NDArray[np.bool_]:

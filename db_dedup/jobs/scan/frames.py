@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 from cityhash import CityHash64
+from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from db_dedup.errors import RowKeyError
@@ -50,11 +51,13 @@ class FrameSample:
         row_count: rows of the whole table.
         row_keys: n row keys.
         columns: column by column the n texts as they are compared.
+        repeats: int64[n], how many of the rows that were read have these texts.
     """
 
     row_count: int
     row_keys: list[str]
     columns: list[list[str]]
+    repeats: NDArray[np.int64]
 
     @property
     def count(self) -> int:
@@ -89,19 +92,24 @@ def take_sample(context: JobContext, snapshot: Connection | None = None) -> Fram
     recipe = context.watched.recipe
     row_keys: list[str] = []
     texts: list[tuple[str, ...]] = []
-    seen: set[bytes] = set()
+    repeats: dict[bytes, int] = {}
     context.progress.start("rows of a sample", len(keys))
     for rows in _read_rows(context, snapshot, keys):
         columns = compared_columns(recipe.columns, recipe.normaliser, [row.values for row in rows])
         digests = digest_columns(columns, [row.within for row in rows])
         for row, digest, values in zip(rows, digests, zip(*columns, strict=True), strict=True):
-            if digest not in seen:
-                seen.add(digest)
+            repeats[digest] = repeats.get(digest, 0) + 1
+            if repeats[digest] == 1:
                 row_keys.append(row.row_key)
                 texts.append(values)
         context.progress.advance(len(rows))
     context.progress.finish()
-    return FrameSample(row_count, row_keys, [[row[i] for row in texts] for i in range(len(recipe.columns))])
+    return FrameSample(
+        row_count,
+        row_keys,
+        [[row[i] for row in texts] for i in range(len(recipe.columns))],
+        np.array(list(repeats.values()), np.int64),
+    )
 
 
 def measure(context: JobContext, sample: FrameSample, former: FrameList = NO_FRAMES) -> StoredFrames:
@@ -116,7 +124,7 @@ def measure(context: JobContext, sample: FrameSample, former: FrameList = NO_FRA
     frames, watched = NO_FRAMES, context.watched
     columns = watched.recipe.columns
     if sample.is_enough and watched.rule.frames:
-        frames = frame_texts.measure_frames(columns, sample.columns, former)
+        frames = frame_texts.measure_frames(columns, sample.columns, former, repeats=sample.repeats)
     if sample.is_enough and watched.recipe.has_prefixes:
         common = measure_common_grams(columns, sample.columns, frames)
         frames = replace(frames, common_grams=common)
