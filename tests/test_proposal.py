@@ -106,6 +106,26 @@ def test_a_register_is_compared_by_what_identifies_a_row() -> None:
     assert chosen(register) == ["given_name", "surname", "address", "date_of_birth"]
 
 
+def test_addresses_alone_are_no_texts_but_are_compared_beside_texts() -> None:
+    """A full Chinese address has as many words as a short text, and all of a household have the same one."""
+    random = Random(2)
+
+    def ideographs(count: int) -> str:
+        return "".join(random.choices("东南西北中山河湖海江平安和宁长永新华光明", k=count))
+
+    addresses = [f"{ideographs(18)}{n}号" for n in range(ROWS)]
+    register = {
+        "姓名": [ideographs(3) for _ in range(ROWS)],
+        "住址": addresses,
+        "性别": ["男", "女"] * (ROWS // 2),
+        "手机号码": [f"1{random.randrange(10**9, 10**10)}" for _ in range(ROWS)],
+    }
+    assert chosen(register) == ["姓名", "住址", "手机号码"]
+    assert chosen({"住址": addresses}) == ["住址"]
+    contents = [ideographs(60) for _ in range(ROWS)]
+    assert chosen({**register, "内容": contents}) == ["住址", "内容"]
+
+
 def test_types_count_as_well_as_values() -> None:
     families = {"price": Family.NUMBER, "made": Family.DATE, "photo": Family.BINARY, "done": Family.BOOLEAN}
     columns = dict.fromkeys(families, LETTERS)

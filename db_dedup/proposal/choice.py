@@ -25,6 +25,8 @@ _IDENTIFYING: Final = (
     "city", "suburb", "passport", "ssn", "soc_sec", "姓名", "名称", "地址", "住址", "电话", "手机", "邮箱",
     "身份证", "证件", "生日", "出生", "邮编",
 )  # fmt: skip
+_ADDRESS: Final = ("address", "street", "地址", "住址")
+"""A full address may have as many words as a text, but a table with no other text is a register."""
 _LENGTH: Final = "{length:,.0f} characters on average"
 _LENGTH_AND_SHARE: Final = "{length:,.0f} characters on average, filled in {share:.0%} of the rows"
 _FORMS: Final = {
@@ -84,11 +86,11 @@ def choose_columns(profiles: Sequence[ColumnProfile]) -> tuple[ColumnChoice, ...
     """Choose the columns that show whether two rows of a table are about the same matter.
 
     If the table has columns of texts, only these are chosen: writer, channel and time do not depend on the
-    matter. A table without texts is a register, in which names, addresses and numbers identify a row. Nothing
-    is chosen if it has neither.
+    matter. A table without texts other than addresses is a register, in which names, addresses and numbers
+    identify a row. Nothing is chosen if it has neither.
     """
     texts = [profile for profile in profiles if _is_text(profile)]
-    is_register = not texts and sum(map(_is_identifying, profiles)) > 1
+    is_register = all(map(_holds_addresses, texts)) and sum(map(_is_identifying, profiles)) > 1
     main = max(texts, key=_amount_of_text, default=None)
     return tuple(
         _choose_in_register(profile) if is_register else _choose_by_text(profile, main)
@@ -158,6 +160,11 @@ def _is_text(profile: ColumnProfile) -> bool:
         and profile.filled_share >= _RARE_BELOW
         and (not _is_repeated(profile) or (profile.distinct > 2 and is_long))
     )
+
+
+def _holds_addresses(profile: ColumnProfile) -> bool:
+    """Return whether a column holds addresses, by its name."""
+    return any(word in profile.name.casefold() for word in _ADDRESS)
 
 
 def _is_repeated(profile: ColumnProfile) -> bool:
