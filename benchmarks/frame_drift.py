@@ -66,7 +66,9 @@ def _print_change(change: _Change) -> None:
     sample = list(dict.fromkeys(after))
     by_old, by_new = (without_frames([sample], frames)[0] for frames in (old, new))
     differing = sum(a != b for a, b in zip(by_old, by_new, strict=True)) / len(sample)
-    drift = FrameSample(len(after), sample, [sample], np.ones(len(sample), np.int64)).differing_share(old, new)
+    drift = FrameSample(len(after), sample, [sample], np.ones(len(sample), np.int64)).differing_share(
+        old, new
+    )
     framed = sum(a is not b for a, b in zip(by_new, sample, strict=True)) / len(sample)
     with_old, with_new = _pairs(change.after, old), _pairs(change.after, new)
     print(

@@ -14,7 +14,8 @@ _SUSPICIOUS_ROWS: Final = 20
 _LARGE_GROUP: Final = (
     "one group holds {largest:,} of the {rows:,} rows: most of what is compared is the same in all rows, "
     "such as a form, a category or an official answer; compare only the columns that tell one matter from "
-    "another"
+    "another; if all texts follow one template and differ in a few words or numbers, raise `threshold` to "
+    "0.9 or more"
 )
 _TAKES: Final = (
     "a scan takes about {seconds:.1f} s: {reading:.1f} s to read and segment, {matching:.1f} s to match, "

@@ -205,6 +205,25 @@ def test_columns_may_be_named_by_numbers() -> None:
         assert find_duplicates(frame, columns)["duplicate_group"].tolist() == [0, 0]
 
 
+def test_a_template_with_other_details_needs_the_threshold_that_the_warning_names(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    template = (
+        "甲方{}与乙方{}经协商一致，甲方将位于{}路{}号的房屋出租给乙方使用，月租金人民币{}元，于每月{}日前支付。乙方不得擅自改变房屋"
+        "结构和用途，不得转租。本合同一式两份，双方各执一份，自签字之日起生效。"
+    )
+    own = [text[:3] for text in texts(120)]
+    bodies = [
+        template.format(*own[3 * n : 3 * n + 3], 17 * n + 10, 130 * n + 1000, n % 28 + 1) for n in range(40)
+    ]
+    frame = pl.DataFrame({"body": [*bodies, bodies[7].replace("一式两份", "一式三份")]})
+    with caplog.at_level(logging.WARNING):
+        assert find_duplicates(frame)["group_size"].max() == 41
+    assert "raise `threshold` to 0.9" in caplog.text
+    found = find_duplicates(frame, threshold=0.9)
+    assert found["duplicate_group"].to_list() == [*range(40), 7]
+
+
 def test_what_makes_pairs_doubtful_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         find_duplicates(pl.DataFrame({"body": ["小区楼道的路灯坏了三个月没有人来修理"] * 30}), ["body"])

@@ -198,7 +198,7 @@ def _frame_grams(
 def _rows_with(
     common: NDArray[np.uint64], of_rows: Sequence[NDArray[np.uint64]], repeats: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Return float64[g]: in how many rows each common gram is; a repeated row counts as often as it is there."""
+    """Return float64[g]: in how many rows each common gram is; a row counts as often as it is repeated."""
     rows = np.zeros(common.size)
     for grams, count in zip(of_rows, repeats.tolist(), strict=True):
         places = np.minimum(np.searchsorted(common, grams), common.size - 1)
