@@ -114,7 +114,10 @@ def edit_similarity(a: Sequence[object], b: Sequence[object]) -> float:
     return 1 - edits / max(len(a), len(b)) if edits <= 4 else 0.0
 
 
-_NUMERALS = {*range(48, 58), *map(ord, "〇零一二两三四五六七八九十百千万亿")}
+_NUMERALS = {
+    *(point for point in range(0x3000) if chr(point).isdecimal()),
+    *map(ord, "〇零一二两三四五六七八九十百千万亿"),
+}
 _DIGITS = str.maketrans("〇零一二两三四五六七八九", "001223456789")
 
 

@@ -137,6 +137,10 @@ def test_other_numbers_are_those_of_plain_python(one: str, other: str) -> None:
         ("共两千三百万元", "共2300万元", False),
         ("共一亿二千万元", "共120000000元", False),
         ("共一亿二千万元", "共一亿三千万元", True),
+        ("تم تحويل مبلغ ٧٤١٦ ريال", "تم تحويل مبلغ ٢٩٠٣ ريال", True),
+        ("تم تحويل مبلغ ٧٤١٦ ريال", "تم تحويل مبلغ 7416 ريال", False),
+        ("खाते में १६३२ रुपये जमा", "खाते में १६३५ रुपये जमा", True),
+        ("ค่าไฟเดือน ๕ บาท", "ค่าไฟเดือน ๙ บาท", True),
     ],
 )
 def test_numbers_at_the_same_place(one: str, other: str, is_other: bool) -> None:

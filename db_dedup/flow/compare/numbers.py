@@ -4,9 +4,9 @@ Short texts of one form differ in little else: the dates on which two laws take 
 market, two episodes of a series, the cases of two days. A few edits, or the common 3-grams, would make all of
 them duplicates.
 
-A number is a run of digits or Chinese numerals (2021, 三十), compared by its value: 3号楼 equals
-三号楼. Its place is the character before it and the one after it. A number for
-which the other text has none at the same place does not count, as where a digit was mistyped as a letter.
+A number is a run of digits of any script or Chinese numerals (2021, ٢٠٢١, 三十), compared by its value: 3号楼
+equals 三号楼. Its place is the character before it and the one after it. A number for which the other text has
+none at the same place does not count, as where a digit was mistyped as a letter.
 """
 
 from typing import Final
@@ -21,7 +21,16 @@ from db_dedup.flow.features.details import CHARACTERS, SECTIONS
 _FIRST_DIGIT: Final = ord("0")
 _LAST_DIGIT: Final = ord("9")
 _UNITS: Final = {"十": 10, "百": 100, "千": 1_000, "万": 10_000, "亿": 100_000_000}
-_VALUES: Final = {"〇": 0, "两": 2, **{c: n for n, c in enumerate("零一二三四五六七八九")}, **_UNITS}
+_ZEROS: Final = (
+    0x0660, 0x06F0, 0x07C0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0B66, 0x0BE6, 0x0C66, 0x0CE6, 0x0D66, 0x0DE6,
+    0x0E50, 0x0ED0, 0x0F20, 0x1040, 0x1090, 0x17E0, 0x1810, 0x1946, 0x19D0, 0x1A80, 0x1A90, 0x1B50, 0x1BB0,
+    0x1C40, 0x1C50,
+)  # fmt: skip
+"""The zeros of other scripts, such as Arabic, Devanagari and Thai; the digits 1 to 9 follow each."""
+_VALUES: Final = {
+    **{chr(zero + n): n for zero in _ZEROS for n in range(10)},
+    **{"〇": 0, "两": 2, **{c: n for n, c in enumerate("零一二三四五六七八九")}, **_UNITS},
+}
 _NUMERALS: Final = np.array(sorted(map(ord, _VALUES)), np.uint64)
 _MEANINGS: Final = np.array([_VALUES[chr(numeral)] for numeral in _NUMERALS.tolist()], np.int64)
 
