@@ -44,7 +44,10 @@ def propose(connection: Connection, dialect: Dialect, source: SourceTable) -> Ta
     choices = choose_columns([profiles[c.name] for c in columns]) if profiles else choose_by_type(columns)
     chosen = {choice.name for choice in choices if choice.is_chosen}
     if not chosen:
-        raise ConfigError("table {table!r} has no column of texts to compare", table=source.name)
+        raise ConfigError(
+            "table {table!r} has no column of texts to compare: write the settings by hand to compare others",
+            table=source.name,
+        )
     compared = {name: texts for name, texts in sample.items() if name in chosen}
     return TableProposal(source.name, key, order, choices, tuple(_risks(compared)))
 

@@ -68,7 +68,7 @@ def test_what_cannot_be_proposed_is_named_with_the_reason(petitions: Database) -
     for name, reason in (
         ("late_letters", "view"),
         ("logbook", "no primary key"),
-        ("region", "no column of texts"),
+        ("region", "no column of texts to compare: write the settings by hand to compare others"),
     ):
         for told in (result.stderr, written):
             assert re.search(rf"left out {name}: .*{reason}", told), (name, told)

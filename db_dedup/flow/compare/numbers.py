@@ -4,9 +4,9 @@ Short texts of one form differ in little else: the dates on which two laws take 
 market, two episodes of a series, the cases of two days. A few edits, or the common 3-grams, would make all of
 them duplicates.
 
-A number is a run of digits of any script or Chinese numerals (2021, ٢٠٢١, 三十), compared by its value: 3号楼
-equals 三号楼. Its place is the character before it and the one after it. A number for which the other text has
-none at the same place does not count, as where a digit was mistyped as a letter.
+A number is a run of digits of any script or Chinese numerals (2021, ٢٠٢١, 三十), compared by its value:
+3号楼 equals 三号楼. Its place is the character before it and the one after it. A number for which the other
+text has none at the same place does not count, as where a digit was mistyped as a letter.
 """
 
 from typing import Final
@@ -29,7 +29,10 @@ _ZEROS: Final = (
 """The zeros of other scripts, such as Arabic, Devanagari and Thai; the digits 1 to 9 follow each."""
 _VALUES: Final = {
     **{chr(zero + n): n for zero in _ZEROS for n in range(10)},
-    **{"〇": 0, "两": 2, **{c: n for n, c in enumerate("零一二三四五六七八九")}, **_UNITS},
+    **{c: n for n, c in enumerate("零一二三四五六七八九")},
+    "〇": 0,
+    "两": 2,
+    **_UNITS,
 }
 _NUMERALS: Final = np.array(sorted(map(ord, _VALUES)), np.uint64)
 _MEANINGS: Final = np.array([_VALUES[chr(numeral)] for numeral in _NUMERALS.tolist()], np.int64)
