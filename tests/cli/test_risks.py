@@ -125,9 +125,17 @@ def test_what_most_rows_share_is_a_frame(texts: list[str]) -> None:
         [OPENING + text for text in unlike(ROWS // 4)] + unlike(ROWS),
         [f"{JOINT}{i}" for i in range(ROWS)] + unlike(50),
         [JOINT] * ROWS,
+        [JOINT] * ROWS + [JOINT + text for text in unlike(20, 30)],
         [OPENING + text for text in unlike(10)],
     ],
-    ids=["greeting", "a fifth of the rows", "a joint letter", "exact duplicates", "few rows"],
+    ids=[
+        "greeting",
+        "a fifth of the rows",
+        "a joint letter",
+        "exact duplicates",
+        "a letter that few add to",
+        "few rows",
+    ],
 )
 def test_what_is_no_frame_of_most_rows(texts: list[str]) -> None:
     assert risks(content=texts) == []
