@@ -12,7 +12,7 @@ from db_dedup.cli.shared.options import Force, Full, is_given
 from db_dedup.cli.shared.output import print_json
 from db_dedup.cli.shared.review import Review
 from db_dedup.cli.shared.terminal import TerminalProgress, say
-from db_dedup.config import DEFAULT_PRESET
+from db_dedup.config import DEFAULT_PRESET, PRESETS
 from db_dedup.errors import ConfigError
 from db_dedup.frames.files import (
     check_database,
@@ -69,6 +69,16 @@ def file(
     preset: Annotated[
         str, typer.Option(envvar="DB_DEDUP_PRESET", help="The rule: balanced, strict or tweet.")
     ] = DEFAULT_PRESET,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            envvar="DB_DEDUP_FILE_THRESHOLD",
+            help="Two texts are duplicates from this similarity on, 0 to 1; that of the rule if not given.",
+            min=0,
+            max=1,
+            show_default=False,
+        ),
+    ] = None,
     encoding: Annotated[
         str | None,
         typer.Option(
@@ -112,6 +122,8 @@ def file(
     chosen = columns or _proposed(rows)
     say("compared: {columns}", columns=joined(", ", chosen))
     settings = {"preset": preset, "within": within or ()}
+    if threshold is not None:
+        settings["threshold"] = threshold
     with (
         TerminalProgress() as progress,
         find_in_sheet(rows, chosen, settings, database, progress) as found,
@@ -153,11 +165,14 @@ def _say_what_was_read(rows: Sheet) -> None:
 
 
 def _refuse_unused(context: typer.Context, path: Path) -> None:
-    """Refuse options that say how to read a file of another kind."""
+    """Refuse options that say how to read a file of another kind, or that the preset does not use."""
     if is_given(context, "sheet") and not is_workbook(path):
         raise ConfigError("{path} is no workbook: leave --sheet out", path=path)
     if is_given(context, "encoding") and not is_csv(path):
         raise ConfigError("{path} is no CSV file: leave --encoding out", path=path)
+    rule = PRESETS.get(context.params["preset"])
+    if is_given(context, "threshold") and rule is not None and rule.similarity == "none":
+        raise ConfigError("the preset does not compare the texts: leave --threshold out")
 
 
 def _refuse_unwritable(out: Path | None, database: Path | None, force: bool, path: Path) -> None:

@@ -158,6 +158,8 @@ def test_columns_and_rule_can_be_named(letters: Path) -> None:
     assert strict["report"]["pairs"] < loose["report"]["pairs"]
     apart = succeed("file", str(letters), "--column", "content", "--within", "编号", "--json").json()
     assert apart["groups"] == []
+    alike = succeed("file", str(letters), "--column", "content", "--threshold", "0.95", "--json").json()
+    assert 0 < alike["report"]["pairs"] < loose["report"]["pairs"]
 
 
 def test_what_all_rows_share_is_warned_of(rows: list[list[Any]]) -> None:
@@ -239,6 +241,7 @@ def write_sheet(name: str, lines: list[list[Any]]) -> None:
         (["letters.csv", "--out", "letters.csv"], "is the file that is read"),
         (["letters.csv", "--out", "a" * 250 + ".csv"], "cannot write"),
         (["letters.csv", "--preset", "loose"], "preset"),
+        (["letters.csv", "--preset", "strict", "--threshold", "0.9"], "threshold"),
         (["broken.xlsx"], "cannot be read as a workbook"),
         (["broken.parquet"], "cannot be read as Parquet"),
         (["damaged.parquet"], "cannot be read as Parquet"),

@@ -199,11 +199,11 @@ def _rows_with(
     common: NDArray[np.uint64], of_rows: Sequence[NDArray[np.uint64]], repeats: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Return float64[g]: in how many rows each common gram is; a row counts as often as it is repeated."""
-    rows = np.zeros(common.size)
-    for grams, count in zip(of_rows, repeats.tolist(), strict=True):
-        places = np.minimum(np.searchsorted(common, grams), common.size - 1)
-        rows[places[common[places] == grams]] += count
-    return rows
+    grams = np.concatenate([np.empty(0, np.uint64), *of_rows])
+    weights = np.repeat(repeats, np.array([own.size for own in of_rows], np.int64))
+    places = np.minimum(np.searchsorted(common, grams), common.size - 1)
+    is_common = common[places] == grams
+    return np.bincount(places[is_common], weights[is_common], common.size)
 
 
 def _has_own(covered: Covered) -> NDArray[np.bool_]:

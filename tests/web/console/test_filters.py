@@ -67,7 +67,9 @@ def test_links_and_masks_are_values_too(letters: Visitor) -> None:
         ("body", "水壓"): ["3"],
     }
     found = {
-        (column, value): group_ids(letters.get(f"/console/tables/letters?column={column}&value={quote(value)}"))
+        (column, value): group_ids(
+            letters.get(f"/console/tables/letters?column={column}&value={quote(value)}")
+        )
         for column, value in groups
     }
     assert found == groups
