@@ -7,14 +7,15 @@ that write row keys. Read as texts, the values have the canonical texts that the
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Engine, Select, and_, column, literal_column, or_, select
+from sqlalchemy import ColumnElement, Engine, Select, and_, column, literal, literal_column, or_, select
 from sqlalchemy.engine import Dialect as SQLDialect
+from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.keys import sql_text
 from db_dedup.errors import ConfigError
@@ -62,7 +63,8 @@ def text_query(source: Source, engine: Engine, part_count: int) -> TextQuery:
         part_count: into how many parts the query should be split.
 
     Raises:
-        ConfigError: the key must be checked row by row, which other machines do not do.
+        ConfigError: the key must be checked row by row, which other machines do not do, or the database
+            does not write a column as text.
     """
     dialect, table = source.dialect, source.from_clause
     if source.doubtful:
@@ -71,10 +73,11 @@ def text_query(source: Source, engine: Engine, part_count: int) -> TextQuery:
             "scan with it, or name another key",
             type_name=source.doubtful[0][0].type_name or "unknown",
         )
-    columns = [*source.value_columns, *(c for _, c in source.within)]
     order = source.order_column
+    columns = [*([order] if order else []), *source.value_columns, *(c for _, c in source.within)]
+    _require_texts(columns, source, engine)
     chosen = [dialect.row_key(source.key_columns, table)]
-    chosen += [dialect.key_text(c, table.c[c.name]) for c in ([order] if order else []) + columns]
+    chosen += [dialect.key_text(c, table.c[c.name]) for c in columns]
     names = tuple(f"dedup_{i}" for i in range(len(chosen)))
     labelled: list[Any] = [c.label(name) for c, name in zip(chosen, names, strict=True)]
     query: Select[Any] = select(*labelled).select_from(table)
@@ -91,6 +94,36 @@ def text_query(source: Source, engine: Engine, part_count: int) -> TextQuery:
             "parameter: write its function, such as jsonb_exists(tags, 'urgent')"
         )
     return TextQuery(sql, names, order is not None, source.texts, parts)
+
+
+def _require_texts(columns: Iterable[SourceColumn], source: Source, engine: Engine) -> None:
+    """Check that the database writes the values of types that we do not know as text.
+
+    A database refuses to write some, such as points, or returns NULL in place of their text.
+
+    Raises:
+        ConfigError: it does not.
+    """
+    for each in columns:
+        if each.family is not Family.OTHER or each.type_name:
+            continue
+        value = source.from_clause.c[each.name]
+        is_lost = and_(value.is_not(None), source.dialect.key_text(each, value).is_(None))
+        query = select(literal(1)).select_from(source.from_clause).where(source.condition, is_lost).limit(1)
+        try:
+            with engine.connect() as connection:
+                is_text = connection.execute(query).first() is None
+        except SQLAlchemyError as error:
+            fault = source.dialect.translate_error(error)
+            if fault.is_transient:
+                raise fault from error
+            is_text = False
+        if not is_text:
+            raise ConfigError(
+                "the database does not write the values of column {column!r} as text, so that only the "
+                "embedded engine reads them: scan with it, or leave the column out",
+                column=each.name,
+            )
 
 
 @dataclass(frozen=True)

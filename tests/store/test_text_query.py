@@ -142,6 +142,31 @@ def test_a_key_that_must_be_checked_is_refused(postgresql_database: Database) ->
         queried(postgresql_database, source_of(postgresql_database))
 
 
+def test_a_column_without_text_is_refused(mariadb_or_mysql: Database) -> None:
+    """MariaDB has no text of a point; MySQL returns NULL, and the rows would have no place at all."""
+    run(
+        mariadb_or_mysql,
+        "CREATE TABLE petitions (id INTEGER PRIMARY KEY, body VARCHAR(20), place POINT)",
+        "INSERT INTO petitions VALUES (1, '路灯', ST_GeomFromText('POINT(116.4 39.9)')), (2, '路灯', NULL)",
+    )
+    assert queried(mariadb_or_mysql, source_of(mariadb_or_mysql))
+    for way in ({"columns": {"body": 1, "place": 1}}, {"within": "place"}):
+        with pytest.raises(ConfigError, match=r"column 'place'.* scan with it, or leave the column out"):
+            queried(mariadb_or_mysql, source_of(mariadb_or_mysql, **way))
+
+
+def test_a_column_of_an_unknown_type_with_text_is_read(mariadb_database: Database) -> None:
+    run(
+        mariadb_database,
+        "CREATE TABLE petitions (id INTEGER PRIMARY KEY, body VARCHAR(20), address INET6)",
+        "INSERT INTO petitions VALUES (1, '路灯', '::1'), (2, '路灯', NULL)",
+    )
+    source = source_of(mariadb_database, columns={"body": 1, "address": 1})
+    assert sorted(read(mariadb_database, queried(mariadb_database, source))) == sorted(
+        rows_of(mariadb_database, source)
+    )
+
+
 def test_an_operator_with_a_question_mark_is_refused(postgresql_database: Database) -> None:
     """The driver of Java takes it for a parameter."""
     run(
