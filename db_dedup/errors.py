@@ -90,6 +90,7 @@ class UnknownNameError(ConfigError):
         known: the good ones.
         lists_others: where no good name is like it, list the first good names.
         most: how many of them.
+        if_none: what to say where there is no good name.
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class UnknownNameError(ConfigError):
         *,
         lists_others: bool = True,
         most: int = _LISTED,
+        if_none: Phrase | None = None,
     ) -> None:
         self.kind, self.name, self.known = kind, name, sorted(known)
         self.near = get_close_matches(str(name), self.known, n=5, cutoff=_ALIKE)
@@ -107,7 +109,7 @@ class UnknownNameError(ConfigError):
             near = joined(", ", self.near)
             super().__init__("unknown {kind} {name!r}: did you mean {near}?", kind=kind, name=name, near=near)
         elif lists_others:
-            known = joined(", ", self.known[:most]) or Phrase("none")
+            known = joined(", ", self.known[:most]) or if_none or Phrase("none")
             super().__init__("unknown {kind} {name!r}: there is {known}", kind=kind, name=name, known=known)
         else:
             super().__init__("unknown {kind} {name!r}", kind=kind, name=name)

@@ -134,7 +134,10 @@ class TableAccess:
         stored = watched_tables.find_table(connection, self._database.tables, self._name)
         if stored is None:
             known = [s.watched.name for s in watched_tables.list_tables(connection, self._database.tables)]
-            raise UnknownNameError(Phrase("watched table"), self._name, known)
+            nothing = Phrase(
+                "none before the first scan: `db-dedup init` writes its settings; in Python, give columns"
+            )
+            raise UnknownNameError(Phrase("watched table"), self._name, known, if_none=nothing)
         return stored
 
     def find_same(self, connection: Connection) -> StoredTable:
