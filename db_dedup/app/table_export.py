@@ -1,6 +1,7 @@
 """The rows of a table with their groups, to be written to a file."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
@@ -123,8 +124,8 @@ class _Reader:
 
     def by_key(self, only_duplicates: bool) -> Iterator[tuple[Any, ...]]:
         """Yield the rows in the order of the table."""
-        with self._database.translate_driver_errors():
-            for page in self._source.pages(self._database.source_engine):
+        with self._database.translate_driver_errors(), closing(self._pages()) as pages:
+            for page in pages:
                 places = self._places([row.row_key for row in page])
                 for row in page:
                     if row.row_key in places or not only_duplicates:
@@ -140,13 +141,18 @@ class _Reader:
                 yield from self._groups(list(members.values()))
             if only_duplicates and self._answer_version() == version:
                 return
-            for page in self._source.pages(self._database.source_engine):
-                rows = {row.row_key: row for row in page}
-                others = self._written.others(list(rows))
-                places = self._places(others)
-                for key in others:
-                    if key in places or not only_duplicates:
-                        yield _line(rows[key], places.get(key))
+            with closing(self._pages()) as pages:
+                for page in pages:
+                    rows = {row.row_key: row for row in page}
+                    others = self._written.others(list(rows))
+                    places = self._places(others)
+                    for key in others:
+                        if key in places or not only_duplicates:
+                            yield _line(rows[key], places.get(key))
+
+    def _pages(self) -> Generator[list[SourceRow], None, None]:
+        """Yield all rows; to be closed, because an error of a lost connection is raised at the end as well."""
+        return self._source.pages(self._database.source_engine)
 
     def _groups(self, groups: Sequence[Sequence[str]]) -> Iterator[tuple[Any, ...]]:
         places = self._places([key for keys in groups for key in keys])

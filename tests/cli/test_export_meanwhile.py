@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import Column, Integer, MetaData, Table, Text, insert
+from sqlalchemy import Column, Connection, Integer, MetaData, Table, Text, insert
 
-from db_dedup import Deduplicator, TableBusyError
+from db_dedup import DatabaseUnavailableError, Deduplicator, TableBusyError
 from db_dedup.app import table_export
 from db_dedup.app.key_hashes import KeyHashes
 from db_dedup.store.typed_rows import TypedSource
+from tests.bad_input.test_during_the_scan import kill_all
 from tests.servers import Database
 
 TEXTS = {
@@ -27,13 +28,17 @@ STORED = "aaaa" + "bbb" + "cc" + "de"
 
 @pytest.fixture
 def letters(sqlite_database: Database, monkeypatch: pytest.MonkeyPatch) -> Deduplicator:
-    """Four rows of a text, three of another, two of a third, two without duplicates."""
     monkeypatch.setattr(table_export, "_GROUPS_A_BATCH", 1)
+    return scanned_letters(sqlite_database)
+
+
+def scanned_letters(database: Database) -> Deduplicator:
+    """Four rows of a text, three of another, two of a third, two without duplicates."""
     table = Table("letters", MetaData(), Column("id", Integer, primary_key=True), Column("content", Text))
-    table.create(sqlite_database.engine)
-    with sqlite_database.engine.begin() as connection:
+    table.create(database.engine)
+    with database.engine.begin() as connection:
         connection.execute(insert(table), [{"content": TEXTS[text]} for text in STORED])
-    dedup = Deduplicator(sqlite_database.engine, "letters", {"content": 1})
+    dedup = Deduplicator(database.engine, "letters", {"content": 1})
     dedup.upgrade()
     dedup.scan()
     return dedup
@@ -78,6 +83,27 @@ def test_a_switch_to_other_settings_ends_the_export(letters: Deduplicator, order
         next(rows)
     Deduplicator(letters.database, "letters", {"content": 1}, preset="strict").scan()
     with pytest.raises(TableBusyError, match="export again"):
+        list(rows)
+
+
+@pytest.mark.parametrize("database", ["postgresql", "mariadb"], indirect=True)
+@pytest.mark.parametrize("order", ["group", "key"])
+def test_a_lost_connection_is_one_error(
+    database: Database, order: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The snapshot of the rows is lost, too, and Python would print a traceback if it were left to Python."""
+    rows = table_export.export_table(scanned_letters(database), order=order).rows
+    if order == "group":
+        for _ in range(9):  # all that are in groups
+            next(rows)
+    find = table_export.find_memberships
+
+    def lost(connection: Connection, *arguments: Any) -> Any:
+        kill_all(database)()
+        return find(connection, *arguments)
+
+    monkeypatch.setattr(table_export, "find_memberships", lost)
+    with pytest.raises(DatabaseUnavailableError):
         list(rows)
 
 
