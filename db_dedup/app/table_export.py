@@ -151,7 +151,7 @@ class _Reader:
                             yield _line(rows[key], places.get(key))
 
     def _pages(self) -> Generator[list[SourceRow], None, None]:
-        """Yield all rows; to be closed, because an error of a lost connection is raised at the end as well."""
+        """Yield all rows; to be closed, because a lost connection is an error also where the reading ends."""
         return self._source.pages(self._database.source_engine)
 
     def _groups(self, groups: Sequence[Sequence[str]]) -> Iterator[tuple[Any, ...]]:

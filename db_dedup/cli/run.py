@@ -46,6 +46,7 @@ from db_dedup.cli.shared.working import (
 from db_dedup.config import ScheduleSettings, ServerSettings, Settings
 from db_dedup.errors import ConfigError, DedupError
 from db_dedup.extras import load
+from db_dedup.flow.threads import starting_threads
 from db_dedup.jobs.leading import Leading, Work
 from db_dedup.jobs.stopping import StoppableProgress
 from db_dedup.jobs.worker.batch_size import BATCH_CHANGES
@@ -225,7 +226,8 @@ class _Service:
         self._thread = threading.Thread(
             target=self._serve, args=(database, settings, server, stop), name="db-dedup-serve"
         )
-        self._thread.start()
+        with starting_threads():
+            self._thread.start()
 
     def _serve(
         self, database: Database, settings: Settings, server: ServerSettings, stop: threading.Event

@@ -1,11 +1,31 @@
-"""Call a function for some items in threads."""
+"""Start threads, and call a function for some items in threads."""
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from contextlib import contextmanager
+from typing import Final, TypeVar
+
+from db_dedup.errors import DedupError
 
 _Result = TypeVar("_Result")
+
+_REFUSED: Final = "can't start new thread"
+"""The message of Python's RuntimeError, which has no type of its own for it."""
+
+
+@contextmanager
+def starting_threads() -> Iterator[None]:
+    """Raise DedupError where the system refuses a thread or a process that the block starts."""
+    try:
+        yield
+    except (RuntimeError, BlockingIOError) as error:
+        if isinstance(error, RuntimeError) and str(error) != _REFUSED:
+            raise
+        raise DedupError(
+            "the system does not let this process start another thread or process: raise the limit of its "
+            "account, service or container (ulimit -u, TasksMax, pids.max) or of its memory (ulimit -v)"
+        ) from error
 
 
 def split_evenly(first: int, end: int, parts: int) -> list[int]:
@@ -29,7 +49,8 @@ def in_threads(
     submitted: deque[Future[_Result]] = deque()
     try:
         for some in zip(*arguments, strict=False):
-            submitted.append(pool.submit(function, *some))
+            with starting_threads():
+                submitted.append(pool.submit(function, *some))
             if len(submitted) == 2 * threads:
                 yield submitted.popleft().result()
         while submitted:

@@ -9,6 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.leadership import LeaderLock
 from db_dedup.errors import DedupError
+from db_dedup.flow.threads import starting_threads
 
 Work = Callable[[threading.Event], None]
 """Works until the event is set."""
@@ -80,7 +81,8 @@ class Leading:
         ended = threading.Event()
         with ThreadPoolExecutor(len(self._works), "db-dedup-leader") as threads:
             try:
-                running = [threads.submit(work, ended) for work in self._works]
+                with starting_threads():
+                    running = [threads.submit(work, ended) for work in self._works]
                 while not (
                     stop.wait(_SECONDS_BETWEEN_LOOKS)
                     or any(one.done() for one in running)

@@ -18,6 +18,7 @@ from db_dedup.app import Database
 from db_dedup.app.tokens import Tokens
 from db_dedup.config import ServerSettings, Settings
 from db_dedup.errors import ConfigError
+from db_dedup.flow.threads import starting_threads
 from db_dedup.translation import Phrase
 from db_dedup.web.certificates import require_certificate
 from db_dedup.web.context import Context
@@ -67,7 +68,8 @@ def serve(
 
     def begin() -> None:
         tell(_address(server, opened))
-        preparing.start()
+        with starting_threads():
+            preparing.start()
 
     try:
         _Server(_configured(app, server), stop, begin).run(sockets=[opened])

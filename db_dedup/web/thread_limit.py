@@ -3,8 +3,11 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import TypeVar
 
+from db_dedup.errors import DedupError
+from db_dedup.flow.threads import starting_threads
 from db_dedup.web.problems import RefusedError
 
 _T = TypeVar("_T")
@@ -24,10 +27,26 @@ class LimitedThreads:
             threads: how many calls run at a time.
             max_waiting: how many others may wait.
             seconds: the time limit of one.
+
+        Raises:
+            DedupError: the system refuses so many threads.
         """
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="db-dedup-serve")
         self._most, self._seconds = threads + max_waiting, seconds
         self._count = 0
+        self._start(threads)
+
+    def _start(self, threads: int) -> None:
+        """Start all threads at once, because a call whose thread is refused later would never end."""
+        together = Barrier(threads)
+        try:
+            with starting_threads():
+                for _ in range(threads):
+                    self._pool.submit(together.wait)
+        except DedupError:
+            together.abort()
+            self._pool.shutdown(cancel_futures=True)
+            raise
 
     async def run(self, call: Callable[[], _T]) -> _T:
         """Return what the call returns.

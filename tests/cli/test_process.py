@@ -64,6 +64,22 @@ def test_a_message_that_cannot_be_written_stops_no_work(scanned: Database, disk:
         os.close(opened)
 
 
+@pytest.mark.parametrize(
+    "command", ["scan petitions --rebuild", "schedule petitions --every 1h", "serve --port 0"]
+)
+def test_a_refused_thread_is_one_line(scanned: Database, command: str) -> None:
+    assert scanned.name == "sqlite"
+    # No thread can have a stack of this size.
+    program = "import threading; threading.stack_size(1 << 47); from db_dedup.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, *command.split()], stderr=subprocess.PIPE, check=False, timeout=60
+    )
+    assert done.returncode == 1
+    *_, last = done.stderr.splitlines()
+    assert last.startswith(b"error: the system does not let this process start another thread")
+    assert b"Traceback" not in done.stderr
+
+
 def test_json_nested_without_end_is_refused() -> None:
     done = start("check", "petitions", stdin=b"[" * 100_000)
     assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)

@@ -6,7 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from db_dedup.flow.threads import in_threads
+from db_dedup.errors import DedupError
+from db_dedup.flow.threads import in_threads, starting_threads
+
+MORE_THAN_THERE_IS = 1 << 47
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -20,6 +23,26 @@ def test_calls_in_threads_give_what_map_gives(threads: int) -> None:
     assert next(begun) == 9
     begun.close()
     assert threading.active_count() == running
+
+
+@pytest.fixture
+def refused_threads() -> Iterator[None]:
+    """The system refuses every thread: none can have a stack of this size."""
+    before = threading.stack_size(MORE_THAN_THERE_IS)
+    yield
+    threading.stack_size(before)
+
+
+@pytest.mark.usefixtures("refused_threads")
+def test_a_thread_that_the_system_refuses_is_said_with_its_limits() -> None:
+    with pytest.raises(DedupError, match=r"another thread or process: .*ulimit -u"):
+        list(in_threads(2, abs, [1]))
+
+
+def test_other_errors_of_a_start_are_left_as_they_are() -> None:
+    with pytest.raises(RuntimeError, match="once") as caught, starting_threads():
+        raise RuntimeError("threads can only be started once")
+    assert not isinstance(caught.value, DedupError)
 
 
 def test_calls_that_have_not_begun_are_dropped_at_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:

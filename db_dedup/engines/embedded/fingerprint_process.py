@@ -22,6 +22,7 @@ from db_dedup.engines.embedded.own_process import command_of
 from db_dedup.errors import DedupError
 from db_dedup.flow.features.counting import NO_FEATURES
 from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
+from db_dedup.flow.threads import starting_threads
 from db_dedup.light_imports import leave_out_blas
 from db_dedup.records.frames import FrameList
 from db_dedup.records.recipe import Recipe
@@ -41,7 +42,7 @@ class FingerprintProcess:
 
     def __init__(self, recipe: Recipe, *, keep_weights: bool = True) -> None:
         """Start the process; without `keep_weights` it leaves out the weights of features in its answers."""
-        with _signals_held_back():
+        with _signals_held_back(), starting_threads():
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter, this module
                 command_of(__spec__.name),
                 stdin=subprocess.PIPE,

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Engine
 
 from db_dedup.dialects.base import Dialect
 from db_dedup.errors import ScanRunningError
+from db_dedup.flow.threads import starting_threads
 from db_dedup.schema.tables import Tables
 from db_dedup.store import watched_tables
 from db_dedup.store.watched_tables import StoredTable
@@ -79,7 +80,8 @@ class Lease:
     def __enter__(self) -> Self:
         """Start the heartbeat, unless no other connection can reach the database."""
         if self._dialect.is_shared(self._engine):
-            self._thread.start()
+            with starting_threads():
+                self._thread.start()
         return self
 
     def __exit__(

@@ -10,6 +10,7 @@ from typing import NamedTuple, Self
 from sqlalchemy import Connection
 
 from db_dedup.engines.base import PageScan, ReadingScan
+from db_dedup.flow.threads import starting_threads
 from db_dedup.jobs.context import JobContext
 from db_dedup.jobs.scan.scanned_table import ScannedRows, ScannedTable
 from db_dedup.records import SourceRow
@@ -129,7 +130,10 @@ class TableReading:
             for page in pages:
                 stored = find_stored([row.row_key for row in page])
                 known = stored if reuse else {}
-                rows = self._threads.submit(scan.add_page, page, known, with_sketch_sizes=with_sketch_sizes)
+                with starting_threads():
+                    rows = self._threads.submit(
+                        scan.add_page, page, known, with_sketch_sizes=with_sketch_sizes
+                    )
                 submitted.append(_SubmittedPage(rows, stored))
                 if len(submitted) > scan.pages_at_once:
                     yield _done(submitted.popleft())

@@ -18,6 +18,7 @@ from sqlalchemy import Engine
 
 from db_dedup.dialects.base import Dialect
 from db_dedup.errors import DedupError
+from db_dedup.flow.threads import starting_threads
 from db_dedup.jobs.scan.lease import Lease
 from db_dedup.jobs.scan.row_answers import NOT_SET, RowAnswers
 from db_dedup.jobs.scan.scanned_table import ScannedRows
@@ -146,7 +147,8 @@ class WritingAhead:
     def __init__(self, writer: AheadWriter, scanned: ScannedRows) -> None:
         self._stop = _Stop()
         self._thread = ThreadPoolExecutor(1, "db-dedup-ahead")
-        self._written = self._thread.submit(writer.write, scanned, self._stop)
+        with starting_threads():
+            self._written = self._thread.submit(writer.write, scanned, self._stop)
 
     @property
     def written(self) -> Callable[[], WrittenAhead]:

@@ -13,6 +13,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.errors import ConfigError, DedupError, MissingExtraError
+from db_dedup.flow.threads import starting_threads
 from db_dedup.jobs.worker.worker_table import Batch
 from db_dedup.records import FrameReport
 from db_dedup.schema.tables import Tables
@@ -100,7 +101,8 @@ class WorkerMetrics:
             ConfigError: the port cannot be opened on this host.
         """
         try:
-            server, thread = start_http_server(port, host, self.registry)
+            with starting_threads():
+                server, thread = start_http_server(port, host, self.registry)
         except OSError as error:
             raise ConfigError(
                 "no metrics on {host}, port {port}: {reason}",

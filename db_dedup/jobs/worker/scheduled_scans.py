@@ -17,6 +17,7 @@ from apscheduler.triggers.date import DateTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
 from db_dedup.errors import ConfigError, DedupError
+from db_dedup.flow.threads import starting_threads
 from db_dedup.jobs.worker.ended_scans import EndedScans
 from db_dedup.records import ScanReport
 from db_dedup.translation import Phrase
@@ -132,7 +133,8 @@ class ScheduledScans:
         for table in self._tables:
             first: dict[str, Any] = {"next_run_time": self._now()} if table.name in at_once else {}
             self._add_job(table, table.name, self._scan, self._trigger, **first)
-        self._scheduler.start()
+        with starting_threads():
+            self._scheduler.start()
         while not stop.wait(_CLOCK_SECONDS):
             # Its own wait does not count the time that the machine sleeps, and does not see its clock set.
             self._scheduler.wakeup()
