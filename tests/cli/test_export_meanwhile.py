@@ -11,6 +11,7 @@ from sqlalchemy import Column, Connection, Integer, MetaData, Table, Text, inser
 from db_dedup import DatabaseUnavailableError, Deduplicator, TableBusyError
 from db_dedup.app import table_export
 from db_dedup.app.key_hashes import KeyHashes
+from db_dedup.store.memberships import find_memberships
 from db_dedup.store.typed_rows import TypedSource
 from tests.bad_input.test_during_the_scan import kill_all
 from tests.servers import Database
@@ -96,11 +97,10 @@ def test_a_lost_connection_is_one_error(
     if order == "group":
         for _ in range(9):  # all that are in groups
             next(rows)
-    find = table_export.find_memberships
 
     def lost(connection: Connection, *arguments: Any) -> Any:
         kill_all(database)()
-        return find(connection, *arguments)
+        return find_memberships(connection, *arguments)
 
     monkeypatch.setattr(table_export, "find_memberships", lost)
     with pytest.raises(DatabaseUnavailableError):

@@ -1,9 +1,13 @@
-"""A server that ends every session of a scan: one line, whatever the scan was doing."""
+"""A server that ends every session: one line, whatever was being done."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from db_dedup import DatabaseUnavailableError, Deduplicator
+from db_dedup.schema import migrate
 from tests.bad_input.test_during_the_scan import kill_all
 from tests.interrupted.conftest import by_settings, change_recipe, fresh_answer, stopped_at
 from tests.scan.conftest import answer
@@ -28,3 +32,22 @@ def test_a_lost_connection_is_one_line(petitions: Database, point: str) -> None:
     assert answer(before) == shown
     dedup.scan()  # at once: the scan that failed has let the table go
     assert answer(dedup) == fresh_answer(dedup)
+
+
+@pytest.mark.parametrize("database", ["postgresql", "mariadb"], indirect=True)
+def test_tables_whose_connection_is_lost_are_not_called_busy(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upgrade = migrate.upgrade
+
+    def lost(*arguments: Any) -> None:
+        kill_all(database)()
+        upgrade(*arguments)
+
+    dedup = Deduplicator(database.engine, "petitions", {"content": 1})
+    monkeypatch.setattr(migrate, "upgrade", lost)
+    with pytest.raises(DatabaseUnavailableError) as caught:
+        dedup.upgrade()
+    assert f"error: {caught.value}\n" in LINES
+    monkeypatch.undo()
+    dedup.upgrade()

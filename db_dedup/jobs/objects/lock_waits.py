@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from db_dedup.dialects.base import Dialect
 from db_dedup.errors import DatabaseUnavailableError
@@ -31,7 +31,8 @@ def short_wait(connection: Connection, dialect: Dialect, what: str) -> Iterator[
             yield
     except SQLAlchemyError as error:
         translated = dialect.translate_error(error)
-        if not translated.is_transient:
+        is_lost = isinstance(error, DBAPIError) and error.connection_invalidated
+        if is_lost or not translated.is_transient:
             raise
         raise DatabaseUnavailableError(
             "{what} is busy ({reason}): try again when no long transaction works on it",
