@@ -37,7 +37,7 @@ class LimitedThreads:
         self._start(threads)
 
     def _start(self, threads: int) -> None:
-        """Start all threads at once, because a call whose thread is refused later would never end."""
+        """Start all threads now: a call whose thread was refused later would stay counted as waiting."""
         together = Barrier(threads)
         try:
             with starting_threads():
