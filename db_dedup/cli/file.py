@@ -121,7 +121,7 @@ def file(
     _say_what_was_read(rows)
     chosen = columns or _proposed(rows)
     say("compared: {columns}", columns=joined(", ", chosen))
-    settings = {"preset": preset, "within": within or ()}
+    settings: dict[str, Any] = {"preset": preset, "within": within or ()}
     if threshold is not None:
         settings["threshold"] = threshold
     with (

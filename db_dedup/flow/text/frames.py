@@ -197,13 +197,13 @@ def _frame_grams(
 
 def _rows_with(
     common: NDArray[np.uint64], of_rows: Sequence[NDArray[np.uint64]], repeats: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Return float64[g]: in how many rows each common gram is; a row counts as often as it is repeated."""
+) -> NDArray[np.int64]:
+    """Return int64[g]: in how many rows each common gram is; a row counts as often as it is repeated."""
     grams = np.concatenate([np.empty(0, np.uint64), *of_rows])
     weights = np.repeat(repeats, np.array([own.size for own in of_rows], np.int64))
     places = np.minimum(np.searchsorted(common, grams), common.size - 1)
     is_common = common[places] == grams
-    return np.bincount(places[is_common], weights[is_common], common.size)
+    return np.bincount(places[is_common], weights[is_common], common.size).astype(np.int64)
 
 
 def _has_own(covered: Covered) -> NDArray[np.bool_]:
