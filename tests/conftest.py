@@ -156,6 +156,14 @@ def pytest_xdist_setupnodes(config: pytest.Config) -> None:
             reporter.write_line(f"The demo, which compiles the kernels, failed:\n{done.stderr}", red=True)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the files of which `make test` runs no test: to import them takes each process seconds."""
+    if config.option.markexpr != "not thorough":
+        return None
+    name = collection_path.relative_to(Path(__file__).parent).as_posix()
+    return name.startswith(tuple(entry for entry in THOROUGH if "::" not in entry)) or None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what `make test` leaves to CI, and leave out what a test on another server proves."""
     is_every = os.environ.get("DB_DEDUP_TEST_EVERY") == "true"
