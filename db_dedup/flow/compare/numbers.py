@@ -4,9 +4,9 @@ Short texts of one form differ in little else: the dates on which two laws take 
 market, two episodes of a series, the cases of two days. A few edits, or the common 3-grams, would make all of
 them duplicates.
 
-A number is a run of digits of any script or Chinese numerals (2021, ٢٠٢١, 三十), compared by its value:
-3号楼 equals 三号楼. Its place is the character before it and the one after it. A number for which the other
-text has none at the same place does not count, as where a digit was mistyped as a letter.
+A number is a run of digits, also Arabic or Thai ones, or of Chinese numerals (2021, ٢٠٢١, 三十), compared
+by its value: 3号楼 equals 三号楼. Its place is the character before it and the one after it. A number for
+which the other text has none at the same place does not count, as where a digit was mistyped as a letter.
 """
 
 from typing import Final

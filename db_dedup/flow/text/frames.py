@@ -61,7 +61,7 @@ def measure_frames(
         texts: column by column the texts of the sampled rows as they are compared, exact duplicates once.
         former: the list in use: a gram of it stays in the list down to a lower share of the rows.
         least_rows: a column with fewer texts has no frame; None for `LEAST_ROWS`.
-        repeats: int64[n], how many rows each of the n sampled rows stands for; None if no row is repeated.
+        repeats: int64[n], how many rows have the texts of each of the n rows; None if each has its own.
     """
     nothing = np.empty(0, np.uint64)
     least = LEAST_ROWS if least_rows is None else least_rows
