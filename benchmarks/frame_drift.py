@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from benchmarks.datasets import read_petitions
 from benchmarks.forms import Form, make_form
 from benchmarks.petitions import find_pairs
@@ -66,9 +64,7 @@ def _print_change(change: _Change) -> None:
     sample = list(dict.fromkeys(after))
     by_old, by_new = (without_frames([sample], frames)[0] for frames in (old, new))
     differing = sum(a != b for a, b in zip(by_old, by_new, strict=True)) / len(sample)
-    drift = FrameSample(len(after), sample, [sample], np.ones(len(sample), np.int64)).differing_share(
-        old, new
-    )
+    drift = FrameSample(len(after), sample, [sample], [1] * len(sample)).differing_share(old, new)
     framed = sum(a is not b for a, b in zip(by_new, sample, strict=True)) / len(sample)
     with_old, with_new = _pairs(change.after, old), _pairs(change.after, new)
     print(
@@ -79,7 +75,7 @@ def _print_change(change: _Change) -> None:
 
 def _measure(texts: Sequence[str], former: FrameList = NO_FRAMES) -> FrameList:
     counts = Counter(texts)
-    return measure_frames(_TEXT, [list(counts)], former, repeats=np.array(list(counts.values()), np.int64))
+    return measure_frames(_TEXT, [list(counts)], former, repeats=list(counts.values()))
 
 
 def _changes(texts: Sequence[str]) -> Iterator[_Change]:

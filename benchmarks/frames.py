@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from benchmarks.datasets import read_gold_pairs, read_petitions, read_texts
 from benchmarks.forms import PLANTINGS, TEXTS, plant, unlike_petitions
 from benchmarks.materials import Material
@@ -60,8 +58,7 @@ def _print_forms(data: Path) -> None:
         material = plant(planting, texts, letter, characters)
         raw = [row["text"] for row in material.rows]
         counts = Counter(normalise_batch(raw))
-        repeats = np.array(list(counts.values()), np.int64)
-        frames = measure_frames(_TEXT, [list(counts)], repeats=repeats)
+        frames = measure_frames(_TEXT, [list(counts)], repeats=list(counts.values()))
         found = [_pairs(raw, frames), _pairs(raw, NO_FRAMES)]
         found += [peer.find(material, peer.recommended) for peer in peers]
         possible = len(raw) * (len(raw) - 1) // 2 - len(material.wanted)

@@ -5,8 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Final
 
-import numpy as np
-
 from db_dedup.flow.text.frames import frame_spans, measure_frames
 from db_dedup.flow.text.normalise import normalise_batch
 from db_dedup.plurals import counted
@@ -115,8 +113,8 @@ def shared_frame(texts: Sequence[str]) -> tuple[float, float]:
     the share.
     """
     counts = Counter(text for text in normalise_batch(texts) if text)
-    distinct, repeats = list(counts), np.array(list(counts.values()), np.int64)
-    frames = measure_frames(_COLUMN, [distinct], least_rows=ENOUGH_ROWS, repeats=repeats)
+    distinct = list(counts)
+    frames = measure_frames(_COLUMN, [distinct], least_rows=ENOUGH_ROWS, repeats=list(counts.values()))
     lengths = [sum(end - start for start, end in frame_spans(text, 0, frames)) for text in distinct]
     framed = [length for length in lengths if length]
     return (len(framed) / len(distinct), median(framed)) if framed else (0.0, 0.0)

@@ -4,8 +4,6 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from db_dedup.flow.text.frames import measure_frames, without_frames
 from db_dedup.flow.text.normalise import normalise_batch
 from db_dedup.records.frames import NO_FRAMES, FrameList
@@ -78,8 +76,7 @@ def in_forms(texts: Sequence[str], forms: Sequence[Form]) -> list[str]:
 
 def measured(texts: Sequence[str], former: FrameList = NO_FRAMES) -> FrameList:
     counts = Counter(texts)
-    repeats = np.array(list(counts.values()), np.int64)
-    return measure_frames(TEXT, [normalise_batch(list(counts))], former, repeats=repeats)
+    return measure_frames(TEXT, [normalise_batch(list(counts))], former, repeats=list(counts.values()))
 
 
 def left_of(texts: Sequence[str], frames: FrameList) -> list[str]:

@@ -115,7 +115,7 @@ def edit_similarity(a: Sequence[object], b: Sequence[object]) -> float:
 
 
 _NUMERALS = {
-    *(point for point in range(0x3000) if chr(point).isdecimal()),
+    *(point for point in range(0xFF00) if chr(point).isdecimal()),
     *map(ord, "〇零一二两三四五六七八九十百千万亿"),
 }
 _DIGITS = str.maketrans("〇零一二两三四五六七八九", "001223456789")

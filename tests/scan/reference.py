@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
 
-import numpy as np
-
 from db_dedup import DuplicatePair
 from db_dedup.config import WatchedTable
 from db_dedup.flow.candidates.common_grams import measure_common_grams
@@ -90,9 +88,8 @@ def frames_of(rows: Sequence[Sequence[str]], watched: WatchedTable) -> FrameList
     if len(once) < LEAST_ROWS:
         return NO_FRAMES
     columns = [list(texts) for texts in zip(*once, strict=True)]
-    repeats = np.array(list(once.values()), np.int64)
     has_frames = watched.rule.frames
-    frames = measure_frames(recipe.columns, columns, repeats=repeats) if has_frames else NO_FRAMES
+    frames = measure_frames(recipe.columns, columns, repeats=list(once.values())) if has_frames else NO_FRAMES
     if not recipe.has_prefixes:
         return frames
     return replace(frames, common_grams=measure_common_grams(recipe.columns, columns, frames))

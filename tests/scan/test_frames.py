@@ -6,7 +6,6 @@ import json
 from datetime import datetime
 from typing import Any
 
-import numpy as np
 import pytest
 from sqlalchemy import delete, select, update
 
@@ -190,7 +189,7 @@ def test_a_row_that_is_read_a_little_differently_is_no_drift(added: int, *, coun
     sample = normalise_batch([text + texts(1, seed=3)[0][:added] for text in in_form(texts(250))])
     old, new = (measure_frames(column, [rows]) for rows in (normalise_batch(in_form(texts(250))), sample))
     assert old != new
-    taken = FrameSample(250, list(map(str, range(250))), [sample], np.ones(250, np.int64))
+    taken = FrameSample(250, list(map(str, range(250))), [sample], [1] * 250)
     share = taken.differing_share(old, new)
     assert share == (1 if counts else 0)
 

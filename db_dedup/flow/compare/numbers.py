@@ -24,9 +24,13 @@ _UNITS: Final = {"十": 10, "百": 100, "千": 1_000, "万": 10_000, "亿": 100_
 _ZEROS: Final = (
     0x0660, 0x06F0, 0x07C0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0B66, 0x0BE6, 0x0C66, 0x0CE6, 0x0D66, 0x0DE6,
     0x0E50, 0x0ED0, 0x0F20, 0x1040, 0x1090, 0x17E0, 0x1810, 0x1946, 0x19D0, 0x1A80, 0x1A90, 0x1B50, 0x1BB0,
-    0x1C40, 0x1C50,
+    0x1C40, 0x1C50, 0xA620, 0xA8D0, 0xA900, 0xA9D0, 0xA9F0, 0xAA50, 0xABF0,
 )  # fmt: skip
-"""The zeros of other scripts, such as Arabic, Devanagari and Thai; the digits 1 to 9 follow each."""
+"""The zeros of other scripts, such as Arabic, Devanagari and Thai; the digits 1 to 9 follow each.
+
+Complete up to U+FEFF; normalising turns full-width digits into ASCII. A list, as `unicodedata` depends on
+the version of Python, and the same rows must give the same answer with each.
+"""
 _VALUES: Final = {
     **{chr(zero + n): n for zero in _ZEROS for n in range(10)},
     **{c: n for n, c in enumerate("零一二三四五六七八九")},

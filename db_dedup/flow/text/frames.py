@@ -52,7 +52,7 @@ def measure_frames(
     texts: Sequence[Sequence[str]],
     former: FrameList = NO_FRAMES,
     least_rows: int | None = None,
-    repeats: NDArray[np.int64] | None = None,
+    repeats: Sequence[int] | None = None,
 ) -> FrameList:
     """Return the frame grams of a sample of rows.
 
@@ -61,11 +61,11 @@ def measure_frames(
         texts: column by column the texts of the sampled rows as they are compared, exact duplicates once.
         former: the list in use: a gram of it stays in the list down to a lower share of the rows.
         least_rows: a column with fewer texts has no frame; None for `LEAST_ROWS`.
-        repeats: int64[n], how many rows have the texts of each of the n rows; None if each has its own.
+        repeats: how many rows have the texts of each of the n rows; None if each has its own.
     """
     nothing = np.empty(0, np.uint64)
     least = LEAST_ROWS if least_rows is None else least_rows
-    counts = np.ones(len(texts[0]), np.int64) if repeats is None else repeats
+    counts = repeats or [1] * len(texts[0])
     found = tuple(
         _frame_grams(own, counts, former.of_column(i), least) if column.kind == "text" else nothing
         for i, (column, own) in enumerate(zip(columns, texts, strict=True))
@@ -174,10 +174,10 @@ def _is_enough(part: str) -> bool:
 
 
 def _frame_grams(
-    texts: Sequence[str], repeats: NDArray[np.int64], former: NDArray[np.uint64], least_rows: int
+    texts: Sequence[str], repeats: Sequence[int], former: NDArray[np.uint64], least_rows: int
 ) -> NDArray[np.uint64]:
     """Return uint64[g], ascending: the frame grams of one column."""
-    repeats = repeats[np.fromiter(map(bool, texts), np.bool_, len(texts))]
+    counted = np.array(list(compress(repeats, texts)), np.int64)
     sampled = [_ends_of(text) for text in texts if text]
     if len(sampled) < least_rows:
         return np.empty(0, np.uint64)
@@ -190,8 +190,8 @@ def _frame_grams(
     if not common.size:
         return common
     has_own = np.concatenate([_has_own(covered_by(page, "\n".join(page), common)) for page in pages])
-    having_own = _rows_with(common, list(compress(of_rows, has_own)), repeats[has_own])
-    shares = having_own / _rows_with(common, of_rows, repeats)
+    having_own = _rows_with(common, list(compress(of_rows, has_own)), counted[has_own])
+    shares = having_own / _rows_with(common, of_rows, counted)
     return common[shares >= np.where(stays, _FORMER, 1.0) * _OWN_SHARE]
 
 

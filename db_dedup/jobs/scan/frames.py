@@ -13,7 +13,6 @@ from typing import Final
 
 import numpy as np
 from cityhash import CityHash64
-from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from db_dedup.errors import RowKeyError
@@ -51,13 +50,13 @@ class FrameSample:
         row_count: rows of the whole table.
         row_keys: n row keys.
         columns: column by column the n texts as they are compared.
-        repeats: int64[n], how many of the rows that were read have these texts.
+        repeats: n numbers, how many of the rows that were read have these texts.
     """
 
     row_count: int
     row_keys: list[str]
     columns: list[list[str]]
-    repeats: NDArray[np.int64]
+    repeats: Sequence[int]
 
     @property
     def count(self) -> int:
@@ -108,7 +107,7 @@ def take_sample(context: JobContext, snapshot: Connection | None = None) -> Fram
         row_count,
         row_keys,
         [[row[i] for row in texts] for i in range(len(recipe.columns))],
-        np.array(list(repeats.values()), np.int64),
+        list(repeats.values()),
     )
 
 
