@@ -5,8 +5,11 @@ import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from db_dedup.errors import ConfigError
+
+_SEPARATORS: Final = (",", "\t", ";", "|")
 
 
 def csv_records(text: str, path: Path, separator: str = ",") -> Iterator[tuple[int, list[str]]]:
@@ -36,3 +39,16 @@ def csv_records(text: str, path: Path, separator: str = ",") -> Iterator[tuple[i
             line=line,
             error=error,
         ) from None
+
+
+def detect_separator(text: str) -> str:
+    """Return which of comma, tab, semicolon and bar divides the header into the most names."""
+    return max(_SEPARATORS, key=lambda separator: len(_header(text, separator)))
+
+
+def _header(text: str, separator: str) -> list[str]:
+    try:
+        records = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        return next(filter(None, records), [])
+    except csv.Error:
+        return []

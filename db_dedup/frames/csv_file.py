@@ -1,19 +1,18 @@
 """CSV files of any usual encoding and separator."""
 
 import csv
-import io
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from db_dedup.csv_records import csv_records
+from db_dedup.csv_records import csv_records, detect_separator
 from db_dedup.encodings import detect_encoding
 from db_dedup.errors import ConfigError
 from db_dedup.frames.sheet import Sheet, sheet_of
 from db_dedup.present.formulas import without_formula
 from db_dedup.translation import Phrase
 
-_SEPARATORS: Final = {
+_NAMES: Final = {
     ",": Phrase("commas"),
     "\t": Phrase("tabs"),
     ";": Phrase("semicolons"),
@@ -60,12 +59,12 @@ def read_csv(path: Path, encoding: str | None = None) -> Sheet:
             encoding=used,
             reason=_reason(error),
         ) from None
-    separator = _separator(text)
+    separator = detect_separator(text)
     description = Phrase(
         "{name}: CSV, {used}, separated by {separator}",
         name=path.name,
         used=used,
-        separator=_SEPARATORS[separator],
+        separator=_NAMES[separator],
     )
     lines = [record for _, record in csv_records(text, path, separator)]
     while lines and not lines[-1]:
@@ -80,19 +79,6 @@ def write_csv(path: Path, names: Iterable[str], rows: Iterable[Iterable[Any]]) -
         writer = csv.writer(file)
         writer.writerow(map(without_formula, names))
         writer.writerows(map(without_formula, row) for row in rows)
-
-
-def _separator(text: str) -> str:
-    """Return the separator that divides the header into the most names."""
-    return max(_SEPARATORS, key=lambda separator: len(_header(text, separator)))
-
-
-def _header(text: str, separator: str) -> list[str]:
-    try:
-        records = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-        return next(filter(None, records), [])
-    except csv.Error:
-        return []
 
 
 def _reason(error: Exception) -> str:

@@ -35,6 +35,13 @@ def test_columns_are_found_by_name(tmp_path: Path) -> None:
     assert (found.key_a, found.key_b, found.is_duplicate) == ("[1]", "a,b", False)
 
 
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_the_separator_is_detected(tmp_path: Path, separator: str) -> None:
+    lines = (("key_a", "key_b", "label"), ('"[1,2]"', "3", "1"))
+    (found,) = read_labels(written(tmp_path, "\n".join(map(separator.join, lines))))
+    assert (found.key_a, found.key_b, found.is_duplicate) == ("[1,2]", "3", True)
+
+
 def test_other_labels_are_named_by_the_caller(tmp_path: Path) -> None:
     path = written(tmp_path, "key_a,key_b,label\n1,2,V\n1,3,S\n1,4,\n")
     assert [label.is_duplicate for label in read_labels(path, ["v"])] == [True, False]

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from db_dedup.csv_records import csv_records
+from db_dedup.csv_records import csv_records, detect_separator
 from db_dedup.encodings import read_utf8
 from db_dedup.errors import ConfigError
 from db_dedup.plurals import counted
@@ -31,7 +31,8 @@ def read_labels(path: Path, duplicate_labels: Collection[str] = ()) -> list[Pair
     """Read a file with the columns key_a, key_b and label; other columns are ignored.
 
     Args:
-        path: of a CSV file in UTF-8, with or without a byte order mark, with a header.
+        path: of a CSV file in UTF-8, with or without a byte order mark, with a header; its separator is
+            detected.
         duplicate_labels: the labels that mean a duplicate in this file; every other label means no duplicate.
 
     Raises:
@@ -62,7 +63,8 @@ def read_text_pairs(path: Path, duplicate_labels: Collection[str] = ()) -> list[
 
 
 def _read(path: Path, columns: Sequence[tuple[str, str]], duplicate_labels: Collection[str]) -> list[_Line]:
-    records = csv_records(read_utf8(path, Phrase("label file")), path)
+    text = read_utf8(path, Phrase("label file"))
+    records = csv_records(text, path, detect_separator(text))
     return list(_labels(records, path, columns, {label.casefold() for label in duplicate_labels}))
 
 
