@@ -1,14 +1,12 @@
 """The one-row look-up misses nothing, and answers from the block indexes alone."""
 
-import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sqlalchemy import Connection, event, text
+from sqlalchemy import Connection, text
 
 from db_dedup import Deduplicator
 from db_dedup.app import Database as DedupDatabase
@@ -20,6 +18,7 @@ from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.lookup import Asked, find_near
 from db_dedup.store.reader import Reader
 from tests.scan.conftest import fill_database, watch
+from tests.scan.plans import PLANS, captured
 from tests.servers import Database
 from tests.thorough import quick_first
 
@@ -137,58 +136,6 @@ def vacuum(database: Database) -> None:
                 return
             connection.execute(text("SELECT pg_sleep(0.1)"))
     raise AssertionError("another session holds up VACUUM")
-
-
-@contextmanager
-def captured(connection: Connection) -> Iterator[list[tuple[str, object]]]:
-    """The statements that run, as the driver gets them."""
-    statements: list[tuple[str, object]] = []
-
-    def note(_: object, __: object, statement: str, parameters: object, *___: object) -> None:
-        statements.append((statement, parameters))
-
-    event.listen(connection, "before_cursor_execute", note)
-    try:
-        yield statements
-    finally:
-        event.remove(connection, "before_cursor_execute", note)
-
-
-def sqlite_plan(connection: Connection, statement: str, parameters: object) -> tuple[set[str], bool]:
-    rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()  # type: ignore[arg-type]
-    details = [row[-1] for row in rows if "dedup_fingerprint" in row[-1]]
-    assert details, rows
-    assert all(detail.startswith("SEARCH ") for detail in details), details
-    used = {detail.split(" INDEX ")[1].split(" ")[0] for detail in details}
-    return used, not all("USING COVERING INDEX" in detail for detail in details)
-
-
-def postgresql_plan(connection: Connection, statement: str, parameters: object) -> tuple[set[str], bool]:
-    plan = connection.exec_driver_sql(f"EXPLAIN (FORMAT JSON) {statement}", parameters).scalar_one()  # type: ignore[arg-type]
-    plan = json.loads(plan) if isinstance(plan, str) else plan
-    assert "Workers Planned" not in json.dumps(plan)
-    nodes = list(scans(plan[0]["Plan"]))
-    return {node["Index Name"] for node in nodes if "Index Name" in node}, any(
-        node["Node Type"] != "Index Only Scan" for node in nodes
-    )
-
-
-def scans(node: dict[str, object]) -> Iterator[dict[str, str]]:
-    """The nodes of a plan that read a table or an index."""
-    if "Scan" in str(node["Node Type"]) and node["Node Type"] != "Subquery Scan":
-        yield node  # type: ignore[misc]
-    for child in node.get("Plans", []):  # type: ignore[attr-defined]
-        yield from scans(child)
-
-
-def mariadb_plan(connection: Connection, statement: str, parameters: object) -> tuple[set[str], bool]:
-    explain = f"EXPLAIN FORMAT=TRADITIONAL {statement}"
-    rows = connection.exec_driver_sql(explain, parameters).mappings().all()  # type: ignore[arg-type]
-    reads = [row for row in rows if row["table"] and not row["table"].startswith("<")]
-    return {row["key"] for row in reads}, not all("Using index" in (row["Extra"] or "") for row in reads)
-
-
-PLANS = {"sqlite": sqlite_plan, "postgresql": postgresql_plan, "mariadb": mariadb_plan}
 
 
 @pytest.mark.parametrize(
