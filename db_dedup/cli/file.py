@@ -91,7 +91,7 @@ def file(
         str | None,
         typer.Option(
             envvar="DB_DEDUP_SHEET",
-            help="Sheet of a workbook; the first one if not given.",
+            help="Sheet of a workbook; the first one that is not hidden if not given.",
             show_default=False,
         ),
     ] = None,

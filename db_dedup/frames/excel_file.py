@@ -44,7 +44,7 @@ def read_excel(path: Path, sheet: str | None = None) -> Sheet:
 
     Args:
         path: the workbook.
-        sheet: its name; None: the first one.
+        sheet: its name; None: the first one that is not hidden.
 
     Raises:
         ConfigError: The file is no workbook, is locked by a password, or has no such sheet.
@@ -52,7 +52,7 @@ def read_excel(path: Path, sheet: str | None = None) -> Sheet:
     calamine = load("python_calamine", _EXTRA)
     try:
         with calamine.CalamineWorkbook.from_path(path) as workbook:
-            name = sheet or workbook.sheet_names[0]
+            name = sheet or _first_shown(workbook, calamine.SheetVisibleEnum.Visible)
             if name not in workbook.sheet_names:
                 known = joined(", ", workbook.sheet_names)
                 raise ConfigError(
@@ -79,6 +79,12 @@ def read_excel(path: Path, sheet: str | None = None) -> Sheet:
     whole = [list(map(_whole, record)) for record in records]
     read = sheet_of(whole, first_row, Phrase("{name}: workbook, sheet {sheet}", name=path.name, sheet=name))
     return replace(read, notes=(*_not_read(others), *_rounded(read), *read.notes))
+
+
+def _first_shown(workbook: Any, visible: Any) -> str:
+    """Return the name of the sheet that a reader sees first: hidden ones hold lists for forms, or old data."""
+    shown = (sheet.name for sheet in workbook.sheets_metadata if sheet.visible == visible)
+    return str(next(shown, workbook.sheet_names[0]))
 
 
 def _not_read(sheets: Sequence[str]) -> Iterator[str]:

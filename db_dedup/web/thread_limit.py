@@ -63,7 +63,9 @@ class LimitedThreads:
         try:
             return await asyncio.wait_for(asyncio.wrap_future(running), self._seconds)
         except TimeoutError:
-            raise RefusedError("timed-out", "The database did not answer in time.") from None
+            raise RefusedError(
+                "timed-out", "It took longer than answer_seconds in [server]: long texts or a busy database."
+            ) from None
 
     def close(self) -> None:
         """Wait for the calls that run; those that wait for a thread are dropped."""

@@ -46,6 +46,17 @@ def test_whole_numbers_are_read_without_decimals(tmp_path: Path) -> None:
     assert list(map(repr, sheet.rows)) == ["(13800138001, 2.5)", "(-3, 'x')", "(1e+16, True)", "(0, 7)"]
 
 
+def test_a_hidden_sheet_is_not_taken_for_the_first_one(tmp_path: Path) -> None:
+    path = tmp_path / "forms.xlsx"
+    with Workbook(path) as workbook:
+        for name in ("lists", "petitions"):
+            workbook.add_worksheet(name).write_column(0, 0, ["text", f"of {name}"])
+        workbook.get_worksheet_by_name("petitions").activate()
+        workbook.get_worksheet_by_name("lists").hide()
+    assert read_excel(path).rows == [("of petitions",)]
+    assert read_excel(path, "lists").rows == [("of lists",)]
+
+
 def test_days_times_and_durations_are_shown_as_what_they_are(tmp_path: Path) -> None:
     """A format with a day shows the day 0 of the year 1900 before a time."""
     values = [date(2024, 2, 28), time(8, 30), datetime(2024, 2, 28, 8, 30), timedelta(hours=26, minutes=5)]

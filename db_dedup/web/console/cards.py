@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from db_dedup.app.review_pages import ReviewRows
 from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST
-from db_dedup.records import GroupSummary, JudgedTexts
+from db_dedup.records import Decision, GroupSummary, JudgedTexts
 from db_dedup.web import cursors
 from db_dedup.web.console.explaining import ShownExplanation, explained
 from db_dedup.web.console.marking import TextPart, marked
@@ -30,6 +30,7 @@ class Card(NamedTuple):
 
     Attributes:
         same: the keys of other rows of this page with the same text as the second row, as they are shown.
+        is_copy: the two rows are exact duplicates, which take no label.
         said: the label of the two; None if there is none.
         proof: digests of the two texts and of the recipe, so that a label is of what was shown.
     """
@@ -42,6 +43,7 @@ class Card(NamedTuple):
     similarity: str
     shown: ShownExplanation
     said: bool | None
+    is_copy: bool
     proof: str
 
 
@@ -49,7 +51,8 @@ class GroupShown(NamedTuple):
     """What the page of a group shows.
 
     Attributes:
-        cards: each row beside the representative, or beside the row that it resembles most.
+        cards: each row beside the representative, or beside the row that it resembles most; of a page with
+            nothing but exact duplicates, the first of them.
         copies: keys of the rows with the same text as the row that they would be beside.
         gone: keys of the rows that are no longer in the table.
     """
@@ -97,6 +100,8 @@ class CardReader:
             key for key, other in beside.items() if key in digests and digests.get(other) == digests[key]
         ]
         cards = self._cards({key: other for key, other in beside.items() if key not in copies}, rows)
+        if copies and not cards:
+            cards = [self._card(beside[copies[0]], copies[0], "", rows)]
         return GroupShown(summary, cards, copies, gone, None if is_last else cursors.cursor_of((shown[-1],)))
 
     def card(self, key_a: str, key_b: str, same: str = "") -> Card:
@@ -143,6 +148,7 @@ class CardReader:
             similarity=f"{measured[0]:.3f}" if measured else "",
             shown=explained(found, self._words),
             said=rows.labels.get((key_a, key_b)),
+            is_copy=found.decision is Decision.COPIES,
             proof=_proof(rows.judged, key_a, key_b),
         )
 

@@ -16,6 +16,7 @@ LABEL = f"{TABLE}/label"
 PART = {"Sec-Fetch-Site": "same-origin", "Content-Type": FORM, "X-Part": "1"}
 SAME = "The same text as the second row: 9001"
 CUT = '<span class="cut">'
+COPY = "exact duplicates: they take no label"
 REJECTED = "rejected: no duplicates"
 
 
@@ -61,6 +62,21 @@ def test_a_card_with_exact_duplicates_shows_its_label(own: Visitor, copied: Data
     assert " disabled" not in page.text
     own.post(LABEL, {**page.forms()[0], "action": "undo"})
     assert not Deduplicator(copied, "petitions").labels().stored()
+
+
+def test_a_page_of_exact_duplicates_shows_their_text_once(own: Visitor, copied: Database) -> None:
+    statement = text(
+        "INSERT INTO petitions (id, title, content, created_at) SELECT :key, title, "
+        "'新建的图书馆里没有供老年人使用的放大镜和座椅，希望尽快增设。', created_at FROM petitions WHERE id = 1"
+    )
+    with copied.engine.begin() as connection:
+        connection.execute(statement, [{"key": key} for key in (9001, 9002, 9003)])
+    Deduplicator(copied, "petitions").scan()
+    page = own.get(f"{TABLE}/group?row_key=9003")
+    assert page.text.count('class="card') == 1
+    assert page.text.count("放大镜") == 2
+    assert COPY in page.text
+    assert page.forms() == []
 
 
 def test_a_label_by_the_script_keeps_the_card_as_it_was(own: Visitor, copied: Database) -> None:
