@@ -1,17 +1,19 @@
 """The JSON that requests and answers are made of; the OpenAPI document is made from these classes."""
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from math import isfinite
 from typing import Annotated, Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from db_dedup.records.forms import Form
 from db_dedup.records.group_history import ChangeKind
 from db_dedup.records.kinds import Kind
 
 Key = Annotated[str, Field(description="A row key: of several columns, a JSON array as text.")]
+Moment = Annotated[datetime, AfterValidator(lambda moment: moment.replace(tzinfo=UTC))]
+"""A stored time, which is in UTC. With its zone, because the format date-time of OpenAPI requires one."""
 Scalar = str | int | float | bool | None
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -61,7 +63,7 @@ class ReservationAnswer(BaseModel):
     """A reservation."""
 
     reservation: str = Field(description="Its name, to confirm or release it.")
-    expires_at: datetime
+    expires_at: Moment
 
 
 class ConfirmRequest(_Request):
@@ -191,7 +193,7 @@ class GroupChangeAnswer(BaseModel):
     size: int = Field(description="Rows before.")
     moved: int = Field(description="How many of these are in the new group.")
     new_size: int | None = Field(description="Rows of the new group.")
-    changed_at: datetime = Field(description="UTC.")
+    changed_at: Moment
     scan: int | None = Field(description="The number of the scan that found it; null if it was the worker.")
 
 
@@ -233,7 +235,7 @@ class LabelAnswer(BaseModel):
     key_a: Key
     key_b: Key
     is_duplicate: bool
-    decided_at: datetime = Field(description="UTC.")
+    decided_at: Moment
 
 
 class LabelPage(BaseModel):

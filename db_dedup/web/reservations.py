@@ -1,6 +1,5 @@
 """Reservations: check a record and keep others like it out until its row is stored."""
 
-from datetime import UTC
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -36,8 +35,7 @@ async def reserve(context: Ctx, request: Request, table: TableName, body: Reserv
         if isinstance(found, CheckResult):
             matches = answer_of(served, body, found).model_dump(mode="json")["matches"]
             return problem("duplicate", _DUPLICATE, matches=matches)
-        expires_at = found.expires_at.replace(tzinfo=UTC)
-        answer = ReservationAnswer(reservation=found.name, expires_at=expires_at)
+        answer = ReservationAnswer(reservation=found.name, expires_at=found.expires_at)
         return JSONResponse(answer.model_dump(mode="json"), 201)
 
     return await context.threads.run(find)

@@ -205,6 +205,7 @@ def test_a_label_is_stored_listed_and_withdrawn(own_database: Database) -> None:
         assert (given["kept"], given["faults"], given["changes_answer"]) == (3, [], True)
         assert given["is_queued"]
         listed = client.everything(f"{TABLE}/labels", "labels", limit=2)
+        assert all(label["decided_at"].endswith("Z") for label in listed)
         assert {frozenset((one["key_a"], one["key_b"])) for one in listed} == {
             frozenset((p.key_a, p.key_b)) for p in pairs
         }

@@ -49,6 +49,7 @@ def test_an_old_id_leads_to_todays_group(regrouped: Regrouped) -> None:
     (change,) = found["changes"]
     assert (change["kind"], change["new_group_id"]) == ("new_representative", group["group_id"])
     assert (change["size"], change["moved"]) == (len(regrouped.left) + 1, len(regrouped.left))
+    assert change["changed_at"].endswith("Z")
     back = regrouped.client.get("/tables/petitions/group/history", group_id=group["group_id"]).json()
     assert back["origins"] == [change]
     refused = regrouped.client.get("/tables/petitions/group", row_key=regrouped.moved)
