@@ -82,7 +82,7 @@ def read_excel(path: Path, sheet: str | None = None) -> Sheet:
 
 
 def _first_shown(workbook: Any, visible: Any) -> str:
-    """Return the name of the sheet that a reader sees first: hidden ones hold lists for forms, or old data."""
+    """Return the name of the first sheet that is shown: hidden ones hold lists for forms, or old data."""
     shown = (sheet.name for sheet in workbook.sheets_metadata if sheet.visible == visible)
     return str(next(shown, workbook.sheet_names[0]))
 

@@ -67,7 +67,8 @@ def test_a_card_with_exact_duplicates_shows_its_label(own: Visitor, copied: Data
 def test_a_page_of_exact_duplicates_shows_their_text_once(own: Visitor, copied: Database) -> None:
     statement = text(
         "INSERT INTO petitions (id, title, content, created_at) SELECT :key, title, "
-        "'新建的图书馆里没有供老年人使用的放大镜和座椅，希望尽快增设。', created_at FROM petitions WHERE id = 1"
+        "'新建的图书馆里没有供老年人使用的放大镜和座椅，希望尽快增设。', created_at "
+        "FROM petitions WHERE id = 1"
     )
     with copied.engine.begin() as connection:
         connection.execute(statement, [{"key": key} for key in (9001, 9002, 9003)])
