@@ -34,9 +34,12 @@ def replaced(path: Path) -> Iterator[Path]:
 
 
 def unfinished_file(path: Path) -> Path:
-    """Return the path of the file that `replaced` yields for a regular file, or for a link to one."""
+    """Return the path of the file that `replaced` yields for a regular file, or for a link to one.
+
+    Each process has its own: two that write the same file must not mix their rows.
+    """
     place = path.resolve()
-    return place.with_name(f".{place.name}.part")
+    return place.with_name(f".{place.name}.{os.getpid()}.part")
 
 
 def not_written(path: Path, error: OSError) -> ConfigError:

@@ -22,6 +22,20 @@ def fill_the_disk(path: Path, *_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
+def test_two_commands_that_write_the_same_file_do_not_mix_it(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    other = "import sys; from pathlib import Path; from db_dedup.cli.shared.output import write_page; "
+    other += "write_page(Path(sys.argv[1]), 'of the other command')"
+    with replaced(page) as unfinished, unfinished.open("w") as file:
+        file.write("of this command, ")
+        file.flush()
+        subprocess.run([sys.executable, "-c", other, str(page)], check=True)
+        assert page.read_text() == "of the other command"
+        file.write("whole")
+    assert page.read_text() == "of this command, whole"
+    assert list(tmp_path.iterdir()) == [page]
+
+
 def test_a_full_disk_leaves_the_former_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "report.html"
     page.write_text("of last month")

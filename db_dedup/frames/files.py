@@ -137,7 +137,7 @@ def _check_place(path: Path, option: str) -> None:
     try:
         unfinished_file(path).open("xb").close()
         unfinished_file(path).unlink()
-    except FileExistsError:  # left by another command, which is writing or was killed
+    except FileExistsError:  # left by a process that was killed
         pass
     except OSError as error:
         raise not_written(path, error) from None
