@@ -94,11 +94,14 @@ def put_aside(connection: Connection, dialect: Dialect, target: TriggerTarget) -
         try:
             run_ddl(connection, dialect, target.table, statements)
         except SQLAlchemyError as error:
+            reason = dialect.translate_error(error)
+            if reason.is_transient:  # the connection was lost
+                raise
             raise DatabaseError(
                 "the triggers on {table!r} cannot be dropped ({reason}): "
                 "let an account that may run {statements}",
                 table=target.table,
-                reason=dialect.translate_error(error),
+                reason=reason,
                 statements="; ".join(statements),
             ) from error
 
