@@ -331,6 +331,7 @@ def test_a_deadlock_after_a_savepoint(mariadb_or_mysql: Database) -> None:
     [
         (1114, "The table 'dedup_band' is full", "@@datadir"),
         (1114, "The table '/var/lib/office/#sql7_1_0' is full", "@@tmpdir"),
+        (1114, "The table '(temporary)' is full", "@@tmpdir"),
         (1021, "Disk full (dedup_band); waiting for someone to free some space", "@@datadir"),
         (3, "Error writing file '/var/lib/office/MLfd=71' (Errcode: 28 No space left on device)", "@@tmpdir"),
         (1026, "Error writing file './office/dedup_band.ibd' (Errcode: 28)", "@@datadir"),
@@ -348,6 +349,22 @@ def test_which_disk_of_mariadb_is_full(
     found = fault(mariadb_database.engine, signal.replace(":", r"\:"))
     assert isinstance(found, DiskFullError) == (folder is not None)
     assert folder is None or f"(SELECT {folder}) is full: {message}" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (1203, "User clerk already has more than 'max_user_connections' active connections"),
+        (1226, "User 'clerk' has exceeded the 'max_user_connections' resource (current value: 1)"),
+    ],
+)
+def test_a_limit_of_an_account_is_named_and_passes(
+    mariadb_database: Database, number: int, message: str
+) -> None:
+    signal = f"SIGNAL SQLSTATE '42000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = \"{message}\""
+    found = fault(mariadb_database.engine, signal.replace(":", r"\:"))
+    assert isinstance(found, DatabaseUnavailableError)
+    assert str(found) == f"the server's limit for this account is reached: {message}"
 
 
 def test_the_disk_of_postgresql_is_full(postgresql_database: Database) -> None:

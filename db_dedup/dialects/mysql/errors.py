@@ -57,8 +57,10 @@ _TRANSIENT: Final[Mapping[int, str]] = {
     1020: Phrase("a row was changed after this transaction had begun to read: begin the transaction again"),
     1040: Phrase("the server has no free connection"),
     1053: Phrase("the server is shutting down"),
+    1203: Phrase("the server's limit for this account is reached: {message}"),
     1205: Phrase("lock wait timeout: another transaction held a lock for too long"),
     1213: Phrase("deadlock: two transactions waited for locks of each other"),
+    1226: Phrase("the server's limit for this account is reached: {message}"),
     2002: Phrase("cannot connect: {message}"),
     2003: Phrase("cannot connect: {message}"),
     2005: Phrase("cannot connect: {message}"),
@@ -85,6 +87,8 @@ _NO_SPACE: Final = re.compile(r"(?:Errcode|errno): 28\b|errno: 135\b|No space le
 _WRITE_FAULTS: Final = (3, 14, 20, 1005, 1021, 1026, 1030, 1114)
 """Numbers with which the servers report a full disk; all but 1021 and 1114 report other faults as well."""
 _ALWAYS_FULL: Final = (1021, 1114)
+_OF_NO_FILE: Final = "'(temporary)'"
+"""MariaDB's name for each temporary table."""
 
 _EVALUATION: Final = frozenset(
     {1139, 1242, 1365, 1411, 1644, 1690, *range(3140, 3159), *range(3685, 3700), 4037, 4038}
@@ -131,6 +135,12 @@ def _translated(error: SQLAlchemyError, number: int, message: str) -> DedupError
 
 def _disk_full(message: str) -> DiskFullError:
     """Say which disk: the servers name a file in their data folder without the folder's path."""
+    if _OF_NO_FILE in message:
+        return DiskFullError(
+            "a temporary table has reached the server's limit (SELECT @@tmp_disk_table_size), or "
+            "the disk of the server's temporary folder (SELECT @@tmpdir) is full: {message}",
+            message=message,
+        )
     if "'/" in message:
         return DiskFullError(
             "the disk of the server's temporary folder (SELECT @@tmpdir) is full: {message}", message=message

@@ -48,6 +48,7 @@ does not have."""
 # net_write_timeout: a scan may work on one page for longer than the server's usual minute.
 # group_concat_max_len: MySQL cuts what it joins after a kilobyte.
 # sql_select_limit: a server may have a limit for all sessions, and each query would lose rows in silence.
+# sql_big_selects, sql_safe_updates: a server may refuse statements that read or change many rows.
 # The last two, each the usual wait_timeout: a snapshot must outlive the matching, in which no statement is
 # run for minutes. Only MariaDB reads what is in the comment, and only it has that variable.
 _SET_UP: Final = (
@@ -58,6 +59,8 @@ _SET_UP: Final = (
     "net_write_timeout = 3600, "
     "group_concat_max_len = 67108864, "
     f"sql_select_limit = {_NO_LIMIT}, "
+    "sql_big_selects = ON, "
+    "sql_safe_updates = OFF, "
     "wait_timeout = 28800 "
     "/*M!100300 , idle_readonly_transaction_timeout = 28800 */"
 )
