@@ -199,8 +199,8 @@ def test_what_a_server_sets_for_all_sessions(mariadb_or_mysql: Database) -> None
     commits begin: none is taken over."""
     url = make_url(mariadb_or_mysql.url)
     of_server = (
-        "SET SESSION sql_mode = 'ANSI_QUOTES', sql_select_limit = 1, max_join_size = 1, sql_safe_updates = ON, "
-        "completion_type = CHAIN"
+        "SET SESSION sql_mode = 'ANSI_QUOTES', sql_select_limit = 1, max_join_size = 1, "
+        "sql_safe_updates = ON, completion_type = CHAIN"
     )
     engine = open_engine(
         url.update_query_dict({"init_command": of_server}).render_as_string(hide_password=False)

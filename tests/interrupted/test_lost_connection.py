@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from db_dedup import DatabaseUnavailableError, Deduplicator
-from db_dedup.jobs.objects import trigger_removal
+from db_dedup.jobs.objects import lock_waits, trigger_removal
 from db_dedup.schema import migrate
 from tests.bad_input.test_during_the_scan import kill_all
 from tests.interrupted.conftest import by_settings, change_recipe, fresh_answer, stopped_at
@@ -58,11 +58,9 @@ def test_tables_whose_connection_is_lost_are_not_called_busy(
 def test_a_connection_lost_by_detach_is_no_missing_right(
     petitions: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_ddl = trigger_removal.run_ddl
-
     def lost(*arguments: Any) -> None:
         kill_all(petitions)()
-        run_ddl(*arguments)
+        lock_waits.run_ddl(*arguments)
 
     dedup = by_settings(petitions)
     dedup.upgrade()
