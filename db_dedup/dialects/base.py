@@ -74,15 +74,15 @@ class Dialect(ABC):
         """Make every new session of an engine of ours use our settings."""
 
     @abstractmethod
-    def read_snapshot(self, engine: Engine) -> AbstractContextManager[Connection]:
-        """Return a read-only transaction that sees the database as it is at its first read."""
+    def read_snapshot(
+        self, engine: Engine, of: FromClause | None = None
+    ) -> AbstractContextManager[Connection]:
+        """Return a read-only transaction that sees the database as it is at its first read, also if that waits
+        for an ALTER TABLE of the user's table `of`."""
 
     @contextmanager
     def short_reads(self, engine: Engine) -> Iterator[Connection]:
-        """Open a connection for reading; others can commit between two of its statements.
-
-        Two statements may see different states of the database.
-        """
+        """Open a connection for reading; two of its statements may see different states of the database."""
         with engine.connect() as connection, self.settled(connection):
             yield connection
 

@@ -151,7 +151,7 @@ class Source:
 
     def pages(self, engine: Engine, page_size: int = PAGE_ROWS) -> Generator[list[SourceRow], None, None]:
         """Yield every row once, in pages; we may write between two of them."""
-        with self.dialect.read_snapshot(engine) as connection:
+        with self.dialect.read_snapshot(engine, self.from_clause) as connection:
             if self.dialect.reads_beside_writes(connection):
                 yield from self.read_pages(connection, page_size)
                 return
@@ -181,7 +181,7 @@ class Source:
 
     def row_keys(self, engine: Engine) -> Iterator[list[str]]:
         """Yield the row key of every row, in pages, without the other columns; we may write in between."""
-        with self.dialect.read_snapshot(engine) as connection:
+        with self.dialect.read_snapshot(engine, self.from_clause) as connection:
             if self.dialect.reads_beside_writes(connection):
                 yield from self.read_row_keys(connection)
                 return

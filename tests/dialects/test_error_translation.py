@@ -115,6 +115,19 @@ def test_a_deadlock_of_named_locks(database: Database) -> None:
     assert str(found).startswith("deadlock")
 
 
+@pytest.mark.parametrize("statement", ["ALTER TABLE t ADD b INTEGER, ALGORITHM=COPY", "TRUNCATE t"])
+def test_a_table_that_is_altered_beside_a_snapshot(mariadb_or_mysql: Database, statement: str) -> None:
+    run(mariadb_or_mysql, "CREATE TABLE t (a INTEGER)", "INSERT INTO t VALUES (1)")
+    dialect = dialect_for(mariadb_or_mysql.engine)
+    with dialect.read_snapshot(mariadb_or_mysql.engine) as connection:
+        run(mariadb_or_mysql, statement)
+        with pytest.raises(DBAPIError) as caught:
+            connection.execute(text("SELECT a FROM t"))
+    found = dialect.translate_error(caught.value)
+    assert type(found) is DatabaseUnavailableError
+    assert "altered or truncated" in str(found)
+
+
 def _without_rights(database: Database, grants: list[str]) -> str:
     """The URL of a new user who may do no more than `grants`."""
     run(database, *grants)

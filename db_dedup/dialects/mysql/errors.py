@@ -60,6 +60,7 @@ _TRANSIENT: Final[Mapping[int, str]] = {
     1203: Phrase("the server's limit for this account is reached: {message}"),
     1205: Phrase("lock wait timeout: another transaction held a lock for too long"),
     1213: Phrase("deadlock: two transactions waited for locks of each other"),
+    1412: Phrase("a table was altered or truncated after this transaction had begun to read: try again"),
     1226: Phrase("the server's limit for this account is reached: {message}"),
     2002: Phrase("cannot connect: {message}"),
     2003: Phrase("cannot connect: {message}"),

@@ -11,6 +11,7 @@ from sqlalchemy import (
     Connection,
     Engine,
     Executable,
+    FromClause,
     Select,
     Table,
     event,
@@ -132,7 +133,7 @@ def prepare_engine(engine: Engine) -> None:
 
 
 @contextmanager
-def read_snapshot(engine: Engine) -> Iterator[Connection]:
+def read_snapshot(engine: Engine, of: FromClause | None = None) -> Iterator[Connection]:  # noqa: ARG001
     """Open a read-only transaction that sees all tables as they are at its start."""
     with engine.connect() as connection, _discard_unread_rows(connection), connection.begin() as transaction:
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")

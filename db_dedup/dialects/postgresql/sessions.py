@@ -1,12 +1,13 @@
 """Sessions, transactions and locks in PostgreSQL."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from sqlalchemy import URL, Connection, Engine, Executable, Table, event, func, select, text
+from sqlalchemy import URL, Connection, Engine, Executable, FromClause, Table, event, func, select, text
 from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ProgrammingError
 
 from db_dedup.dialects.jdbc import JdbcAccess, require_host
 from db_dedup.dialects.leadership import SessionLock
@@ -100,14 +101,28 @@ def prepare_engine(engine: Engine) -> None:
 
 
 @contextmanager
-def read_snapshot(engine: Engine) -> Iterator[Connection]:
+def read_snapshot(engine: Engine, of: FromClause | None = None) -> Iterator[Connection]:
     """Open a transaction at REPEATABLE READ, READ ONLY."""
     with engine.connect() as connection:
         connection.execution_options(isolation_level="REPEATABLE READ")
         with connection.begin() as transaction:
             connection.exec_driver_sql(f"SET TRANSACTION READ ONLY; {_ALL_ROWS}; {_IDLE_FOR_LONG}")
+            if of is not None:
+                _lock_to_read(connection, of)
             yield connection
             transaction.rollback()
+
+
+def _lock_to_read(connection: Connection, of: FromClause) -> None:
+    """Lock a table as each query does, but before the snapshot is taken.
+
+    A query takes the snapshot first and then waits for the lock. If it waits for an ALTER TABLE that writes
+    the table anew, or for a transaction with TRUNCATE, its snapshot has no row of the table. LOCK TABLE knows
+    no foreign tables, and asks for SELECT on all columns: what it refuses is read without it.
+    """
+    name = connection.dialect.identifier_preparer.format_table(of)
+    with suppress(ProgrammingError), connection.begin_nested():
+        connection.exec_driver_sql(f"LOCK TABLE {name} IN ACCESS SHARE MODE")
 
 
 @contextmanager

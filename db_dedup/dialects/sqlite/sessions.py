@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from sqlalchemy import URL, Connection, Engine, Executable, Table, event
+from sqlalchemy import URL, Connection, Engine, Executable, FromClause, Table, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
 from db_dedup.dialects.leadership import FileLock
@@ -90,7 +90,7 @@ def full_folder(engine: Engine) -> str | None:
 
 
 @contextmanager
-def read_snapshot(engine: Engine) -> Iterator[Connection]:
+def read_snapshot(engine: Engine, of: FromClause | None = None) -> Iterator[Connection]:  # noqa: ARG001
     """Open a transaction that only reads; with a rollback journal nobody can write meanwhile."""
     with engine.connect() as connection, connection.begin() as transaction:
         if not _is_in_transaction(connection):
