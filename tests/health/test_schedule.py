@@ -14,17 +14,22 @@ import pytest
 from apscheduler.triggers.interval import IntervalTrigger
 
 from db_dedup import Deduplicator
+from db_dedup.cli.shared.options import DEFAULT_CONFIG, table_opener
+from db_dedup.cli.shared.working import late_tables, scans_of
 from db_dedup.errors import ConfigError, DatabaseUnavailableError, DedupError
 from db_dedup.jobs.stopping import StoppableProgress, StoppedError
 from db_dedup.jobs.worker import scheduled_scans
+from db_dedup.jobs.worker.batch_size import BATCH_CHANGES
 from db_dedup.jobs.worker.scheduled_scans import (
     ScheduledScans,
     cron_trigger,
     interval_trigger,
 )
+from db_dedup.jobs.worker.worker_table import CACHE_MB
 from db_dedup.progress import NullProgress
 from db_dedup.records import ScanReport
-from tests.cli.conftest import fail
+from db_dedup.store.watched_tables import find_table
+from tests.cli.conftest import fail, succeed
 from tests.health.conftest import do
 from tests.health.process import SECONDS, background
 from tests.scan.conftest import answer
@@ -282,6 +287,31 @@ def test_when_is_to_be_said_once(dedup: Deduplicator) -> None:
     for options in ([], ["--cron", "0 2 * * *", "--every", "6h"]):
         assert "either --cron" in str(fail("schedule", "petitions", *options))
     assert "such as 30m" in str(fail("schedule", "petitions", "--every", "soon"))
+
+
+def test_a_schedule_does_not_undo_a_scan_by_new_settings(dedup: Deduplicator) -> None:
+    scan = scans_of(table_opener(DEFAULT_CONFIG, None), ["petitions"])["petitions"]
+    scan()
+    file = DEFAULT_CONFIG.read_text(encoding="utf-8")
+    DEFAULT_CONFIG.write_text(file.replace("order", "threshold = 0.9\norder"), encoding="utf-8")
+    succeed("scan", "petitions")
+    scan()
+    with dedup.database.engine.connect() as connection:
+        stored = find_table(connection, dedup.database.tables, "petitions")
+    assert stored is not None
+    assert stored.watched.threshold == 0.9
+
+
+def test_a_worker_that_begins_again_takes_the_settings_of_the_file(dedup: Deduplicator) -> None:
+    (late,) = late_tables(table_opener(DEFAULT_CONFIG, None), ["petitions"], BATCH_CHANGES, CACHE_MB)
+    late.step()
+    file = DEFAULT_CONFIG.read_text(encoding="utf-8")
+    DEFAULT_CONFIG.write_text(file.replace("order", "threshold = 0.9\norder"), encoding="utf-8")
+    succeed("scan", "petitions")
+    late.forget()  # as after a fault
+    late.step()
+    late.forget()
+    assert dedup.name == "petitions"
 
 
 def test_null_progress_is_enough(dedup: Deduplicator) -> None:

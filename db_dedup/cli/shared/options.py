@@ -110,12 +110,16 @@ def open_table(
 def table_opener(
     config: Path, url: str | None, progress: Progress | None = None, store: str | None = None
 ) -> OpenTable:
-    """Return what opens tables as the command's options say; the settings are read once, here."""
-    settings = load_settings(config, url)
-    urls = database_url(url, settings), store_url(store, settings)
+    """Return what opens tables as the command's options say.
+
+    The settings are read each time. A schedule with former ones would undo a scan by those of the file, and a
+    worker would refuse the answer of this scan.
+    """
 
     @contextmanager
     def open_one(table: str) -> Iterator[Deduplicator]:
+        settings = load_settings(config, url)
+        urls = database_url(url, settings), store_url(store, settings)
         dedup = open_deduplicator(urls[0], settings, table, progress, urls[1])
         with closing(dedup.database):
             if progress is not None and dedup.database.is_apart:
