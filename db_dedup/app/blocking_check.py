@@ -174,7 +174,16 @@ class BlockingCheck:
         """Check records against stored rows, queued ones and reservations."""
         queued = self._read_queued(connection, stored, lookup)
         reserved = self._reserved(connection, stored, database_now(connection))
-        return lookup.check(connection, records, queued=queued, own_keys=own_keys, reserved=reserved)
+        while True:
+            found = lookup.check(connection, records, queued=queued, own_keys=own_keys, reserved=reserved)
+            # Who writes without a check waits for none. On MariaDB and MySQL this one even waits for the end of
+            # a transaction that has written one of its candidates.
+            if not queued.written_since:
+                return found
+            again = self._read_queued(connection, stored, lookup)
+            if queued.written_since.isdisjoint(again.row_keys):
+                return found
+            queued = again
 
     def _reserved(self, connection: Connection, stored: StoredTable, now: datetime) -> list[Reservation]:
         """Return the reservations that have neither expired nor become a row that others see.

@@ -12,7 +12,7 @@ A new engine is a module with a class that has the methods of `Engine`, and a li
 of an engine that offers scans only inherits its other methods from `engines.scans_only`.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
@@ -263,6 +263,13 @@ class Increment(Protocol):
 
 class QueuedRows(Protocol):
     """Rows whose changes wait in the queue, as they are now."""
+
+    @property
+    def row_keys(self) -> Set[str]: ...  # noqa: D102
+
+    @property
+    def written_since(self) -> Set[str]:
+        """Row keys of candidates that a check has found to be written or deleted after these were read."""
 
 
 class Lookup(Protocol):

@@ -11,11 +11,13 @@ import pytest
 from sqlalchemy import Connection, create_engine, func, select, text
 from sqlalchemy.orm import Session
 
+from db_dedup.engines.embedded.lookup import EmbeddedLookup
+from db_dedup.engines.embedded.queued import Queued
 from db_dedup.errors import ConfigError, DedupError
 from tests.conftest import not_tested
 from tests.servers import Database
-from tests.worker.conftest import drain, write
-from tests.worker.test_blocking_check import NEW, row
+from tests.worker.conftest import body, drain, write
+from tests.worker.test_blocking_check import LEVELS, NEW, row
 from tests.worker.watched import Watched
 
 Begin = Callable[[Database, str], Any]
@@ -155,3 +157,41 @@ def test_autocommit_is_refused(database: Database, watched: Watched) -> None:
         pytest.raises(ConfigError, match="without AUTOCOMMIT"),
     ):
         watched.dedup.check(row(NEW), connection, block=True)
+
+
+BESIDE_WRITERS = pytest.mark.parametrize(
+    ("database", "level"), [each for each in LEVELS if each[0] != "sqlite"], indirect=["database"]
+)
+"""In SQLite nobody writes beside a check that blocks."""
+
+
+@BESIDE_WRITERS
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [("UPDATE letters_0 SET body = :body WHERE id = 2", "2"), ("DELETE FROM letters_0 WHERE id = 2", "11")],
+    ids=["another text", "its exact duplicate stays"],
+)
+def test_a_candidate_is_written_after_the_queue_was_read(
+    database: Database,
+    watched: Watched,
+    level: str,
+    statement: str,
+    found: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """MariaDB and MySQL wait for the writer then: its row is locked."""
+    read_queued = EmbeddedLookup.read_queued
+    write(watched, [2, 11] if found == "11" else [2])
+    drain(watched)
+    with database.engine.connect() as writer:
+        writer.execute(text(statement), {"body": body(8)} if ":body" in statement else {})
+
+        def read_before_the_commit(self: EmbeddedLookup, *given: Any) -> Queued:
+            queued = read_queued(self, *given)
+            writer.commit()
+            return queued
+
+        monkeypatch.setattr(EmbeddedLookup, "read_queued", read_before_the_commit)
+        with by_engine(database, level) as connection:
+            matches = watched.dedup.check(row(NEW), connection, block=True)
+    assert [match.row_key for match in matches] == [found]

@@ -312,6 +312,9 @@ class _Round:
         others = self._fingerprinter.fingerprint(
             [r.values for r in rows], [r.within for r in rows], known, compares_known=True
         )
+        if self._queued is not None:
+            digests = {row.row_key: digest for row, digest in zip(rows, others.digests, strict=True)}
+            self._queued.written_since.update(k for k, row in stored.items() if digests.get(k) != row.digest)
         pairs = [
             (one, place)
             for place, row in enumerate(rows)

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isnan
 
 import numpy as np
@@ -29,11 +29,13 @@ class Queued:
         rows: those of them that are in the table.
         done: what was computed of `rows`. A row that has not changed since it was stored is known; the search
             of stored rows finds it.
+        written_since: row keys of candidates that were found to be written or deleted after these were read.
     """
 
     row_keys: frozenset[str]
     rows: list[SourceRow]
     done: FingerprintedRows
+    written_since: set[str] = field(default_factory=set)
 
     @property
     def passed_over(self) -> frozenset[str]:
