@@ -176,8 +176,8 @@ class BlockingCheck:
         reserved = self._reserved(connection, stored, database_now(connection))
         while True:
             found = lookup.check(connection, records, queued=queued, own_keys=own_keys, reserved=reserved)
-            # Who writes without a check waits for none. On MariaDB and MySQL this one even waits for the end of
-            # a transaction that has written one of its candidates.
+            # Who writes without a check waits for none. On MariaDB and MySQL this one even waits for the end
+            # of a transaction that has written one of its candidates.
             if not queued.written_since:
                 return found
             again = self._read_queued(connection, stored, lookup)

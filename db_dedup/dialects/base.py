@@ -77,8 +77,8 @@ class Dialect(ABC):
     def read_snapshot(
         self, engine: Engine, of: FromClause | None = None
     ) -> AbstractContextManager[Connection]:
-        """Return a read-only transaction that sees the database as it is at its first read, also if that waits
-        for an ALTER TABLE of the user's table `of`."""
+        """Return a read-only transaction that sees the database as it is at its first read, also if that
+        waits for an ALTER TABLE of the user's table `of`."""
 
     @contextmanager
     def short_reads(self, engine: Engine) -> Iterator[Connection]:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, make_url, text
 
+from db_dedup import Text
 from db_dedup.config import WatchedTable
 from db_dedup.dialects import dialect_for, open_engine
 from db_dedup.records import SourceRow
@@ -114,5 +115,5 @@ def test_a_table_of_which_some_columns_may_be_read(postgresql_database: Database
 def source_of(engine: Engine, name: str) -> Source:
     with engine.connect() as connection:
         table = inspect_table(connection, name)
-    watched = WatchedTable(name=name, columns={"title": 1}, key=("id",))
+    watched = WatchedTable(name=name, columns={"title": Text()}, key=("id",))
     return Source(dialect_for(engine), table, watched)
