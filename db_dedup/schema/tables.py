@@ -147,9 +147,9 @@ def _fingerprint(metadata: MetaData, names: Namespace) -> Table:
     for i in range(1, 5):
         Index(names.name(f"fingerprint_block_{i}"), table.c[f"block_{i}"], *answer)
     Index(names.name("fingerprint_digest"), table.c.table_id, table.c.recipe, table.c.digest)
-    # Of exact duplicates alone where the database can do that. SQLite counts NULL as one value among many: with
-    # all rows in the index it takes those that are no exact duplicate, nearly all, for some dozen, and reads
-    # them all wherever a query names some groups or digests.
+    # Of exact duplicates alone where the database can do that. SQLite counts NULL as one value among many:
+    # with all rows in the index it takes those that are no exact duplicate, nearly all, for some dozen, and
+    # reads them all wherever a query names some groups or digests.
     is_copy = table.c.copy_of.is_not(None)
     Index(
         names.name("fingerprint_copy_of"), table.c.copy_of, sqlite_where=is_copy, postgresql_where=is_copy
