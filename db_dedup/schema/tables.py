@@ -151,9 +151,7 @@ def _fingerprint(metadata: MetaData, names: Namespace) -> Table:
     # with all rows in the index it takes those that are no exact duplicate, nearly all, for some dozen, and
     # reads them all wherever a query names some groups or digests.
     is_copy = table.c.copy_of.is_not(None)
-    Index(
-        names.name("fingerprint_copy_of"), table.c.copy_of, sqlite_where=is_copy, postgresql_where=is_copy
-    )
+    Index(names.name("fingerprint_copy_of"), table.c.copy_of, sqlite_where=is_copy, postgresql_where=is_copy)
     Index(names.name("fingerprint_group"), table.c.group_id)
     # All that a list of groups shows, of representatives alone where the database can do that.
     is_group = table.c.group_size.is_not(None)
