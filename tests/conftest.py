@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import NoReturn
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from sqlalchemy import URL, Engine, event
 
 from db_dedup.flow.compare.kernels import is_rule_missing
@@ -45,7 +45,8 @@ NOT_TESTED = "NOT TESTED: "
 
 _ON_A_SERVER = 1
 
-settings.register_profile("timeless", deadline=None)  # how long a test takes is no part of what it proves
+# How long a test takes is no part of what it proves.
+settings.register_profile("timeless", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("timeless")
 
 

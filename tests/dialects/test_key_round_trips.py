@@ -15,7 +15,7 @@ from db_dedup.store.source import Source
 from tests.dialects.tables import fill, rows_by_key, run, source_of
 from tests.servers import Database
 
-EXAMPLES = settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+EXAMPLES = settings(max_examples=15, suppress_health_check=list(HealthCheck))
 
 CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0")
 TEXTS = st.text(CHARACTERS, max_size=10) | st.text("aA äÄ", max_size=4) | st.integers(-99, 99).map(str)

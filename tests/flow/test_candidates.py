@@ -154,7 +154,7 @@ def test_equal_rows_of_many_classes_are_not_paired() -> None:
 
 
 @given(st.integers(0, MAX_RADIUS), st.integers(0, 2**64 - 1), st.integers(20, 120))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_pieces_miss_no_pair(radius: int, seed: int, count: int) -> None:
     """Rows are near one of four centres, which share a block; some buckets have many of them."""
     chance = Random(seed)

@@ -50,7 +50,7 @@ def packed(entries: Entries, piece_count: int) -> list[Part]:
 
 
 @given(ENTRIES, st.sampled_from([1, 2, 7, 1000, 2**24]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_what_is_packed_comes_out_again(pairs: list[tuple[int, int]], piece_count: int) -> None:
     entries = entries_of(pairs)
     parts = packed(entries, piece_count)
@@ -80,7 +80,7 @@ def test_a_row_may_stand_twice_under_a_hash() -> None:
 
 
 @given(ENTRIES, st.lists(st.integers(0, 2**32 - 1) | EXTREME_HASHES, max_size=5), st.integers(0, 10**6))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_entries_are_found_by_hash_and_row(
     pairs: list[tuple[int, int]], others: list[int], first_id: int
 ) -> None:

@@ -264,7 +264,7 @@ def alike_texts(draw: st.DrawFn) -> tuple[str, str]:
 
 
 @given(alike_texts(), st.sampled_from(ORDERS), st.integers(0, 2**32), st.sampled_from([0.57, 0.3, 0.8]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_all_pairs_of_few_grams_that_the_rule_confirms_share_enough_hashes(
     texts: tuple[str, str], order: str, seed: int, threshold: float
 ) -> None:

@@ -26,7 +26,7 @@ STEPS = st.one_of(
 FIRST = st.lists(st.sampled_from(BODIES), min_size=5, max_size=9)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(FIRST, st.lists(STEPS, min_size=3, max_size=14))
 def check(watched: Watched, first: list[str], steps: list[tuple[Any, ...]]) -> None:
     recorded = Recorded(watched)

@@ -45,7 +45,7 @@ ROUNDS = st.lists(
 )
 """What is edited before each scan, and in its middle."""
 
-FEW = how(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = how(max_examples=25, suppress_health_check=list(HealthCheck))
 FEWER = how(FEW, max_examples=6)
 
 

@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Column, MetaData, Table, create_engine, func, inspect, select
 from sqlalchemy.engine import make_url
@@ -38,7 +38,7 @@ def test_fingerprints_and_blocks_come_back_from_the_database(
     with database.engine.begin() as connection:
         upgrade(connection, namespace)
 
-    @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=25)
     @given(st.lists(st.tuples(st.none() | fingerprints, st.booleans()), min_size=1, max_size=40))
     @example(
         [

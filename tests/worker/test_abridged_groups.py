@@ -115,7 +115,7 @@ def test_the_answer_is_that_of_a_fresh_scan_after_each_batch(database: Database)
     for worker in workers:
         worker._choice.may_prefer_scan = False
 
-    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
     @given(st.sampled_from(range(len(WAYS))), first_rows, batches)
     def check(way: int, first: list[int], steps: list[list[Write] | list[Label]]) -> None:
         watched, worker = tables[way], workers[way]
