@@ -265,7 +265,8 @@ class QueuedRows(Protocol):
     """Rows whose changes wait in the queue, as they are now."""
 
     @property
-    def row_keys(self) -> Set[str]: ...  # noqa: D102
+    def row_keys(self) -> Set[str]:
+        """Row keys of all of them, also of rows that are gone."""
 
     @property
     def written_since(self) -> Set[str]:

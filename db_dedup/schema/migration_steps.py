@@ -65,25 +65,10 @@ def create_index(
         )
 
 
-def replace_index(
-    op: Operations,
-    namespace: Namespace,
-    base: str,
-    name: str,
-    columns: Sequence[str],
-    where: str | None = None,
-) -> None:
-    """Make an index of one of our tables anew, with this condition or without."""
-    if op.get_context().as_sql:
-        op.drop_index(namespace.name(name), namespace.name(base), schema=namespace.schema)
-    else:
-        drop_index(op, namespace, base, name)
-    create_index(op, namespace, base, name, columns, where)
-
-
 def drop_index(op: Operations, namespace: Namespace, base: str, name: str) -> None:
     """Drop an index of one of our tables, unless it is gone."""
-    if namespace.name(name) in (index["name"] for index in _found(op, namespace, base, "get_indexes")):
+    found = (index["name"] for index in _found(op, namespace, base, "get_indexes"))
+    if op.get_context().as_sql or namespace.name(name) in found:
         op.drop_index(namespace.name(name), namespace.name(base), schema=namespace.schema)
 
 

@@ -9,7 +9,7 @@ After: 0013
 from alembic.operations import Operations
 
 from db_dedup.records.names import Namespace
-from db_dedup.schema.migration_steps import replace_index
+from db_dedup.schema.migration_steps import create_index, drop_index
 
 revision = "0014"
 down_revision = "0013"
@@ -18,9 +18,10 @@ depends_on = None
 
 
 def upgrade(op: Operations, namespace: Namespace) -> None:
-    where = "copy_of IS NOT NULL"
-    replace_index(op, namespace, "fingerprint", "fingerprint_copy_of", ["copy_of"], where)
+    drop_index(op, namespace, "fingerprint", "fingerprint_copy_of")
+    create_index(op, namespace, "fingerprint", "fingerprint_copy_of", ["copy_of"], "copy_of IS NOT NULL")
 
 
 def downgrade(op: Operations, namespace: Namespace) -> None:
-    replace_index(op, namespace, "fingerprint", "fingerprint_copy_of", ["copy_of"])
+    drop_index(op, namespace, "fingerprint", "fingerprint_copy_of")
+    create_index(op, namespace, "fingerprint", "fingerprint_copy_of", ["copy_of"])

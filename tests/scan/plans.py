@@ -3,16 +3,17 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from sqlalchemy import Connection, event
 
 
 @contextmanager
-def captured(connection: Connection) -> Iterator[list[tuple[str, object]]]:
+def captured(connection: Connection) -> Iterator[list[tuple[str, Any]]]:
     """The statements that run, as the driver gets them."""
-    statements: list[tuple[str, object]] = []
+    statements: list[tuple[str, Any]] = []
 
-    def note(_: object, __: object, statement: str, parameters: object, *___: object) -> None:
+    def note(_: object, __: object, statement: str, parameters: Any, *___: object) -> None:
         statements.append((statement, parameters))
 
     event.listen(connection, "before_cursor_execute", note)
@@ -22,8 +23,8 @@ def captured(connection: Connection) -> Iterator[list[tuple[str, object]]]:
         event.remove(connection, "before_cursor_execute", note)
 
 
-def sqlite_plan(connection: Connection, statement: str, parameters: object) -> tuple[set[str], bool]:
-    rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()  # type: ignore[arg-type]
+def sqlite_plan(connection: Connection, statement: str, parameters: Any) -> tuple[set[str], bool]:
+    rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
     details = [row[-1] for row in rows if "dedup_fingerprint" in row[-1]]
     assert details, rows
     assert all(detail.startswith("SEARCH ") for detail in details), details
@@ -31,8 +32,8 @@ def sqlite_plan(connection: Connection, statement: str, parameters: object) -> t
     return used, not all("USING COVERING INDEX" in detail for detail in details)
 
 
-def postgresql_plan(connection: Connection, statement: str, parameters: object) -> tuple[set[str], bool]:
-    plan = connection.exec_driver_sql(f"EXPLAIN (FORMAT JSON) {statement}", parameters).scalar_one()  # type: ignore[arg-type]
+def postgresql_plan(connection: Connection, statement: str, parameters: Any) -> tuple[set[str], bool]:
+    plan = connection.exec_driver_sql(f"EXPLAIN (FORMAT JSON) {statement}", parameters).scalar_one()
     plan = json.loads(plan) if isinstance(plan, str) else plan
     assert "Workers Planned" not in json.dumps(plan)
     nodes = list(scans(plan[0]["Plan"]))
@@ -41,17 +42,17 @@ def postgresql_plan(connection: Connection, statement: str, parameters: object) 
     )
 
 
-def scans(node: dict[str, object]) -> Iterator[dict[str, str]]:
+def scans(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The nodes of a plan that read a table or an index."""
     if "Scan" in str(node["Node Type"]) and node["Node Type"] != "Subquery Scan":
-        yield node  # type: ignore[misc]
-    for child in node.get("Plans", []):  # type: ignore[attr-defined]
+        yield node
+    for child in node.get("Plans", []):
         yield from scans(child)
 
 
-def mariadb_plan(connection: Connection, statement: str, parameters: object) -> tuple[set[str], bool]:
+def mariadb_plan(connection: Connection, statement: str, parameters: Any) -> tuple[set[str], bool]:
     explain = f"EXPLAIN FORMAT=TRADITIONAL {statement}"
-    rows = connection.exec_driver_sql(explain, parameters).mappings().all()  # type: ignore[arg-type]
+    rows = connection.exec_driver_sql(explain, parameters).mappings().all()
     reads = [row for row in rows if row["table"] and not row["table"].startswith("<")]
     return {row["key"] for row in reads}, not all("Using index" in (row["Extra"] or "") for row in reads)
 
