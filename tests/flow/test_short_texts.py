@@ -1,6 +1,7 @@
 """Short texts: their characters, their edit distance, and that each pair of similar ones shares a hash."""
 
 import re
+import unicodedata
 from dataclasses import replace
 from functools import cache, partial
 from itertools import product
@@ -146,6 +147,17 @@ def test_other_numbers_are_those_of_plain_python(one: str, other: str) -> None:
 def test_numbers_at_the_same_place(one: str, other: str, is_other: bool) -> None:
     done = fingerprinted([one, other])
     assert have_other_numbers(done.details.starts, done.details.values, 0, 1) is is_other
+
+
+def test_the_digits_of_every_script_are_numbers() -> None:
+    """Of the basic plane, as Python's own tables have them."""
+    zeros = [point for point in range(ord("0"), 0xFF00) if unicodedata.decimal(chr(point), None) == 0]
+    assert len(zeros) > 30
+    for zero in zeros:
+        rows = [tuple(map(ord, f"a{number}b")) for number in (chr(zero + 9), "8", "9")]
+        details = details_of(rows)
+        assert have_other_numbers(details.starts, details.values, 0, 1), hex(zero)
+        assert not have_other_numbers(details.starts, details.values, 0, 2), hex(zero)
 
 
 def test_short_texts_with_other_numbers_are_no_duplicates_by_any_measure() -> None:

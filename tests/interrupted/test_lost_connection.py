@@ -54,7 +54,7 @@ def test_tables_whose_connection_is_lost_are_not_called_busy(
     dedup.upgrade()
 
 
-@pytest.mark.parametrize("database", ["postgresql", "mariadb"], indirect=True)
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 def test_a_connection_lost_by_detach_is_no_missing_right(
     petitions: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
