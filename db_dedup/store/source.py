@@ -139,23 +139,23 @@ class Source:
         """Return some values of a column, without NULL."""
         value = self.from_clause.c[column.name]
         query = select(self.dialect.readable(column, value).label("dedup_value"))
-        return (
-            connection.execute(query.where(self.condition, value.is_not(None)).limit(_SAMPLE_ROWS))
-            .scalars()
-            .all()
-        )
+        return connection.scalars(query.where(self.condition, value.is_not(None)).limit(_SAMPLE_ROWS)).all()
 
     def count(self, connection: Connection) -> int:
         """Return how many rows there are to read."""
         return self._count(connection, true())
 
+    def snapshot(self, engine: Engine) -> AbstractContextManager[Connection]:
+        """Return a read-only transaction that sees every row, also if it has to wait for an ALTER TABLE."""
+        return self.dialect.read_snapshot(engine, self.from_clause)
+
     def pages(self, engine: Engine, page_size: int = PAGE_ROWS) -> Generator[list[SourceRow], None, None]:
         """Yield every row once, in pages; we may write between two of them."""
-        with self.dialect.read_snapshot(engine, self.from_clause) as connection:
+        with self.snapshot(engine) as connection:
             if self.dialect.reads_beside_writes(connection):
                 yield from self.read_pages(connection, page_size)
                 return
-        yield from self.read_keyset_pages(lambda: self.dialect.read_snapshot(engine), page_size)
+        yield from self.read_keyset_pages(partial(self.snapshot, engine), page_size)
 
     def read_pages(
         self, connection: Connection, page_size: int = PAGE_ROWS
@@ -181,12 +181,12 @@ class Source:
 
     def row_keys(self, engine: Engine) -> Iterator[list[str]]:
         """Yield the row key of every row, in pages, without the other columns; we may write in between."""
-        with self.dialect.read_snapshot(engine, self.from_clause) as connection:
+        with self.snapshot(engine) as connection:
             if self.dialect.reads_beside_writes(connection):
                 yield from self.read_row_keys(connection)
                 return
-        open_connection = partial(self.dialect.read_snapshot, engine)
-        for rows in self._keyset_pages(open_connection, self._key_query(), PAGE_ROWS, self._read_keys):
+        opened, query = partial(self.snapshot, engine), self._key_query()
+        for rows in self._keyset_pages(opened, query, PAGE_ROWS, self._read_keys):
             yield list(map(_FIRST, rows))
 
     def read_row_keys(self, connection: Connection) -> Iterator[list[str]]:

@@ -6,7 +6,7 @@ In PostgreSQL a snapshot from before the end of such a statement finds no row in
 from __future__ import annotations
 
 import secrets
-from collections.abc import Generator
+from collections.abc import Callable, Iterator, Sized
 from concurrent.futures import ThreadPoolExecutor
 from time import sleep
 from typing import Any
@@ -14,16 +14,17 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, make_url, text
 
-from db_dedup import Text
+from db_dedup import Deduplicator, Text
 from db_dedup.config import WatchedTable
 from db_dedup.dialects import dialect_for, open_engine
-from db_dedup.records import SourceRow
 from db_dedup.sample import Sample
 from db_dedup.store.inspection import inspect_table
 from db_dedup.store.source import Source
 from tests.guest.test_held_rows import WAITING
 from tests.scan.conftest import answer, fill_database, watch
 from tests.servers import Database
+
+Read = Callable[[Source, Engine], Iterator[Sized]]
 
 WRITTEN_ANEW = pytest.mark.parametrize(
     "statements",
@@ -52,34 +53,43 @@ def commit_once_waited_for(connection: Connection, waiter: Connection) -> None:
 
 
 @WRITTEN_ANEW
-def test_a_scan_reads_all_rows(
+@pytest.mark.parametrize(
+    ("finds_nothing_new", "reading"),
+    [(lambda dedup: dedup.scan().rows > 0, "pages"), (lambda dedup: dedup.verify().is_right, "snapshot")],
+    ids=["scan", "verify"],
+)
+def test_a_command_reads_all_rows(
     postgresql_database: Database,
     sample: Sample,
     statements: tuple[str, ...],
+    finds_nothing_new: Callable[[Deduplicator], bool],
+    reading: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    engine, pages = postgresql_database.engine, Source.pages
+    engine, read = postgresql_database.engine, getattr(Source, reading)
     fill_database(engine, sample)
     dedup = watch(engine)
-    rows = dedup.scan().rows
+    dedup.scan()
     stored = answer(dedup)
 
     with engine.connect() as host, engine.connect() as waiter, ThreadPoolExecutor(1) as threads:
 
-        def pages_beside(self: Source, *given: Any) -> Generator[list[SourceRow], None, None]:
+        def read_beside(self: Source, *given: Any) -> Any:
+            monkeypatch.undo()
             write_anew(host, statements)
             threads.submit(commit_once_waited_for, host, waiter)
-            return pages(self, *given)
+            return read(self, *given)
 
-        monkeypatch.setattr(Source, "pages", pages_beside)
-        assert dedup.scan().rows == rows
+        monkeypatch.setattr(Source, reading, read_beside)
+        assert finds_nothing_new(dedup)
     assert answer(dedup) == stored
 
 
 @WRITTEN_ANEW
 @pytest.mark.parametrize("name", ["petitions", "newest"])
+@pytest.mark.parametrize("of", [Source.pages, Source.row_keys], ids=["rows", "keys"])
 def test_a_snapshot_of_a_table_or_view_has_all_rows(
-    postgresql_database: Database, sample: Sample, statements: tuple[str, ...], name: str
+    postgresql_database: Database, sample: Sample, statements: tuple[str, ...], name: str, of: Read
 ) -> None:
     engine = postgresql_database.engine
     fill_database(engine, sample)
@@ -89,7 +99,7 @@ def test_a_snapshot_of_a_table_or_view_has_all_rows(
     with engine.connect() as host, engine.connect() as waiter, ThreadPoolExecutor(1) as threads:
         write_anew(host, statements)
         threads.submit(commit_once_waited_for, host, waiter)
-        assert sum(map(len, source.pages(engine))) == len(sample.petitions)
+        assert sum(map(len, of(source, engine))) == len(sample.petitions)
 
 
 def test_a_table_of_which_some_columns_may_be_read(postgresql_database: Database, sample: Sample) -> None:

@@ -62,7 +62,7 @@ def labels_for(context: JobContext) -> ScanLabels:
         labels = read_labels(connection, context.tables, stored.id)
     if not _gives_other_digests(context, stored):
         return ScanLabels(labels)
-    with context.source_dialect.read_snapshot(context.source_engine, context.source.from_clause) as rows:
+    with context.source.snapshot(context.source_engine) as rows:
         return ScanLabels(labels, _moved(context, stored, labels, rows))
 
 
@@ -154,7 +154,7 @@ def _attempt(dialect: Dialect, connection: Connection) -> Iterator[Connection]:
 def _rows_beside(connection: Connection, context: JobContext) -> Iterator[Connection]:
     """Yield a connection to the user's rows, during a transaction on our tables."""
     if context.is_apart:
-        with context.source_dialect.read_snapshot(context.source_engine, context.source.from_clause) as rows:
+        with context.source.snapshot(context.source_engine) as rows:
             yield rows
     else:
         yield connection

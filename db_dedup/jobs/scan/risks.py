@@ -1,6 +1,7 @@
 """What a table will suffer from under given settings, judged by its first rows."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from db_dedup.jobs.context import JobContext
@@ -29,7 +30,5 @@ def risks_of_table(context: JobContext, report: ScanReport) -> Iterator[str]:
 
 def _first_rows(context: JobContext) -> list[SourceRow]:
     """Return the first rows by key: a stream that is left early is read to its end on MySQL."""
-    pages = context.source.read_keyset_pages(
-        lambda: context.source_dialect.read_snapshot(context.source_engine), _SAMPLE_ROWS
-    )
-    return next(pages, [])
+    source = context.source
+    return next(source.read_keyset_pages(partial(source.snapshot, context.source_engine), _SAMPLE_ROWS), [])

@@ -129,9 +129,8 @@ class _Snapshots(NamedTuple):
 
 @contextmanager
 def _one_moment(context: JobContext) -> Iterator[_Snapshots]:
-    dialect, engine = context.source_dialect, context.source_engine
-    with dialect.read_snapshot(engine, context.source.from_clause) as connection:
-        if dialect.reads_beside_writes(connection):
+    with context.source.snapshot(context.source_engine) as connection:
+        if context.source_dialect.reads_beside_writes(connection):
             yield _Snapshots(connection, None if context.is_apart else connection)
             return
     yield _Snapshots(None, None)
