@@ -7,7 +7,9 @@ equal.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import repeat
 from operator import is_not
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +52,7 @@ from db_dedup.flow.text.compared import compared_rows
 from db_dedup.flow.text.frames import without_frames
 from db_dedup.flow.text.normalise import normalise_batch
 from db_dedup.flow.text.stop_words import STOP_WORDS
+from db_dedup.flow.threads import in_threads
 from db_dedup.flow.words import HashTexts, word_hasher
 from db_dedup.records.fingerprints import AnswerRow, StoredFingerprint
 from db_dedup.records.forms import UNKNOWN_FORM
@@ -57,6 +60,7 @@ from db_dedup.records.frames import FrameList
 from db_dedup.records.pages import cut_pages
 from db_dedup.records.recipe import Recipe
 
+_ROWS_WORTH_A_THREAD: Final = 100
 _Item = tuple[Sequence[str], str | None, bytes | None]
 """(the texts of a row, the text of its `within` columns, its former digest)."""
 
@@ -130,17 +134,18 @@ class FingerprintedRows:
 class Fingerprinter:
     """Computes digests, features, sketches and fingerprints by one recipe."""
 
-    def __init__(self, recipe: Recipe, hasher: TokenHasher | None = None) -> None:
+    def __init__(self, recipe: Recipe, hasher: TokenHasher | None = None, threads: int = 1) -> None:
         """Load the segmenter, which takes a moment.
 
         Args:
             recipe: what to compute.
             hasher: hashes the tokens instead of the recipe's own hasher, for a caller that records them.
+            threads: in which some hundred rows are fingerprinted; two take 0.6 of the time of one.
 
         Raises:
             ConfigError: there is no such segmenter, or it cannot take the user words.
         """
-        self._recipe = recipe
+        self._recipe, self._threads = recipe, threads
         self._weights = [column.weight for column in recipe.columns]
         user_words = normalise_batch(recipe.user_words)
         try:
@@ -175,8 +180,9 @@ class Fingerprinter:
         """
         count = len(rows)
         items = zip(rows, within or [None] * count, known or [None] * count, strict=True)
-        pages = cut_pages(items, lambda item: sum(map(len, item[0])), max(1, count))
-        parts = [self._fingerprint_page(page, compares_known) for page in pages]
+        threads = max(1, min(self._threads, count // _ROWS_WORTH_A_THREAD))
+        pages = cut_pages(items, lambda item: sum(map(len, item[0])), max(1, -(-count // threads)))
+        parts = list(in_threads(threads, self._fingerprint_page, pages, repeat(compares_known)))
         return joined_rows(parts) if parts else self._fingerprint_page((), compares_known)
 
     def _fingerprint_page(self, page: Sequence[_Item], compares_known: bool) -> FingerprintedRows:

@@ -27,12 +27,33 @@ _PIECES_A_QUERY: Final = 960
 _SET_PIECES_A_QUERY: Final = 256  # some 20 MB
 _KEPT_BYTES: Final = 128 * 2**20
 """The pieces of 2,000 changes among a million rows are some 60 MB."""
+_MARGIN: Final = 1.2
 _NO_POSTINGS: Final = Postings(np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.uint32))
 
 IdRange = tuple[int, int]
 """The first and the last id of rows that are wanted."""
 
 ALL_IDS: Final[IdRange] = (-(2**62), 2**62)
+
+
+class Frequency:
+    """How often something was found, and into how many parts to divide a search so that each finds few.
+
+    A search that finds too much for the memory begins again with a smaller part. Who knows the frequency of
+    the last search begins with parts of the right size.
+    """
+
+    def __init__(self) -> None:
+        """Know nothing; then a search begins with the whole."""
+        self._found, self._asked = 0, 1
+
+    def note(self, found: int, asked: int) -> None:
+        """Remember that so many were found where so many were asked."""
+        self._found, self._asked = found, max(1, asked)
+
+    def parts(self, asked: int, most: int) -> int:
+        """Return into how many parts to divide so many that are asked, to find fewer than `most` in each."""
+        return 1 + int(asked / self._asked * self._found * _MARGIN) // most
 
 
 class IndexMemory:
@@ -43,6 +64,8 @@ class IndexMemory:
         generation: that of the last look-up; None before the first one.
         sets: the sets of features that were read.
         single: the single entries, where a worker keeps them.
+        entries: how many entries a hash had in the last look-up of many sketches.
+        pairs: how many of the pairs of an asked sketch and a row shared enough hashes in the last one.
     """
 
     def __init__(self, set_bytes: int = SET_BYTES, threads: int = 1) -> None:
@@ -51,6 +74,7 @@ class IndexMemory:
         self.generation: Generation | None = None
         self.sets = SetMemory(set_bytes)
         self.single = SingleMemory()
+        self.entries, self.pairs = Frequency(), Frequency()
         self._size_pieces: dict[int, bytes] = {}
         self._size_table: tuple[int, dict[int, bytes], SizeTable] | None = None
 

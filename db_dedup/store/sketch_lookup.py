@@ -96,22 +96,28 @@ def find_sharing(
     single = _single_entries(connection, store, wanted, None, _SINGLE_ENTRIES_A_PIECE, memory)
     size = wanted.hashes.size if of_one else None
     search = SegmentSearch(connection, store, wanted.hashes, memory, keeps=single is not None)
-    found = None if single is None else _entries(connection, store, wanted, single, None, search, memory)
+    parts = 1 if of_one else memory.entries.parts(wanted.hashes.size, wanted.entries_a_piece)
+    found = None
+    if single is not None and parts == 1:
+        found = _entries(connection, store, wanted, single, None, search, memory)
     if found is not None:
+        memory.entries.note(found.packed.rows.size, wanted.hashes.size)
         yield _with_sizes(connection, store, found, size, memory)
         return
     row = store.tables.fingerprint
     highest = int(connection.execute(select(func.max(row.c.id))).scalar_one() or 0)
-    first, width = 0, max(1, highest // 2)
+    first, width, count = 0, 1 + highest // max(2, parts), 0
     while first <= highest:
         found = _entries(connection, store, wanted, single, (first, first + width - 1), search, memory)
         if found is None:
             width //= 2
             continue
+        count += found.packed.rows.size
         yield _with_sizes(connection, store, found, size, memory)
         first += width
         if found.is_small(wanted.entries_a_piece):
             width *= 2
+    memory.entries.note(count, wanted.hashes.size)
 
 
 class _Entries(NamedTuple):
@@ -212,11 +218,10 @@ def _with_sizes(
     postings = joined_postings([Postings.of(*found.single).narrowed(), found.packed])
     if size_of_one is not None and found.generation is not None:
         sizes, slots = memory.size_table(found.generation)
-        hashes, single = postings.entry_hashes, found.single.ids.size
-        kept = entries_of_sharing_rows(
-            size_of_one, hashes, postings.rows.astype(np.int64), single, sizes, slots, ID_BITS
-        )
-        postings = Postings.of(hashes[kept], postings.rows[kept])
+        hashes, rows = postings.entry_hashes, postings.rows.astype(np.int64)
+        single = found.single.ids.size
+        is_kept = entries_of_sharing_rows(size_of_one, hashes, rows, single, sizes, slots, ID_BITS)
+        postings = postings.only(is_kept)
     ids, postings = postings.numbered()
     if found.generation is None:
         counts = np.full(ids.size, UNKNOWN_SIZE, np.int64)

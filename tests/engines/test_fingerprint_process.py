@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from db_dedup.engines.embedded import engine, fingerprint_process
 from db_dedup.engines.embedded.engine import EmbeddedEngine
 from db_dedup.engines.embedded.fingerprint_process import FingerprintProcess, FingerprintProcesses
 from db_dedup.errors import DedupError
-from db_dedup.flow.pipeline import Fingerprinter
+from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
 from db_dedup.records import Family
 from db_dedup.records.recipe import Recipe
 from db_dedup.sample import generate_petitions
@@ -38,21 +39,41 @@ WATCHED = watched_table(
 )
 
 
+PAGES = [
+    [(p.title, p.content, p.region or "") for p in generate_petitions(300, seed=3).petitions[first:end]]
+    for first, end in ((0, 150), (150, 300))
+]
+
+
 def test_it_answers_as_the_fingerprinter_does() -> None:
-    petitions = generate_petitions(300, seed=3).petitions
-    pages = [
-        [(p.title, p.content, p.region or "") for p in petitions[first : first + 150]] for first in (0, 150)
-    ]
     here = Fingerprinter(WATCHED.recipe)
     with FingerprintProcess(WATCHED.recipe) as elsewhere:
-        for page in pages:
+        for page in PAGES:
             within = [row[2] for row in page]
-            wanted, found = here.fingerprint(page, within), elsewhere.fingerprint(page, within)
-            assert found.digests == wanted.digests
-            for name in ("fingerprints", "has_fingerprint"):
-                assert np.array_equal(getattr(found, name), getattr(wanted, name))
-            for name in ("starts", "hashes", "weights"):
-                assert np.array_equal(getattr(found.features, name), getattr(wanted.features, name))
+            require_equal(elsewhere.fingerprint(page, within), here.fingerprint(page, within))
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("compares_known", [False, True])
+def test_threads_answer_as_one_does(threads: int, compares_known: bool) -> None:
+    rows = [*chain(*PAGES)]
+    within = [row[2] for row in rows]
+    one, some = Fingerprinter(WATCHED.recipe), Fingerprinter(WATCHED.recipe, threads=threads)
+    known = [digest if i % 3 else None for i, digest in enumerate(one.fingerprint(rows, within).digests)]
+    wanted, found = (
+        each.fingerprint(rows, within, known, compares_known=compares_known) for each in (one, some)
+    )
+    require_equal(found, wanted)
+
+
+def require_equal(found: FingerprintedRows, wanted: FingerprintedRows) -> None:
+    assert found.digests == wanted.digests
+    for name in ("fingerprints", "has_fingerprint", "is_known", "framed", "forms"):
+        assert np.array_equal(getattr(found, name), getattr(wanted, name))
+    for name in ("starts", "hashes", "weights"):
+        assert np.array_equal(getattr(found.features, name), getattr(wanted.features, name))
+    for name in ("starts", "values"):
+        assert np.array_equal(getattr(found.sketches, name), getattr(wanted.sketches, name))
 
 
 def test_its_end_is_an_error_that_says_so() -> None:

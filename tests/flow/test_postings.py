@@ -1,5 +1,7 @@
 """Postings: the rows of each hash, and which of them share enough hashes with some sketches."""
 
+from itertools import compress
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -41,6 +43,14 @@ def test_rows_are_numbered_in_their_order(
     ids, numbered = postings._replace(rows=postings.rows.astype(kind)).numbered()
     assert ids.tolist() == sorted({row for _, row in entries})
     assert [(hashed, int(ids[row])) for hashed, row in listed(numbered)] == sorted(entries)
+
+
+@given(ENTRIES, st.data())
+def test_only_some_entries_are_kept(entries: list[Entry], data: st.DataObject) -> None:
+    postings = postings_of(entries)
+    is_kept = data.draw(st.lists(st.booleans(), min_size=len(entries), max_size=len(entries)))
+    some = postings.only(np.array(is_kept, np.bool_))
+    assert listed(some) == list(compress(sorted(entries), is_kept))
 
 
 @pytest.mark.parametrize("rows", [[], [3, 2**32 - 1], [3, 2**32]])

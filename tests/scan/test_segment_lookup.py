@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from sqlalchemy import select
 
 from db_dedup import Deduplicator
 from db_dedup.engines.embedded import sharing
+from db_dedup.engines.embedded.sharing import find_sharing_rows
+from db_dedup.flow.candidates import postings
 from db_dedup.flow.candidates.segments import hashes_of
 from db_dedup.flow.candidates.sketch_sizes import UNKNOWN_SIZE
 from db_dedup.store import segment_lookup, single_entries, sketch_lookup, sketches
@@ -86,6 +89,43 @@ def test_entries_of_many_rows_are_read_by_ranges_of_ids(
         assert len(list(shared)) >= 1
         chance = Random(8)
         assert_finds_what_brute_force_does(connection, store, stored, [drawn(chance) for _ in range(5)])
+
+
+def test_a_search_like_the_last_one_is_divided_at_once(
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first search finds too much, of entries and of pairs, and begins again with parts of it."""
+    _, store = stored_table(scanned)
+    sketched = sketches_of([*store_drawn(scanned, folded=150).values()])
+    most = 30_000
+    monkeypatch.setattr(sketch_lookup, "_ENTRIES_A_PIECE", sketched.values.size // 2)
+    monkeypatch.setattr(sharing, "_PAIRS_A_PIECE", most)
+    memory, found, too_many = IndexMemory(), [], []
+    entries, pairs = sketch_lookup._entries, postings.sharing_pairs
+    noted = list[bool]()
+
+    def noted_entries(*given: Any) -> Any:
+        result = entries(*given)
+        noted.append(result is None)
+        return result
+
+    def noted_pairs(*given: Any) -> Any:
+        result = pairs(*given)
+        noted.append(result[0].size > most)
+        return result
+
+    monkeypatch.setattr(sketch_lookup, "_entries", noted_entries)
+    monkeypatch.setattr(sharing, "sharing_pairs", noted_pairs)
+    with scanned.database.engine.connect() as connection:
+        for _ in range(2):
+            noted.clear()
+            parts = list(find_sharing_rows(connection, store, sketched, memory=memory))
+            found.append({pair for some in parts for pair in zip(some.which, some.ids, strict=True)})
+            too_many.append(sum(noted))
+    assert found[0] == found[1]
+    assert len(found[0]) > most
+    assert too_many[0] >= 2
+    assert too_many[1] == 0
 
 
 def test_entries_that_are_folded_between_two_ranges_are_found(

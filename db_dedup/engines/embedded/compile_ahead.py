@@ -14,7 +14,6 @@ from typing import Final, Self
 import numpy as np
 
 from db_dedup.engines.embedded.own_process import can_run_modules, command_of
-from db_dedup.engines.embedded.usable_cores import usable_cores
 from db_dedup.flow.candidates.segments import pack, sorted_entries
 from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.flow.compare.kernels import is_rule_missing
@@ -24,6 +23,7 @@ from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.features.counting import Features
 from db_dedup.flow.features.details import SECTIONS, Details
 from db_dedup.flow.matching.match import match_table
+from db_dedup.flow.usable_cores import usable_cores
 from db_dedup.light_imports import leave_out_blas
 from db_dedup.progress import NullProgress, report_compiling
 from db_dedup.records.calibration import PairSetting

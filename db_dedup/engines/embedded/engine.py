@@ -13,11 +13,11 @@ from db_dedup.engines.embedded.increment import EmbeddedIncrement
 from db_dedup.engines.embedded.lookup import EmbeddedLookup
 from db_dedup.engines.embedded.own_process import can_run_modules
 from db_dedup.engines.embedded.table_scan import EmbeddedScan
-from db_dedup.engines.embedded.usable_cores import usable_cores
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.matching.budget import MATCHING_MB
 from db_dedup.flow.matching.spool import FeatureSpool
 from db_dedup.flow.pipeline import Fingerprinter
+from db_dedup.flow.usable_cores import usable_cores
 from db_dedup.records import Family
 from db_dedup.records.pair_columns import PairColumns
 from db_dedup.records.recipe import Recipe
@@ -63,7 +63,9 @@ class EmbeddedEngine:
         cache_bytes: int,
     ) -> EmbeddedIncrement:
         """Return the incremental processing of a table."""
-        return EmbeddedIncrement(watched, store, source, Fingerprinter(recipe), cache_bytes)
+        return EmbeddedIncrement(
+            watched, store, source, Fingerprinter(recipe, threads=usable_cores()), cache_bytes
+        )
 
     def lookup(
         self, watched: WatchedTable, recipe: Recipe, store: FingerprintStore, source: Source

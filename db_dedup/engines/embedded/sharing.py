@@ -60,12 +60,16 @@ def find_sharing_rows(
     """
     hashes = narrowed(asked)
     memory = memory or IndexMemory()
+    compared, found = 0, 0
     for sharing in find_sharing(connection, store, asked.values, memory, of_one=asked.counts.size == 1):
         for first in range(0, sharing.ids.size, _ROWS_A_PIECE):
             end = min(first + _ROWS_A_PIECE, sharing.ids.size)
             counts, sketched = _known_counts(connection, store, sharing, first, end)
-            for pairs in _pairs_in_pieces(hashes, sharing, counts, first, end, memory.threads):
+            for pairs in _pairs_in_pieces(hashes, sharing, counts, first, end, memory):
+                found += pairs[0].size
                 yield _sharing_rows(connection, store, sharing, sketched, pairs, features, memory)
+            compared += asked.counts.size * (end - first)
+    memory.pairs.note(found, compared)
 
 
 def _known_counts(
@@ -88,14 +92,15 @@ def _known_counts(
 
 
 def _pairs_in_pieces(
-    hashes: Sketches, sharing: Sharing, counts: NDArray[np.int64], first: int, end: int, threads: int
+    hashes: Sketches, sharing: Sharing, counts: NDArray[np.int64], first: int, end: int, memory: IndexMemory
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield the pairs of an asked sketch and a row that share enough hashes, by ascending ranges of rows."""
-    width = end - first
+    parts = memory.pairs.parts(hashes.counts.size * (end - first), _PAIRS_A_PIECE)
+    width = 1 + (end - first) // parts
     while first < end:
         rows = first, min(first + width, end)
         most = _PAIRS_A_PIECE if width > 1 else None  # one row has at most a pair for each asked sketch
-        pairs = sharing_pairs(hashes, sharing.postings, counts, *rows, most, threads)
+        pairs = sharing_pairs(hashes, sharing.postings, counts, *rows, most, memory.threads)
         if most is not None and pairs[0].size > most:
             width //= 2
             continue

@@ -18,7 +18,6 @@ from db_dedup.engines.base import ReadRows
 from db_dedup.engines.embedded.answer import EmbeddedAnswer
 from db_dedup.engines.embedded.compile_ahead import CompilingAhead
 from db_dedup.engines.embedded.fingerprint_process import FingerprintProcesses
-from db_dedup.engines.embedded.usable_cores import usable_cores
 from db_dedup.flow.compare.rows import NO_PLACE, ComparedRows
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.features.counting import NO_FEATURES
@@ -36,6 +35,7 @@ from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
 from db_dedup.flow.rows.keys import refuse_repeated
 from db_dedup.flow.rows.order import key_order
 from db_dedup.flow.stored_rows import row_fingerprints, sketch_sizes
+from db_dedup.flow.usable_cores import usable_cores
 from db_dedup.progress import Progress
 from db_dedup.records import Family, SourceRow
 from db_dedup.records.fingerprints import DigestPair, RowFingerprint, StoredFingerprint

@@ -60,6 +60,11 @@ class Postings(NamedTuple):
         has_wide = bool(self.rows.size) and int(self.rows.max()) >> _NARROW_BITS > 0
         return self if has_wide else self._replace(rows=self.rows.astype(np.uint32))
 
+    def only(self, is_kept: NDArray[np.bool_]) -> "Postings":
+        """Return the lists of the kept entries (bool[e]), in the same order; a list may be empty."""
+        kept_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(is_kept)])
+        return Postings(self.hashes, kept_before[self.ends], self.rows[is_kept])
+
     def numbered(self) -> tuple[NDArray[np.int64], "Postings"]:
         """Return (int64[r] the distinct rows, ascending; the same lists of positions among these)."""
         ids, places = _ranked(self.rows)
@@ -87,8 +92,10 @@ def _ranked(ids: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], NDArray[n
     is_there = np.zeros(span, np.bool_)
     offsets = ids - ids.dtype.type(low)
     is_there[offsets] = True
-    ranks = np.cumsum(is_there, dtype=np.int32) - np.int32(1)
-    return np.flatnonzero(is_there) + low, ranks[offsets]
+    distinct = np.flatnonzero(is_there)
+    ranks = np.empty(span, np.int32)  # most of it is never touched
+    ranks[distinct] = np.arange(distinct.size, dtype=np.int32)
+    return distinct + low, ranks[offsets]
 
 
 def sharing_pairs(

@@ -103,7 +103,11 @@ class MeasuredTable:
     """
 
     def __init__(
-        self, recipe: Recipe, kinds_by: PairSetting | None = None, short_threshold: float = 0.0
+        self,
+        recipe: Recipe,
+        kinds_by: PairSetting | None = None,
+        short_threshold: float = 0.0,
+        threads: int = 1,
     ) -> None:
         """Prepare the segmenter, which takes a moment.
 
@@ -112,21 +116,24 @@ class MeasuredTable:
             kinds_by: also measure what kinds of pairs there are, by this setting.
             short_threshold: of the rule. The recipe has it only if its measure compares short texts by it,
                 and then the sketches are others than those of the other measures.
+            threads: in which the rows are fingerprinted.
         """
         self._kinds_by = kinds_by
-        self._fingerprinter = Fingerprinter(replace(recipe, compared_by="words", sketches=True))
+        by_words = replace(recipe, compared_by="words", sketches=True, names_places=False)
+        self._fingerprinter = Fingerprinter(by_words, threads=threads)
         # Character 3-grams need no segmenter; "words" is the cheapest to load.
         # Any threshold makes the details of short texts, which a setting that is tried may compare.
         by_grams = replace(
             recipe, compared_by="grams", segmenter="words", sketches=False, short_threshold=1.0
         )
-        self._by_grams = Fingerprinter(by_grams)
+        self._by_grams = Fingerprinter(by_grams, threads=threads)
         threshold = max(short_threshold, recipe.short_threshold)
         self._is_by_length = recipe.short_threshold > 0
         self._other_sketches: Fingerprinter | None = None
         if threshold > 0:
             other = 0.0 if self._is_by_length else threshold
-            self._other_sketches = Fingerprinter(replace(by_grams, sketches=True, short_threshold=other))
+            by_other = replace(by_grams, short_threshold=other, long_grams=False, names_places=False)
+            self._other_sketches = Fingerprinter(replace(by_other, sketches=True), threads=threads)
         self._keys: list[str] = []
         self._lengths: list[int] = []
         self._within: list[int] = []
@@ -152,10 +159,11 @@ class MeasuredTable:
         done: FingerprintedRows = self._fingerprinter.fingerprint(values, within)
         self._words.add(done.features, done.details)
         self._words.add_sketches(done.sketches)
-        by_grams = self._by_grams.fingerprint(values, within)
+        by_grams = _without_words(self._by_grams, values, within, done.digests)
         self._grams.add(by_grams.features, by_grams.details)
         if self._other_sketches is not None:
-            self._grams.add_sketches(self._other_sketches.fingerprint(values, within).sketches)
+            others = _without_words(self._other_sketches, values, within, done.digests)
+            self._grams.add_sketches(others.sketches)
         self._keys += [row.row_key for row in page]
         self._lengths += [sum(map(len, row.values)) for row in page]
         numbers = self._within_numbers
@@ -185,6 +193,16 @@ class MeasuredTable:
             self._grams.all_details(),
             self._kinds_by,
         )
+
+
+def _without_words(
+    fingerprinter: Fingerprinter,
+    values: Sequence[Sequence[str]],
+    within: Sequence[str | None],
+    digests: Sequence[bytes],
+) -> FingerprintedRows:
+    """Return character 3-grams, details and sketches: rows whose digests are known are not segmented."""
+    return fingerprinter.fingerprint(values, within, digests, compares_known=True)
 
 
 def length_bands(lengths: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from db_dedup.flow.matching.measured_table import MeasuredRows, MeasuredTable
+from db_dedup.flow.usable_cores import usable_cores
 from db_dedup.jobs.context import JobContext
 
 
@@ -15,7 +16,7 @@ def read_measured_rows(context: JobContext) -> Iterator[MeasuredRows]:
     recipe = replace(context.recipe, long_grams=context.watched.rule.long_grams)
     watched = context.watched
     kinds_by = watched.setting if watched.exclude_kinds else None
-    with MeasuredTable(recipe, kinds_by, watched.rule.short_threshold) as wide:
+    with MeasuredTable(recipe, kinds_by, watched.rule.short_threshold, usable_cores()) as wide:
         context.progress.start("fingerprints", None)
         for page in context.source.pages(context.source_engine):
             wide.add_page(page)

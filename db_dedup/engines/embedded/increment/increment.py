@@ -21,9 +21,9 @@ from db_dedup.engines.embedded.increment.scope import BatchScope
 from db_dedup.engines.embedded.neighbourhood import Neighbourhood
 from db_dedup.engines.embedded.pair_search import PairSearch
 from db_dedup.engines.embedded.readiness import make_ready
-from db_dedup.engines.embedded.usable_cores import usable_cores
 from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
 from db_dedup.flow.pipeline import Fingerprinter
+from db_dedup.flow.usable_cores import usable_cores
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.reader import Reader
 from db_dedup.store.single_entries import has_more_entries

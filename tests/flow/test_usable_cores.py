@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from db_dedup.engines.embedded.usable_cores import usable_cores
 from db_dedup.flow import control_groups
 from db_dedup.flow.matching import paging
+from db_dedup.flow.usable_cores import usable_cores
 
 
 @pytest.fixture
