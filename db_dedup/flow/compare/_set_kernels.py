@@ -24,13 +24,17 @@ MOST_FEATURES: Final = 4_000
 """A row with more has no set: it would be large, and such a row is rare."""
 
 _LEAST_PLACES_A_FEATURE: Final = 9
+_FEW_BITS: Final = np.int64(10)
+_LEAST_FEW_PLACES_A_FEATURE: Final = 14
+"""How many of 2**10 places a feature has at least; otherwise there are twice as many. A text of a thousand
+characters has features with more than half of them, so that a set of small texts would rule out little."""
 _COUNT_BITS: Final = np.int64(16)
 """The bits of the head of a set. From the lowest bit on these are: whether the features are 3-grams; 13 bits
-for their number; whether their places are bits of their hashes; and if not, whether a feature has 12 places
-instead of 5."""
+for their number; whether their places are bits of their hashes; and whether 2**10 places are used only where
+a feature has 14 of them or, if the places are no such bits, whether a feature has 12 places instead of 5."""
 _KIND_BITS: Final = np.int64(1)
 _OF_BITS: Final = np.int64(1 << 14)
-_FINE: Final = np.int64(1 << 15)
+_MORE: Final = np.int64(1 << 15)
 _SIZE: Final = np.int64((1 << 14) - 2)
 _SHIFT: Final = np.int64(3)
 _COARSE_SHIFT: Final = np.int64(2)
@@ -39,8 +43,8 @@ _MOST_BITS: Final = 16
 """The bits of a place in a set of `MOST_FEATURES`."""
 _MOST_WORDS: Final = (1 << _MOST_BITS) // 64 + 1
 """Enough words for a bit for each place of a set."""
-# A place is less than 18n, so all quotients of a set together are less than 18n / 8: two and a quarter bits a
-# feature, and four for the end and the remainder of each.
+# All quotients of a set together are less than two bits a feature; the end and the remainder of each are four
+# or five.
 _MOST_BYTES_A_FEATURE: Final = 1
 
 
@@ -63,7 +67,7 @@ def bitmaps(starts, hashes, packed, begins, ends):
     for row in range(begins.size):
         if begins[row] < ends[row]:
             head = _head_of(packed, begins[row] * 8, ends[row] * 8)
-            in_use[_bits_for((head & _SIZE) >> _KIND_BITS)] |= head & _OF_BITS != 0
+            in_use[_bits_in(head)] |= head & _OF_BITS != 0
     rows, firsts, total = starts.size - 1, np.zeros(in_use.size, np.int64), np.int64(0)
     for bits in range(in_use.size):
         firsts[bits] = total
@@ -101,12 +105,20 @@ def _words_of(places):
 
 
 @scalar
-def _bits_for(size):
-    """Return how many bits the places of so many features have."""
-    bits = np.int64(0)
+def _bits_in(head):
+    """Return how many bits the places of a set have by its head, if they are bits of hashes."""
+    size, bits = (head & _SIZE) >> _KIND_BITS, np.int64(0)
     while (np.int64(1) << bits) < _LEAST_PLACES_A_FEATURE * size:
         bits += 1
-    return bits
+    is_crowded = bits == _FEW_BITS and (np.int64(1) << bits) < _LEAST_FEW_PLACES_A_FEATURE * size
+    return bits + np.int64(is_crowded and head & _MORE != 0)
+
+
+@scalar
+def _shift_in(head):
+    """Return the shift of the Rice code of such a set; a larger one pays from 16 places a feature on."""
+    is_sparse = (np.int64(1) << _bits_in(head)) >= ((head & _SIZE) >> _KIND_BITS) << 4
+    return _SHIFT + np.int64(is_sparse and head & _MORE != 0)
 
 
 @scalar
@@ -131,14 +143,14 @@ def pack(starts, hashes, has_set, of_grams):
     for row in range(rows):
         if has_set[row]:
             size = starts[row + 1] - starts[row]
-            head = np.uint64(_OF_BITS | (size << _KIND_BITS) | np.int64(of_grams))
-            place = put_bits(packed, used * 8, head, _COUNT_BITS)
-            before, bits = np.int64(-1), _bits_for(size)
+            head = _OF_BITS | _MORE | (size << _KIND_BITS) | np.int64(of_grams)
+            place = put_bits(packed, used * 8, np.uint64(head), _COUNT_BITS)
+            before, bits, shift = np.int64(-1), _bits_in(head), _shift_in(head)
             for i in range(starts[row], starts[row + 1]):
                 gap = _bits_of(hashes[i], bits) - before - 1
                 if gap >= 0:
-                    place = put_unary(packed, place, gap >> _SHIFT)
-                    place = put_bits(packed, place, np.uint64(gap), _SHIFT)
+                    place = put_unary(packed, place, gap >> shift)
+                    place = put_bits(packed, place, np.uint64(gap), shift)
                     before += gap + 1
             used = (place + 7) // 8
         ends[row] = used
@@ -167,9 +179,9 @@ def compare(
         size = (head & _SIZE) >> _KIND_BITS
         places, shift, first_map = size * 5, _COARSE_SHIFT, np.int64(-1)
         if head & _OF_BITS:
-            bits_of_place = _bits_for(size)
-            places, shift, first_map = np.int64(1) << bits_of_place, _SHIFT, firsts[bits_of_place]
-        elif head & _FINE:
+            bits_of_place = _bits_in(head)
+            places, shift, first_map = np.int64(1) << bits_of_place, _shift_in(head), firsts[bits_of_place]
+        elif head & _MORE:
             places, shift = size * 12, _SHIFT
         unpacked[0], unpacked[1] = begin + _COUNT_BITS, -1
         for i in range(first_pair, ends[row]):
