@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from db_dedup import Deduplicator
-from db_dedup.errors import ConfigError
+from db_dedup.errors import ConfigError, DatabaseError
 from db_dedup.jobs.objects.attachment import AttachmentState
 from tests.dialects.tables import run
 from tests.servers import Database
@@ -225,3 +225,21 @@ def test_a_table_in_another_database(database: Database) -> None:
         ) == [0]
     finally:
         run(database, f"DROP DATABASE {other}")
+
+
+def test_a_refused_attempt_to_attach_leaves_the_table_as_it_was(database: Database) -> None:
+    """An account without SUPER is refused by each server with a binary log: its scans must not fail then."""
+    rights = "SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP, INDEX, CREATE VIEW, SHOW VIEW"
+    run(database, PETITIONS, INSERT, "CREATE USER untriggered", f"GRANT {rights} ON * TO untriggered")
+    engine = create_engine(database.engine.url.set(username="untriggered", password=None))
+    try:
+        dedup = Deduplicator(engine, "petitions", {"body": 1})
+        dedup.upgrade()
+        with pytest.raises(DatabaseError, match="GRANT TRIGGER"):
+            dedup.attach()
+        assert dedup.trigger_state().state is AttachmentState.NOT_ATTACHED
+        assert dedup.scan().rows == 2
+        assert dedup.verify().is_right
+    finally:
+        engine.dispose()
+        run(database, "DROP USER untriggered")

@@ -3,10 +3,12 @@
 import hashlib
 import logging
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
 from sqlalchemy import Connection, inspect
+from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.config import WatchedTable
 from db_dedup.dialects.base import Dialect
@@ -134,7 +136,12 @@ class Attachment:
                 raise DatabaseError(found.differences[0])
             # First: where each statement commits by itself, an interrupted attempt is repaired later.
             self._store(connection, None)
-            run_ddl(connection, self._dialect, target.table, self.statements)
+            try:
+                run_ddl(connection, self._dialect, target.table, self.statements)
+            except (SQLAlchemyError, DatabaseUnavailableError):
+                if found.state is AttachmentState.NOT_ATTACHED and self._dialect.capabilities.commits_ddl:
+                    self._undo(connection)
+                raise
             made = _digest_of(self._dialect, target, self._dialect.describe_triggers(connection, target))
             self._store(connection, self._plan.digest + made)
         logger.info("triggers made", extra={"table": target.watched_name})
@@ -174,6 +181,14 @@ class Attachment:
                 table=self._plan.target.table,
                 schema=schema,
             )
+
+    def _undo(self, connection: Connection) -> None:
+        """Store again that the table is not attached, if the server has refused the first trigger."""
+        target = self._plan.target
+        with suppress(SQLAlchemyError):  # the connection may be lost
+            if not self._dialect.describe_triggers(connection, target):
+                store_attachment(connection, self._tables, target.table_id, StoredAttachment(None, None))
+                connection.exec_driver_sql("COMMIT")
 
     def _store(self, connection: Connection, digest: str | None) -> None:
         # Taken now: the table is locked, so every transaction that wrote to it before has ended.
