@@ -35,9 +35,15 @@ from db_dedup.schema.types import (
     Timestamp,
 )
 
-# Queue and pairs need transactions, whatever engine the server takes by default. SQLAlchemy leaves out the
-# options of other dialects. Released migrations use this constant.
-TABLE_OPTIONS: Final[dict[str, Any]] = {"mysql_engine": "InnoDB", "mariadb_engine": "InnoDB"}
+# Queue and pairs need transactions, whatever engine the server takes by default, and an index of row keys needs
+# a row format that takes more than 767 bytes of a key. SQLAlchemy leaves out the options of other dialects.
+# Released migrations use this constant.
+TABLE_OPTIONS: Final[dict[str, Any]] = {
+    "mysql_engine": "InnoDB",
+    "mysql_row_format": "DYNAMIC",
+    "mariadb_engine": "InnoDB",
+    "mariadb_row_format": "DYNAMIC",
+}
 
 
 @dataclass(frozen=True)
