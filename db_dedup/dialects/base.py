@@ -118,8 +118,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def schema_lock(self, connection: Connection, namespace: Namespace) -> AbstractContextManager[None]:
-        """Wait for and hold the right to change our schema; where DDL is transactional, until the caller
-        commits.
+        """Wait for and hold the right to change our schema, until the commit where DDL is transactional.
 
         Raises:
             DatabaseUnavailableError: another process holds it for too long.
@@ -189,8 +188,7 @@ class Dialect(ABC):
         """Return whether a key column has the value that `key_text` wrote as `text`, not one equal to it."""
 
     def is_found_by_text(self, column: SourceColumn, value: ColumnElement[Any]) -> ColumnElement[bool] | None:
-        """Return whether a value of a key column is found by its text; None where every value of the column
-        is.
+        """Return whether a value of a key column is found by its text; None where every value of it is.
 
         Only values of types that we do not know are compared.
         """
@@ -346,8 +344,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def create_triggers(self, plan: TriggerPlan) -> list[str]:
-        """Return the statements that make our triggers on a table, in place of what is there under their
-        names.
+        """Return the statements that make our triggers on a table, in place of any under their names.
 
         Raises:
             ConfigError: a key column whose values have no exact text.
@@ -366,6 +363,10 @@ class Dialect(ABC):
 
         Only where a failed attempt cannot be rolled back; None elsewhere.
         """
+        return None
+
+    def fault_of_triggers(self, connection: Connection, target: TriggerTarget) -> str | None:  # noqa: ARG002
+        """Return why writes to a table would fail with our triggers on it; None where they would not."""
         return None
 
     @abstractmethod

@@ -35,8 +35,8 @@ from db_dedup.schema.types import (
     Timestamp,
 )
 
-# Queue and pairs need transactions, whatever engine the server takes by default, and an index of row keys needs
-# a row format that takes more than 767 bytes of a key. SQLAlchemy leaves out the options of other dialects.
+# Queue and pairs need transactions, whatever engine the server takes by default. An index of row keys needs a
+# row format that takes more than 767 bytes of a key. SQLAlchemy leaves out the options of other dialects.
 # Released migrations use this constant.
 TABLE_OPTIONS: Final[dict[str, Any]] = {
     "mysql_engine": "InnoDB",

@@ -241,6 +241,12 @@ def test_a_binary_log_of_statements(mariadb_or_mysql: Database) -> None:
     assert "binlog_format = ROW" in str(found)
 
 
+def test_a_server_with_small_pages(mariadb_or_mysql: Database) -> None:
+    found = fault(mariadb_or_mysql.engine, "CREATE TABLE wide (a VARCHAR(16000), PRIMARY KEY (a))")
+    assert type(found) is DatabaseError
+    assert "innodb_page_size" in str(found)
+
+
 def test_read_only(database: Database) -> None:
     run(database, "CREATE TABLE petitions (id INTEGER)")
     make_read_only = {

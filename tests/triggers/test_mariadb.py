@@ -243,3 +243,24 @@ def test_a_refused_attempt_to_attach_leaves_the_table_as_it_was(database: Databa
     finally:
         engine.dispose()
         run(database, "DROP USER untriggered")
+
+
+def test_a_table_without_transactions(database: Database) -> None:
+    """MySQL with GTIDs refuses a statement that writes to a table with transactions and one without."""
+    run(database, f"{PETITIONS} ENGINE = MyISAM", INSERT)
+    dedup = Deduplicator(database.engine, "petitions", {"body": 1})
+    dedup.upgrade()
+    variable = "SHOW VARIABLES LIKE 'enforce_gtid_consistency'"
+    with database.engine.connect() as connection:
+        before = [value for _, value in connection.exec_driver_sql(variable)]
+    for value in before:  # none on MariaDB
+        run(database, "SET GLOBAL enforce_gtid_consistency = ON")
+        try:
+            with pytest.raises(ConfigError, match=r"MyISAM.*enforce_gtid_consistency"):
+                dedup.attach()
+        finally:
+            run(database, f"SET GLOBAL enforce_gtid_consistency = {value}")
+        run(database, "UPDATE petitions SET body = 'still writable'")
+    if "ON" not in before:
+        dedup.attach()
+        assert queued_by(dedup, database, "UPDATE petitions SET body = 'c' WHERE id = 1") == [("1", "U")]

@@ -86,6 +86,7 @@ class MySQLDialect(Dialect):
     drop_triggers = staticmethod(triggers.drop_triggers)
     describe_triggers = staticmethod(triggers.describe_triggers)
     missing_right_to_drop = staticmethod(triggers.missing_right_to_drop)
+    fault_of_triggers = staticmethod(triggers.fault_of_triggers)
     queue_triggers = staticmethod(triggers.queue_triggers)
     short_lock_wait = staticmethod(triggers.short_lock_wait)
 

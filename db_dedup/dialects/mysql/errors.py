@@ -23,6 +23,7 @@ _TERMINAL: Final[Mapping[int, str]] = {
     1045: Phrase("the server does not take this user and password: {message}"),
     1049: Phrase("there is no such database on the server: {message}"),
     1054: Phrase("a column is missing: {message}"),
+    1071: Phrase("pages of the server are too small for our indexes: innodb_page_size must be 16k or more"),
     1142: Phrase("no right: {message}{needed}"),
     1143: Phrase("no right: {message}{needed}"),
     1146: Phrase("a table is missing: {message}"),

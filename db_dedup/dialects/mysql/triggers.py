@@ -32,6 +32,7 @@ _DESCRIBE: Final = text((_SQL / "describe_triggers.sql").read_text(encoding="utf
     bindparam("names", expanding=True)
 )
 _WRITES_TO: Final = text((_SQL / "list_queue_triggers.sql").read_text(encoding="utf-8"))
+_ENGINE_REFUSED: Final = text((_SQL / "engine_refused_with_triggers.sql").read_text(encoding="utf-8"))
 _COMPARED_AS_BYTES: Final = (Family.TEXT, Family.UUID, Family.OTHER)
 """Families whose different values may be equal under a collation."""
 
@@ -92,6 +93,20 @@ def _is_denied(connection: Connection, target: TriggerTarget, name: str) -> bool
     except DBAPIError as error:
         return error.orig is not None and bool(error.orig.args[0] == _ACCESS_DENIED)
     return False
+
+
+def fault_of_triggers(connection: Connection, target: TriggerTarget) -> str | None:
+    """Return the message for a table whose writes the server would refuse; None for others."""
+    engine = connection.scalar(_ENGINE_REFUSED, {"table": target.table, "schema": target.schema})
+    if engine is None:
+        return None
+    return Phrase(
+        "{table!r} has the storage engine {engine}, without transactions, and with our triggers this server "
+        "would refuse each write to it (enforce_gtid_consistency): convert it (ALTER TABLE ... ENGINE = "
+        "InnoDB), or run a scan from time to time",
+        table=target.table,
+        engine=engine,
+    )
 
 
 def queue_triggers(connection: Connection, namespace: Namespace) -> list[QueueTrigger]:

@@ -122,12 +122,13 @@ class Attachment:
         triggers were made, the table counts as attached from then on: changes before may have been missed.
 
         Raises:
-            ConfigError: the triggers would have to write to another database.
+            ConfigError: the triggers would have to write to another database, or writes to the table would
+                fail.
             DatabaseError: this account has no right to see the triggers.
             DatabaseUnavailableError: the table is busy, or a scan has just switched to other settings.
         """
         target = self._plan.target
-        self._refuse_other_database(connection)
+        self._refuse_unusable(connection)
         with self._dialect.schema_lock(connection, target.namespace):
             found = self.state(connection)
             if found.state is AttachmentState.INTACT:
@@ -151,9 +152,9 @@ class Attachment:
         """Return the statements that `attach` would run.
 
         Raises:
-            ConfigError: the triggers would have to write to another database.
+            ConfigError: as for `attach`.
         """
-        self._refuse_other_database(connection)
+        self._refuse_unusable(connection)
         return [] if self.state(connection).state is AttachmentState.INTACT else self.statements
 
     def mend(self, connection: Connection) -> list[str]:
@@ -168,6 +169,12 @@ class Attachment:
         if _parts(stored.trigger_digest)[0] == self._plan.digest:
             return []
         return self.mend(connection)
+
+    def _refuse_unusable(self, connection: Connection) -> None:
+        self._refuse_other_database(connection)
+        fault = self._dialect.fault_of_triggers(connection, self._plan.target)
+        if fault:
+            raise ConfigError(fault)
 
     def _refuse_other_database(self, connection: Connection) -> None:
         schema = self._plan.target.schema
