@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from sqlalchemy import create_engine, text
 
 from db_dedup import Deduplicator
 from db_dedup.errors import ConfigError, DatabaseError
 from db_dedup.jobs.objects.attachment import AttachmentState
+from tests.conftest import private_server
 from tests.dialects.tables import run
-from tests.servers import Database
+from tests.servers import Database, Server, fresh_database, start_mysql
 from tests.triggers.conftest import INSERT, PETITIONS, attached, changes, petitions, queued_by, values_of
 
 
@@ -246,21 +249,25 @@ def test_a_refused_attempt_to_attach_leaves_the_table_as_it_was(database: Databa
 
 
 def test_a_table_without_transactions(database: Database) -> None:
-    """MySQL with GTIDs refuses a statement that writes to a table with transactions and one without."""
-    run(database, f"{PETITIONS} ENGINE = MyISAM", INSERT)
-    dedup = Deduplicator(database.engine, "petitions", {"body": 1})
-    dedup.upgrade()
-    variable = "SHOW VARIABLES LIKE 'enforce_gtid_consistency'"
-    with database.engine.connect() as connection:
-        before = [value for _, value in connection.exec_driver_sql(variable)]
-    for value in before:  # none on MariaDB
-        run(database, "SET GLOBAL enforce_gtid_consistency = ON")
-        try:
-            with pytest.raises(ConfigError, match=r"MyISAM.*enforce_gtid_consistency"):
-                dedup.attach()
-        finally:
-            run(database, f"SET GLOBAL enforce_gtid_consistency = {value}")
-        run(database, "UPDATE petitions SET body = 'still writable'")
-    if "ON" not in before:
+    dedup = petitions(database, "ALTER TABLE petitions ENGINE = MyISAM", INSERT)
+    assert queued_by(dedup, database, "UPDATE petitions SET body = 'c' WHERE id = 1") == [("1", "U")]
+
+
+@pytest.fixture
+def server_with_gtids() -> Iterator[Server]:
+    settings = {"skip-log-bin": "0", "log-bin": "log", "enforce-gtid-consistency": "ON"}
+    yield from private_server("mysql", lambda: start_mysql(settings))
+
+
+@pytest.mark.thorough
+def test_a_table_without_transactions_beside_gtids(server_with_gtids: Server) -> None:
+    """MySQL would refuse each statement that writes to it and, by a trigger, to our queue."""
+    with fresh_database(server_with_gtids) as database:
+        run(database, f"{PETITIONS} ENGINE = MyISAM", INSERT)
+        dedup = Deduplicator(database.engine, "petitions", {"body": 1})
+        dedup.upgrade()
+        with pytest.raises(ConfigError, match=r"MyISAM.*enforce_gtid_consistency"):
+            dedup.attach()
+        run(database, "UPDATE petitions SET body = 'c'", "ALTER TABLE petitions ENGINE = InnoDB")
         dedup.attach()
-        assert queued_by(dedup, database, "UPDATE petitions SET body = 'c' WHERE id = 1") == [("1", "U")]
+        assert queued_by(dedup, database, "DELETE FROM petitions WHERE id = 1") == [("1", "D")]
