@@ -289,6 +289,27 @@ def test_connection_that_was_cut(postgresql_database: Database) -> None:
     assert found.is_transient
 
 
+def test_session_that_was_idle_for_longer_than_the_server_allows(postgresql_database: Database) -> None:
+    engine = postgresql_database.engine
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as idle:
+        session = idle.scalar(text("SELECT pg_backend_pid()"))
+        idle.execute(text("SET idle_session_timeout = 10"))
+        wait_for_end(engine, session)
+        with pytest.raises(SQLAlchemyError) as caught:
+            idle.execute(text("SELECT 1"))
+    found = dialect_for(engine).translate_error(caught.value)
+    assert type(found) is StatementEndedError
+    assert "idle_session_timeout" in str(found)
+
+
+def wait_for_end(engine: Engine, session: int) -> None:
+    """Wait until the server has ended a session."""
+    there = text("SELECT count(*) FROM pg_stat_activity WHERE pid = :session")
+    with engine.connect() as connection:
+        while connection.scalar(there, {"session": session}):
+            connection.rollback()
+
+
 def test_connection_that_was_cut_while_a_setting_of_its_session_was_changed(
     mariadb_database: Database,
 ) -> None:

@@ -54,6 +54,11 @@ def test_triggers_need_the_rights_of_the_owner(message: str, statement: str) -> 
     assert "`db-dedup sql grants TABLE --part attacher`" in needed
 
 
+def test_a_policy_that_hides_rows_needs_an_account_that_sees_all() -> None:
+    refusal = 'query would be affected by row-level security policy for table "petitions"'
+    assert "BYPASSRLS" in needed_grant(refusal, "SELECT id FROM petitions")
+
+
 @pytest.mark.parametrize(
     ("message", "statement"),
     [

@@ -63,6 +63,7 @@ _ENDED: Final[Mapping[str, str]] = {
     ),
     "57P01": Phrase("the server ended the connection"),
     "57P02": Phrase("the server is shutting down"),
+    "57P05": Phrase("the server ended the connection: idle_session_timeout"),
 }
 
 _TOO_MUCH: Final[Mapping[str, str]] = {

@@ -9,6 +9,8 @@ from db_dedup.translation import Phrase
 
 _DENIED: Final = re.compile(r"permission denied for (?:materialized )?(\w+) (.+)")
 _NOT_THE_OWNER: Final = re.compile(r"must be owner of (\w+) (.+)")
+_HIDES_ROWS: Final = "row-level security policy"
+"""In the message about a query of ours whose rows a policy would filter."""
 _MAKES_A_TRIGGER: Final = re.compile(r"CREATE OR REPLACE TRIGGER\b|ALTER TABLE .+ ENABLE ALWAYS TRIGGER\b")
 _NAMES_A_TABLE: Final = re.compile(r"\b(?:INTO|COPY|UPDATE|FROM)\s+", re.IGNORECASE)
 _LOCKS: Final = re.compile(r"\bFOR (?:(?:NO KEY )?UPDATE|SHARE)\b", re.IGNORECASE)
@@ -22,7 +24,12 @@ _PREPARER: Final = script_preparer("postgresql")
 
 
 def needed_grant(message: str, statement: str) -> str:
-    """Return the missing GRANT in brackets behind a space; "" where it is not known, as within a trigger."""
+    """Return the missing right in brackets behind a space; "" where it is not known, as within a trigger."""
+    if _HIDES_ROWS in message:
+        return Phrase(
+            " (needed: an account that sees all rows, such as one with BYPASSRLS, or the owner of the table "
+            "unless it has FORCE ROW LEVEL SECURITY)"
+        )
     refused = _DENIED.fullmatch(message) or _NOT_THE_OWNER.fullmatch(message)
     if refused is None:
         return ""
