@@ -30,6 +30,7 @@ POSTGRESQL_SESSION = {
     "bytea_output": "escape",
     "extra_float_digits": "-3",
     "lc_monetary": "C.UTF-8",
+    "array_nulls": "off",
 }
 POSTGRESQL_VALUES: list[tuple[str, str, list[Any]]] = [
     (
@@ -42,6 +43,7 @@ POSTGRESQL_VALUES: list[tuple[str, str, list[Any]]] = [
     ("int4range", "'[1,4]'", [Range(1, 5), "[1,5)", "(0,5)"]),
     ("timestamptz[]", "'{2019-02-14 20:00:00+08}'", [[EVENING], "{2019-02-14 12:00:00+00}"]),
     ("text[]", "'{a,b}'", [["a", "b"], "{a, b}"]),
+    ("text[]", "ARRAY['a',NULL]", [["a", None], "{a, NULL}"]),
     ("bytea[]", r"ARRAY['\x0aff']::bytea[]", [[b"\x0a\xff"]]),
     ("float8[]", "ARRAY[0.1234567890123456]", [[0.1234567890123456]]),
     ("float8", "0.1234567890123456", [0.1234567890123456, "0.1234567890123456"]),

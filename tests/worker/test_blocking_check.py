@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, create_engine, delete, func, insert, select, text, update
 
+from db_dedup import Deduplicator, Text
 from db_dedup.app.blocking_check import BlockingCheck
 from db_dedup.errors import ConfigError, InvalidArgumentError, NotScannedError, TableBusyError
 from db_dedup.records import Match
 from db_dedup.store import watched_tables
+from tests.dialects.tables import run
 from tests.servers import Database
 from tests.worker.child import remove_lock
 from tests.worker.conftest import body, count_waiting, dead, drain, is_right, write
@@ -289,6 +291,13 @@ def test_a_connection_that_commits_each_statement_is_refused(database: Database,
     engine = database.engine.execution_options(isolation_level="AUTOCOMMIT")
     with engine.connect() as connection, pytest.raises(ConfigError, match="without AUTOCOMMIT"):
         watched.dedup.check({"body": body(NEW)}, connection, block=True)
+
+
+def test_a_check_that_blocks_on_a_table_that_was_never_scanned(database: Database, watched: Watched) -> None:
+    run(database, "CREATE TABLE memos (id INTEGER PRIMARY KEY, body VARCHAR(100))")
+    dedup = Deduplicator(database.engine, "memos", {"body": Text()})
+    with database.engine.begin() as connection, pytest.raises(NotScannedError, match="`db-dedup scan memos`"):
+        dedup.check({"body": body(NEW)}, connection, block=True)
 
 
 def test_what_a_check_that_blocks_needs(watched: Watched) -> None:

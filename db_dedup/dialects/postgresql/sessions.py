@@ -25,6 +25,7 @@ _PINS: Final = {
     "extra_float_digits": "1",
     "lc_monetary": "C",
     "standard_conforming_strings": "on",
+    "array_nulls": "on",
 }
 
 _OWN_PINS: Final = {
@@ -150,9 +151,9 @@ def lock_row(connection: Connection, lock: Executable, queue: Table) -> Iterator
             level=level,
         )
     with setting(connection, "lock_timeout", f"{ROW_LOCK_SECONDS}s"):
-        connection.execute(lock)
+        locked = connection.execute(lock).rowcount
     # A transaction has a number from its first lock on; after an autocommit no number is left.
-    if connection.scalar(select(func.txid_current_if_assigned())) is None:
+    if locked and connection.scalar(select(func.txid_current_if_assigned())) is None:
         raise no_transaction()
     yield
 
