@@ -18,6 +18,7 @@ from db_dedup.errors import (
     DedupError,
     DiskFullError,
     StatementEndedError,
+    TooMuchAtOnceError,
 )
 from tests.dialects.tables import run
 from tests.servers import Database
@@ -172,6 +173,17 @@ def test_mariadb_without_rights(mariadb_or_mysql: Database) -> None:
     assert type(refused) is DatabaseError
     assert "user and password" in str(refused)
     assert "guess" not in str(refused)
+
+
+def test_more_locks_than_the_server_has(postgresql_database: Database) -> None:
+    """As for a table of thousands of partitions; to take them all would fail other tests."""
+    hint = "You might need to increase max_locks_per_transaction."
+    refusal = f"""DO $$ BEGIN
+        RAISE 'out of shared memory' USING ERRCODE = 'out_of_memory', HINT = '{hint}';
+    END $$"""
+    found = fault(postgresql_database.engine, refusal)
+    assert type(found) is TooMuchAtOnceError
+    assert str(found) == f"the server has too little memory: out of shared memory ({hint})"
 
 
 def test_lock_that_is_not_free(postgresql_database: Database) -> None:

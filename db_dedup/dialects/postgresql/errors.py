@@ -67,7 +67,7 @@ _ENDED: Final[Mapping[str, str]] = {
 }
 
 _TOO_MUCH: Final[Mapping[str, str]] = {
-    "53200": Phrase("the server has too little memory: {message}"),
+    "53200": Phrase("the server has too little memory: {message}{hint}"),
     "54000": Phrase("too much for one statement: {message}"),
 }
 
@@ -141,7 +141,9 @@ def translate_error(error: SQLAlchemyError) -> DedupError:
         if state in words:
             needed = needed_grant(message, getattr(error, "statement", None) or "")
             template = _ENDED_BY_REPLAY if _RECOVERY in message else words[state]
-            return family(template, message=message, needed=needed, detail=_detail(cause))
+            detail, hint = _note(cause, "message_detail"), _note(cause, "message_hint")
+            hint = f" ({hint})" if hint else ""
+            return family(template, message=message, needed=needed, detail=detail, hint=hint)
     shown = message if state.startswith(_SHOWN_CLASSES) else type(cause).__name__
     kind = EvaluationError if state.startswith(_EVALUATION_CLASSES) else DatabaseError
     return kind("PostgreSQL refused (SQLSTATE {state}): {message}", state=state, message=shown)
@@ -180,6 +182,7 @@ def _is_of_login(cause: BaseException) -> bool:
     return any(_NAME.findall(reply) == [session.user.decode(errors="replace")] for reply in refusals)
 
 
-def _detail(cause: Any) -> str:
-    """Return a server's details on one line; shown only where they are of objects and never of values."""
-    return " ".join((getattr(getattr(cause, "diag", None), "message_detail", None) or "").split())
+def _note(cause: Any, name: str) -> str:
+    """Return a server's details or hint on one line; shown only where they are of objects and never of
+    values."""
+    return " ".join((getattr(getattr(cause, "diag", None), name, None) or "").split())
