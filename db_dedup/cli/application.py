@@ -13,6 +13,7 @@ import typer
 
 from db_dedup import __version__
 from db_dedup.cli.commands import LazyGroup
+from db_dedup.cli.shared.interrupts import interruption_first
 from db_dedup.cli.shared.terminal import open_missing_streams, replace_what_cannot_be_shown, say
 from db_dedup.cli.shared.usage import LANGUAGE_OPTION, language_first, translate_parser_messages
 from db_dedup.errors import DedupError
@@ -106,7 +107,8 @@ def run() -> None:
     try:
         try:
             _refuse_stray_passwords(sys.argv[1:])
-            app()
+            with interruption_first():
+                app()
         finally:
             sys.stdout.flush()
     except DedupError as error:

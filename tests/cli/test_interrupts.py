@@ -87,6 +87,31 @@ def test_while_it_runs(scanned: Database, command: list[str], said: str, number:
     assert run_python(program, *command, str(int(number))) == (128 + number, said)
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [("verify", "stopped: nothing was written\n"), ("pairs", "stopped\n")],
+)
+@pytest.mark.parametrize("error", ["DatabaseError('refused')", "ProgrammingError('', {}, Exception())"])
+def test_a_clean_up_that_fails_after_it(scanned: Database, command: str, said: str, error: str) -> None:
+    """The driver may refuse to reset a session whose statement was cut short."""
+    program = """
+        from sqlalchemy import Engine, event
+        from sqlalchemy.exc import ProgrammingError
+        from db_dedup.errors import DatabaseError
+        error = sys.argv.pop()
+        @event.listens_for(Engine, "before_cursor_execute", once=True)
+        def stop(*_):
+            try:
+                send(signal.SIGTERM)
+            finally:
+                raise eval(error)
+        from db_dedup.cli import main
+        main()
+    """
+    assert scanned.name == "sqlite"
+    assert run_python(program, command, "petitions", error) == (128 + signal.SIGTERM, said)
+
+
 @pytest.mark.parametrize("number", SIGNALS)
 def test_while_something_is_deleted(number: signal.Signals) -> None:
     """What is raised there is lost; the command stops all the same."""

@@ -141,10 +141,25 @@ def report_stop(consequence: str = "") -> None:
 
 
 @contextmanager
+def interruption_first() -> Iterator[None]:
+    """Raise the interruption of the block where a clean-up failed after it, and replaced it by its error.
+
+    A driver refuses much in a session whose statement was cut short.
+    """
+    try:
+        yield
+    except Exception as error:
+        if _State.received is None:
+            raise
+        raise Interrupted(_State.received) from error
+
+
+@contextmanager
 def report_when_stopped(consequence: str) -> Iterator[None]:
     """Report what an interruption of the block means."""
     try:
-        yield
+        with interruption_first():
+            yield
     except KeyboardInterrupt:
         report_stop(consequence)
         raise
