@@ -39,6 +39,7 @@ def rows_of(wide: MeasuredTable) -> MeasuredRows:
         {"radius": 11, "similarity": "word_jaccard", "threshold": 0.5, "sketches": False},
         {"radius": 7, "similarity": "cosine", "threshold": 0.8, "sketches": True},
         {"preset": "balanced", "exclude_kinds": ["edited"]},
+        {"preset": "balanced", "user_words": ["烂尾楼", "反映 9 v"]},
         {"radius": 11, "similarity": "word_jaccard", "threshold": 0.3, "exclude_kinds": ["other_place"]},
     ],
 )

@@ -121,10 +121,10 @@ class MeasuredTable:
         self._kinds_by = kinds_by
         by_words = replace(recipe, compared_by="words", sketches=True, names_places=False)
         self._fingerprinter = Fingerprinter(by_words, threads=threads)
-        # Character 3-grams need no segmenter; "words" is the cheapest to load.
+        # Character 3-grams need no segmenter; "words" is the cheapest to load, and takes no user words.
         # Any threshold makes the details of short texts, which a setting that is tried may compare.
         by_grams = replace(
-            recipe, compared_by="grams", segmenter="words", sketches=False, short_threshold=1.0
+            recipe, compared_by="grams", segmenter="words", user_words=(), sketches=False, short_threshold=1.0
         )
         self._by_grams = Fingerprinter(by_grams, threads=threads)
         threshold = max(short_threshold, recipe.short_threshold)
