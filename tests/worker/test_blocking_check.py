@@ -293,9 +293,10 @@ def test_a_connection_that_commits_each_statement_is_refused(database: Database,
         watched.dedup.check({"body": body(NEW)}, connection, block=True)
 
 
-def test_a_check_that_blocks_on_a_table_that_was_never_scanned(database: Database, watched: Watched) -> None:
+def test_a_check_that_blocks_on_a_table_that_was_never_scanned(database: Database) -> None:
     run(database, "CREATE TABLE memos (id INTEGER PRIMARY KEY, body VARCHAR(100))")
     dedup = Deduplicator(database.engine, "memos", {"body": Text()})
+    dedup.upgrade()
     with database.engine.begin() as connection, pytest.raises(NotScannedError, match="`db-dedup scan memos`"):
         dedup.check({"body": body(NEW)}, connection, block=True)
 
