@@ -37,7 +37,7 @@ ALL_IDS: Final[IdRange] = (-(2**62), 2**62)
 
 
 class Frequency:
-    """How often something was found, and into how many parts to divide a search so that each finds few.
+    """How often something is found, and into how many parts to divide a search so that each finds few.
 
     A search that finds too much for the memory begins again with a smaller part. Who knows the frequency of
     the last search begins with parts of the right size.
@@ -45,15 +45,15 @@ class Frequency:
 
     def __init__(self) -> None:
         """Know nothing; then a search begins with the whole."""
-        self._found, self._asked = 0, 1
+        self._share = 0.0
 
     def note(self, found: int, asked: int) -> None:
         """Remember that so many were found where so many were asked."""
-        self._found, self._asked = found, max(1, asked)
+        self._share = found / max(1, asked)
 
     def parts(self, asked: int, most: int) -> int:
         """Return into how many parts to divide so many that are asked, to find fewer than `most` in each."""
-        return 1 + int(asked / self._asked * self._found * _MARGIN) // most
+        return 1 + int(asked * self._share * _MARGIN) // most
 
 
 class IndexMemory:
@@ -64,8 +64,8 @@ class IndexMemory:
         generation: that of the last look-up; None before the first one.
         sets: the sets of features that were read.
         single: the single entries, where a worker keeps them.
-        entries: how many entries a hash had in the last look-up of many sketches.
-        pairs: how many of the pairs of an asked sketch and a row shared enough hashes in the last one.
+        entries: how many entries a hash had in the last look-up of several sketches.
+        pairs: how many of the pairs of one of these and a row shared enough hashes.
     """
 
     def __init__(self, set_bytes: int = SET_BYTES, threads: int = 1) -> None:

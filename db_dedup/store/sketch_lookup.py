@@ -15,7 +15,7 @@ from db_dedup.flow.candidates.postings import Postings, entries_of_sharing_rows,
 from db_dedup.flow.candidates.segments import Entries, hashes_of
 from db_dedup.flow.candidates.sketch_sizes import ID_BITS, UNKNOWN_SIZE
 from db_dedup.store.fingerprints import FingerprintStore
-from db_dedup.store.segment_lookup import ALL_IDS, IdRange, IndexMemory, SegmentSearch, read_sizes
+from db_dedup.store.segment_lookup import ALL_IDS, Frequency, IdRange, IndexMemory, SegmentSearch, read_sizes
 from db_dedup.store.segments import Generation
 from db_dedup.store.single_entries import read_entries
 from db_dedup.store.sketches import has_sketch
@@ -96,12 +96,13 @@ def find_sharing(
     single = _single_entries(connection, store, wanted, None, _SINGLE_ENTRIES_A_PIECE, memory)
     size = wanted.hashes.size if of_one else None
     search = SegmentSearch(connection, store, wanted.hashes, memory, keeps=single is not None)
-    parts = 1 if of_one else memory.entries.parts(wanted.hashes.size, wanted.entries_a_piece)
+    frequency = Frequency() if of_one else memory.entries
+    parts = frequency.parts(wanted.hashes.size, wanted.entries_a_piece)
     found = None
     if single is not None and parts == 1:
         found = _entries(connection, store, wanted, single, None, search, memory)
     if found is not None:
-        memory.entries.note(found.packed.rows.size, wanted.hashes.size)
+        frequency.note(found.packed.rows.size, wanted.hashes.size)
         yield _with_sizes(connection, store, found, size, memory)
         return
     row = store.tables.fingerprint
@@ -117,7 +118,7 @@ def find_sharing(
         first += width
         if found.is_small(wanted.entries_a_piece):
             width *= 2
-    memory.entries.note(count, wanted.hashes.size)
+    frequency.note(count, wanted.hashes.size)
 
 
 class _Entries(NamedTuple):

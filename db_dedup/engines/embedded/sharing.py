@@ -60,8 +60,9 @@ def find_sharing_rows(
     """
     hashes = narrowed(asked)
     memory = memory or IndexMemory()
+    of_one = asked.counts.size == 1
     compared, found = 0, 0
-    for sharing in find_sharing(connection, store, asked.values, memory, of_one=asked.counts.size == 1):
+    for sharing in find_sharing(connection, store, asked.values, memory, of_one=of_one):
         for first in range(0, sharing.ids.size, _ROWS_A_PIECE):
             end = min(first + _ROWS_A_PIECE, sharing.ids.size)
             counts, sketched = _known_counts(connection, store, sharing, first, end)
@@ -69,7 +70,8 @@ def find_sharing_rows(
                 found += pairs[0].size
                 yield _sharing_rows(connection, store, sharing, sketched, pairs, features, memory)
             compared += asked.counts.size * (end - first)
-    memory.pairs.note(found, compared)
+    if not of_one:
+        memory.pairs.note(found, compared)
 
 
 def _known_counts(
