@@ -51,6 +51,7 @@ from db_dedup.flow.rows.digest import NO_FEATURES_DIGEST, digest_columns
 from db_dedup.flow.text.compared import compared_rows
 from db_dedup.flow.text.frames import without_frames
 from db_dedup.flow.text.normalise import normalise_batch
+from db_dedup.flow.text.segment import SEGMENTERS
 from db_dedup.flow.text.stop_words import STOP_WORDS
 from db_dedup.flow.threads import in_threads
 from db_dedup.flow.words import HashTexts, word_hasher
@@ -145,7 +146,9 @@ class Fingerprinter:
         Raises:
             ConfigError: there is no such segmenter, or it cannot take the user words.
         """
-        self._recipe, self._threads = recipe, threads
+        self._recipe = recipe
+        # A segmenter of another package may not be made for threads.
+        self._threads = threads if recipe.segmenter in SEGMENTERS else 1
         self._weights = [column.weight for column in recipe.columns]
         user_words = normalise_batch(recipe.user_words)
         try:

@@ -34,6 +34,19 @@ class Noisy:
         os.write(1, b"by a library in C")
         return [token for text in texts for token in (*text.split(), "\\n")]
 """
+LONELY = """
+import threading
+
+class Lonely:
+    name = "lonely"
+
+    def __init__(self, user_words):
+        self.thread = threading.get_ident()
+
+    def cut_batch(self, texts):
+        assert threading.get_ident() == self.thread
+        return [token for text in texts for token in (*text.split(), "\\n")]
+"""
 WATCHED = watched_table(
     "petitions", {"columns": {"title": 2, "content": 1, "region": {"kind": "value"}}, "within": "region"}
 )
@@ -93,15 +106,29 @@ def test_what_it_does_not_understand_is_an_error(monkeypatch: pytest.MonkeyPatch
             elsewhere.fingerprint([("a", "b", "c")])
 
 
-def test_a_segmenter_may_print(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    about = tmp_path / "noisy-1.0.dist-info"
+def register(folder: Path, name: str, source: str) -> Recipe:
+    """Make a segmenter of another package; return a recipe with it."""
+    about = folder / f"{name}-1.0.dist-info"
     about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: noisy\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[db_dedup.segmenters]\nnoisy = noisy:Noisy\n")
-    (tmp_path / "noisy.py").write_text(NOISY)
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(f"[db_dedup.segmenters]\n{name} = {name}:{name.title()}\n")
+    (folder / f"{name}.py").write_text(source)
+    return replace(WATCHED.recipe, segmenter=name)
+
+
+def test_a_segmenter_of_another_package_is_called_in_one_thread(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    recipe = register(tmp_path, "lonely", LONELY)
+    monkeypatch.syspath_prepend(tmp_path)
+    done = Fingerprinter(recipe, threads=2).fingerprint([("a title", "a text", "c")] * 300)
+    assert len(done.digests) == 300
+
+
+def test_a_segmenter_may_print(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    recipe = register(tmp_path, "noisy", NOISY)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("PYTHONUNBUFFERED", "1")
-    recipe = replace(WATCHED.recipe, segmenter="noisy")
     with FingerprintProcess(recipe) as elsewhere:
         found = elsewhere.fingerprint([("title of it", "a text of words", "c")], ["c"])
     assert found.has_fingerprint.all()
