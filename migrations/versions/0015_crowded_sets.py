@@ -1,4 +1,4 @@
-"""A set of 74 to 113 features has 2,048 places, so that it rules out pairs with long texts, too.
+"""A set of 86 to 113 features has 2,048 places, so that it rules out pairs with long texts, too.
 
 Nothing is changed here. Stored sets stay as they are and are read as before. A row gets one of the new kind
 when its text changes, and all rows by `scan --rebuild`.

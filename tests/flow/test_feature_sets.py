@@ -131,7 +131,7 @@ def test_short_rows_with_a_phrase_of_a_long_one_are_ruled_out() -> None:
     rng = np.random.default_rng(1)
     left = []
     for number in range(300):
-        count = 74 + number // 3  # from the most places a feature to the fewest
+        count = 86 + number // 3  # from the most places a feature to the fewest
         one, other = (rng.integers(0, 2**64, size, np.uint64).tolist() for size in (9 * count, count))
         phrase = 35 * count // 100
         left.append(may(one, other[phrase:] + one[:phrase]))
@@ -197,7 +197,7 @@ def test_a_set_is_unpacked_as_far_as_each_of_its_pairs_needs() -> None:
     assert 16 < together.sum() < 200
 
 
-@pytest.mark.parametrize("count", [1, 2, 7, 8, 73, 74, 113, 114, 455, 456, MOST_FEATURES])
+@pytest.mark.parametrize("count", [1, 2, 7, 8, 85, 86, 113, 114, 455, 456, MOST_FEATURES])
 def test_sets_of_any_size(count: int) -> None:
     """From the fewest places that there can be to the most; the last feature has the last place."""
     rng = np.random.default_rng(count)

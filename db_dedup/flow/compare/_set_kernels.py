@@ -25,13 +25,13 @@ MOST_FEATURES: Final = 4_000
 
 _LEAST_PLACES_A_FEATURE: Final = 9
 _FEW_BITS: Final = np.int64(10)
-_LEAST_FEW_PLACES_A_FEATURE: Final = 14
+_LEAST_FEW_PLACES_A_FEATURE: Final = 12
 """How many of 2**10 places a feature has at least; otherwise there are twice as many. A text of a thousand
 characters has features with more than half of them, so that a set of small texts would rule out little."""
 _COUNT_BITS: Final = np.int64(16)
 """The bits of the head of a set. From the lowest bit on these are: whether the features are 3-grams; 13 bits
 for their number; whether their places are bits of their hashes; and whether 2**10 places are used only where
-a feature has 14 of them or, if the places are no such bits, whether a feature has 12 places instead of 5."""
+a feature has 12 of them or, if the places are no such bits, whether a feature has 12 places instead of 5."""
 _KIND_BITS: Final = np.int64(1)
 _OF_BITS: Final = np.int64(1 << 14)
 _MORE: Final = np.int64(1 << 15)

@@ -3,7 +3,7 @@
 It is a Golomb-coded set, a compressed Bloom filter with one hash (Putze, Sanders, Singler 2007): each of n
 features has a place, the first k bits of its hash, and the differences of the ascending places are in a Rice
 code. There are 9 to 18 places a feature: k is the least number for which 2**k is 9n or more, and one more for
-sets of 74 to 113 features, which would be crowded with the features of a long text. Two features may have the
+sets of 86 to 113 features, which would be crowded with the features of a long text. Two features may have the
 same place, so a shared place is not proof of a shared feature; a place that the other row does not have is
 proof of a feature that it does not have. So the number of shared features has an upper bound, and a candidate
 pair that cannot reach the threshold is ruled out without its texts. It takes about six bits a feature, and
