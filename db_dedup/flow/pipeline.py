@@ -141,7 +141,7 @@ class Fingerprinter:
         Args:
             recipe: what to compute.
             hasher: hashes the tokens instead of the recipe's own hasher, for a caller that records them.
-            threads: in which some hundred rows are fingerprinted; two take 0.6 of the time of one.
+            threads: in which some hundred rows are fingerprinted.
 
         Raises:
             ConfigError: there is no such segmenter, or it cannot take the user words.

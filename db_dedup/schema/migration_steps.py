@@ -9,6 +9,8 @@ from alembic.operations import Operations
 from db_dedup.records.names import Namespace
 from db_dedup.schema.views import AnySelect, CreateView, DropView, ReplaceView
 
+_LAST_PIECE_OF_SETS = -(1 << 30) - 1
+
 
 def add_column(op: Operations, namespace: Namespace, base: str, column: sa.Column[Any]) -> None:
     """Add a column to one of our tables, unless it is there."""
@@ -88,6 +90,18 @@ def replace_view(op: Operations, namespace: Namespace, base: str, query: AnySele
 def quoted_schema(namespace: Namespace) -> sa.quoted_name | None:
     """Return our schema as one name: Alembic takes a name with a dot for two names, unless it is marked."""
     return None if namespace.schema is None else sa.quoted_name(namespace.schema, quote=True)
+
+
+def delete_feature_sets(op: Operations, namespace: Namespace) -> None:
+    """Delete all sets of features: a version that does not know their kind would miss duplicates."""
+    row = sa.table(
+        namespace.name("fingerprint"), sa.column("feature_set", sa.LargeBinary), schema=namespace.schema
+    )
+    segment = sa.table(
+        namespace.name("sketch_segment"), sa.column("piece", sa.Integer), schema=namespace.schema
+    )
+    op.execute(sa.update(row).where(row.c.feature_set.is_not(None)).values(feature_set=None))
+    op.execute(sa.delete(segment).where(segment.c.piece <= _LAST_PIECE_OF_SETS))
 
 
 def _found(op: Operations, namespace: Namespace, base: str, what: str) -> Sequence[Any]:

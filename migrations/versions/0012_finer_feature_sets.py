@@ -7,10 +7,10 @@ Revision: 0012
 After: 0011
 """
 
-import sqlalchemy as sa
 from alembic.operations import Operations
 
 from db_dedup.records.names import Namespace
+from db_dedup.schema.migration_steps import delete_feature_sets
 
 revision = "0012"
 down_revision = "0011"
@@ -23,8 +23,5 @@ def upgrade(op: Operations, namespace: Namespace) -> None:
 
 
 def downgrade(op: Operations, namespace: Namespace) -> None:
-    """Delete all sets: the former version misunderstands those of the new kind, and would miss duplicates."""
-    row = sa.table(
-        namespace.name("fingerprint"), sa.column("feature_set", sa.LargeBinary), schema=namespace.schema
-    )
-    op.execute(sa.update(row).where(row.c.feature_set.is_not(None)).values(feature_set=None))
+    """Delete the sets: the former version misunderstands those of the new kind."""
+    delete_feature_sets(op, namespace)
