@@ -259,9 +259,9 @@ class Dialect(ABC):
         """Return collations by column, where inspection alone does not tell them."""
         return {}
 
-    def table_names(self, connection: Connection) -> set[str]:
-        """Return the names of all tables that need no schema, without the parts of partitioned tables."""
-        return set(inspect(connection).get_table_names())
+    def partition_names(self, connection: Connection) -> set[str]:  # noqa: ARG002
+        """Return the names of the parts of partitioned tables, where these are listed as tables."""
+        return set()
 
     def names_found_in(self, connection: Connection, schema: str) -> set[str]:  # noqa: ARG002
         """Return the names of tables and views that a session finds in a schema that it does not name."""

@@ -122,15 +122,16 @@ class Relations:
 
 def list_relations(connection: Connection, dialect: Dialect, namespace: Namespace) -> Relations:
     """List the user's tables and views; ours, and the partitions of a partitioned table, are left out."""
-    left_out = _our_names(connection, dialect, namespace)
+    inspector = _inspector(connection)
+    left_out = dialect.partition_names(connection) | _our_names(connection, dialect, namespace)
     prefix = stored_as(connection)(namespace.prefix)
 
     def is_theirs(name: str) -> bool:
         return name not in left_out and not (prefix and name.startswith(prefix))
 
     return Relations(
-        sorted(filter(is_theirs, dialect.table_names(connection))),
-        sorted(filter(is_theirs, _view_names(_inspector(connection), None))),
+        sorted(filter(is_theirs, inspector.get_table_names())),
+        sorted(filter(is_theirs, _view_names(inspector, None))),
     )
 
 

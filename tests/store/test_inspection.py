@@ -215,13 +215,6 @@ def test_our_tables_and_views_are_not_listed(database: Database) -> None:
         assert beside_a_schema == Relations(["dedup_pair", "petitions"], ["dedup_groups", "recent"])
 
 
-def test_mariadb_system_versioned_tables_are_listed(mariadb_database: Database) -> None:
-    run(mariadb_database, "CREATE TABLE petitions (id INTEGER PRIMARY KEY) WITH SYSTEM VERSIONING")
-    with mariadb_database.engine.connect() as connection:
-        listed = list_relations(connection, dialect_for(connection), Namespace(None, "dedup_"))
-        assert listed == Relations(["petitions"], [])
-
-
 def test_mariadb_collations(mariadb_or_mysql: Database) -> None:
     run(
         mariadb_or_mysql,

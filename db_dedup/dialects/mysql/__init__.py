@@ -71,7 +71,6 @@ class MySQLDialect(Dialect):
     is_autocommit = staticmethod(sessions.is_autocommit)
     as_stored = staticmethod(dates_as_stored)
 
-    table_names = staticmethod(catalogue.table_names)
     column_names = staticmethod(catalogue.column_names)
     column_collations = staticmethod(catalogue.column_collations)
 

@@ -9,19 +9,10 @@ _NAMES: Final = text("""
     SELECT column_name FROM information_schema.columns
     WHERE table_name = :table AND table_schema = COALESCE(:schema, DATABASE()) ORDER BY ordinal_position
 """)
-_TABLES: Final = text("""
-    SELECT table_name FROM information_schema.tables
-    WHERE table_schema = DATABASE() AND table_type IN ('BASE TABLE', 'SYSTEM VERSIONED')
-""")
 _COLLATIONS: Final = text("""
     SELECT column_name, collation_name FROM information_schema.columns
     WHERE table_name = :table AND table_schema = COALESCE(:schema, DATABASE()) AND collation_name IS NOT NULL
 """)
-
-
-def table_names(connection: Connection) -> set[str]:
-    """Return the names of all tables, MariaDB's system-versioned ones too, which inspection does not list."""
-    return set(connection.execute(_TABLES).scalars())
 
 
 def column_names(

@@ -79,7 +79,7 @@ class PostgreSQLDialect(Dialect):
     is_autocommit = staticmethod(sessions.is_autocommit)
     as_stored = staticmethod(values.as_stored)
 
-    table_names = staticmethod(catalogue.table_names)
+    partition_names = staticmethod(catalogue.partition_names)
     names_found_in = staticmethod(catalogue.names_found_in)
     type_names = staticmethod(catalogue.type_names)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, text
 
 from db_dedup.dialects.postgresql import sessions
 
@@ -31,9 +31,9 @@ def table_oid(connection: Connection, name: str) -> int | None:
     return found
 
 
-def table_names(connection: Connection) -> set[str]:
-    """Return the names of all tables without partitions, which inspection lists as tables, too."""
-    return set(inspect(connection).get_table_names()) - set(connection.execute(_PARTITIONS).scalars())
+def partition_names(connection: Connection) -> set[str]:
+    """Return the names of all partitions on the session's search path: they are listed as tables, too."""
+    return set(connection.execute(_PARTITIONS).scalars())
 
 
 def names_found_in(connection: Connection, schema: str) -> set[str]:
