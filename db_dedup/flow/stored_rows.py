@@ -7,7 +7,8 @@ import numpy as np
 
 from db_dedup.flow.compare.feature_sets import feature_sets
 from db_dedup.flow.pipeline import FingerprintedRows
-from db_dedup.records import SourceRow
+from db_dedup.flow.rows.order import Receipt, receipt
+from db_dedup.records import Family, SourceRow
 from db_dedup.records.fingerprints import RowFingerprint
 from db_dedup.records.forms import UNKNOWN_FORM
 
@@ -53,13 +54,28 @@ def sets_of(done: FingerprintedRows) -> list[bytes | None]:
     return feature_sets(done.features, done.details, counts, of_grams=done.compares_grams)
 
 
-def sketch_sizes(done: FingerprintedRows) -> list[int | None]:
-    """Return the size of each row's sketch; None without a fingerprint, and for an exact duplicate."""
-    sizes: list[int | None] = [None] * len(done.digests)
-    rows = np.flatnonzero(done.has_fingerprint)[::-1].tolist()
-    # Of equal digests the last one that is put there counts: the first row.
-    first = dict(zip([done.digests[row] for row in rows], rows, strict=True))
+def sketch_sizes(
+    page: Sequence[SourceRow], done: FingerprintedRows, families: Sequence[Family]
+) -> list[int | None]:
+    """Return the size of each row's sketch; None without a fingerprint, and for an exact duplicate.
+
+    Args:
+        page: the rows.
+        done: what was computed of them.
+        families: of the columns of their key. Of equal rows the one that was received first has the size, as
+            it is the only one that may become the canonical row.
+    """
+    first: dict[bytes, int] = {}
+    for row in np.flatnonzero(done.has_fingerprint).tolist():
+        other = first.setdefault(done.digests[row], row)
+        if other != row and _received(page[row], families) < _received(page[other], families):
+            first[done.digests[row]] = row
+    sizes: list[int | None] = [None] * len(page)
     counts = done.sketches.counts.tolist()
     for row in first.values():
         sizes[row] = counts[row]
     return sizes
+
+
+def _received(row: SourceRow, families: Sequence[Family]) -> Receipt:
+    return receipt(row.order_value, row.row_key, families)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -11,17 +12,18 @@ from sqlalchemy import (
     BigInteger,
     CompoundSelect,
     Connection,
-    Select,
     bindparam,
+    not_,
     or_,
     select,
     type_coerce,
     union_all,
 )
 
-from db_dedup.dialects.batches import number_batches
+from db_dedup.dialects.batches import batches, number_batches
 from db_dedup.schema.types import to_signed
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.sketches import set_generation
 
 _IDS_A_QUERY = 1000
 _ASKED_A_QUERY: Final = 32
@@ -61,16 +63,20 @@ class StoredRow:
 
     Attributes:
         class_id: id of its canonical row, its own where it is one itself.
+        fingerprint: unsigned 64 bits; None for a row with too little text.
         form: the number of its form (`records.forms`).
         group_key: row key of its group's representative.
+        set_generation: the number of the active generation if that has the set of the row's present features.
     """
 
     id: int
     class_id: int
     row_key: str
     digest: bytes
+    fingerprint: int | None
     form: int | None
     group_key: str | None
+    set_generation: int | None
 
 
 def find_near(connection: Connection, store: FingerprintStore, asked: Sequence[Asked], radius: int) -> Near:
@@ -147,23 +153,37 @@ def _near_query(store: FingerprintStore, blocks: tuple[int, ...], count: int) ->
     return union_all(*queries)
 
 
-def read_classes(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> list[StoredRow]:
-    """Return the rows of these ids and all their exact duplicates."""
-    stored, query = [], _classes_query(store)
-    for wanted in number_batches(ids, _IDS_A_QUERY):
-        stored += [
-            StoredRow(i, i if copy_of is None else copy_of, key, bytes(digest), form, group)
-            for i, copy_of, key, digest, form, group in connection.execute(query, {"ids": wanted})
-        ]
-    return stored
+def read_classes(
+    connection: Connection, store: FingerprintStore, ids: Sequence[int], digests: Sequence[bytes]
+) -> list[StoredRow]:
+    """Return the rows of these ids and of these digests, and all exact duplicates of them, each once."""
+    found: dict[int, StoredRow] = {}
+    query = _classes_query(store)
+    parts = number_batches(ids, _IDS_A_QUERY), batches(digests, _IDS_A_QUERY)
+    for some in zip_longest(*parts, fillvalue=()):
+        parameters = {"ids": some[0], "digests": some[1], "read": some[1]}
+        for i, copy_of, key, digest, *others in connection.execute(query, parameters):
+            found[i] = StoredRow(i, i if copy_of is None else copy_of, key, bytes(digest), *others)
+    return [*found.values()]
 
 
 @lru_cache(maxsize=64)
-def _classes_query(store: FingerprintStore) -> Select[Any]:
+def _classes_query(store: FingerprintStore) -> CompoundSelect[Any]:
+    """Build a query for what `StoredRow` tells of rows; each of its parts uses an index of its own.
+
+    A class may have thousands of rows, so those of one that is asked for by its digest are not read a second
+    time. Cached: building it takes longer than the look-up.
+    """
     row, first = store.tables.fingerprint, store.tables.fingerprint.alias("first")
+    of_row = (row.c.id, row.c.copy_of, row.c.row_key, row.c.digest, row.c.fingerprint, row.c.form)
+    query = select(*of_row, first.c.row_key.label("group_key"), set_generation(store)).outerjoin(
+        first, first.c.id == row.c.group_id
+    )
     is_one_of = store.dialect.is_one_of
-    return (
-        select(row.c.id, row.c.copy_of, row.c.row_key, row.c.digest, row.c.form, first.c.row_key)
-        .outerjoin(first, first.c.id == row.c.group_id)
-        .where(or_(is_one_of(row.c.id, "ids"), is_one_of(row.c.copy_of, "ids")))
+    # A parameter of its own: SQLAlchemy writes an empty list for IN and for NOT IN in one way.
+    is_read = is_one_of(row.c.digest, "read")
+    return union_all(
+        query.where(store.mine, is_one_of(row.c.digest, "digests")),
+        query.where(is_one_of(row.c.id, "ids"), not_(is_read)),
+        query.where(is_one_of(row.c.copy_of, "ids"), not_(is_read)),
     )

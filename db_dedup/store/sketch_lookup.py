@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import BigInteger, Connection, Select, func, select, type_coerce
+from sqlalchemy import Connection, Select, bindparam, func, select
 
 from db_dedup.dialects.batches import number_batches
 from db_dedup.flow.candidates.postings import Postings, entries_of_sharing_rows, joined_postings
@@ -18,7 +18,7 @@ from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.segment_lookup import ALL_IDS, Frequency, IdRange, IndexMemory, SegmentSearch, read_sizes
 from db_dedup.store.segments import Generation
 from db_dedup.store.single_entries import read_entries
-from db_dedup.store.sketches import has_sketch
+from db_dedup.store.sketches import has_sketch, set_generation
 
 _ENTRIES_A_PIECE = 12_000_000  # of segments: some 150 MB
 _ENTRIES_OF_ONE = 1_000_000  # for one sketch, whose entries take more room each
@@ -50,13 +50,11 @@ class StoredSketches(NamedTuple):
 
     Attributes:
         ids: int64[r], ascending.
-        fingerprints: uint64[r].
         counts: int64[r], how many hashes each sketch has.
         feature_sets: r sets of the rows' features, None for a row that has none.
     """
 
     ids: NDArray[np.int64]
-    fingerprints: NDArray[np.uint64]
     counts: NDArray[np.int64]
     feature_sets: Sequence[bytes | None]
 
@@ -64,7 +62,7 @@ class StoredSketches(NamedTuple):
         """Return those of some ids, which are ascending and are all here."""
         places = np.searchsorted(self.ids, ids)
         sets = [self.feature_sets[i] for i in places.tolist()]
-        return StoredSketches(ids, self.fingerprints[places], self.counts[places], sets)
+        return StoredSketches(ids, self.counts[places], sets)
 
 
 def find_sharing(
@@ -247,19 +245,44 @@ def read_sketched(connection: Connection, store: FingerprintStore, ids: NDArray[
     for some in number_batches(ids.tolist(), _IDS_A_QUERY):
         found += connection.execute(query, {"ids": some}).all()
     found.sort(key=itemgetter(0))
-    columns = [*zip(*found, strict=True)] or [(), (), (), ()]
-    of_rows, signed, sizes = (np.fromiter(column, np.int64, len(found)) for column in columns[:3])
-    return StoredSketches(of_rows, signed.view(np.uint64), sizes // _VALUE_BYTES, columns[3])
+    columns = [*zip(*found, strict=True)] or [(), (), ()]
+    of_rows, sizes = (np.fromiter(column, np.int64, len(found)) for column in columns[:2])
+    return StoredSketches(of_rows, sizes // _VALUE_BYTES, columns[2])
+
+
+def have_sets_in(
+    connection: Connection, store: FingerprintStore, generation: Generation, ids: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return bool[n]: which rows have the set of their present features beside these segments, now active.
+
+    Args:
+        connection: to read through.
+        store: whose rows.
+        generation: of the segments.
+        ids: int64[n], of the rows.
+    """
+    query, found = _settled_query(store), list[int]()
+    for some in number_batches(ids.tolist(), _IDS_A_QUERY):
+        parameters = {"ids": some, "generation": generation.number}
+        found += connection.execute(query, parameters).scalars()
+    return np.isin(ids, found)
+
+
+@lru_cache(maxsize=64)
+def _settled_query(store: FingerprintStore) -> Select[Any]:
+    c = store.tables.fingerprint.c
+    is_in_it = set_generation(store) == bindparam("generation")
+    return select(c.id).where(store.dialect.is_one_of(c.id, "ids"), is_in_it)
 
 
 @lru_cache(maxsize=64)
 def _rows_query(store: FingerprintStore) -> Select[Any]:
-    """Build a query for (id, signed fingerprint, bytes of the sketch, set of features) of rows with a sketch.
+    """Build a query for (id, bytes of the sketch, set of features) of rows with a sketch.
 
     Cached: building it takes as long as the database needs for some rows.
     """
     c = store.tables.fingerprint.c
     size = func.coalesce(func.length(c.sketch), c.sketch_size * _VALUE_BYTES)
-    return select(c.id, type_coerce(c.fingerprint, BigInteger), size, c.feature_set).where(
+    return select(c.id, size, c.feature_set).where(
         store.dialect.is_one_of(c.id, "ids"), store.mine, has_sketch(store)
     )

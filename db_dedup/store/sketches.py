@@ -20,6 +20,8 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Select,
+    and_,
+    case,
     func,
     or_,
     select,
@@ -124,6 +126,19 @@ def has_sketch(store: FingerprintStore) -> ColumnElement[bool]:
     """Return the condition that a row has a sketch."""
     c = store.tables.fingerprint.c
     return or_(c.sketch_size.is_not(None), c.sketch.is_not(None))
+
+
+def set_generation(store: FingerprintStore) -> ColumnElement[int | None]:
+    """Return the number of the active generation for a row whose set of features there is its present one.
+
+    That is a row with a sketch and without single entries; for others NULL.
+    """
+    c, index = store.tables.fingerprint.c, store.tables.sketch_index
+    number = select(index.c.generation).where(
+        index.c.table_id == store.table_id, index.c.recipe == store.recipe
+    )
+    is_in_segments = and_(c.sketch.is_(None), c.sketch_size.is_not(None))
+    return case((is_in_segments, number.scalar_subquery())).label("set_generation")
 
 
 def _size(sketch_size: int | None, sketch_bytes: int | None) -> int:

@@ -5,7 +5,7 @@ from math import ceil
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from db_dedup.config import watched_table
@@ -20,7 +20,7 @@ from db_dedup.flow.compare.feature_sets import (
 from db_dedup.flow.compare.measures import MEASURES
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.features.counting import Features
-from db_dedup.flow.features.details import SECTIONS, Details
+from db_dedup.flow.features.details import CHARACTERS, SECTIONS, Details
 
 _WATCHED = watched_table("notes", {"columns": {"text": {"kind": "text"}}})
 _RULE = Rule(_WATCHED.setting)
@@ -34,15 +34,34 @@ def features_of(rows: list[list[int]]) -> Features:
     return Features(starts, hashes, np.ones(hashes.size, np.int64))
 
 
-def sets_of(rows: list[list[int]], *, of_grams: bool = True) -> list[bytes | None]:
-    none = Details(np.zeros(SECTIONS * len(rows) + 1, np.int64), np.empty(0, np.uint64))
-    return feature_sets(features_of(rows), none, np.ones(len(rows), np.int64), of_grams=of_grams)
+def details_of(are_short: list[bool]) -> Details:
+    """The details of rows, of which the short ones have two characters."""
+    counts = np.zeros((len(are_short), SECTIONS), np.int64)
+    counts[:, CHARACTERS] = np.where(are_short, 2, 0)
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return Details(starts, np.zeros(starts[-1], np.uint64))
 
 
-def may(one: list[int], other: list[int], rule: Rule = _RULE) -> bool:
-    asked = AskedFeatures.of(features_of([one]), np.zeros(1, np.int64), rule.numbers)
-    place = np.zeros(1, np.int64)
-    return bool(may_be_alike(asked, place, place, PackedSets.of(sets_of([other])))[0])
+def sets_of(
+    rows: list[list[int]], *, of_grams: bool = True, are_short: list[bool] | None = None
+) -> list[bytes | None]:
+    details = details_of(are_short or [False] * len(rows))
+    return feature_sets(features_of(rows), details, np.ones(len(rows), np.int64), of_grams=of_grams)
+
+
+def asked_of(
+    rows: list[list[int]], rule: Rule = _RULE, *, are_short: list[bool] | None = None
+) -> AskedFeatures:
+    details = details_of(are_short or [False] * len(rows))
+    return AskedFeatures.of(features_of(rows), details, np.arange(len(rows)), rule.numbers)
+
+
+def may(
+    one: list[int], other: list[int], rule: Rule = _RULE, are_short: tuple[bool, bool] = (False, False)
+) -> bool:
+    asked, place = asked_of([one], rule, are_short=[are_short[0]]), np.zeros(1, np.int64)
+    sets = sets_of([other], are_short=[are_short[1]])
+    return bool(may_be_alike(asked, place, place, PackedSets.of(sets))[0])
 
 
 def similarity(one: list[int], other: list[int], rule: Rule = _RULE) -> float:
@@ -108,7 +127,7 @@ def test_duplicates_are_never_ruled_out_by_sets_of_former_versions(
     rows: tuple[list[int], list[int]], kind: int
 ) -> None:
     one, other = rows
-    asked = AskedFeatures.of(features_of([one]), np.zeros(1, np.int64), _RULE.numbers)
+    asked = asked_of([one])
     place = np.zeros(1, np.int64)
     found = may_be_alike(asked, place, place, PackedSets.of([former_set_of(other, kind)]))
     if similarity(one, other) >= _RULE.setting.threshold:
@@ -120,7 +139,7 @@ def test_sets_of_former_versions_rule_pairs_out(kind: int) -> None:
     """Beside each other: each kind has its own bitmap of the asked row."""
     rng = np.random.default_rng(2)
     one, other = (sorted(rng.integers(0, 2**64, 100, np.uint64).tolist()) for _ in range(2))
-    asked = AskedFeatures.of(features_of([one]), np.zeros(1, np.int64), _RULE.numbers)
+    asked = asked_of([one])
     place = np.zeros(4, np.int64)
     sets = PackedSets.of([former_set_of(other, kind), former_set_of(one, kind), *sets_of([other, one])])
     assert may_be_alike(asked, place, np.arange(4), sets).tolist() == [False, True, False, True]
@@ -145,25 +164,41 @@ def test_a_set_takes_less_than_six_bits_a_feature() -> None:
     assert len(packed) < ceil(1000 * 5.9 / 8) + 2
 
 
-def test_short_rows_and_rows_without_a_sketch_have_none() -> None:
+def test_which_rows_have_a_set() -> None:
+    """Not those without a sketch, without features or with too many; that of a short row is its size."""
     rows = [[1, 2, 3]] * 3 + [list(range(MOST_FEATURES + 1)), []]
-    starts = np.zeros(SECTIONS * len(rows) + 1, np.int64)
-    starts[SECTIONS + 1 :] = 2  # the second row has characters: it is short
-    details = Details(starts, np.zeros(2, np.uint64))
+    details = details_of([False, True, False, False, False])
     found = feature_sets(features_of(rows), details, np.array([1, 1, 0, 1, 1]), of_grams=True)
-    assert [each is not None for each in found] == [True, False, False, False, False]
+    assert [each and len(each) for each in found] == [3, 2, None, None, None]
+
+
+@given(two_rows(), st.tuples(st.booleans(), st.booleans()))
+def test_a_short_row_is_ruled_out_by_its_size_unless_the_other_one_is_short(
+    rows: tuple[list[int], list[int]], are_short: tuple[bool, bool]
+) -> None:
+    one, other = rows
+    assume(other)
+    found = may(one, other, are_short=are_short)
+    if all(are_short):
+        assert found
+    elif are_short[1]:
+        assert _RULE.measure is not None
+        best = _RULE.measure.similarity(min(len(one), len(other)), len(one), len(other))
+        assert found == (best >= _RULE.setting.threshold)
+    else:
+        assert found == may(one, other)
 
 
 def test_a_set_of_other_features_than_are_compared_rules_nothing_out() -> None:
     """A scan with a measure of words leaves the sets of 3-grams of unchanged rows as they are."""
-    asked = AskedFeatures.of(features_of([[1 << 40, 2 << 40, 3 << 40]]), np.zeros(1, np.int64), _RULE.numbers)
+    asked = asked_of([[1 << 40, 2 << 40, 3 << 40]])
     place, unlike = np.zeros(1, np.int64), [[n << 50 for n in range(1, 40)]]
     assert not may_be_alike(asked, place, place, PackedSets.of(sets_of(unlike)))[0]
     assert may_be_alike(asked, place, place, PackedSets.of(sets_of(unlike, of_grams=False)))[0]
 
 
 def test_a_pair_without_a_set_may_be_alike() -> None:
-    asked = AskedFeatures.of(features_of([[1, 2, 3]]), np.zeros(1, np.int64), _RULE.numbers)
+    asked = asked_of([[1, 2, 3]])
     sets = PackedSets.of([None, *sets_of([[5 << 61, 6 << 61, 7 << 61]])])
     assert may_be_alike(asked, np.zeros(2, np.int64), np.arange(2), sets).tolist() == [True, False]
 
@@ -174,7 +209,7 @@ def test_threads_rule_out_what_one_thread_does(monkeypatch: pytest.MonkeyPatch) 
     rows = [rng.choice(400, rng.integers(20, 200), replace=False) for _ in range(30)]
     hashes = [(row.astype(np.uint64) << np.uint64(55)).tolist() for row in rows]
     sets = PackedSets.of([None if i % 7 == 0 else one for i, one in enumerate(sets_of(hashes))])
-    asked = AskedFeatures.of(features_of(hashes), np.arange(10), _RULE.numbers)
+    asked = asked_of(hashes[:10])
     which, candidates = (part.reshape(-1) for part in np.indices((10, 30)))
     order = rng.permutation(which.size)
     found = [may_be_alike(asked, which[order], candidates[order], sets, threads) for threads in (1, 4)]
@@ -188,7 +223,7 @@ def test_a_set_is_unpacked_as_far_as_each_of_its_pairs_needs() -> None:
     rows = [sorted(rng.integers(0, 2**64, 300, np.uint64).tolist()) for _ in range(8)]
     mixed = [rows[0][: 40 * n] + rows[1][40 * n :] for n in range(8)]
     sets = PackedSets.of(sets_of([*rows, *mixed]))
-    asked = AskedFeatures.of(features_of([*rows, *map(sorted, mixed)]), np.arange(16), _RULE.numbers)
+    asked = asked_of([*rows, *map(sorted, mixed)])
     which, candidates = (part.reshape(-1) for part in np.indices((16, 16)))
     for order in (np.arange(which.size), rng.permutation(which.size)):
         together = may_be_alike(asked, which[order], candidates[order], sets)
@@ -208,6 +243,6 @@ def test_sets_of_any_size(count: int) -> None:
 
 @pytest.mark.parametrize("damaged", [b"\x05", b"\x07\x00\x80", b"\x00\x40", b"\x01\x40", b"\xff\x7f"])
 def test_a_damaged_set_is_an_error(damaged: bytes) -> None:
-    asked = AskedFeatures.of(features_of([[1, 2, 3]]), np.zeros(1, np.int64), _RULE.numbers)
+    asked = asked_of([[1, 2, 3]])
     with pytest.raises(ValueError, match="ends early"):
         may_be_alike(asked, np.zeros(1, np.int64), np.zeros(1, np.int64), PackedSets.of([damaged]))

@@ -7,7 +7,7 @@ from db_dedup import Deduplicator
 from db_dedup.schema.migrate import downgrade, upgrade
 
 
-@pytest.mark.parametrize("revision", ["0011", "0012", "0014"])
+@pytest.mark.parametrize("revision", ["0011", "0012", "0014", "0015"])
 def test_no_set_is_left(scanned: Deduplicator, revision: str) -> None:
     """What else is stored stays right without them."""
     database = scanned.database

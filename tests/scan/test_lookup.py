@@ -15,7 +15,7 @@ from db_dedup.flow.candidates.blocks import block_values
 from db_dedup.records.fingerprints import RowFingerprint
 from db_dedup.sample import Sample
 from db_dedup.store.fingerprints import FingerprintStore
-from db_dedup.store.lookup import Asked, find_near
+from db_dedup.store.lookup import Asked, find_near, read_classes
 from db_dedup.store.reader import Reader
 from tests.scan.conftest import fill_database, watch
 from tests.scan.plans import PLANS, captured
@@ -88,6 +88,31 @@ def near_each(
         assert row_id not in near[which]
         near[which][row_id] = distance
     return near
+
+
+def test_classes_are_read_by_ids_and_by_digests(database: Database) -> None:
+    """Each row comes once, whichever of its class is asked for."""
+    store = store_fingerprints(database, np.arange(2_600, dtype=np.uint64) << np.uint64(50))
+    with store.dialect.write_transaction(database.engine) as connection:
+        id_of = {int(key): row_id for key, row_id in store.read_ids(Reader.of(connection)).items()}
+        table = store.tables.fingerprint
+        links = [(id_of[i], id_of[0]) for i in (1, 2)] + [(id_of[4], id_of[3])]
+        store.dialect.bulk_update(connection, table, "id", ("copy_of",), links)
+        digests = [(id_of[i], (0).to_bytes(16)) for i in (1, 2)]
+        store.dialect.bulk_update(connection, table, "id", ("digest",), digests)
+    with database.engine.connect() as connection:
+
+        def read(ids: Sequence[int], *digests: int) -> list[tuple[int, int]]:
+            wanted = [id_of[i] for i in ids]
+            rows = read_classes(connection, store, wanted, [own.to_bytes(16) for own in digests])
+            return sorted((int(row.row_key), int(row.class_id == id_of[0])) for row in rows)
+
+        assert read([]) == []
+        assert read([], 0) == read([0]) == read([0], 0) == [(0, 1), (1, 1), (2, 1)]
+        assert read([3, 0], 5) == [(0, 1), (1, 1), (2, 1), (3, 0), (4, 0), (5, 0)]
+        assert len(read(range(5, 2_600), 0, 3)) == 2_600 - 5 + 4
+        (row,) = read_classes(connection, store, [id_of[2_599]], [])
+        assert (row.fingerprint, row.set_generation) == ((2_599 << 50) % 2**64, None)
 
 
 def test_copies_are_no_candidates(database: Database) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from db_dedup import Deduplicator, Text
-from db_dedup.engines.embedded import pair_search, sharing
+from db_dedup.engines.embedded import candidate_search, sharing
 from db_dedup.store import sketch_lookup
 from tests.servers import Database
 from tests.worker.conftest import is_right, write
@@ -66,9 +66,9 @@ def test_small_pieces_give_the_same_answer(
     monkeypatch.setattr(sketch_lookup, "_SINGLE_ENTRIES_A_PIECE", entries)
     monkeypatch.setattr(sharing, "_PAIRS_A_PIECE", 2)
     monkeypatch.setattr(sharing, "_ROWS_A_PIECE", rows)
-    monkeypatch.setattr(pair_search, "_PAIRS_A_PIECE", 2)
-    monkeypatch.setattr(pair_search, "ROWS_A_BATCH", 2)
-    monkeypatch.setattr(pair_search, "_ASKED_A_SEARCH", 2)
+    monkeypatch.setattr(candidate_search, "_PAIRS_A_PIECE", 2)
+    monkeypatch.setattr(candidate_search, "ROWS_A_BATCH", 2)
+    monkeypatch.setattr(candidate_search, "_ASKED_A_SEARCH", 2)
     write(watched, range(20))
     for worker in watched.workers():
         for _ in range(3):

@@ -81,7 +81,22 @@ def test_each_row_has_the_set_of_its_text(dedup: Deduplicator) -> None:
     write(dedup, "INSERT INTO notes VALUES (50, :body, 50)", body=note(101))
     assert stored_sets(dedup) == computed_sets(dedup)
     write(dedup, "UPDATE notes SET body = 'short' WHERE id = 3")
-    assert stored_sets(dedup)["3"] is None
+    assert stored_sets(dedup)["3"] == b"\x07\x00"  # a short row: the number of its features alone
+
+
+def test_of_equal_rows_the_canonical_one_has_the_set(dedup: Deduplicator) -> None:
+    """By the order column that is the last one that a scan reads, here."""
+    with dedup.database.engine.begin() as connection:
+        rows = [{"id": 100 + i, "body": note(7), "received": -i} for i in range(5)]
+        connection.execute(text("INSERT INTO notes VALUES (:id, :body, :received)"), rows)
+    dedup.scan(rebuild=True)
+    c = dedup.database.tables.fingerprint.c
+    equal = select(c.row_key, c.feature_set).where(c.row_key.in_(["7", *map(str, range(100, 105))]))
+    with dedup.database.engine.connect() as connection:
+        assert connection.execute(equal.where(c.copy_of.is_(None))).scalars().all() == ["104"]
+        stored = dict(map(tuple, connection.execute(equal)))
+    assert stored["104"] == computed_sets(dedup)["104"]
+    assert sum(packed is not None for packed in stored.values()) <= 2  # the one before has its former one
 
 
 def test_texts_that_share_a_phrase_alone_are_not_read(

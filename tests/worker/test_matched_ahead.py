@@ -11,6 +11,7 @@ import pytest
 
 from db_dedup.dialects import open_engine
 from db_dedup.engines.embedded import sharing
+from db_dedup.engines.embedded.candidate_search import CandidateSearch
 from db_dedup.engines.embedded.candidate_texts import CandidateTexts
 from db_dedup.engines.embedded.increment.prepared import Prepared, prepare
 from db_dedup.engines.embedded.pair_search import PairSearch
@@ -142,8 +143,12 @@ def test_nothing_is_searched_or_compared_while_the_lock_is_held(
 
     def find_after(*arguments: Any) -> Any:
         with monkeypatch.context() as patched:
-            for name in ("find", "_among", "_confirmed"):
-                patched.setattr(PairSearch, name, lambda *_, name=name: locked.append(name))
+            for searcher, name in (
+                (PairSearch, "find"),
+                (CandidateSearch, "among"),
+                (PairSearch, "_confirmed"),
+            ):
+                patched.setattr(searcher, name, lambda *_, name=name: locked.append(name))
             return original(*arguments)
 
     monkeypatch.setattr(PairSearch, "find_after", find_after)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any
 from unittest.mock import MagicMock
@@ -12,7 +12,8 @@ import pytest
 from sqlalchemy import Connection, func, select, update
 
 from db_dedup import Deduplicator
-from db_dedup.engines.embedded import sharing
+from db_dedup.engines.embedded import candidate_search, lookup, segment_sets, sharing
+from db_dedup.engines.embedded.near_rows import NearRows
 from db_dedup.errors import DedupError
 from db_dedup.flow.candidates.set_pieces import ROWS_A_PIECE, bounds_in, pack_sets, set_pieces_of
 from db_dedup.jobs.scan.folding import fold
@@ -20,10 +21,14 @@ from db_dedup.records import Match
 from db_dedup.schema.migrate import downgrade
 from db_dedup.store import segment_lookup, set_memory, sketch_lookup, watched_tables
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.lookup import Near, read_classes
+from db_dedup.store.reader import Reader
 from db_dedup.store.segment_lookup import IndexMemory
-from db_dedup.store.segments import Generation
+from db_dedup.store.segments import Generation, find_generation
 from db_dedup.store.set_memory import SetMemory
 from db_dedup.store.sketch_contents import IndexContents
+from db_dedup.store.sketch_lookup import have_sets_in
+from db_dedup.store.source import Source
 from tests.worker.test_feature_sets import _NOTES, dedup, note, write
 
 __all__ = ["dedup"]
@@ -47,7 +52,8 @@ def without_sets(monkeypatch: pytest.MonkeyPatch, dedup: Deduplicator, texts: li
         return np.ones(given[1].size, np.bool_)
 
     with monkeypatch.context() as patched:
-        patched.setattr(sharing, "may_be_alike", all_may)
+        for module in (sharing, segment_sets):
+            patched.setattr(module, "may_be_alike", all_may)
         return matches(Deduplicator(dedup.database.engine, _NOTES), texts)
 
 
@@ -111,6 +117,71 @@ def test_rows_that_a_set_in_memory_rules_out_are_not_read(
     read.clear()
     assert dedup.check({"body": note(200)}) == []
     assert 1 <= len(read) <= 3
+
+
+def test_a_set_counts_while_the_row_says_so(dedup: Deduplicator) -> None:
+    """Neither that of a row that has changed since, nor that of another generation than the active one."""
+    store, database = store_of(dedup), dedup.database
+
+    def counting(generation: Generation) -> list[bool]:
+        with database.engine.connect() as connection:
+            id_of = {int(key): i for key, i in store.read_ids(Reader.of(connection)).items()}
+            ids = np.array([id_of.get(key, 10**9) for key in (4, 5, 6)])
+            classes = read_classes(connection, store, ids.tolist(), [])
+            near = NearRows(1)
+            near.add(np.zeros(3, np.int64), ids)
+            near.rule_out(np.zeros(3, np.int64), ids, generation)
+            found = have_sets_in(connection, store, generation, ids).tolist()
+            left = near.left(classes)[0] - {10**9}
+        assert left == {row.id for row in classes if not found[ids.tolist().index(row.id)]}
+        return [bool(each) for each in found]
+
+    def active() -> Generation:
+        with database.engine.connect() as connection:
+            generation = find_generation(connection, store)
+        assert generation is not None
+        return generation
+
+    first = active()
+    assert counting(first) == [True, True, True]
+    write(dedup, "UPDATE notes SET body = :body WHERE id = 5", body=note(300))
+    write(dedup, "DELETE FROM notes WHERE id = 6")
+    assert counting(first) == [True, False, False]
+    fold_now(dedup)
+    assert counting(first) == [False, False, False]
+    assert counting(active()) == [True, True, False]
+
+
+def test_near_rows_that_a_set_in_memory_rules_out_are_not_read(
+    dedup: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a check and by the worker, which has all fingerprints in memory or none."""
+    monkeypatch.setattr(set_memory, "_MISSES_BEFORE", 0)
+    read: list[str] = []
+    original = Source.read_rows
+
+    def read_rows(self: Source, connection: Any, row_keys: Iterable[str]) -> Any:
+        keys = list(row_keys)
+        read.extend(keys)
+        return original(self, connection, keys)
+
+    def all_near(connection: Connection, store: FingerprintStore, asked: Sequence[Any], _radius: int) -> Near:
+        ids = sorted(store.read_ids(Reader.of(connection)).values())
+        which, places = (part.reshape(-1) for part in np.indices((len(asked), len(ids))))
+        return Near(which, np.array(ids)[places], np.zeros(which.size, np.int64))
+
+    monkeypatch.setattr(Source, "read_rows", read_rows)
+    for module in (lookup, candidate_search):
+        monkeypatch.setattr(module, "find_near", all_near)
+    assert dedup.check({"body": note(200)}) == []
+    assert [match.row_key for match in dedup.check({"body": f"{note(7)[1:]}又"})] == ["7"]
+    assert len(read) <= 4
+    read.clear()
+    write(dedup, "UPDATE notes SET body = :body WHERE id = 5", body=note(300))
+    assert {*read} <= {"5"}
+    read.clear()
+    assert dedup.check({"body": note(201)}) == []
+    assert {*read} <= {"5"}
 
 
 def test_wrong_sets_are_found_by_verify(dedup: Deduplicator) -> None:

@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from db_dedup.config import WatchedTable
 from db_dedup.dialects.batches import batches
 from db_dedup.dialects.keys import require_key
+from db_dedup.engines.embedded.near_rows import NearRows
 from db_dedup.engines.embedded.queued import Queued
 from db_dedup.engines.embedded.readiness import make_ready
 from db_dedup.engines.embedded.reserved import (
@@ -19,6 +20,7 @@ from db_dedup.engines.embedded.reserved import (
     pack_record,
     reserved_matches,
 )
+from db_dedup.engines.embedded.segment_sets import SegmentSets
 from db_dedup.engines.embedded.sharing import are_candidates, find_sharing_rows
 from db_dedup.flow.candidates.blocks import block_values
 from db_dedup.flow.compare.feature_sets import AskedFeatures
@@ -35,7 +37,6 @@ from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.given_keys import require_keys
 from db_dedup.store.labels import rejected_among
 from db_dedup.store.lookup import Asked, StoredRow, find_near, read_classes
-from db_dedup.store.neighbours import canonical_rows
 from db_dedup.store.segment_lookup import IndexMemory
 from db_dedup.store.sketches import put_sketches
 from db_dedup.store.source import Source
@@ -44,9 +45,6 @@ _RECORDS_A_ROUND: Final = 256
 
 _Candidate = tuple[int, StoredRow]
 """Position of a record, a row that it may duplicate."""
-
-_Distances = Sequence[Mapping[int, int]]
-"""For each record: id of a class -> distance of the fingerprints in bits."""
 
 _Scores = dict[tuple[int, int], tuple[float | None, PairKind]]
 """(position of a record, id of a class that it duplicates) -> (similarity, None if there is no measure; the
@@ -194,13 +192,9 @@ class _Round:
         return self._queued.matches(self._watched, self._rows, self._done, rejected, self._own_keys)
 
     def _find_stored(self) -> list[list[Match]]:
-        equal = self._find_equal()
-        near = self._find_near()
-        for distances, ids in zip(near, equal, strict=True):
-            distances.update(dict.fromkeys(ids, 0))
-        candidates = self._candidates(near)
+        candidates, equal = self._candidates(self._find_near())
         asked = [(one, row) for one, row in _one_of_each_class(candidates) if row.class_id not in equal[one]]
-        scores = self._without_rejected(asked, self._confirm(asked, near))
+        scores = self._without_rejected(asked, self._confirm(asked))
         copies = 1.0, EXACT_DUPLICATES
         scores |= {(one, class_id): copies for one, ids in enumerate(equal) for class_id in ids}
         found: list[list[Match]] = [[] for _ in self._rows]
@@ -211,7 +205,7 @@ class _Round:
                 found[one].append(
                     Match(
                         row.row_key,
-                        near[one][row.class_id],
+                        self._distance(one, row),
                         score,
                         row.group_key,
                         kind.kind,
@@ -222,51 +216,60 @@ class _Round:
                 )
         return found
 
-    def _find_equal(self) -> list[list[int]]:
-        """Return for each record the ids of the canonical rows with the same text."""
-        wanted = sorted({digest for digest in self._done.digests if digest != NO_FEATURES_DIGEST})
-        ids: dict[bytes, list[int]] = defaultdict(list)
-        for row in canonical_rows(self._connection, self._store, wanted):
-            ids[row.digest].append(row.id)
-        return [ids.get(digest, []) for digest in self._done.digests]
+    def _distance(self, one: int, row: StoredRow) -> int:
+        """Return in how many bits the fingerprints differ; 0 for an equal text that has none."""
+        if row.fingerprint is None:
+            return 0
+        return (int(self._done.fingerprints[one]) ^ row.fingerprint).bit_count()
 
-    def _find_near(self) -> list[dict[int, int]]:
-        """Return for each record the rows that may be its candidates: row id -> distance in bits."""
-        near: list[dict[int, int]] = [{} for _ in self._rows]
+    def _find_near(self) -> NearRows:
+        """Return the rows that may be candidates of each record."""
         records = np.flatnonzero(self._done.has_fingerprint)
         fingerprints, radius = self._done.fingerprints[records], self._preset.radius
         asked = [Asked(value, block_values(value, radius)) for value in fingerprints.tolist()]
-        found = find_near(self._connection, self._store, asked, radius)
-        parts = [(found.which, found.ids, found.distances)]
+        near = find_near(self._connection, self._store, asked, radius)
+        found, generation = NearRows(len(self._rows)), None
+        found.add(records[near.which], near.ids)
         if self._preset.sketches and records.size:
-            asked_sketches = self._done.sketches.take(records)
-            features = AskedFeatures.of(self._done.features, records, self._rule.numbers)
-            found_rows = find_sharing_rows(
-                self._connection, self._store, asked_sketches, features, self._index
-            )
-            for sharing in found_rows:
-                distances = np.bitwise_count(sharing.fingerprints ^ fingerprints[sharing.which])
-                parts.append((sharing.which, sharing.ids, distances.astype(np.int64)))
-        for which, ids, distances in parts:
-            triples = zip(records[which].tolist(), ids.tolist(), distances.tolist(), strict=True)
-            for one, row_id, distance in triples:
-                near[one][row_id] = distance
-        return near
+            features = AskedFeatures.of(self._done.features, self._done.details, records, self._rule.numbers)
+            sketches = self._done.sketches.take(records)
+            place = self._connection, self._store
+            for sharing in find_sharing_rows(*place, sketches, features, self._index):
+                found.add(records[sharing.which], sharing.ids)
+                generation = sharing.generation
+            if generation is not None:
+                sets = SegmentSets(*place, generation, features, self._index)
+                is_out = ~sets.allow(near.which, near.ids)
+                found.rule_out(records[near.which[is_out]], near.ids[is_out], generation)
+        return found
 
-    def _candidates(self, near: Sequence[Mapping[int, int]]) -> list[_Candidate]:
-        """Return the rows of the candidates' classes, without those that are compared as queued rows."""
+    def _candidates(self, near: NearRows) -> tuple[list[_Candidate], list[set[int]]]:
+        """Read the classes of the rows that may be candidates, and of equal texts.
+
+        Returns:
+            (the rows of the candidates' classes, without those that are compared as queued rows; for each
+            record the ids of the classes with the same text).
+        """
+        digests = self._done.digests
+        wanted = sorted({digest for digest in digests if digest != NO_FEATURES_DIGEST})
+        rows = read_classes(self._connection, self._store, near.all_ids(), wanted)
         passed_over = self._queued.passed_over if self._queued is not None else frozenset()
         classes: dict[int, list[StoredRow]] = defaultdict(list)
-        for row in read_classes(self._connection, self._store, sorted({i for ids in near for i in ids})):
+        of_digest: dict[bytes, set[int]] = {digest: set() for digest in wanted}
+        for row in rows:
+            if row.digest in of_digest:
+                of_digest[row.digest].add(row.class_id)
             if row.row_key not in passed_over:
                 classes[row.class_id].append(row)
-        return [
+        equal = [of_digest.get(digest, set()) for digest in digests]
+        candidates = [
             (one, row)
-            for one, ids in enumerate(near)
-            for class_id in ids
+            for one, ids in enumerate(near.left(rows))
+            for class_id in ids | equal[one]
             for row in classes[class_id]
             if row.row_key != self._own_keys[one]
         ]
+        return candidates, equal
 
     def _without_rejected(self, candidates: Sequence[_Candidate], scores: _Scores) -> _Scores:
         """Return the scores of those that people have not labelled as no duplicates of the record's text.
@@ -285,7 +288,7 @@ class _Round:
     def _rejected(self, digests: Collection[bytes]) -> set[DigestPair]:
         return rejected_among(self._connection, self._store.tables, self._store.table_id, digests)
 
-    def _confirm(self, candidates: Sequence[_Candidate], near: _Distances) -> _Scores:
+    def _confirm(self, candidates: Sequence[_Candidate]) -> _Scores:
         """Return the similarities of the candidates that are duplicates.
 
         Their texts are read again. A row that has changed since it was stored is left out: the worker or the
@@ -299,11 +302,11 @@ class _Round:
         rows = {row.row_key: row for _, row in candidates}
         scores: _Scores = {}
         for some in self._source.batches(rows.values()):
-            scores |= self._confirm_read(some, records_of, near)
+            scores |= self._confirm_read(some, records_of)
         return scores
 
     def _confirm_read(
-        self, candidates: Sequence[StoredRow], records_of: Mapping[str, Sequence[int]], near: _Distances
+        self, candidates: Sequence[StoredRow], records_of: Mapping[str, Sequence[int]]
     ) -> _Scores:
         """Return the similarities of those of these candidates that are duplicates, from their texts."""
         stored = {candidate.row_key: candidate for candidate in candidates}
@@ -327,7 +330,7 @@ class _Round:
         right = right + np.int32(len(self._rows))
         are_duplicates, scores, kinds = self._rule.confirm(both, left, right)
         distances = np.array(
-            [near[one][stored[rows[place].row_key].class_id] for one, place in pairs], np.int64
+            [self._distance(one, stored[rows[place].row_key]) for one, place in pairs], np.int64
         )
         are_duplicates &= are_candidates(both.sketches, left, right, distances, self._preset.radius)
         columns = (column.tolist() for column in (are_duplicates, scores, kinds))

@@ -5,7 +5,7 @@ rows, and deleted from memory. So the memory depends on the number of asked rows
 on how many rows of the table share a phrase.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -14,47 +14,26 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from db_dedup.config import WatchedTable
-from db_dedup.engines.embedded.candidate_texts import ROWS_A_BATCH, CandidateTexts
+from db_dedup.engines.embedded.candidate_search import (
+    NO_CANDIDATES,
+    Candidates,
+    CandidateSearch,
+    Places,
+    fingerprints_of,
+    in_pieces,
+)
+from db_dedup.engines.embedded.candidate_texts import CandidateTexts
 from db_dedup.engines.embedded.neighbourhood import Neighbourhood
-from db_dedup.engines.embedded.sharing import are_candidates, find_sharing_rows
-from db_dedup.flow.candidates.blocks import block_values
+from db_dedup.engines.embedded.sharing import are_candidates
 from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
-from db_dedup.flow.candidates.postings import Postings, sharing_pairs
-from db_dedup.flow.candidates.sketches import Sketches
-from db_dedup.flow.compare.feature_sets import AskedFeatures
 from db_dedup.flow.compare.kinds import swapped_kinds
-from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.rows.order import Receipt
 from db_dedup.records.fingerprints import AnswerRow
 from db_dedup.store import neighbours
 from db_dedup.store.fingerprints import FingerprintStore
-from db_dedup.store.lookup import Asked, find_near
 from db_dedup.store.pairs import StoredPairs, concatenate_pairs
 
-_PAIRS_A_PIECE: Final = 2_000_000
-_ASKED_A_SEARCH: Final = 256
 _SIDES: Final = ("left", "right")
-
-Places = Mapping[int, int]
-"""Id of an asked row -> position of its sketch among the texts."""
-
-
-class _Candidates(NamedTuple):
-    """p candidate pairs: int64[p] positions of asked rows, int64[p] ids of their candidates."""
-
-    which: NDArray[np.int64]
-    ids: NDArray[np.int64]
-
-    def part(self, chosen: slice) -> "_Candidates":
-        return _Candidates(self.which[chosen], self.ids[chosen])
-
-    def of_rows(self, rows: Sequence[AnswerRow]) -> "_Candidates":
-        """Return the pairs whose candidates are among some rows."""
-        is_of_rows = np.isin(self.ids, [row.id for row in rows])
-        return _Candidates(self.which[is_of_rows], self.ids[is_of_rows])
-
-
-_NO_CANDIDATES: Final = _Candidates(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 class FoundPairs(NamedTuple):
@@ -84,9 +63,9 @@ class PairSearch:
         index: FingerprintIndex | None,
         texts: CandidateTexts,
     ) -> None:
-        self._connection, self._store, self._index, self._texts = connection, store, index, texts
+        self._connection, self._store, self._texts = connection, store, texts
         self._radius, self._has_sketches = watched.rule.radius, watched.rule.sketches
-        self._rule = Rule(watched.setting).numbers
+        self._search = CandidateSearch(connection, store, watched, index, texts)
 
     def find_after(
         self,
@@ -117,14 +96,14 @@ class PairSearch:
         known = [row for row in asked if row.digest in before]
         since_new = [row for row in since if row.digest not in before]
         # These come before any comparison, which may delete features from memory and so change the places.
-        of_new = self._among(new, [*known, *since], places) if new else _NO_CANDIDATES
-        of_known = self._among(known, since_new, places) if since_new else _NO_CANDIDATES
+        of_new = self._search.among(new, [*known, *since], places) if new else NO_CANDIDATES
+        of_known = self._search.among(known, since_new, places) if since_new else NO_CANDIDATES
         of_known = of_known.of_rows(since_new)
         if new:
             more = self.find(new, places, rows)
             pairs.append(more.only(~np.isin(more.id_b, late)))
-        pairs += [self._confirmed(new, part, rows) for part in _pieces(of_new)]
-        pairs += [self._confirmed(known, part, rows) for part in _pieces(of_known)]
+        pairs += [self._confirmed(new, part, rows) for part in in_pieces(of_new)]
+        pairs += [self._confirmed(known, part, rows) for part in in_pieces(of_known)]
         return concatenate_pairs(pairs)
 
     def find_ahead(self, asked: Sequence[AnswerRow]) -> list[FoundPairs]:
@@ -137,9 +116,9 @@ class PairSearch:
         places = {row_id: place for row_id, place in placed if place is not None}
         rows = Neighbourhood()
         rows.load(asked)
-        among = self._among(asked, [], places)
-        with_stored = [self._confirmed(asked, part, rows) for part in self._candidates(asked, places)]
-        once = concatenate_pairs([self._confirmed(asked, part, rows) for part in _pieces(among)])
+        among = self._search.among(asked, [], places)
+        with_stored = [self._confirmed(asked, part, rows) for part in self._search.with_stored(asked, places)]
+        once = concatenate_pairs([self._confirmed(asked, part, rows) for part in in_pieces(among)])
         pairs = concatenate_pairs([*with_stored, once, _swapped(once)])
         order = np.argsort(pairs.id_a, kind="stable")
         own_ids = [row.id for row in asked]
@@ -160,10 +139,10 @@ class PairSearch:
         """
         ids = np.array([row.id for row in asked], np.int64)
         found = []
-        for which, others in self._candidates(asked, places):
+        for which, others in self._search.with_stored(asked, places):
             # Two asked rows are candidates of each other: one pair of the two is enough.
             is_new = (ids[which] != others) & (~np.isin(others, ids) | (ids[which] < others))
-            found.append(self._confirmed(asked, _Candidates(which[is_new], others[is_new]), rows))
+            found.append(self._confirmed(asked, Candidates(which[is_new], others[is_new]), rows))
         return concatenate_pairs(found)
 
     def find_between(
@@ -182,100 +161,20 @@ class PairSearch:
             rows: the loaded rows; the other rows of the pairs are added to them.
         """
         order = np.argsort(ids, kind="stable")
-        candidates = _Candidates(which[order], ids[order])
-        found = concatenate_pairs([self._confirmed(asked, part, rows) for part in _pieces(candidates)])
+        candidates = Candidates(which[order], ids[order])
+        found = concatenate_pairs([self._confirmed(asked, part, rows) for part in in_pieces(candidates)])
         return found if self._has_sketches else found.only(found.distances <= self._radius)
 
-    # Candidates
-
-    def _candidates(self, asked: Sequence[AnswerRow], places: Places) -> Iterator[_Candidates]:
-        """Yield the candidate pairs in parts of bounded size; all pairs of a candidate are in one part."""
-        near = self._near(asked)
-        order = np.argsort(near.ids, kind="stable")
-        near = _Candidates(near.which[order], near.ids[order])
-        first = 0
-        for sharing in self._sharing(asked, places):
-            if sharing.ids.size:
-                last = int(np.searchsorted(near.ids, sharing.ids.max(), "right"))
-                yield from _pieces(_united(near.part(slice(first, last)), sharing))
-                first = last
-        yield from _pieces(_united(near.part(slice(first, None)), _NO_CANDIDATES))
-
-    def _among(self, asked: Sequence[AnswerRow], since: Sequence[AnswerRow], places: Places) -> _Candidates:
-        """Return the candidate pairs among the asked rows, each once, and of these with some other rows."""
-        everyone = [*asked, *since]
-        values, ids = _fingerprints(everyone), np.array([row.id for row in everyone], np.int64)
-        near = [np.empty((0, 2), np.int64)]
-        for first in range(0, len(asked), _ASKED_A_SEARCH):
-            some = values[first : min(first + _ASKED_A_SEARCH, len(asked))]
-            is_near = np.bitwise_count(some[:, None] ^ values[None, :]) <= self._radius
-            near.append(np.argwhere(is_near) + np.array([first, 0]))
-        if self._has_sketches:
-            self._texts.read(self._connection, since)
-            placed = ((row.id, self._texts.place(row)) for row in since)
-            places = {**places, **{row_id: place for row_id, place in placed if place is not None}}
-            sketched, sketches = self._asked_sketches(everyone, places)
-            own = np.flatnonzero(sketched < len(asked))
-            owners = np.repeat(np.arange(sketched.size), sketches.counts)
-            postings = Postings.of(sketches.values, owners)
-            pairs = sharing_pairs(sketches.take(own), postings, sketches.counts)
-            near.append(np.stack([sketched[own][pairs[0]], sketched[pairs[1]]], axis=1))
-        which, others = np.concatenate(near).T
-        is_once = (others >= len(asked)) | (ids[which] < ids[others])
-        return _united(_Candidates(which[is_once], ids[others[is_once]]), _NO_CANDIDATES)
-
-    def _asked_sketches(
-        self, asked: Sequence[AnswerRow], places: Places
-    ) -> tuple[NDArray[np.int64], Sketches]:
-        """Return (int64[s] positions of the asked rows that have a sketch, their sketches)."""
-        sketched = np.array([i for i, row in enumerate(asked) if row.id in places], np.int64)
-        own = np.array([places[asked[i].id] for i in sketched.tolist()], np.int64)
-        return sketched, self._texts.sketches().take(own)
-
-    def _near(self, asked: Sequence[AnswerRow]) -> _Candidates:
-        """Return the candidates by SimHash blocks."""
-        which, ids = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-        if self._index is not None:
-            values = np.array([row.fingerprint for row in asked], np.uint64)
-            for first in range(0, values.size, _ASKED_A_SEARCH):
-                places, near, _ = self._index.find_near(values[first : first + _ASKED_A_SEARCH], self._radius)
-                which.append(places + first)
-                ids.append(near)
-        else:
-            looked_up = [
-                Asked(value, block_values(value, self._radius))
-                for value in (row.fingerprint or 0 for row in asked)
-            ]
-            found = find_near(self._connection, self._store, looked_up, self._radius)
-            which.append(found.which)
-            ids.append(found.ids)
-        return _Candidates(np.concatenate(which), np.concatenate(ids))
-
-    def _sharing(self, asked: Sequence[AnswerRow], places: Places) -> Iterator[_Candidates]:
-        """Yield the candidates by sketches, in parts, in the order of their ids."""
-        if not self._has_sketches:
-            return
-        sketched, asked_sketches = self._asked_sketches(asked, places)
-        own = np.array([places[asked[i].id] for i in sketched.tolist()], np.int64)
-        features = AskedFeatures.of(self._texts.features(), own, self._rule)
-        found = find_sharing_rows(self._connection, self._store, asked_sketches, features, self._texts.index)
-        for sharing in found:
-            yield _Candidates(sketched[sharing.which], sharing.ids)
-
-    # Confirmation
-
     def _confirmed(
-        self, asked: Sequence[AnswerRow], candidates: _Candidates, rows: Neighbourhood
+        self, asked: Sequence[AnswerRow], candidates: Candidates, rows: Neighbourhood
     ) -> StoredPairs:
         """Return the candidate pairs that are duplicates."""
+        stored = self._stored(candidates.ids, rows)
+        candidates = candidates.of_rows([row for row in stored.values() if row.copy_of is None])
         chosen, which = np.unique(candidates.which, return_inverse=True)
         ids, others = np.unique(candidates.ids, return_inverse=True)
-        ours = [asked[i] for i in chosen.tolist()]
-        stored = {i: rows[i] for i in ids.tolist() if i in rows}
-        missing = [i for i in ids.tolist() if i not in stored]
-        stored |= {row.id: row for row in neighbours.rows_of_ids(self._connection, self._store, missing)}
-        theirs = [stored[i] for i in ids.tolist()]
-        values, other_values = _fingerprints(ours), _fingerprints(theirs)
+        ours, theirs = [asked[i] for i in chosen.tolist()], [stored[i] for i in ids.tolist()]
+        values, other_values = fingerprints_of(ours), fingerprints_of(theirs)
         distances = np.bitwise_count(values[which] ^ other_values[others]).astype(np.int16)
         self._texts.trim(ours)
         self._texts.read(self._connection, [*ours, *theirs])
@@ -291,6 +190,15 @@ class PairSearch:
         pairs = StoredPairs(own_ids[which], candidates.ids, distances, scores, kinds).only(is_duplicate)
         rows.load(stored[i] for i in np.unique(pairs.id_b).tolist())
         return pairs
+
+    def _stored(self, ids: NDArray[np.int64], rows: Neighbourhood) -> dict[int, AnswerRow]:
+        """Return id -> row of those that are there; the index has ids of rows that were deleted since."""
+        distinct = np.unique(ids).tolist()
+        stored = {i: rows[i] for i in distinct if i in rows}
+        missing = [i for i in distinct if i not in stored]
+        return stored | {
+            row.id: row for row in neighbours.rows_of_ids(self._connection, self._store, missing)
+        }
 
 
 def oriented(pairs: StoredPairs, received: Callable[[int], Receipt]) -> StoredPairs:
@@ -351,33 +259,3 @@ def _with_first(row_id: int, found: FoundPairs) -> StoredPairs:
 
 def _missing(ids: NDArray[np.int64], rows: Neighbourhood) -> list[int]:
     return [row_id for row_id in np.unique(ids).tolist() if row_id not in rows]
-
-
-def _fingerprints(rows: Sequence[AnswerRow]) -> NDArray[np.uint64]:
-    return np.array([row.fingerprint or 0 for row in rows], np.uint64)
-
-
-def _united(one: _Candidates, other: _Candidates) -> _Candidates:
-    """Return the pairs of both, each once, sorted by the ids of the candidates."""
-    which, ids = np.concatenate([one.which, other.which]), np.concatenate([one.ids, other.ids])
-    order = np.lexsort((which, ids))
-    which, ids = which[order], ids[order]
-    is_new = np.ones(ids.size, np.bool_)
-    is_new[1:] = (ids[1:] != ids[:-1]) | (which[1:] != which[:-1])
-    return _Candidates(which[is_new], ids[is_new])
-
-
-def _pieces(candidates: _Candidates) -> Iterator[_Candidates]:
-    """Yield the pairs in pieces of at most `ROWS_A_BATCH` candidates and about `_PAIRS_A_PIECE` pairs.
-
-    Args:
-        candidates: sorted by their ids.
-    """
-    starts = np.flatnonzero(np.diff(candidates.ids, prepend=candidates.ids[:1] - 1))
-    first = 0
-    while first < starts.size:
-        within = np.searchsorted(starts, starts[first] + _PAIRS_A_PIECE, "right") - 1
-        last = min(first + ROWS_A_BATCH, max(int(within), first + 1))
-        end = int(starts[last]) if last < starts.size else None
-        yield candidates.part(slice(int(starts[first]), end))
-        first = last

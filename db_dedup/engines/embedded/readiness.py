@@ -39,7 +39,7 @@ def make_ready(watched: WatchedTable, fingerprinter: Fingerprinter) -> None:
     sketches = done.sketches.take(places)
     left, right = places[:1].astype(np.int32), places[1:].astype(np.int32)
     _find_sharing(sketches, places)
-    asked = AskedFeatures.of(done.features, places, Rule(watched.setting).numbers)
+    asked = AskedFeatures.of(done.features, done.details, places, Rule(watched.setting).numbers)
     may_be_alike(asked, places, places, PackedSets.of(sets_of(done)))
     share_enough_each(sketches, left, right)
     table = replace(done.compared([None, None]), digests=np.zeros((2, 2), np.uint64))

@@ -13,18 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
+from db_dedup.engines.embedded.segment_sets import SegmentSets
 from db_dedup.flow.candidates.postings import sharing_pairs
 from db_dedup.flow.candidates.segments import narrowed
 from db_dedup.flow.candidates.sketch_sizes import UNKNOWN_SIZE
 from db_dedup.flow.candidates.sketches import Sketches, share_enough_each
 from db_dedup.flow.compare.feature_sets import AskedFeatures, PackedSets, may_be_alike
 from db_dedup.store.fingerprints import FingerprintStore
-from db_dedup.store.segment_lookup import IndexMemory, read_sets
-from db_dedup.store.segments import translate_damage
+from db_dedup.store.segment_lookup import IndexMemory
+from db_dedup.store.segments import Generation, translate_damage
 from db_dedup.store.sketch_lookup import Sharing, StoredSketches, find_sharing, read_sketched
 
 _PAIRS_A_PIECE: Final = 2_000_000
 _ROWS_A_PIECE: Final = 500_000
+_NOTHING: Final = np.empty(0, np.int64)
 
 
 class SharingRows(NamedTuple):
@@ -32,13 +34,13 @@ class SharingRows(NamedTuple):
 
     Attributes:
         which: int64[p], positions of the asked sketches.
-        ids: int64[p], of the rows.
-        fingerprints: uint64[p], of the rows.
+        ids: int64[p], of the rows. A row may have changed, lost its sketch or be gone.
+        generation: of the segments that were read; None if there are none.
     """
 
     which: NDArray[np.int64]
     ids: NDArray[np.int64]
-    fingerprints: NDArray[np.uint64]
+    generation: Generation | None
 
 
 def find_sharing_rows(
@@ -49,6 +51,8 @@ def find_sharing_rows(
     memory: IndexMemory | None = None,
 ) -> Iterator[SharingRows]:
     """Yield the stored rows that may share enough hashes with some sketches, in parts, ordered by row id.
+
+    There is at least one part.
 
     Args:
         connection: to read through.
@@ -63,6 +67,8 @@ def find_sharing_rows(
     of_one = asked.counts.size == 1
     compared, found = 0, 0
     for sharing in find_sharing(connection, store, asked.values, memory, of_one=of_one):
+        if not sharing.ids.size:
+            yield SharingRows(_NOTHING, _NOTHING, sharing.generation)
         for first in range(0, sharing.ids.size, _ROWS_A_PIECE):
             end = min(first + _ROWS_A_PIECE, sharing.ids.size)
             counts, sketched = _known_counts(connection, store, sharing, first, end)
@@ -123,7 +129,7 @@ def _sharing_rows(
 
     Most rows share no more than a set phrase, which is not enough. So the rows are read after the hashes are
     counted, but for those whose number of hashes only their own row tells. Of the others those are read whose
-    set of features is not in memory, or does not rule them out.
+    set of features is not in memory.
 
     Args:
         connection: to read through.
@@ -135,62 +141,48 @@ def _sharing_rows(
         memory: of former look-ups.
     """
     which, places = pairs
-    is_compared = np.zeros(sharing.ids.size, np.bool_)
+    has_set = np.zeros(sharing.ids.size, np.bool_)
     if features is not None and sharing.generation is not None:
-        may, is_compared = _may_be_alike_in_memory(
-            connection, store, sharing, which, places, features, memory
-        )
+        sets = SegmentSets(connection, store, sharing.generation, features, memory)
+        may, has_set = sets.compare(which, places, sharing.ids, sharing.counts != UNKNOWN_SIZE)
         which, places = which[may], places[may]
-    ids = np.unique(sharing.ids[places])
-    is_read = np.isin(ids, sketched.ids, assume_unique=True)
-    own = sketched.of(ids[is_read])
-    stored = _joined(own, read_sketched(connection, store, ids[~is_read]))
-    rows = np.searchsorted(stored.ids, sharing.ids[places])
-    is_there = rows < stored.ids.size
-    is_there[is_there] = stored.ids[rows[is_there]] == sharing.ids[places][is_there]
-    which, rows, is_compared = which[is_there], rows[is_there], is_compared[places[is_there]]
-    if features is not None:
-        may = is_compared
-        with translate_damage():
-            sets = PackedSets.of(stored.feature_sets)
-            may[~may] = may_be_alike(features, which[~may], rows[~may], sets, memory.threads)
-        which, rows = which[may], rows[may]
-    return SharingRows(which, stored.ids[rows], stored.fingerprints[rows])
+    ids, is_kept = sharing.ids[places], has_set[places]
+    is_kept[~is_kept] = _may_be_alike_by_rows(
+        connection, store, sketched, which[~is_kept], ids[~is_kept], features, memory
+    )
+    return SharingRows(which[is_kept], ids[is_kept], sharing.generation)
 
 
-def _may_be_alike_in_memory(
+def _may_be_alike_by_rows(
     connection: Connection,
     store: FingerprintStore,
-    sharing: Sharing,
+    sketched: StoredSketches,
     which: NDArray[np.int64],
-    places: NDArray[np.int64],
-    features: AskedFeatures,
+    ids: NDArray[np.int64],
+    features: AskedFeatures | None,
     memory: IndexMemory,
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return (bool[p], which pairs the sets beside the segments allow, bool[r], whose rows have such sets).
-
-    Only for rows without single entries are these sets those of the present texts.
+) -> NDArray[np.bool_]:
+    """Return bool[p]: which pairs the sets beside the fingerprints allow; none of a row without a sketch.
 
     Args:
         connection: to read through.
         store: whose rows.
-        sharing: the rows that share some hashes.
+        sketched: those of the rows that were read already.
         which: int64[p], positions of the asked sketches.
-        places: int64[p], positions of the rows.
+        ids: int64[p], of the rows.
         features: of the asked rows.
         memory: of former look-ups.
     """
-    assert sharing.generation is not None  # noqa: S101 - the caller checks it
-    of_pairs = np.zeros(sharing.ids.size, np.bool_)
-    of_pairs[places] = True
-    rows = np.flatnonzero(of_pairs & (sharing.counts != UNKNOWN_SIZE))
-    found = read_sets(connection, store, sharing.generation, sharing.ids[rows], memory)
-    begins, ends = np.zeros(sharing.ids.size, np.int64), np.zeros(sharing.ids.size, np.int64)
-    begins[rows], ends[rows] = found.begins, found.ends
-    with translate_damage():
-        sets = PackedSets(found.packed, begins, ends)
-        may = may_be_alike(features, which, places, sets, memory.threads)
-    return may, begins < ends
+    distinct = np.unique(ids)
+    is_read = np.isin(distinct, sketched.ids, assume_unique=True)
+    own = sketched.of(distinct[is_read])
+    stored = _joined(own, read_sketched(connection, store, distinct[~is_read]))
+    may, rows = np.isin(ids, stored.ids), np.searchsorted(stored.ids, ids)
+    if features is not None:
+        with translate_damage():
+            sets = PackedSets.of(stored.feature_sets)
+            may[may] = may_be_alike(features, which[may], rows[may], sets, memory.threads)
+    return may
 
 
 def _joined(one: StoredSketches, other: StoredSketches) -> StoredSketches:
@@ -199,8 +191,8 @@ def _joined(one: StoredSketches, other: StoredSketches) -> StoredSketches:
         return one if one.ids.size else other
     order = np.argsort(np.concatenate([one.ids, other.ids]))
     sets = [*one.feature_sets, *other.feature_sets]
-    ids, fingerprints, counts = (np.concatenate(pair)[order] for pair in zip(one[:3], other[:3], strict=True))
-    return StoredSketches(ids, fingerprints, counts, [sets[i] for i in order.tolist()])
+    ids, counts = (np.concatenate(pair)[order] for pair in zip(one[:2], other[:2], strict=True))
+    return StoredSketches(ids, counts, [sets[i] for i in order.tolist()])
 
 
 def are_candidates(

@@ -155,7 +155,8 @@ class EmbeddedScan:
             self._rows.sketch_places.append(self._spooled_sketches(done))
         has_sizes = with_sketch_sizes and self._watched.rule.sketches
         if has_sizes:
-            return row_fingerprints(page, done, sketch_sizes(done), with_sets=True)
+            sizes = sketch_sizes(page, done, self._key_families)
+            return row_fingerprints(page, done, sizes, with_sets=True)
         # Rows that are as they were stored are not written.
         has_changed = not before or any(
             old is None or old.digest != digest for old, digest in zip(before, done.digests, strict=True)

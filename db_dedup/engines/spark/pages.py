@@ -1,7 +1,7 @@
 """Fingerprint pages of rows on the executors: the same steps, and the same code, as on one machine."""
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -12,7 +12,7 @@ from db_dedup.engines.spark.columns import COMPARED, arrow_types, feature_column
 from db_dedup.flow.pipeline import Fingerprinter
 from db_dedup.flow.rows.source_rows import RowTexts
 from db_dedup.flow.stored_rows import row_fingerprints, sketch_sizes
-from db_dedup.records import SourceRow
+from db_dedup.records import Family, SourceRow
 from db_dedup.records.pages import cut_pages
 from db_dedup.records.read_size import length_of
 from db_dedup.records.recipe import Recipe
@@ -36,7 +36,8 @@ class PageSteps(NamedTuple):
         recipe: pickled, since the fingerprinter that it makes is kept by it.
         texts: turns the texts of the query into those of the flow.
         has_order: the query has an order column.
-        with_sizes: give the sizes of sketches; among exact duplicates of a page only the first has one.
+        key_families: of the columns of the key.
+        with_sizes: give the sizes of sketches; of exact duplicates of a page only one has it.
         with_sets: give the sets of features.
         with_weights: the measure needs the weights of the features.
     """
@@ -44,6 +45,7 @@ class PageSteps(NamedTuple):
     recipe: bytes
     texts: RowTexts
     has_order: bool
+    key_families: Sequence[Family]
     with_sizes: bool
     with_sets: bool
     with_weights: bool
@@ -78,7 +80,7 @@ def _fingerprinted(steps: PageSteps, page: list[SourceRow]) -> pa.RecordBatch:
     done = _fingerprinter(steps.recipe).fingerprint(
         [row.values for row in page], [row.within for row in page]
     )
-    sizes = sketch_sizes(done) if steps.with_sizes else None
+    sizes = sketch_sizes(page, done, steps.key_families) if steps.with_sizes else None
     stored = row_fingerprints(page, done, sizes, with_sets=steps.with_sets)
     columns: dict[str, Any] = {
         "row_key": pa.array([row.row_key for row in stored], pa.string()),

@@ -130,6 +130,7 @@ class SparkScan:
                 pages.pickled(self._recipe),
                 query.texts,
                 query.has_order,
+                self._key_families,
                 with_sketch_sizes and has_sketches,
                 has_sketches,
                 self._rule.uses_weights,

@@ -1,6 +1,7 @@
 """The compiled kernels of `feature_sets`: sets of features are packed, and compared with those of asked rows.
 
-`packed` is an array of sets, of which each is a head of 16 bits and a Rice code for each place.
+`packed` is an array of sets, of which each is a head of 16 bits and a Rice code for each place. The set of a
+short row is a head alone.
 """
 
 from typing import Final
@@ -134,7 +135,7 @@ def _place_of(hashed, places):
 
 
 @kernel
-def pack(starts, hashes, has_set, of_grams):
+def pack(starts, hashes, has_set, is_short, of_grams):
     """Return (uint8[m] all sets, int64[n] where each ends)."""
     rows = has_set.size
     packed = np.zeros(hashes.size * _MOST_BYTES_A_FEATURE + 4 * rows + 16, np.uint8)
@@ -142,8 +143,12 @@ def pack(starts, hashes, has_set, of_grams):
     used = np.int64(0)
     for row in range(rows):
         if has_set[row]:
-            size = starts[row + 1] - starts[row]
-            head = _OF_BITS | _MORE | (size << _KIND_BITS) | np.int64(of_grams)
+            head = (starts[row + 1] - starts[row]) << _KIND_BITS | np.int64(of_grams)
+            if is_short[row]:
+                used = put_bits(packed, used * 8, np.uint64(head), _COUNT_BITS) // 8
+                ends[row] = used
+                continue
+            head |= _OF_BITS | _MORE
             place = put_bits(packed, used * 8, np.uint64(head), _COUNT_BITS)
             before, bits, shift = np.int64(-1), _bits_in(head), _shift_in(head)
             for i in range(starts[row], starts[row + 1]):
@@ -159,7 +164,19 @@ def pack(starts, hashes, has_set, of_grams):
 
 @kernel
 def compare(
-    starts, hashes, asked, rows, packed, set_begins, set_ends, measure, threshold, of_grams, maps, firsts
+    starts,
+    hashes,
+    is_short,
+    asked,
+    rows,
+    packed,
+    set_begins,
+    set_ends,
+    measure,
+    threshold,
+    of_grams,
+    maps,
+    firsts,
 ):
     """Compare the set of each candidate with all the rows that it is a candidate of.
 
@@ -187,6 +204,9 @@ def compare(
         for i in range(first_pair, ends[row]):
             first, last = starts[asked[order[i]]], starts[asked[order[i]] + 1]
             least = least_shared(measure, threshold, last - first, size)
+            if end - begin == _COUNT_BITS:
+                may[order[i]] = is_short[asked[order[i]]] or least <= min(last - first, size)
+                continue
             own_map = first_map
             if first_map >= 0:
                 own_map += asked[order[i]] * _words_of(places)

@@ -9,6 +9,9 @@ proof of a feature that it does not have. So the number of shared features has a
 pair that cannot reach the threshold is ruled out without its texts. It takes about six bits a feature, and
 rules out nearly all pairs that share no more than a set phrase.
 
+Two short rows are compared by their edits, for which the bound does not hold. So the set of a short row is
+the number of its features alone, which rules out pairs with longer rows.
+
 As the places are bits of the hash, the features of an asked row are the same bitmap for all candidates with
 one k, and 64 places are compared at once. Former versions had fewer places in some sets, or 12n or 5n; their
 sets are read, too.
@@ -42,18 +45,20 @@ class AskedFeatures:
     Attributes:
         starts: int64[n + 1], the rows' slices of hashes.
         hashes: uint64[m], ascending and distinct within a row.
+        is_short: bool[n], which rows are short.
         rule: by which candidates are confirmed.
     """
 
     starts: NDArray[np.int64]
     hashes: NDArray[np.uint64]
+    is_short: NDArray[np.bool_]
     rule: RuleNumbers
 
     @classmethod
-    def of(cls, features: Features, rows: NDArray[np.int64], rule: RuleNumbers) -> Self:
+    def of(cls, features: Features, details: Details, rows: NDArray[np.int64], rule: RuleNumbers) -> Self:
         """Return copies of the features of some rows."""
         taken = Sketches(features.starts, features.hashes).take(rows)
-        return cls(taken.starts, taken.values, rule)
+        return cls(taken.starts, taken.values, _are_short(details)[rows], rule)
 
 
 class PackedSets(NamedTuple):
@@ -83,8 +88,7 @@ def feature_sets(
 ) -> list[bytes | None]:
     """Return the set of each of n rows; None for a row that has none.
 
-    Two short rows are compared by their edits, for which the bound does not hold. So a short row has no set,
-    nor has one without a sketch, which is no candidate by hashes, nor one with too many features.
+    A row without a sketch, which is no candidate by hashes, has no set, nor has one with too many features.
 
     Args:
         features: of the n rows.
@@ -93,16 +97,20 @@ def feature_sets(
         of_grams: the features are 3-grams of characters, not words. The set tells, since a scan with another
             measure leaves the sets of unchanged rows as they are.
     """
-    characters = np.diff(details.starts)[CHARACTERS::SECTIONS]
     sizes = features.counts
-    has_set = (counts > 0) & (characters == 0) & (sizes > 0) & (sizes <= MOST_FEATURES)
-    packed, ends = kernels.pack(features.starts, features.hashes, has_set, of_grams)
+    has_set = (counts > 0) & (sizes > 0) & (sizes <= MOST_FEATURES)
+    packed, ends = kernels.pack(features.starts, features.hashes, has_set, _are_short(details), of_grams)
     content, begin = packed.tobytes(), 0
     found: list[bytes | None] = []
     for end in ends.tolist():
         found.append(content[begin:end] or None)
         begin = end
     return found
+
+
+def _are_short(details: Details) -> NDArray[np.bool_]:
+    """Return bool[n]: which rows are short, by their details."""
+    return np.diff(details.starts)[CHARACTERS::SECTIONS] > 0
 
 
 def may_be_alike(
@@ -136,7 +144,7 @@ def may_be_alike(
         """Compare the pairs with a range of candidates, each of which is unpacked once."""
         chosen = np.flatnonzero((rows >= first) & (rows < end))
         may[chosen] = kernels.compare(
-            *(asked.starts, asked.hashes, which[chosen], rows[chosen] - first, sets.packed),
+            *(asked.starts, asked.hashes, asked.is_short, which[chosen], rows[chosen] - first, sets.packed),
             *(sets.begins[first:end], sets.ends[first:end], rule.measure, rule.threshold, of_grams),
             *bitmaps,
         )
