@@ -73,6 +73,7 @@ class CandidateTexts:
         self.is_needed = self._rule.measure is not None or bool(watched.within) or watched.rule.sketches
         self.stale: set[str] = set()
         self._left_out: set[tuple[str, bytes]] = set()
+        self._changed: dict[str, bytes] = {}
 
     @property
     def index(self) -> IndexMemory:
@@ -80,9 +81,12 @@ class CandidateTexts:
         return self._cache.index
 
     def add(self, rows: Sequence[SourceRow], done: FingerprintedRows) -> None:
-        """Keep the features of rows that have been read."""
+        """Keep the features of changed rows that have been read, and that their former texts are gone."""
         if self.is_needed:
             self._cache.add([row.within for row in rows], done)
+            self._changed.update(
+                (row.row_key, digest) for row, digest in zip(rows, done.digests, strict=True)
+            )
 
     def trim(self, kept: Iterable[Stored] = ()) -> None:
         """Bring the features in memory back within their budget; those of the rows to keep stay."""
@@ -92,6 +96,8 @@ class CandidateTexts:
         """Read the features of these rows; one that has changed, is gone or cannot be read becomes stale."""
         if not self.is_needed:
             return
+        # The former text of a changed row is among the candidates of its new one.
+        self._leave_out(row for row in rows if self._changed.get(row.row_key, row.digest) != row.digest)
         wanted = [row for row in rows if row.digest not in self._cache and not self.is_left_out(row)]
         for batch in self._source.batches(wanted, ROWS_A_BATCH):
             if self._passes_over_broken:
@@ -150,7 +156,7 @@ class CandidateTexts:
             [row.digest for row in fresh],
             compares_known=True,
         )
-        self.add(found, done)
+        self._cache.add([row.within for row in found], done)
         # By the batch: it may have a row with its new and with its former digest.
         digests = {row.row_key: digest for row, digest in zip(found, done.digests, strict=True)}
         self._leave_out(row for row in batch if digests.get(row.row_key) != row.digest)
