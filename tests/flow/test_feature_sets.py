@@ -5,7 +5,7 @@ from math import ceil
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from db_dedup.config import watched_table
@@ -173,6 +173,8 @@ def test_which_rows_have_a_set() -> None:
 
 
 @given(two_rows(), st.tuples(st.booleans(), st.booleans()))
+@example(([1], [*range(100)]), (True, True))
+@example(([*range(100)], [1]), (False, True))
 def test_a_short_row_is_ruled_out_by_its_size_unless_the_other_one_is_short(
     rows: tuple[list[int], list[int]], are_short: tuple[bool, bool]
 ) -> None:

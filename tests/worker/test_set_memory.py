@@ -12,10 +12,15 @@ import pytest
 from sqlalchemy import Connection, func, select, update
 
 from db_dedup import Deduplicator
-from db_dedup.engines.embedded import candidate_search, lookup, segment_sets, sharing
+from db_dedup.engines.embedded import lookup, segment_sets, sharing
+from db_dedup.engines.embedded.candidate_search import Candidates, CandidateSearch
 from db_dedup.engines.embedded.near_rows import NearRows
+from db_dedup.engines.embedded.segment_sets import SegmentSets
 from db_dedup.errors import DedupError
 from db_dedup.flow.candidates.set_pieces import ROWS_A_PIECE, bounds_in, pack_sets, set_pieces_of
+from db_dedup.flow.compare.feature_sets import AskedFeatures
+from db_dedup.flow.compare.rule import Rule
+from db_dedup.flow.pipeline import Fingerprinter
 from db_dedup.jobs.scan.folding import fold
 from db_dedup.records import Match
 from db_dedup.schema.migrate import downgrade
@@ -152,36 +157,96 @@ def test_a_set_counts_while_the_row_says_so(dedup: Deduplicator) -> None:
     assert counting(active()) == [True, True, False]
 
 
-def test_near_rows_that_a_set_in_memory_rules_out_are_not_read(
-    dedup: Deduplicator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By a check and by the worker, which has all fingerprints in memory or none."""
-    monkeypatch.setattr(set_memory, "_MISSES_BEFORE", 0)
-    read: list[str] = []
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The keys of the rows whose texts are read, while each stored row counts as near."""
+    keys: list[str] = []
     original = Source.read_rows
 
     def read_rows(self: Source, connection: Any, row_keys: Iterable[str]) -> Any:
-        keys = list(row_keys)
-        read.extend(keys)
-        return original(self, connection, keys)
+        given = list(row_keys)
+        keys.extend(given)
+        return original(self, connection, given)
 
     def all_near(connection: Connection, store: FingerprintStore, asked: Sequence[Any], _radius: int) -> Near:
         ids = sorted(store.read_ids(Reader.of(connection)).values())
         which, places = (part.reshape(-1) for part in np.indices((len(asked), len(ids))))
         return Near(which, np.array(ids)[places], np.zeros(which.size, np.int64))
 
+    def all_candidates(self: CandidateSearch, asked: Sequence[Any]) -> Candidates:
+        which, ids, _ = all_near(self._connection, self._store, asked, 3)
+        order = np.argsort(ids, kind="stable")
+        return Candidates(which[order], ids[order])
+
+    monkeypatch.setattr(set_memory, "_MISSES_BEFORE", 0)
     monkeypatch.setattr(Source, "read_rows", read_rows)
-    for module in (lookup, candidate_search):
-        monkeypatch.setattr(module, "find_near", all_near)
+    monkeypatch.setattr(lookup, "find_near", all_near)
+    monkeypatch.setattr(CandidateSearch, "_near", all_candidates)
+    return keys
+
+
+def test_a_check_does_not_read_near_rows_that_a_set_rules_out(dedup: Deduplicator, read: list[str]) -> None:
     assert dedup.check({"body": note(200)}) == []
+    assert dedup.check({"body": note(200)[:150]}) == []  # it shares no hash with any row
+    assert len(read) <= 1
     assert [match.row_key for match in dedup.check({"body": f"{note(7)[1:]}又"})] == ["7"]
-    assert len(read) <= 4
+    assert len(read) <= 3
+
+
+def test_the_worker_does_not_read_near_rows_that_a_set_rules_out(
+    dedup: Deduplicator, read: list[str]
+) -> None:
+    write(dedup, "UPDATE notes SET body = :body WHERE id = 5", body=f"{note(5)[1:]}又")
+    # Before the lock and under it. The former text is a candidate of the new one, and is not read again.
+    assert read == ["5", "5"]
     read.clear()
+    write(dedup, "UPDATE notes SET body = :body WHERE id = 6", body=note(301))
+    assert {*read} == {"5", "6"}  # the set of row 5 does not count any more
+
+
+def test_sets_that_do_not_count_rule_nothing_out(
+    dedup: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of a row that has changed, and one of a row that is gone."""
+    monkeypatch.setattr(set_memory, "_MISSES_BEFORE", 0)
+    store, database = store_of(dedup), dedup.database
+    with database.engine.connect() as connection:
+        id_of = store.read_ids(Reader.of(connection))
+    ids_before = [id_of[key] for key in ("4", "5", "6")]
     write(dedup, "UPDATE notes SET body = :body WHERE id = 5", body=note(300))
-    assert {*read} <= {"5"}
-    read.clear()
-    assert dedup.check({"body": note(201)}) == []
-    assert {*read} <= {"5"}
+    write(dedup, "DELETE FROM notes WHERE id = 6")
+    done = Fingerprinter(_NOTES.recipe).fingerprint([(note(200),)])
+    asked = AskedFeatures.of(done.features, done.details, np.zeros(1, np.int64), Rule(_NOTES.setting).numbers)
+    with database.engine.connect() as connection:
+        generation = find_generation(connection, store)
+        assert generation is not None
+        sets = SegmentSets(connection, store, generation, asked, IndexMemory())
+        ids = np.array(ids_before)
+        assert not sets.allow(np.zeros(3, np.int64), ids).any()
+        assert sets.rule_out(np.zeros(3, np.int64), ids).tolist() == [True, False, False]
+
+
+def test_a_row_like_one_that_is_gone_has_no_pair(
+    dedup: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The segments still have the hashes of the deleted row, and its set beside them."""
+    monkeypatch.setattr(set_memory, "_MISSES_BEFORE", 0)
+    write(dedup, "DELETE FROM notes WHERE id = 5")
+    write(dedup, "UPDATE notes SET body = :body WHERE id = 8", body=f"{note(5)[1:]}又")
+    assert dedup.check({"body": note(5)})[0].row_key == "8"
+    assert dedup.verify().is_right
+
+
+def test_a_row_that_has_become_an_exact_duplicate_is_in_no_pair(
+    dedup: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The segments still have the hashes of its former text, which is like the present one."""
+    monkeypatch.setattr(set_memory, "_MISSES_BEFORE", 0)
+    for key in (3, 9):
+        write(dedup, f"UPDATE notes SET body = :body WHERE id = {key}", body=f"{note(9)[1:]}又")
+    write(dedup, "UPDATE notes SET body = :body WHERE id = 12", body=f"{note(9)[2:]}吗")
+    assert {match.row_key for match in dedup.check({"body": note(9)})} == {"3", "9", "12"}
+    assert dedup.verify().is_right
 
 
 def test_wrong_sets_are_found_by_verify(dedup: Deduplicator) -> None:

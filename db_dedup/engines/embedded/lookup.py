@@ -295,7 +295,8 @@ class _Round:
         next scan compares it.
         """
         if self._rule.measure is None and not self._watched.within and not self._preset.sketches:
-            return {(one, row.class_id): (None, NO_KIND) for one, row in candidates}
+            near = [(one, row) for one, row in candidates if self._distance(one, row) <= self._preset.radius]
+            return {(one, row.class_id): (None, NO_KIND) for one, row in near}
         records_of: dict[str, list[int]] = defaultdict(list)
         for one, row in candidates:
             records_of[row.row_key].append(one)
