@@ -17,9 +17,9 @@ from db_dedup.records.forms import NONE, REPLY, UNOFFICIAL
 
 # A name of Twitter or Weibo; several that follow each other without a blank are one, or else each round would
 # leave out one of them. A full stop may be in a name only where a colon says that the name goes on so far:
-# "@united.Thanks" is a name and a word.
+# "@united.Thanks" is a name and a word. It is in no name before a reply, "@a.回复@b:".
 _PART: Final = r"[\w\-·]++"
-_DOTTED: Final = rf"@{_PART}(?:\.{_PART})*+"
+_DOTTED: Final = rf"@{_PART}(?:\.(?!回复 ?@){_PART})*+"
 # No post has fifty names in one chain. Where a colon must follow, a chain of very many names would otherwise
 # be read to its end from each of them.
 _CHAIN: Final = "{0,50}+"
@@ -43,7 +43,7 @@ _RETWEET = re.compile(
     rf"|(?:(?<!http:)(?<!https:)(?<!ftp:)(?<!/)//|\|\|) ?{_NAME}{_COLON}"
     rf"|(?<![a-z0-9:/])/{_NAME_IN_FRONT}(?= ?:){_COLON}"
 )
-_REPLY = re.compile(rf"(?<!\w)回复 ?{_NAME}{_COLON}|^{_NAME}{_COLON_OF_MENTION}")
+_REPLY = re.compile(rf"(?<![\w\-·@])回复 ?{_NAME}{_COLON}|^{_NAME}{_COLON_OF_MENTION}")
 _MENTION = re.compile(rf"{_EDGE}(?<![a-z0-9]/){_NAME}{_COLON_OF_MENTION}")
 # What a client writes where the user writes nothing: only where it is a whole comment.
 _DEFAULT_COMMENT = re.compile(rf"{_AT_START}(?:转发此?微博|repost(?: weibo)?)(?: ?[。.])?(?= ?(?:\n|$))")
