@@ -5,7 +5,7 @@ option, since one may be a password.
 """
 
 import hashlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from sqlalchemy import URL
@@ -15,6 +15,9 @@ from db_dedup.errors import ConfigError
 
 _MISUSED = (TypeError, ValueError, AttributeError, LookupError, OSError)
 """What drivers raise for an option they do not know or cannot read; a server's refusal is none of them."""
+
+AS_BYTES: Final[Mapping[str, Any]] = {"db_dedup_as_bytes": True}
+"""Options of a query that returns many bytes: a driver that would get them as text asks for the bytes."""
 
 ROW_LOCK_SECONDS: Final = 10
 """Seconds to wait for a row of ours that another writer, or a batch of the worker, has locked."""

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Select, and_, bindparam, select
 from sqlalchemy.sql import ColumnElement
 
 from db_dedup.dialects.batches import number_batches
+from db_dedup.dialects.sessions import AS_BYTES
 from db_dedup.flow.candidates.postings import Postings, joined_postings
 from db_dedup.flow.candidates.segments import find_postings, pieces_of
 from db_dedup.flow.candidates.set_pieces import bounds_in, places_in_piece, set_pieces_of
@@ -294,13 +295,15 @@ def _pieces_query(store: FingerprintStore) -> Select[Any]:
         select(index.c.generation, index.c.piece_count, index.c.entry_count, c.packed)
         .select_from(index.outerjoin(store.tables.sketch_segment, are_wanted))
         .where(index.c.table_id == store.table_id, index.c.recipe == store.recipe)
+        .execution_options(**AS_BYTES)
     )
 
 
 @lru_cache(maxsize=64)
 def _beside_query(store: FingerprintStore) -> Select[Any]:
     c = store.tables.sketch_segment.c
-    return select(c.piece, c.packed).where(is_of_segments(store), _are_pieces(store))
+    query = select(c.piece, c.packed).where(is_of_segments(store), _are_pieces(store))
+    return query.execution_options(**AS_BYTES)
 
 
 def _are_pieces(store: FingerprintStore) -> ColumnElement[bool]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, Select, bindparam, func, select
 
 from db_dedup.dialects.batches import number_batches
+from db_dedup.dialects.sessions import AS_BYTES
 from db_dedup.flow.candidates.postings import Postings, entries_of_sharing_rows, joined_postings
 from db_dedup.flow.candidates.segments import Entries, hashes_of
 from db_dedup.flow.candidates.sketch_sizes import ID_BITS, UNKNOWN_SIZE
@@ -283,6 +284,5 @@ def _rows_query(store: FingerprintStore) -> Select[Any]:
     """
     c = store.tables.fingerprint.c
     size = func.coalesce(func.length(c.sketch), c.sketch_size * _VALUE_BYTES)
-    return select(c.id, size, c.feature_set).where(
-        store.dialect.is_one_of(c.id, "ids"), store.mine, has_sketch(store)
-    )
+    are_wanted = store.dialect.is_one_of(c.id, "ids"), store.mine, has_sketch(store)
+    return select(c.id, size, c.feature_set).where(*are_wanted).execution_options(**AS_BYTES)

@@ -24,6 +24,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from db_dedup.dialects import dialect_for, open_engine
+from db_dedup.dialects.sessions import AS_BYTES
 from db_dedup.schema.types import Digest, ExactText, Fingerprint, RowId, Timestamp, to_signed, to_unsigned
 from tests.dialects.tables import run
 from tests.servers import Database
@@ -231,3 +232,21 @@ def test_hamming_distance_of_a_column(database: Database) -> None:
         with database.engine.connect() as connection:
             query = select(distance).order_by(table.c.id)
             assert connection.execute(query).scalars().all() == [2, None]
+
+
+def test_bytes_are_not_read_as_text(database: Database, table: Table) -> None:
+    """The rows are the same either way; with psycopg only those of a query that asks for it are binary."""
+    rows = [*example_rows(3), (3, None, None, None, None, None, None)]
+    engine = open_engine(database.url)
+    formats = []
+    try:
+        with engine.begin() as connection:
+            dialect_for(engine).bulk_insert(connection, table, COLUMNS, rows)
+            for options in ({}, AS_BYTES, {}):
+                result = connection.execute(select(table).order_by(table.c.id).execution_options(**options))
+                answer = getattr(result.cursor, "pgresult", None)
+                formats.append(answer and answer.fformat(0))
+                assert [tuple(row) for row in result] == [as_read(row) for row in rows]
+    finally:
+        engine.dispose()
+    assert formats == ([0, 1, 0] if database.name == "postgresql" else [None] * 3)

@@ -30,7 +30,10 @@ MOST_ENTRIES_A_PART: Final = 4096
 _MOST_BYTES_AN_ENTRY: Final = 24
 _HEADER_BYTES: Final = 17
 _SLACK_BYTES: Final = 16
-_ENTRIES_A_SORT: Final = 1 << 22
+# Each sort reads all sketches, so there are few. The most entries take some 150 MB.
+_STEPS: Final = 16
+_LEAST_ENTRIES_A_SORT: Final = 1 << 20
+_MOST_ENTRIES_A_SORT: Final = 1 << 22
 _HASH_BITS: Final = 32
 _LOW_BITS: Final = np.uint64((1 << _HASH_BITS) - 1)
 
@@ -135,11 +138,13 @@ def sorted_entries(
     order = np.argsort(ids, kind="stable")
     places, ids = places[order], ids[order]
     total = int(sketches.counts[places].sum())
-    steps = max(1, min(piece_count, -(-total // _ENTRIES_A_SORT)))
+    at_a_time = min(max(_LEAST_ENTRIES_A_SORT, total // _STEPS), _MOST_ENTRIES_A_SORT)
+    steps = max(1, min(piece_count, -(-total // at_a_time)))
     bounds = np.arange(steps + 1, dtype=np.int64) * piece_count // steps
     for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         # The hash, then the position of the row: numbers are sorted several times as fast as their positions.
-        keys = np.sort(_keys_of_pieces(sketches.starts, sketches.values, places, piece_count, first, last))
+        keys = _keys_of_pieces(sketches.starts, sketches.values, places, piece_count, first, last)
+        keys.sort()
         yield Entries((keys >> np.uint64(32)).astype(np.uint32), ids[keys & _LOW_BITS])
 
 

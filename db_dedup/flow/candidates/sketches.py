@@ -24,7 +24,7 @@ _ONE_IN: Final = 12
 _EVEN_HASHES: Final = sum(generator.most_hashes for generator in HASH_GENERATORS if generator.one_is_enough)
 """The most even hashes of a row; all others are odd."""
 
-ENTRIES_A_PART = 1 << 22
+ENTRIES_A_PART = 1 << 21
 
 
 @dataclass(frozen=True)
