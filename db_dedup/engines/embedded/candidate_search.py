@@ -66,7 +66,7 @@ class CandidateSearch:
     def with_stored(self, asked: Sequence[AnswerRow], places: Places) -> Iterator[Candidates]:
         """Yield the candidate pairs in parts of bounded size; all pairs of a candidate are in one part.
 
-        A candidate may be gone by now, or an exact duplicate of another row.
+        A candidate may be gone by now, be an exact duplicate of another row, or have too little text.
 
         Args:
             asked: rows with a fingerprint.

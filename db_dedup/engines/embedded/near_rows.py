@@ -36,11 +36,16 @@ class NearRows:
     def left(self, rows: Iterable[StoredRow]) -> list[set[int]]:
         """Return for each record the ids that are not ruled out.
 
-        A set counts only for a row whose present features it has, as the row itself tells.
+        A set counts only for a row whose present features it has, as the row itself tells. A row that has
+        too little text now may be in the index of sketches by its former text; it is no candidate.
 
         Args:
             rows: what is stored of the rows now.
         """
         number = self._generation and self._generation.number
-        has_set = {row.id for row in rows if row.set_generation is not None and row.set_generation == number}
-        return [ids - (ruled & has_set) for ids, ruled in zip(self._ids, self._ruled_out, strict=True)]
+        takes_part = {row.id: row.set_generation for row in rows if row.fingerprint is not None}
+        has_set = {i for i, own in takes_part.items() if own is not None and own == number}
+        return [
+            (ids & takes_part.keys()) - (ruled & has_set)
+            for ids, ruled in zip(self._ids, self._ruled_out, strict=True)
+        ]

@@ -168,9 +168,14 @@ class PairSearch:
     def _confirmed(
         self, asked: Sequence[AnswerRow], candidates: Candidates, rows: Neighbourhood
     ) -> StoredPairs:
-        """Return the candidate pairs that are duplicates."""
+        """Return the candidate pairs that are duplicates.
+
+        The index of sketches may have a row by its former text that is gone, equals another row or has too
+        little text now: it is in no pair.
+        """
         stored = self._stored(candidates.ids, rows)
-        candidates = candidates.of_rows([row for row in stored.values() if row.copy_of is None])
+        takes_part = [r for r in stored.values() if r.copy_of is None and r.fingerprint is not None]
+        candidates = candidates.of_rows(takes_part)
         chosen, which = np.unique(candidates.which, return_inverse=True)
         ids, others = np.unique(candidates.ids, return_inverse=True)
         ours, theirs = [asked[i] for i in chosen.tolist()], [stored[i] for i in ids.tolist()]
@@ -192,7 +197,7 @@ class PairSearch:
         return pairs
 
     def _stored(self, ids: NDArray[np.int64], rows: Neighbourhood) -> dict[int, AnswerRow]:
-        """Return id -> row of those that are there; the index has ids of rows that were deleted since."""
+        """Return id -> row of those that are there."""
         distinct = np.unique(ids).tolist()
         stored = {i: rows[i] for i in distinct if i in rows}
         missing = [i for i in distinct if i not in stored]

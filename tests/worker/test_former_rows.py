@@ -1,0 +1,48 @@
+"""The index of sketches finds rows by their former texts; the answers are of their present ones."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import text
+
+from db_dedup import Deduplicator
+from db_dedup.config import WatchedTable, watched_table
+from db_dedup.store import set_memory
+from tests.servers import Database
+from tests.worker.test_feature_sets import note, write
+
+_LONG_WORDS = "internationalization institutionalization"
+
+
+def watched(name: str, segmenter: str = "chars:2") -> WatchedTable:
+    settings = {"columns": {"body": {"kind": "text"}}, "order": "received", "frames": False}
+    return watched_table(name, {**settings, "segmenter": segmenter})
+
+
+def scanned(database: Database, settings: WatchedTable, bodies: dict[int, str]) -> Deduplicator:
+    name = settings.name
+    with database.engine.begin() as connection:
+        connection.execute(text(f"CREATE TABLE {name} (id INTEGER PRIMARY KEY, body TEXT, received INT)"))
+        rows = [{"id": key, "body": body} for key, body in bodies.items()]
+        connection.execute(text(f"INSERT INTO {name} VALUES (:id, :body, :id)"), rows)
+    dedup = Deduplicator(database.engine, settings)
+    dedup.upgrade()
+    dedup.attach()
+    dedup.scan()
+    return dedup
+
+
+@pytest.fixture(autouse=True)
+def _reads_sets_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(set_memory, "_MISSES_BEFORE", 0)
+
+
+def test_a_row_with_too_little_text_now_is_in_no_pair(sqlite_database: Database) -> None:
+    """Its former text was like the asked one, and its present text is, too."""
+    bodies = {key: note(key) for key in range(9)} | {9: f"{_LONG_WORDS} counterrevolutionary"}
+    dedup = scanned(sqlite_database, watched("notes", "jieba"), bodies)
+    write(dedup, "UPDATE notes SET body = :body WHERE id = 9", body=_LONG_WORDS)
+    assert dedup.check({"body": f"{_LONG_WORDS} x"}) == []
+    write(dedup, "UPDATE notes SET body = :body WHERE id = 5", body=f"{_LONG_WORDS} x")
+    assert [match.row_key for match in dedup.check({"body": f"{_LONG_WORDS} y"})] == ["5"]
+    assert dedup.verify().is_right
