@@ -156,26 +156,35 @@ def _near_query(store: FingerprintStore, blocks: tuple[int, ...], count: int) ->
 def read_classes(
     connection: Connection, store: FingerprintStore, ids: Sequence[int], digests: Sequence[bytes]
 ) -> list[StoredRow]:
-    """Return the rows of these ids and of these digests, and all exact duplicates of them, each once."""
+    """Return the rows of these ids and of these digests, and all exact duplicates of them, each once.
+
+    An id may be one of a row that is gone: in SQLite a row of another table or recipe may have it now. That
+    is left out.
+    """
     found: dict[int, StoredRow] = {}
     query = _classes_query(store)
     parts = number_batches(ids, _IDS_A_QUERY), batches(digests, _IDS_A_QUERY)
     for some in zip_longest(*parts, fillvalue=()):
         parameters = {"ids": some[0], "digests": some[1], "read": some[1]}
-        for i, copy_of, key, digest, *others in connection.execute(query, parameters):
-            found[i] = StoredRow(i, i if copy_of is None else copy_of, key, bytes(digest), *others)
+        for table_id, recipe, i, copy_of, key, digest, *others in connection.execute(query, parameters):
+            if (table_id, recipe) == (store.table_id, store.recipe):
+                found[i] = StoredRow(i, i if copy_of is None else copy_of, key, bytes(digest), *others)
     return [*found.values()]
 
 
 @lru_cache(maxsize=64)
 def _classes_query(store: FingerprintStore) -> CompoundSelect[Any]:
-    """Build a query for what `StoredRow` tells of rows; each of its parts uses an index of its own.
+    """Build a query for (table, recipe, what `StoredRow` tells) of rows; each part uses an index of its own.
+
+    Where ids are asked for, the caller leaves out rows of other tables and recipes: for a condition on these
+    and some hundred ids, MariaDB reads the whole table by the index of digests.
 
     A class may have thousands of rows, so those of one that is asked for by its digest are not read a second
     time. Cached: building it takes longer than the look-up.
     """
     row, first = store.tables.fingerprint, store.tables.fingerprint.alias("first")
-    of_row = (row.c.id, row.c.copy_of, row.c.row_key, row.c.digest, row.c.fingerprint, row.c.form)
+    names = ("table_id", "recipe", "id", "copy_of", "row_key", "digest", "fingerprint", "form")
+    of_row = (row.c[name] for name in names)
     query = select(*of_row, first.c.row_key.label("group_key"), set_generation(store)).outerjoin(
         first, first.c.id == row.c.group_id
     )

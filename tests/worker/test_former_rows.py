@@ -46,3 +46,18 @@ def test_a_row_with_too_little_text_now_is_in_no_pair(sqlite_database: Database)
     write(dedup, "UPDATE notes SET body = :body WHERE id = 5", body=f"{_LONG_WORDS} x")
     assert [match.row_key for match in dedup.check({"body": f"{_LONG_WORDS} y"})] == ["5"]
     assert dedup.verify().is_right
+
+
+def test_a_row_of_another_table_with_the_id_of_one_that_is_gone_is_no_match(
+    sqlite_database: Database,
+) -> None:
+    """SQLite gives the greatest id again. The other table has a row with the key and text of a match."""
+    others = scanned(sqlite_database, watched("others"), {8: note(20), 9: note(21)})
+    # By the id of 37 the row of the other table comes after that of this one.
+    bodies = {key: note(max(0, key - 1)) for key in range(34)} | {34: f"{note(0)[2:]}又吗"}
+    dedup = scanned(sqlite_database, watched("notes"), bodies)
+    write(dedup, "DELETE FROM notes WHERE id = 34")
+    write(others, "INSERT INTO others VALUES (0, :body, 0), (500, :body, 500)", body=note(0))
+    others.scan(rebuild=True)
+    found = dedup.check({"body": f"{note(0)[1:]}又"})
+    assert [(match.row_key, match.group_id) for match in found] == [("0", "0"), ("1", "0")]
