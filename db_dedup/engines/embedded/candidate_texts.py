@@ -81,7 +81,7 @@ class CandidateTexts:
         return self._cache.index
 
     def add(self, rows: Sequence[SourceRow], done: FingerprintedRows) -> None:
-        """Keep the features of changed rows that have been read, and that their former texts are gone."""
+        """Keep the features of rows that have been read; other texts of these rows are not read any more."""
         if self.is_needed:
             self._cache.add([row.within for row in rows], done)
             self._changed.update(

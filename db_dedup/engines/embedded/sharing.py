@@ -34,7 +34,8 @@ class SharingRows(NamedTuple):
 
     Attributes:
         which: int64[p], positions of the asked sketches.
-        ids: int64[p], of the rows. A row may have changed, lost its sketch or be gone.
+        ids: int64[p], of the rows. A row may have changed, have lost its sketch or be gone, and its id may be
+            that of a row of another table or recipe now.
         generation: of the segments that were read; None if there are none.
     """
 
