@@ -37,6 +37,7 @@ WITHOUT_DATA = (
     "large",
     "plans",
     "spark_scan",
+    "other_engines",
     "papers.p1_hashes",
     "papers.p1_quality",
     "papers.p1_clusters",

@@ -11,6 +11,7 @@ from pathlib import Path
 from sqlalchemy import Connection, text
 
 from benchmarks.datasets import ARTICLES, load, read_titles
+from benchmarks.lookups import vacuum
 from benchmarks.processes import measure
 from benchmarks.servers import DATABASES, each_database
 from benchmarks.timing import median_seconds
@@ -65,6 +66,7 @@ def run(data: Path | None, sizes: Sizes = Sizes(), databases: Sequence[str] = DA
             dedup = Deduplicator(database, watched_table("articles", _WATCHED))
             dedup.upgrade()
             report = dedup.scan()
+            vacuum(database)
             print(f"{name}: {len(rows):,} rows, {report.groups:,} groups, {report.pairs:,} pairs")
             for what, work in _works(database).items():
                 print(f"  {what:<40} {median_seconds(work) * 1000:>9.1f} ms", flush=True)

@@ -1,11 +1,15 @@
 """The benchmarks of the search for candidates run."""
 
 import re
+from importlib.util import find_spec
+from itertools import combinations
+from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 
-from benchmarks import generators, long_keys, long_runs
+from benchmarks import generators, long_keys, long_runs, other_engines
 
 
 def test_long_runs_tell_what_both_ways_take(capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,3 +49,24 @@ def test_short_texts_have_no_bands() -> None:
         "grams of short texts": [True, False],
         "any": [True, False],
     }
+
+
+def test_engines_count_the_pairs_that_share_enough_hashes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(3)
+    hashes, rows = rng.integers(-40, 40, 300), rng.integers(0, 30, 300)
+    entries = sorted({*zip(hashes.tolist(), rows.tolist(), strict=True)})
+    of_row = [{own for own, other in entries if other == row} for row in range(30)]
+    expected = sum(len(one & other) >= other_engines.LEAST for one, other in combinations(of_row, 2))
+    assert expected > 0
+    file = tmp_path / "entries.parquet"
+    other_engines.write_entries(file, *np.array(entries).T)
+    engines = {name: other_engines.ENGINES[name] for name in ("one process", "DuckDB")}
+    assert {e.count(str(file)) for e in engines.values() if find_spec(e.module)} == {expected}
+
+    monkeypatch.setattr(other_engines, "ENGINES", engines)
+    other_engines.run(None, other_engines.SMALL)
+    counts = {line.split()[-1] for line in capsys.readouterr().out.splitlines()[2:] if "NOT" not in line}
+    assert len(counts) == 1
+    assert int(counts.pop()) > 0

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from db_dedup.flow.candidates import segments
 from db_dedup.flow.candidates.segments import (
     MOST_ENTRIES_A_PART,
     Entries,
@@ -116,7 +117,11 @@ def test_nothing_is_unpacked_after_the_most_entries() -> None:
         find_postings(damaged, wanted, 0, 10, 3)
 
 
-def test_the_entries_of_sketches_come_sorted_whatever_the_ids() -> None:
+@pytest.mark.parametrize(("at_a_time", "sorts"), [((1 << 20, 1 << 22), 1), ((1, 1000), 4)])
+def test_the_entries_of_sketches_come_sorted_whatever_the_ids(
+    at_a_time: tuple[int, int], sorts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segments, "_ENTRIES_A_SORT", at_a_time)
     chance = Random(1)
     rows = [sorted({chance.getrandbits(64) for _ in range(chance.randrange(40))}) for _ in range(300)]
     sketches = sketches_of([np.array(row, np.uint64).tobytes() for row in rows])
@@ -128,10 +133,12 @@ def test_the_entries_of_sketches_come_sorted_whatever_the_ids() -> None:
         for hashed in hashes_of(sketches.of(place)).tolist()
     )
     count = count_pieces(len(expected))
-    assert [
-        pair for some in sorted_entries(sketches, places, ids, count) for pair in pairs_of(some)
-    ] == expected
-    assert count == len(expected) // 256 > 1
+    parts = [*sorted_entries(sketches, places, ids, count)]
+    assert [pair for some in parts for pair in pairs_of(some)] == expected
+    assert count == len(expected) // 256 > sorts
+    assert sorts <= len(parts) <= count
+    pieces = [set(pieces_of(some.hashes, count).tolist()) for some in parts]
+    assert sum(map(len, pieces)) == len(set().union(*pieces)), "no piece is divided"
 
 
 def test_the_kind_of_a_hash_is_kept() -> None:

@@ -30,10 +30,7 @@ MOST_ENTRIES_A_PART: Final = 4096
 _MOST_BYTES_AN_ENTRY: Final = 24
 _HEADER_BYTES: Final = 17
 _SLACK_BYTES: Final = 16
-# Each sort reads all sketches, so there are few. The most entries take some 150 MB.
-_STEPS: Final = 16
-_LEAST_ENTRIES_A_SORT: Final = 1 << 20
-_MOST_ENTRIES_A_SORT: Final = 1 << 22
+_ENTRIES_A_SORT: Final = 1 << 20, 1 << 22  # the least, and the most, which take some 150 MB
 _HASH_BITS: Final = 32
 _LOW_BITS: Final = np.uint64((1 << _HASH_BITS) - 1)
 
@@ -138,13 +135,13 @@ def sorted_entries(
     order = np.argsort(ids, kind="stable")
     places, ids = places[order], ids[order]
     total = int(sketches.counts[places].sum())
-    at_a_time = min(max(_LEAST_ENTRIES_A_SORT, total // _STEPS), _MOST_ENTRIES_A_SORT)
-    steps = max(1, min(piece_count, -(-total // at_a_time)))
+    # Each sort reads all sketches, so there are few.
+    entries_a_sort = min(max(total // 16, _ENTRIES_A_SORT[0]), _ENTRIES_A_SORT[1])
+    steps = max(1, min(piece_count, -(-total // entries_a_sort)))
     bounds = np.arange(steps + 1, dtype=np.int64) * piece_count // steps
     for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         # The hash, then the position of the row: numbers are sorted several times as fast as their positions.
-        keys = _keys_of_pieces(sketches.starts, sketches.values, places, piece_count, first, last)
-        keys.sort()
+        keys = np.sort(_keys_of_pieces(sketches.starts, sketches.values, places, piece_count, first, last))
         yield Entries((keys >> np.uint64(32)).astype(np.uint32), ids[keys & _LOW_BITS])
 
 
@@ -197,9 +194,7 @@ def _joined(parts: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64
 
 def _part_bounds(pieces: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return where each part begins, and the end of the last one."""
-    is_first = np.ones(pieces.size, np.bool_)
-    is_first[1:] = pieces[1:] != pieces[:-1]
-    firsts = np.append(np.flatnonzero(is_first), pieces.size)
+    firsts = np.append(np.flatnonzero(np.diff(pieces, prepend=-1)), pieces.size)
     divided = [
         np.arange(begin, end, MOST_ENTRIES_A_PART)
         for begin, end in zip(firsts[:-1].tolist(), firsts[1:].tolist(), strict=True)
