@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from sqlalchemy import Connection
 
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from db_dedup.app.asynchronous import AsyncBind
 
 _T = TypeVar("_T")
+
+_MOST_TRIES: Final = 3
+"""For an answer that changes during each of them: a check of many records beside a busy worker."""
 
 
 class TableChecks:
@@ -199,29 +202,35 @@ class TableChecks:
         records: Sequence[Record],
         own_keys: Sequence[str | None] | None = None,
     ) -> list[CheckResult]:
-        """Check by one recipe: a scan that has switched to another one meanwhile removes the former."""
+        """Check by one state of the answer: what has changed meanwhile may be half seen, so check again.
+
+        A scan that has switched to another recipe removes the former. A batch of the worker may delete the
+        canonical row of a class between two statements, and the class is looked up by that row.
+        """
         stored, lookup = self._prepare(connection, source_connection)
+        tries = 0
         while True:
             found = lookup.check(connection, records, source_connection, own_keys=own_keys)
-            now, lookup = self._prepare(connection, source_connection)
-            if now.is_alike(stored):
+            before, (stored, lookup) = stored, self._prepare(connection, source_connection)
+            tries += 1
+            is_whole = stored.answer_version == before.answer_version or tries >= _MOST_TRIES
+            if is_whole and stored.is_alike(before):
                 return found
-            stored = now
 
     def _lookup(self, connection: Connection, source_connection: Connection) -> Lookup:
         return self._prepare(connection, source_connection)[1]
 
     def _prepare(self, connection: Connection, source_connection: Connection) -> tuple[StoredTable, Lookup]:
-        """Return the look-up and what it is for; it is kept until a scan switches to another recipe."""
+        """Return the table as it is now and its look-up, which is kept until a scan changes the recipe."""
         prepared = self._prepared
         stored = self._access.require_scanned(connection, check_schema=prepared is None).require_current()
-        if prepared is None or not stored.is_alike(prepared[0]):
-            watched, source = self._access.inspected(connection, stored.watched, source_connection)
-            recipe = self._access.recipe(connection, stored)
-            lookup = find_engine().lookup(watched, recipe, self._access.store(stored), source)
-            prepared = stored, lookup
-            self._prepared = prepared
-        return prepared
+        if prepared is not None and stored.is_alike(prepared[0]):
+            return stored, prepared[1]
+        watched, source = self._access.inspected(connection, stored.watched, source_connection)
+        recipe = self._access.recipe(connection, stored)
+        lookup = find_engine().lookup(watched, recipe, self._access.store(stored), source)
+        self._prepared = stored, lookup
+        return stored, lookup
 
 
 def _keys_of(given: Iterable[RowKey | None] | None, count: int) -> list[RowKey | None] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, Engine, create_engine, event, text
 
 from db_dedup import Deduplicator
 from db_dedup.config import WatchedTable, watched_table
@@ -19,13 +19,15 @@ def watched(name: str, segmenter: str = "chars:2") -> WatchedTable:
     return watched_table(name, {**settings, "segmenter": segmenter})
 
 
-def scanned(database: Database, settings: WatchedTable, bodies: dict[int, str]) -> Deduplicator:
+def scanned(
+    database: Database, settings: WatchedTable, bodies: dict[int, str], engine: Engine | None = None
+) -> Deduplicator:
     name = settings.name
     with database.engine.begin() as connection:
         connection.execute(text(f"CREATE TABLE {name} (id INTEGER PRIMARY KEY, body TEXT, received INT)"))
         rows = [{"id": key, "body": body} for key, body in bodies.items()]
         connection.execute(text(f"INSERT INTO {name} VALUES (:id, :body, :id)"), rows)
-    dedup = Deduplicator(database.engine, settings)
+    dedup = Deduplicator(engine or database.engine, settings)
     dedup.upgrade()
     dedup.attach()
     dedup.scan()
@@ -61,3 +63,30 @@ def test_a_row_of_another_table_with_the_id_of_one_that_is_gone_is_no_match(
     others.scan(rebuild=True)
     found = dedup.check({"body": f"{note(0)[1:]}又"})
     assert [(match.row_key, match.group_id) for match in found] == [("0", "0"), ("1", "0")]
+
+
+def test_a_class_whose_first_row_goes_during_a_check_is_found(database: Database) -> None:
+    """It is looked up by its canonical row, which is another one after the worker's batch."""
+    bodies = {key: note(max(1, key)) for key in range(9)}
+    dedup = scanned(database, watched("notes"), bodies)
+    asked = {"body": f"{note(1)[1:]}又"}
+    assert [match.row_key for match in dedup.check(asked)] == ["0", "1"]
+    others = create_engine(database.url)
+    theirs = Deduplicator(others, watched("notes"))
+    looked_up: list[str] = []
+
+    def delete_first(_connection: Connection, _cursor: object, statement: str, *_: object) -> None:
+        if "UNION ALL" in statement and "first" in statement:
+            looked_up.append(statement)
+            if len(looked_up) == 1:
+                write(theirs, "DELETE FROM notes WHERE id = 0")
+
+    event.listen(database.engine, "before_cursor_execute", delete_first)
+    try:
+        # MySQL's own isolation level shows the state of the first statement.
+        assert [match.row_key for match in dedup.check(asked)] in (["1"], ["0", "1"])
+    finally:
+        event.remove(database.engine, "before_cursor_execute", delete_first)
+        others.dispose()
+    assert looked_up
+    assert [match.row_key for match in dedup.check(asked)] == ["1"]
