@@ -217,6 +217,7 @@ THOROUGH = (
     "test_sample.py::test_sizes[5000",
     "test_search_benchmarks.py::test_generators",
     "test_search_benchmarks.py::test_long_keys",
+    "test_search_benchmarks.py::test_spark_counts",
     "test_servers.py",
     "test_translation.py::test_a_terminal_in_gbk",
     "test_translation.py::test_commands_speak",

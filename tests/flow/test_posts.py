@@ -171,7 +171,7 @@ def test_cleaning_a_cleaned_post_changes_nothing(post: str) -> None:
 @example("转发微博", "//@名字:")
 @example("//@a", "//@名字:")
 @example("@回复@a", "RT @name: ")
-@example("@a-回复@b", "RT @name: ")
+@example("@a.转发·回复@b:", "rt @a: RT @b: ")
 @example("@a.回复@b:", "回复@名字:")
 @settings(max_examples=500)
 def test_a_form_before_a_post_leaves_the_post(post: str, prefix: str) -> None:

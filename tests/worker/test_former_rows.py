@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, create_engine, event, text
 
 from db_dedup import Deduplicator
 from db_dedup.config import WatchedTable, watched_table
@@ -19,15 +19,13 @@ def watched(name: str, segmenter: str = "chars:2") -> WatchedTable:
     return watched_table(name, {**settings, "segmenter": segmenter})
 
 
-def scanned(
-    database: Database, settings: WatchedTable, bodies: dict[int, str], engine: Engine | None = None
-) -> Deduplicator:
+def scanned(database: Database, settings: WatchedTable, bodies: dict[int, str]) -> Deduplicator:
     name = settings.name
     with database.engine.begin() as connection:
         connection.execute(text(f"CREATE TABLE {name} (id INTEGER PRIMARY KEY, body TEXT, received INT)"))
         rows = [{"id": key, "body": body} for key, body in bodies.items()]
         connection.execute(text(f"INSERT INTO {name} VALUES (:id, :body, :id)"), rows)
-    dedup = Deduplicator(engine or database.engine, settings)
+    dedup = Deduplicator(database.engine, settings)
     dedup.upgrade()
     dedup.attach()
     dedup.scan()

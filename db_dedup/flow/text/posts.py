@@ -17,7 +17,7 @@ from db_dedup.records.forms import NONE, REPLY, UNOFFICIAL
 
 # A name of Twitter or Weibo; several that follow each other without a blank are one, or else each round would
 # leave out one of them. A full stop may be in a name only where a colon says that the name goes on so far:
-# "@united.Thanks" is a name and a word. It is in no name before a reply, "@a.回复@b:".
+# "@united.Thanks" is a name and a word. A name also ends before a full stop and a reply: "@a.回复@b:".
 _PART: Final = r"[\w\-·]++"
 _DOTTED: Final = rf"@{_PART}(?:\.(?!回复 ?@){_PART})*+"
 # No post has fifty names in one chain. Where a colon must follow, a chain of very many names would otherwise
