@@ -60,6 +60,8 @@ class Sizes:
             others join sentences of articles. 0: whole articles, multiplied.
         later: 1 for all steps, 0 for the first scan alone.
         matching_mb: the setting of the engine; 0 for its default.
+        abridge_above: the setting of the table; 0 for its default. If each article comes so often that
+            all pairs of its copies are too many for the disk, only those that connect them are stored.
     """
 
     rows: int = 1_000_000
@@ -67,6 +69,7 @@ class Sizes:
     copies: int = 0
     later: int = 1
     matching_mb: int = 0
+    abridge_above: int = 0
 
 
 SMALL = Sizes(rows=1_000, changes=50)
@@ -86,8 +89,7 @@ def run(
         keep_in = keep_in or FOLDER
     warm_up()
     kind, make_texts = _texts(data, sizes)
-    if sizes.matching_mb:
-        kind = f"{kind}, matching_mb = {sizes.matching_mb}"
+    kind = ", ".join([kind, *_changed_settings(sizes)])
     for name, url in each_database(databases):
         print(f"{name}: {sizes.rows:,} {kind}, default preset; memory of db_dedup's processes")
         print(f"{'step':<32} {'seconds':>10} {'CPU s':>9} {'PSS MB':>8} {'anon MB':>8} {'file MB':>8}")
@@ -103,9 +105,16 @@ def run(
             draw(figures, f"Seconds of each step by rows: {kind}, {name}", plot)
 
 
+def _changed_settings(sizes: Sizes) -> list[str]:
+    """Return the settings that are not the default."""
+    return [
+        f"{name} = {value}" for name in ("matching_mb", "abridge_above") if (value := getattr(sizes, name))
+    ]
+
+
 def _short_name(sizes: Sizes, data: Path | None) -> str:
     name = "petitions" if data is None else "joined-articles" if sizes.copies else "articles"
-    return f"{name}-{sizes.matching_mb}-mb" if sizes.matching_mb else name
+    return "-".join([name, *(setting.replace(" = ", "-") for setting in _changed_settings(sizes))])
 
 
 def _texts(data: Path | None, sizes: Sizes) -> tuple[str, Callable[[], Iterator[str]]]:
@@ -125,6 +134,8 @@ def _measure(database: Database, folder: Path, url: str, sizes: Sizes, figures: 
     settings = SETTINGS.format(url=json.dumps(url))
     if sizes.matching_mb:
         settings += f"[engine]\nmatching_mb = {sizes.matching_mb}\n"
+    if sizes.abridge_above:
+        settings += f"[tables.texts]\nabridge_above = {sizes.abridge_above}\n"
     (folder / "dedup.toml").write_text(settings, encoding="utf-8")
     measure("db_dedup.cli", "upgrade", folder=folder)
     # Before the scan: the worker would otherwise begin with one.

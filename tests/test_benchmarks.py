@@ -299,7 +299,7 @@ def test_texts_of_joined_sentences_depend_on_their_number_alone(some_articles: P
 def test_a_first_scan_of_joined_sentences(
     some_articles: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sizes = large.Sizes(rows=300, copies=3, later=0, matching_mb=16)
+    sizes = large.Sizes(rows=300, copies=3, later=0, matching_mb=16, abridge_above=5)
     large.run(some_articles, sizes, SQLITE, tmp_path)
     printed = capsys.readouterr().out
     assert "300 texts of sentences of articles of law, 3 % near-copies" in printed
@@ -307,8 +307,10 @@ def test_a_first_scan_of_joined_sentences(
     (scan,) = (line for line in printed.splitlines() if line.startswith("first scan "))
     assert float(scan.split()[-1]) >= 0, "megabytes of temporary files"
     assert "1 % changed" not in printed
-    assert all("matching_mb = 16" in key[0] for key in read_figures(tmp_path / "large.csv"))
-    assert [plot.name for plot in tmp_path.glob("*.svg")] == ["large-joined-articles-16-mb-sqlite.svg"]
+    changed = "matching_mb = 16, abridge_above = 5"
+    assert all(key[0].endswith(changed) for key in read_figures(tmp_path / "large.csv"))
+    (plot,) = tmp_path.glob("*.svg")
+    assert plot.name == "large-joined-articles-matching_mb-16-abridge_above-5-sqlite.svg"
 
 
 def not_measured(printed: str) -> None:
