@@ -141,6 +141,23 @@ class FingerprintStore:
         changed = ((old.id, *_written(row, with_sketch_sizes)) for old, row in rows)
         self.dialect.bulk_update(connection, self.tables.fingerprint, "id", columns, changed)
 
+    def update_texts(
+        self,
+        connection: Connection,
+        rows: Sequence[tuple[AnswerRow, RowFingerprint]],
+        sketches: Mapping[int, bytes],
+    ) -> None:
+        """Write rows whose text has changed, each with its sketch.
+
+        Args:
+            connection: in a transaction.
+            rows: what is stored of each, and what is to be stored.
+            sketches: id -> sketch, whose entries are single ones; a row that is not here has no sketch.
+        """
+        columns = (*_WITH_SIZE, "sketch")
+        values = ((old.id, *_written(row, False), None, sketches.get(old.id)) for old, row in rows)
+        self.dialect.bulk_update(connection, self.tables.fingerprint, "id", columns, values)
+
     def _select(self) -> Select[Any]:
         c = self.tables.fingerprint.c
         return select(c.row_key, c.id, c.order_value, c.fingerprint, c.digest, c.form).where(self.mine)

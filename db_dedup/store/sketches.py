@@ -9,7 +9,7 @@ may find rows whose hashes are equal in 32 bits alone. Whoever looks up compares
 While another recipe is built, sizes are written with the rows, and segments with the answer.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -145,35 +145,45 @@ def _size(sketch_size: int | None, sketch_bytes: int | None) -> int:
     return int(sketch_size or 0) if sketch_bytes is None else int(sketch_bytes) // 8
 
 
-def put_sketches(connection: Connection, store: FingerprintStore, sketches: Mapping[int, bytes]) -> None:
+def put_sketches(
+    connection: Connection,
+    store: FingerprintStore,
+    sketches: Mapping[int, bytes],
+    written: Collection[int] = (),
+) -> None:
     """Write the sketches of rows that have none, with their entries.
 
     Args:
         connection: in a transaction.
         store: whose rows.
         sketches: id -> sketch.
+        written: ids of the rows whose sketch is stored already, without its entries.
     """
     values, ids = _entries_of(sketches)
     put_entries(connection, store, values, ids)
-    write_sketches(connection, store, sketches.items())
+    others = ((row_id, sketch) for row_id, sketch in sketches.items() if row_id not in written)
+    write_sketches(connection, store, others)
 
 
 def drop_sketches(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> None:
     """Delete the sketches of rows and their single entries; rows without a sketch are left out."""
-    for some in batches(ids, _IDS_A_QUERY):
-        sketched = _drop_single_entries(connection, store, some)
-        write_sketches(connection, store, dict.fromkeys(sketched).items())
+    write_sketches(connection, store, dict.fromkeys(drop_entries(connection, store, ids)).items())
 
 
-def _drop_single_entries(
-    connection: Connection, store: FingerprintStore, ids: Sequence[int]
-) -> dict[int, bytes]:
-    """Delete the single entries of rows; return the sketches of those that have one, empty if in segments."""
+def drop_entries(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> list[int]:
+    """Delete the single entries of rows, whose sketches the caller deletes.
+
+    Returns:
+        the ids of the rows that have a sketch.
+    """
     query = _own_sketches(store)
-    sketched = {row_id: bytes(sketch or b"") for row_id, sketch in connection.execute(query, {"ids": ids})}
-    values, owners = _entries_of(sketched)
-    keys = zip(values.tolist(), owners.tolist(), strict=True)
-    store.dialect.bulk_delete_keys(connection, store.tables.band, ("value", "fingerprint_id"), keys)
+    sketched: list[int] = []
+    for some in batches(ids, _IDS_A_QUERY):
+        found = {row_id: bytes(sketch or b"") for row_id, sketch in connection.execute(query, {"ids": some})}
+        values, owners = _entries_of(found)
+        keys = zip(values.tolist(), owners.tolist(), strict=True)
+        store.dialect.bulk_delete_keys(connection, store.tables.band, ("value", "fingerprint_id"), keys)
+        sketched += found
     return sketched
 
 

@@ -28,7 +28,7 @@ from db_dedup.store.pairs import (
     read_pairs,
 )
 from db_dedup.store.reader import Reader
-from db_dedup.store.sketches import drop_sketches
+from db_dedup.store.sketches import drop_entries
 
 _LINK_AND_GROUP = AnswerValues._fields[1:]
 _GROUP = AnswerValues._fields[2:]
@@ -165,7 +165,7 @@ class AnswerDifference:
             gained = self.gained.only(part)
             insert_pairs(connection, store, gained, found.of(gained.id_a, gained.id_b, now))
         for connection, ids in writing.parts(self.gone, ROWS_WITH_SKETCHES):
-            drop_sketches(connection, store, ids)
+            drop_entries(connection, store, ids)
             store.delete_rows(connection, ids)
         _write_groups(writing, store, self.before, self.after, found, now)
         if self.sketches:

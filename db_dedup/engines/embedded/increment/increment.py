@@ -144,6 +144,6 @@ def _apply(scope: BatchScope, changes: rows.RowChanges) -> None:
     former = groups.find_former_groups(scope)
     current = rows.write_rows(scope, changes)
     canonical = exact_duplicates.link_classes(scope, current)
-    found = pairs.search_pairs(scope, changes.outdated, canonical)
+    found = pairs.search_pairs(scope, changes, canonical)
     formed = groups.form_groups(scope, former, changes.outdated, canonical, found)
     groups.write_groups(scope, formed)

@@ -1,4 +1,7 @@
-"""The third step of a batch: search and confirm the pairs of canonical rows. The last step writes them."""
+"""The third step of a batch: write the changed texts, then search and confirm the pairs of canonical rows.
+
+The last step writes the pairs.
+"""
 
 from collections.abc import Collection, Sequence
 
@@ -6,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.engines.embedded.increment.exact_duplicates import CanonicalRows
+from db_dedup.engines.embedded.increment.rows import RowChanges
 from db_dedup.engines.embedded.increment.scope import BatchScope
 from db_dedup.engines.embedded.pair_search import PairSearch, oriented
 from db_dedup.records.fingerprints import AnswerRow
@@ -61,18 +65,18 @@ class BatchPairs:
         return pairs.only(np.array([frozenset(pair) not in rejected for pair in ids], np.bool_))
 
 
-def search_pairs(scope: BatchScope, outdated: Sequence[AnswerRow], canonical: CanonicalRows) -> BatchPairs:
-    """Find the pairs of the canonical rows that are new or have changed.
+def search_pairs(scope: BatchScope, changes: RowChanges, canonical: CanonicalRows) -> BatchPairs:
+    """Write the changed texts, then find the pairs of the canonical rows that are new or have changed.
 
     Args:
         scope: the batch, the canonical rows linked.
-        outdated: rows as they were stored, whose pairs may be gone.
+        changes: of its rows.
         canonical: which rows to search, and which rows may be in no pair any more.
     """
     asked = [scope.rows[i] for i in sorted(canonical.searched) if scope.rows[i].fingerprint is not None]
-    places = _put_sketches(scope, asked) if scope.watched.rule.sketches else {}
+    places = _write_texts(scope, changes, asked)
     search = PairSearch(scope.connection, scope.store, scope.watched, scope.index, scope.texts)
-    affected = frozenset(row.id for row in outdated) | canonical.searched | canonical.demoted
+    affected = frozenset(row.id for row in changes.outdated) | canonical.searched | canonical.demoted
     prepared = scope.prepared
     if prepared is None or not prepared.pairs:
         found = search.find(asked, places, scope.rows)
@@ -86,16 +90,25 @@ def search_pairs(scope: BatchScope, outdated: Sequence[AnswerRow], canonical: Ca
     return pairs
 
 
-def _put_sketches(scope: BatchScope, asked: Sequence[AnswerRow]) -> dict[int, int]:
-    """Write the sketches of rows; return the place of each among the texts, by id."""
-    scope.texts.read(scope.connection, asked)
-    places = {row.id: scope.texts.place(row) for row in asked}
-    found = {row_id: place for row_id, place in places.items() if place is not None}
-    sketches = scope.texts.sketches()
-    written = {row_id: sketches.bytes_of(place) for row_id, place in found.items()}
-    put_sketches(scope.connection, scope.store, written)
-    scope.texts.index.single.add(written)
-    return found
+def _write_texts(scope: BatchScope, changes: RowChanges, asked: Sequence[AnswerRow]) -> dict[int, int]:
+    """Write the rows whose text has changed, and the sketches of the rows that are searched.
+
+    Returns:
+        id -> place among the texts, of the rows that have a sketch.
+    """
+    places: dict[int, int] = {}
+    sketches: dict[int, bytes] = {}
+    if scope.watched.rule.sketches:
+        scope.texts.read(scope.connection, asked)
+        found = ((row.id, scope.texts.place(row)) for row in asked)
+        places = {row_id: place for row_id, place in found if place is not None}
+        computed = scope.texts.sketches()
+        sketches = {row_id: computed.bytes_of(place) for row_id, place in places.items()}
+    changed = changes.changed_texts()
+    scope.store.update_texts(scope.connection, changed, sketches)
+    put_sketches(scope.connection, scope.store, sketches, written={old.id for old, _ in changed})
+    scope.texts.index.single.add(sketches)
+    return places
 
 
 def pair_ids(pairs: StoredPairs) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ from db_dedup.flow.stored_rows import row_fingerprints
 from db_dedup.records import SourceRow
 from db_dedup.records.fingerprints import AnswerRow, RowFingerprint
 from db_dedup.store import neighbours
-from db_dedup.store.sketches import drop_sketches
+from db_dedup.store.sketches import drop_entries, drop_sketches
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,15 @@ class RowChanges:
     def is_empty(self) -> bool:
         """Whether no row has changed."""
         return not self.outdated and not self.current
+
+    def changed_texts(self) -> list[tuple[AnswerRow, RowFingerprint]]:
+        """Return the rows whose text has changed, each as it was stored and as it is now."""
+        before = {row.row_key: row for row in self.outdated}
+        return [
+            (old, row)
+            for row in self.current
+            if (old := before.get(row.row_key)) is not None and old.digest != row.digest
+        ]
 
     def moved_ids(self) -> set[int]:
         """Return the ids of the outdated rows that are gone or differ from what is stored.
@@ -89,21 +98,26 @@ def _fingerprinted(
 
 
 def write_rows(scope: BatchScope, changes: RowChanges) -> frozenset[int]:
-    """Update what is stored of the changed rows; return the ids of `changes.current`."""
+    """Update what is stored of the changed rows; return the ids of `changes.current`.
+
+    A row whose text has changed loses its single entries and is updated in memory alone: `pairs.search_pairs`
+    writes it, once, with its new sketch.
+    """
     store, connection = scope.store, scope.connection
     before = {row.row_key: row for row in changes.outdated}
     new = [row for row in changes.current if row.row_key not in before]
     changed = [(before.pop(row.row_key), row) for row in changes.current if row.row_key in before]
     gone = [row.id for row in before.values()]
-    outdated = [row.id for row in changes.outdated]
+    same_text = [(old, row) for old, row in changed if old.digest == row.digest]
     if scope.index is not None:
-        scope.index.remove(outdated)
+        scope.index.remove([row.id for row in changes.outdated])
     if scope.watched.rule.sketches:
-        drop_sketches(connection, store, outdated)
+        drop_entries(connection, store, [*gone, *(old.id for old, _ in changes.changed_texts())])
+        drop_sketches(connection, store, [old.id for old, _ in same_text])
     store.delete_rows(connection, gone)
     for row_id in gone:
         scope.rows.forget(row_id)
-    store.update_rows(connection, changed)
+    store.update_rows(connection, same_text)
     store.insert_rows(connection, new)
     written = [old.updated(row) for old, row in changed]
     written += neighbours.rows_of_keys(connection, store, [row.row_key for row in new])
