@@ -1,7 +1,7 @@
 """Reads and writes of the fingerprint table, row by row and as a whole."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple, Self
@@ -109,15 +109,37 @@ class FingerprintStore:
         Raises:
             RowKeyError: two rows have the same key.
         """
-        own = (self.table_id, self.recipe)
         columns = _WITH_SIZE if with_sketch_sizes else _WRITTEN
+        self._insert(connection, rows, columns, (_written(row, with_sketch_sizes) for row in rows))
+
+    def insert_texts(
+        self, connection: Connection, rows: Sequence[RowFingerprint], sketches: Mapping[str, bytes]
+    ) -> None:
+        """Write new rows, each with its sketch.
+
+        Args:
+            connection: in a transaction.
+            rows: the rows.
+            sketches: row key -> sketch, whose entries are single ones; a row that is not here has no sketch.
+
+        Raises:
+            RowKeyError: two rows have the same key.
+        """
+        values = ((*_written(row, False), sketches.get(row.row_key)) for row in rows)
+        self._insert(connection, rows, (*_WRITTEN, "sketch"), values)
+
+    def _insert(
+        self,
+        connection: Connection,
+        rows: Sequence[RowFingerprint],
+        columns: Sequence[str],
+        values: Iterable[tuple[str | int | bytes | None, ...]],
+    ) -> None:
+        names = ("table_id", "recipe", "row_key", *columns)
+        own = (self.table_id, self.recipe)
+        written = [(*own, row.row_key, *of_row) for row, of_row in zip(rows, values, strict=True)]
         try:
-            self.dialect.bulk_insert(
-                connection,
-                self.tables.fingerprint,
-                ("table_id", "recipe", "row_key", *columns),
-                [(*own, row[0], *_written(row, with_sketch_sizes)) for row in rows],
-            )
+            self.dialect.bulk_insert(connection, self.tables.fingerprint, names, written)
         except IntegrityError:
             raise _two_rows(rows) from None
 

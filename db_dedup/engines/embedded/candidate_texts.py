@@ -25,7 +25,14 @@ from db_dedup.store.source import Source
 ROWS_A_BATCH: Final = 1000
 
 
-class Stored(Protocol):
+class Digested(Protocol):
+    """What must be known of a row to find its features in memory."""
+
+    @property
+    def digest(self) -> bytes: ...  # noqa: D102
+
+
+class Stored(Digested, Protocol):
     """What must be known of a row to read its text again."""
 
     @property
@@ -33,9 +40,6 @@ class Stored(Protocol):
 
     @property
     def row_key(self) -> str: ...  # noqa: D102
-
-    @property
-    def digest(self) -> bytes: ...  # noqa: D102
 
 
 class CandidateTexts:
@@ -173,7 +177,7 @@ class CandidateTexts:
         """Return the sketches of all rows in memory."""
         return self._cache.sketches()
 
-    def place(self, row: Stored) -> int | None:
+    def place(self, row: Digested) -> int | None:
         """Return the position of a row's features; None if the row is stale or unread."""
         return self._cache.place(row.digest)
 

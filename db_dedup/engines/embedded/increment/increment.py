@@ -142,8 +142,8 @@ class EmbeddedIncrement:
 def _apply(scope: BatchScope, changes: rows.RowChanges) -> None:
     exact_duplicates.load_classes(scope, changes)
     former = groups.find_former_groups(scope)
-    current = rows.write_rows(scope, changes)
-    canonical = exact_duplicates.link_classes(scope, current)
-    found = pairs.search_pairs(scope, changes, canonical)
+    written = rows.write_rows(scope, changes)
+    canonical = exact_duplicates.link_classes(scope, written.ids)
+    found = pairs.search_pairs(scope, changes, canonical, written.sketched)
     formed = groups.form_groups(scope, former, changes.outdated, canonical, found)
     groups.write_groups(scope, formed)

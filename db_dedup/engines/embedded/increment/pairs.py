@@ -65,16 +65,19 @@ class BatchPairs:
         return pairs.only(np.array([frozenset(pair) not in rejected for pair in ids], np.bool_))
 
 
-def search_pairs(scope: BatchScope, changes: RowChanges, canonical: CanonicalRows) -> BatchPairs:
+def search_pairs(
+    scope: BatchScope, changes: RowChanges, canonical: CanonicalRows, sketched: frozenset[int]
+) -> BatchPairs:
     """Write the changed texts, then find the pairs of the canonical rows that are new or have changed.
 
     Args:
         scope: the batch, the canonical rows linked.
         changes: of its rows.
         canonical: which rows to search, and which rows may be in no pair any more.
+        sketched: ids of new rows that are stored with their sketch, but without its entries.
     """
     asked = [scope.rows[i] for i in sorted(canonical.searched) if scope.rows[i].fingerprint is not None]
-    places = _write_texts(scope, changes, asked)
+    places = _write_texts(scope, changes, asked, sketched)
     search = PairSearch(scope.connection, scope.store, scope.watched, scope.index, scope.texts)
     affected = frozenset(row.id for row in changes.outdated) | canonical.searched | canonical.demoted
     prepared = scope.prepared
@@ -90,7 +93,9 @@ def search_pairs(scope: BatchScope, changes: RowChanges, canonical: CanonicalRow
     return pairs
 
 
-def _write_texts(scope: BatchScope, changes: RowChanges, asked: Sequence[AnswerRow]) -> dict[int, int]:
+def _write_texts(
+    scope: BatchScope, changes: RowChanges, asked: Sequence[AnswerRow], sketched: frozenset[int]
+) -> dict[int, int]:
     """Write the rows whose text has changed, and the sketches of the rows that are searched.
 
     Returns:
@@ -106,7 +111,8 @@ def _write_texts(scope: BatchScope, changes: RowChanges, asked: Sequence[AnswerR
         sketches = {row_id: computed.bytes_of(place) for row_id, place in places.items()}
     changed = changes.changed_texts()
     scope.store.update_texts(scope.connection, changed, sketches)
-    put_sketches(scope.connection, scope.store, sketches, written={old.id for old, _ in changed})
+    written = sketched.union(old.id for old, _ in changed)
+    put_sketches(scope.connection, scope.store, sketches, written)
     scope.texts.index.single.add(sketches)
     return places
 

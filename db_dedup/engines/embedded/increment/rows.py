@@ -1,5 +1,6 @@
 """The first step of a batch: read the rows that may have changed, and update what is stored of them."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -97,8 +98,21 @@ def _fingerprinted(
     return done
 
 
-def write_rows(scope: BatchScope, changes: RowChanges) -> frozenset[int]:
-    """Update what is stored of the changed rows; return the ids of `changes.current`.
+@dataclass(frozen=True)
+class WrittenRows:
+    """The rows that are new or have changed.
+
+    Attributes:
+        ids: of all of them.
+        sketched: ids of new rows that are stored with their sketch, but without its entries.
+    """
+
+    ids: frozenset[int]
+    sketched: frozenset[int]
+
+
+def write_rows(scope: BatchScope, changes: RowChanges) -> WrittenRows:
+    """Update what is stored of the changed rows.
 
     A row whose text has changed loses its single entries and is updated in memory alone: `pairs.search_pairs`
     writes it, once, with its new sketch.
@@ -118,9 +132,31 @@ def write_rows(scope: BatchScope, changes: RowChanges) -> frozenset[int]:
     for row_id in gone:
         scope.rows.forget(row_id)
     store.update_rows(connection, same_text)
-    store.insert_rows(connection, new)
-    written = [old.updated(row) for old, row in changed]
-    written += neighbours.rows_of_keys(connection, store, [row.row_key for row in new])
-    scope.rows.load_again(written)
     scope.texts.add(changes.read, changes.fingerprinted)
-    return frozenset(row.id for row in written)
+    sketches = _sketches_of_new(scope, changes, new)
+    store.insert_texts(connection, new, sketches)
+    inserted = neighbours.rows_of_keys(connection, store, [row.row_key for row in new])
+    written = [*(old.updated(row) for old, row in changed), *inserted]
+    scope.rows.load_again(written)
+    sketched = frozenset(row.id for row in inserted if row.row_key in sketches)
+    return WrittenRows(frozenset(row.id for row in written), sketched)
+
+
+def _sketches_of_new(
+    scope: BatchScope, changes: RowChanges, new: Sequence[RowFingerprint]
+) -> dict[str, bytes]:
+    """Return row key -> sketch, of the new rows with a text that no other row has: they become canonical.
+
+    Whether others do is known only when they have an id.
+    """
+    if not scope.watched.rule.sketches:
+        return {}
+    count = Counter(row.digest for row in scope.rows)
+    count.update(row.digest for row in changes.current)
+    places = (
+        (row.row_key, scope.texts.place(row))
+        for row in new
+        if row.fingerprint is not None and count[row.digest] == 1
+    )
+    computed = scope.texts.sketches()
+    return {row_key: computed.bytes_of(place) for row_key, place in places if place is not None}
