@@ -1,0 +1,59 @@
+"""What a worker writes of a new or changed row: the row with its sketch, in one statement."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.worker.conftest import change, drain_by, is_right, worker_without_scans, write
+from tests.worker.watched import Watched
+
+Updates = list[tuple[tuple[str, ...], int]]
+"""(columns, how many rows) of each update of the stored rows."""
+
+
+@pytest.fixture
+def updates(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> Updates:
+    """The updates of the stored rows, without those of no row."""
+    noted: Updates = []
+    database = watched.dedup.database
+    original = database.dialect.bulk_update
+
+    def bulk_update(connection: Any, table: Any, key: str, columns: Sequence[str], rows: Any) -> None:
+        rows = list(rows)
+        if rows and table is database.tables.fingerprint:
+            noted.append((tuple(columns), len(rows)))
+        original(connection, table, key, columns, rows)
+
+    monkeypatch.setattr(type(database.dialect), "bulk_update", staticmethod(bulk_update))
+    return noted
+
+
+def test_new_rows_are_stored_with_their_sketches(watched: Watched, updates: Updates) -> None:
+    worker = worker_without_scans(watched)
+    write(watched, range(3))
+    drain_by(worker)
+    assert updates == []
+    assert watched.dedup.verify().is_right
+
+
+def test_a_changed_text_is_one_update(watched: Watched, updates: Updates) -> None:
+    worker = worker_without_scans(watched)
+    write(watched, range(3))
+    drain_by(worker)
+    for text in ("nothing that any other row has", "something else that no row has"):
+        change(watched, 1, text)
+        drain_by(worker)
+    assert [count for _, count in updates] == [1, 1]
+    assert all({"fingerprint", "sketch", "feature_set"} <= set(columns) for columns, _ in updates)
+    assert watched.dedup.verify().is_right
+
+
+def test_a_new_exact_duplicate_has_no_sketch(watched: Watched) -> None:
+    worker = worker_without_scans(watched)
+    write(watched, range(12))  # from the ninth on they equal earlier ones of the same batch
+    drain_by(worker)
+    write(watched, range(12, 14))
+    drain_by(worker)
+    assert is_right(watched)
+    assert watched.dedup.verify().is_right
