@@ -122,7 +122,7 @@ class CandidateSearch:
             near.append(np.argwhere(is_near) + np.array([first, 0]))
         if self._has_sketches:
             self._texts.read(self._connection, since)
-            placed = ((row.id, self._texts.place(row)) for row in since)
+            placed = ((row.id, self._texts.place(row.digest)) for row in since)
             places = {**places, **{row_id: place for row_id, place in placed if place is not None}}
             sketched, sketches = self._asked_sketches(everyone, places)
             own = np.flatnonzero(sketched < len(asked))

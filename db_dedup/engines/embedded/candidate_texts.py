@@ -25,14 +25,7 @@ from db_dedup.store.source import Source
 ROWS_A_BATCH: Final = 1000
 
 
-class Digested(Protocol):
-    """What must be known of a row to find its features in memory."""
-
-    @property
-    def digest(self) -> bytes: ...  # noqa: D102
-
-
-class Stored(Digested, Protocol):
+class Stored(Protocol):
     """What must be known of a row to read its text again."""
 
     @property
@@ -40,6 +33,9 @@ class Stored(Digested, Protocol):
 
     @property
     def row_key(self) -> str: ...  # noqa: D102
+
+    @property
+    def digest(self) -> bytes: ...  # noqa: D102
 
 
 class CandidateTexts:
@@ -177,9 +173,9 @@ class CandidateTexts:
         """Return the sketches of all rows in memory."""
         return self._cache.sketches()
 
-    def place(self, row: Digested) -> int | None:
-        """Return the position of a row's features; None if the row is stale or unread."""
-        return self._cache.place(row.digest)
+    def place(self, digest: bytes) -> int | None:
+        """Return the position of the features of a digest; None if its row is stale or unread."""
+        return self._cache.place(digest)
 
     def within(self, place: int) -> int:
         """Return a number that is equal for rows that agree in the `within` columns."""

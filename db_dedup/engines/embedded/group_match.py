@@ -29,7 +29,7 @@ def table_of(
 ) -> ComparedRows:
     """Return the rows as the matching takes them; a stale row has no fingerprint there."""
     digests = np.frombuffer(b"".join(row.digest for row in rows), np.uint64).reshape(-1, 2)
-    places = [texts.place(row) if texts.is_needed else 0 for row in rows]
+    places = [texts.place(row.digest) if texts.is_needed else 0 for row in rows]
     agree = [texts.within(place) if texts.is_needed and place is not None else 0 for place in places]
     return ComparedRows(
         np.array([row.fingerprint or 0 for row in rows], np.uint64),

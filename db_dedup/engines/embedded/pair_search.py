@@ -112,7 +112,7 @@ class PairSearch:
         Args:
             asked: their features are in memory. Their ids are distinct, and below zero.
         """
-        placed = ((row.id, self._texts.place(row)) for row in asked)
+        placed = ((row.id, self._texts.place(row.digest)) for row in asked)
         places = {row_id: place for row_id, place in placed if place is not None}
         rows = Neighbourhood()
         rows.load(asked)

@@ -144,6 +144,7 @@ def _apply(scope: BatchScope, changes: rows.RowChanges) -> None:
     former = groups.find_former_groups(scope)
     written = rows.write_rows(scope, changes)
     canonical = exact_duplicates.link_classes(scope, written.ids)
-    found = pairs.search_pairs(scope, changes, canonical, written.sketched)
+    places = rows.write_texts(scope, written, canonical.searched)
+    found = pairs.search_pairs(scope, changes.outdated, canonical, places)
     formed = groups.form_groups(scope, former, changes.outdated, canonical, found)
     groups.write_groups(scope, formed)

@@ -1,20 +1,15 @@
-"""The third step of a batch: write the changed texts, then search and confirm the pairs of canonical rows.
+"""The third step of a batch: search and confirm the pairs of canonical rows. The last step writes them."""
 
-The last step writes the pairs.
-"""
-
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.engines.embedded.increment.exact_duplicates import CanonicalRows
-from db_dedup.engines.embedded.increment.rows import RowChanges
 from db_dedup.engines.embedded.increment.scope import BatchScope
 from db_dedup.engines.embedded.pair_search import PairSearch, oriented
 from db_dedup.records.fingerprints import AnswerRow
 from db_dedup.store.pairs import StoredPairs, concatenate_pairs, distinct_pairs, read_pairs_of
-from db_dedup.store.sketches import put_sketches
 
 
 class BatchPairs:
@@ -43,7 +38,7 @@ class BatchPairs:
         """Add all pairs of some canonical rows that have not changed."""
         asked = sorted(rows, key=lambda row: row.id)
         self._scope.texts.read(self._scope.connection, asked)
-        places = {row.id: self._scope.texts.place(row) for row in asked}
+        places = {row.id: self._scope.texts.place(row.digest) for row in asked}
         known = {row_id: place for row_id, place in places.items() if place is not None}
         self.add(self._search.find(asked, known, self._scope.rows))
 
@@ -66,20 +61,19 @@ class BatchPairs:
 
 
 def search_pairs(
-    scope: BatchScope, changes: RowChanges, canonical: CanonicalRows, sketched: frozenset[int]
+    scope: BatchScope, outdated: Sequence[AnswerRow], canonical: CanonicalRows, places: Mapping[int, int]
 ) -> BatchPairs:
-    """Write the changed texts, then find the pairs of the canonical rows that are new or have changed.
+    """Find the pairs of the canonical rows that are new or have changed.
 
     Args:
         scope: the batch, the canonical rows linked.
-        changes: of its rows.
+        outdated: rows as they were stored, whose pairs may be gone.
         canonical: which rows to search, and which rows may be in no pair any more.
-        sketched: ids of new rows that are stored with their sketch, but without its entries.
+        places: id -> place among the texts, of the rows that have a sketch.
     """
-    asked = [scope.rows[i] for i in sorted(canonical.searched) if scope.rows[i].fingerprint is not None]
-    places = _write_texts(scope, changes, asked, sketched)
+    asked = scope.searchable(canonical.searched)
     search = PairSearch(scope.connection, scope.store, scope.watched, scope.index, scope.texts)
-    affected = frozenset(row.id for row in changes.outdated) | canonical.searched | canonical.demoted
+    affected = frozenset(row.id for row in outdated) | canonical.searched | canonical.demoted
     prepared = scope.prepared
     if prepared is None or not prepared.pairs:
         found = search.find(asked, places, scope.rows)
@@ -91,30 +85,6 @@ def search_pairs(
     pairs = BatchPairs(scope, search, affected)
     pairs.add(found)
     return pairs
-
-
-def _write_texts(
-    scope: BatchScope, changes: RowChanges, asked: Sequence[AnswerRow], sketched: frozenset[int]
-) -> dict[int, int]:
-    """Write the rows whose text has changed, and the sketches of the rows that are searched.
-
-    Returns:
-        id -> place among the texts, of the rows that have a sketch.
-    """
-    places: dict[int, int] = {}
-    sketches: dict[int, bytes] = {}
-    if scope.watched.rule.sketches:
-        scope.texts.read(scope.connection, asked)
-        found = ((row.id, scope.texts.place(row)) for row in asked)
-        places = {row_id: place for row_id, place in found if place is not None}
-        computed = scope.texts.sketches()
-        sketches = {row_id: computed.bytes_of(place) for row_id, place in places.items()}
-    changed = changes.changed_texts()
-    scope.store.update_texts(scope.connection, changed, sketches)
-    written = sketched.union(old.id for old, _ in changed)
-    put_sketches(scope.connection, scope.store, sketches, written)
-    scope.texts.index.single.add(sketches)
-    return places
 
 
 def pair_ids(pairs: StoredPairs) -> list[tuple[int, int]]:

@@ -1,7 +1,10 @@
-"""The first step of a batch: read the rows that may have changed, and update what is stored of them."""
+"""The first step of a batch: read the rows that may have changed, and update what is stored of them.
+
+The changed texts are written after the second step, which decides which rows have a sketch.
+"""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from db_dedup.engines.embedded.increment.scope import BatchScope
@@ -10,7 +13,7 @@ from db_dedup.flow.stored_rows import row_fingerprints
 from db_dedup.records import SourceRow
 from db_dedup.records.fingerprints import AnswerRow, RowFingerprint
 from db_dedup.store import neighbours
-from db_dedup.store.sketches import drop_entries, drop_sketches
+from db_dedup.store.sketches import drop_entries, drop_sketches, put_sketches
 
 
 @dataclass(frozen=True)
@@ -33,15 +36,6 @@ class RowChanges:
     def is_empty(self) -> bool:
         """Whether no row has changed."""
         return not self.outdated and not self.current
-
-    def changed_texts(self) -> list[tuple[AnswerRow, RowFingerprint]]:
-        """Return the rows whose text has changed, each as it was stored and as it is now."""
-        before = {row.row_key: row for row in self.outdated}
-        return [
-            (old, row)
-            for row in self.current
-            if (old := before.get(row.row_key)) is not None and old.digest != row.digest
-        ]
 
     def moved_ids(self) -> set[int]:
         """Return the ids of the outdated rows that are gone or differ from what is stored.
@@ -104,34 +98,37 @@ class WrittenRows:
 
     Attributes:
         ids: of all of them.
+        new_texts: the rows whose text has changed, each as it is stored and as it is to be stored.
         sketched: ids of new rows that are stored with their sketch, but without its entries.
     """
 
     ids: frozenset[int]
+    new_texts: Sequence[tuple[AnswerRow, RowFingerprint]]
     sketched: frozenset[int]
 
 
 def write_rows(scope: BatchScope, changes: RowChanges) -> WrittenRows:
     """Update what is stored of the changed rows.
 
-    A row whose text has changed loses its single entries and is updated in memory alone: `pairs.search_pairs`
-    writes it, once, with its new sketch.
+    A row whose text has changed loses its single entries and is updated in memory alone: `write_texts` writes
+    it, once, with its new sketch.
     """
     store, connection = scope.store, scope.connection
     before = {row.row_key: row for row in changes.outdated}
     new = [row for row in changes.current if row.row_key not in before]
     changed = [(before.pop(row.row_key), row) for row in changes.current if row.row_key in before]
     gone = [row.id for row in before.values()]
-    same_text = [(old, row) for old, row in changed if old.digest == row.digest]
+    new_texts = [(old, row) for old, row in changed if old.digest != row.digest]
+    same_texts = [(old, row) for old, row in changed if old.digest == row.digest]
     if scope.index is not None:
         scope.index.remove([row.id for row in changes.outdated])
     if scope.watched.rule.sketches:
-        drop_entries(connection, store, [*gone, *(old.id for old, _ in changes.changed_texts())])
-        drop_sketches(connection, store, [old.id for old, _ in same_text])
+        drop_entries(connection, store, [*gone, *(old.id for old, _ in new_texts)])
+        drop_sketches(connection, store, [old.id for old, _ in same_texts])
     store.delete_rows(connection, gone)
     for row_id in gone:
         scope.rows.forget(row_id)
-    store.update_rows(connection, same_text)
+    store.update_rows(connection, same_texts)
     scope.texts.add(changes.read, changes.fingerprinted)
     sketches = _sketches_of_new(scope, changes, new)
     store.insert_texts(connection, new, sketches)
@@ -139,7 +136,7 @@ def write_rows(scope: BatchScope, changes: RowChanges) -> WrittenRows:
     written = [*(old.updated(row) for old, row in changed), *inserted]
     scope.rows.load_again(written)
     sketched = frozenset(row.id for row in inserted if row.row_key in sketches)
-    return WrittenRows(frozenset(row.id for row in written), sketched)
+    return WrittenRows(frozenset(row.id for row in written), new_texts, sketched)
 
 
 def _sketches_of_new(
@@ -154,9 +151,36 @@ def _sketches_of_new(
     count = Counter(row.digest for row in scope.rows)
     count.update(row.digest for row in changes.current)
     places = (
-        (row.row_key, scope.texts.place(row))
+        (row.row_key, scope.texts.place(row.digest))
         for row in new
         if row.fingerprint is not None and count[row.digest] == 1
     )
     computed = scope.texts.sketches()
     return {row_key: computed.bytes_of(place) for row_key, place in places if place is not None}
+
+
+def write_texts(scope: BatchScope, written: WrittenRows, searched: Collection[int]) -> dict[int, int]:
+    """Write the rows whose text has changed, and the sketches of the rows that are searched.
+
+    Args:
+        scope: the batch, the canonical rows linked.
+        written: the rows that are new or have changed.
+        searched: ids of the canonical rows whose pairs are to be searched.
+
+    Returns:
+        id -> place among the texts, of the rows that have a sketch.
+    """
+    places: dict[int, int] = {}
+    sketches: dict[int, bytes] = {}
+    if scope.watched.rule.sketches:
+        asked = scope.searchable(searched)
+        scope.texts.read(scope.connection, asked)
+        found = ((row.id, scope.texts.place(row.digest)) for row in asked)
+        places = {row_id: place for row_id, place in found if place is not None}
+        computed = scope.texts.sketches()
+        sketches = {row_id: computed.bytes_of(place) for row_id, place in places.items()}
+    scope.store.update_texts(scope.connection, written.new_texts, sketches)
+    stored = written.sketched.union(old.id for old, _ in written.new_texts)
+    put_sketches(scope.connection, scope.store, sketches, stored)
+    scope.texts.index.single.add(sketches)
+    return places

@@ -55,6 +55,11 @@ class BatchScope:
         """Return the loaded rows that are no exact duplicates of another row."""
         return [row for row in self.rows if row.copy_of is None]
 
+    def searchable(self, ids: Collection[int]) -> list[AnswerRow]:
+        """Return those of some loaded rows that have a fingerprint, by id."""
+        rows = (self.rows[i] for i in sorted(ids))
+        return [row for row in rows if row.fingerprint is not None]
+
     def rejected_texts(self, rows: Collection[AnswerRow]) -> set[DigestPair]:
         """Return the pairs of texts of these rows that people have labelled as no duplicates."""
         digests = {row.digest for row in rows}
