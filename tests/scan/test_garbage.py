@@ -1,4 +1,4 @@
-"""While a scan runs, Python searches for cyclic garbage less often, and afterwards as often as before."""
+"""While a scan or a batch runs, Python searches for cyclic garbage less often, and afterwards as before."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import gc
 from collections.abc import Iterator
 
 import pytest
+from sqlalchemy import text
 
 from db_dedup import Deduplicator
 from db_dedup.jobs.garbage import collecting_seldom
+from db_dedup.jobs.worker.change_batches import ChangeBatches
+from db_dedup.jobs.worker.worker_table import Batch
 from db_dedup.progress import NullProgress
 from db_dedup.sample import Sample
 from tests.scan.conftest import fill_database, watch
@@ -42,6 +45,28 @@ def test_also_after_a_scan_that_was_stopped(sqlite_database: Database, sample: S
     with pytest.raises(KeyboardInterrupt):
         dedup.scan()
     assert progress.found == {700: 20_000}.get(setting, setting)
+    assert gc.get_threshold() == before
+
+
+def test_a_worker_collects_seldom_while_it_handles_a_batch(
+    sqlite_database: Database, sample: Sample, setting: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill_database(sqlite_database.engine, sample)
+    dedup: Deduplicator = watch(sqlite_database.engine)
+    dedup.attach()
+    dedup.scan()
+    with sqlite_database.engine.begin() as connection:
+        connection.execute(text("UPDATE petitions SET content = title WHERE id = 1"))
+    found, original = list[int](), ChangeBatches.handle
+
+    def handle(self: ChangeBatches, row_key: str | None = None, at_most: int | None = None) -> Batch | None:
+        found.append(gc.get_threshold()[0])
+        return original(self, row_key, at_most)
+
+    monkeypatch.setattr(ChangeBatches, "handle", handle)
+    before = gc.get_threshold()
+    dedup.worker().step()
+    assert found == [{700: 20_000}.get(setting, setting)]
     assert gc.get_threshold() == before
 
 

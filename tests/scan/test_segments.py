@@ -9,7 +9,7 @@ from db_dedup import Deduplicator
 from db_dedup.jobs.scan import folding, sketch_index
 from db_dedup.jobs.scan.short_transactions import ShortTransactions
 from db_dedup.sample import Sample
-from db_dedup.store import segments, sketches, watched_tables
+from db_dedup.store import segments, single_entries, sketches, watched_tables
 from tests.bands import assert_bands_are_exact
 from tests.scan.conftest import fill_database, watch
 from tests.scan.indexes import fold, make_single, stored_table
@@ -71,6 +71,28 @@ def count_statements(dedup: Deduplicator) -> int:
     assert fold(dedup)
     event.remove(dedup.database.engine, "before_cursor_execute", note)
     return count[0]
+
+
+@pytest.mark.parametrize("listed", [0, 10_000])
+def test_a_fold_leaves_the_single_entries_of_other_tables(
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch, listed: int
+) -> None:
+    """Whether the rows are few enough to be listed, or many."""
+    monkeypatch.setattr(single_entries, "_IDS_A_STATEMENT", listed)
+    make_single(scanned, 150)
+    database, (stored, store) = scanned.database, stored_table(scanned)
+    row, band = store.tables.fingerprint, store.tables.band.c
+    owners = select(band.fingerprint_id).distinct().order_by(band.fingerprint_id)
+    with database.dialect.write_transaction(database.engine) as connection:
+        ids = list(connection.execute(owners).scalars())
+        moved = ids[len(ids) // 2]
+        other = watched_tables.add_table(
+            connection, store.tables, stored.watched.model_copy(update={"name": "others"})
+        )
+        connection.execute(update(row).where(row.c.id == moved).values(table_id=other.id))
+    assert fold(scanned)
+    with database.engine.connect() as connection:
+        assert list(connection.execute(owners).scalars()) == [moved]
 
 
 def test_a_fold_leaves_a_running_scan_alone(scanned: Deduplicator) -> None:

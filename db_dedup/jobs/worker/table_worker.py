@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.errors import is_of_a_row
 from db_dedup.errors import DedupError
+from db_dedup.jobs.garbage import collecting_seldom
 from db_dedup.jobs.pace import pace_of
 from db_dedup.jobs.stopping import StoppedError
 from db_dedup.jobs.worker.batch_faults import BatchFaults
@@ -112,6 +113,7 @@ class TableWorker:
             self._choice.may_prefer_scan = False
             return None
 
+    @collecting_seldom()
     def _handle_batch(self) -> Batch | None:
         """Handle a batch; half of it where it fails, and row by row where few rows are left."""
         at_most: int | None = None
