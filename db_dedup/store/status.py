@@ -1,6 +1,6 @@
 """The status of each watched table, counted from our tables."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, case, func, select, true
 
@@ -12,7 +12,7 @@ from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.frames import frame_status
 from db_dedup.store.lag import Lag, read_lag
 from db_dedup.store.scans import FINISHED, last_finished, past_scans
-from db_dedup.store.watched_tables import StoredTable, lease_holder, list_tables
+from db_dedup.store.watched_tables import StoredTable, lease_holder, list_tables, stored_row_count
 
 UNKNOWN: Final = "unknown"
 
@@ -35,7 +35,11 @@ def _status(connection: Connection, store: FingerprintStore, stored: StoredTable
     tables, name = store.tables, stored.watched.name
     alone = _is_alone(connection, store)
     counts = _counts(connection, store, true() if alone else store.mine)
-    rows, without = counts["rows"], counts["without_fingerprint"]
+    groups = _count_groups(connection, store)
+    rows = stored_row_count(connection, tables, stored.id)
+    if rows is None:  # the last scan was by an earlier version
+        rows = count_rows(connection, store)
+    without = counts["without_fingerprint"]
     scanner = lease_holder(connection, tables, name)
     scans = past_scans(connection, tables, stored.id, scanner, _LATEST_SCANS)
     last = scans[0] if scans else None
@@ -51,12 +55,12 @@ def _status(connection: Connection, store: FingerprintStore, stored: StoredTable
         too_little_share=round(without / rows, 4) if rows else 0.0,
         copies=counts["copies"],
         pairs=_count_pairs(connection, store, alone=alone),
-        groups=counts["groups"],
-        grouped_rows=counts["grouped_rows"],
-        group_sizes={label: counts[label] for label in _SIZES},
-        largest_group=counts["largest_group"],
-        loose_groups=counts["loose_groups"],
-        abridged_groups=counts["abridged_groups"],
+        groups=groups.groups,
+        grouped_rows=groups.rows,
+        group_sizes=groups.sizes,
+        largest_group=groups.largest,
+        loose_groups=groups.loose,
+        abridged_groups=groups.abridged,
         hot_blocks=() if finished is None else finished.hot_blocks,
         queue_length=lag.waiting,
         queue_age_seconds=lag.age_seconds,
@@ -76,29 +80,55 @@ def _status(connection: Connection, store: FingerprintStore, stored: StoredTable
 
 
 def _counts(connection: Connection, store: FingerprintStore, mine: ColumnElement[bool]) -> dict[str, int]:
-    """Count rows and groups, each number from an index; a group is counted by its representative."""
+    """Count rows of two kinds, each number from an index."""
     row = store.tables.fingerprint
-    size = row.c.group_size
-    of_groups = {
-        "groups": func.count(),
-        "grouped_rows": func.coalesce(func.sum(size), 0),
-        "largest_group": func.coalesce(func.max(size), 0),
-        "loose_groups": _count_where(row.c.is_loose),
-        "abridged_groups": _count_where(row.c.is_abridged),
-    }
-    for label, (smallest, largest) in _SIZES.items():
-        is_size = size >= smallest if largest is None else size.between(smallest, largest)
-        of_groups[label] = _count_where(is_size)
     # Blocks and fingerprint are in one index.
     without_fingerprint = (row.c.block_1.is_(None), row.c.fingerprint.is_(None))
     queries = (
-        select(func.count().label("rows")).select_from(row).where(mine),
         select(func.count().label("without_fingerprint")).where(store.mine, *without_fingerprint),
         select(func.count().label("copies")).where(mine, row.c.copy_of > 0),
-        select(*(count.label(name) for name, count in of_groups.items())).where(store.mine, size > 0),
     )
     found = [connection.execute(query).one()._mapping for query in queries]
     return {name: int(count) for counted in found for name, count in counted.items()}
+
+
+def count_rows(connection: Connection, store: FingerprintStore) -> int:
+    """Count the rows that are stored of a table under a recipe."""
+    query = select(func.count()).select_from(store.tables.fingerprint).where(store.mine)
+    return int(connection.execute(query).scalar_one())
+
+
+class _GroupCounts(NamedTuple):
+    groups: int
+    rows: int
+    largest: int
+    loose: int
+    abridged: int
+    sizes: dict[str, int]
+
+
+def _count_groups(connection: Connection, store: FingerprintStore) -> _GroupCounts:
+    """Count the groups by their representatives; the database gives a row for each size that occurs."""
+    c = store.tables.fingerprint.c
+    size = c.group_size
+    query = (
+        select(size, func.count(), _count_where(c.is_loose), _count_where(c.is_abridged))
+        .where(store.mine, size > 0)
+        .group_by(size)
+    )
+    found = [tuple(map(int, row)) for row in connection.execute(query)]
+    sizes = {
+        label: sum(count for size, count, *_ in found if least <= size and (most is None or size <= most))
+        for label, (least, most) in _SIZES.items()
+    }
+    return _GroupCounts(
+        groups=sum(count for _, count, *_ in found),
+        rows=sum(size * count for size, count, *_ in found),
+        largest=max((size for size, *_ in found), default=0),
+        loose=sum(loose for *_, loose, _ in found),
+        abridged=sum(abridged for *_, abridged in found),
+        sizes=sizes,
+    )
 
 
 def _count_where(condition: ColumnElement[bool]) -> ColumnElement[int]:
