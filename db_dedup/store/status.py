@@ -34,12 +34,12 @@ def read_status(connection: Connection, dialect: Dialect, tables: Tables) -> lis
 def _status(connection: Connection, store: FingerprintStore, stored: StoredTable, lag: Lag) -> TableStatus:
     tables, name = store.tables, stored.watched.name
     alone = _is_alone(connection, store)
-    counts = _counts(connection, store, true() if alone else store.mine)
+    copy_of = tables.fingerprint.c.copy_of
     groups = _count_groups(connection, store)
     rows = stored_row_count(connection, tables, stored.id)
     if rows is None:  # the last scan was by an earlier version
         rows = count_rows(connection, store)
-    without = counts["without_fingerprint"]
+    without = _count_rows_without_fingerprint(connection, store)
     scanner = lease_holder(connection, tables, name)
     scans = past_scans(connection, tables, stored.id, scanner, _LATEST_SCANS)
     last = scans[0] if scans else None
@@ -53,7 +53,7 @@ def _status(connection: Connection, store: FingerprintStore, stored: StoredTable
         fingerprints=rows - without,
         too_little_text=without,
         too_little_share=round(without / rows, 4) if rows else 0.0,
-        copies=counts["copies"],
+        copies=_count(connection, true() if alone else store.mine, copy_of > 0),
         pairs=_count_pairs(connection, store, alone=alone),
         groups=groups.groups,
         grouped_rows=groups.rows,
@@ -79,23 +79,19 @@ def _status(connection: Connection, store: FingerprintStore, stored: StoredTable
     )
 
 
-def _counts(connection: Connection, store: FingerprintStore, mine: ColumnElement[bool]) -> dict[str, int]:
-    """Count rows of two kinds, each number from an index."""
-    row = store.tables.fingerprint
-    # Blocks and fingerprint are in one index.
-    without_fingerprint = (row.c.block_1.is_(None), row.c.fingerprint.is_(None))
-    queries = (
-        select(func.count().label("without_fingerprint")).where(store.mine, *without_fingerprint),
-        select(func.count().label("copies")).where(mine, row.c.copy_of > 0),
-    )
-    found = [connection.execute(query).one()._mapping for query in queries]
-    return {name: int(count) for counted in found for name, count in counted.items()}
-
-
 def count_rows(connection: Connection, store: FingerprintStore) -> int:
     """Count the rows that are stored of a table under a recipe."""
-    query = select(func.count()).select_from(store.tables.fingerprint).where(store.mine)
-    return int(connection.execute(query).scalar_one())
+    return _count(connection, store.mine)
+
+
+def _count_rows_without_fingerprint(connection: Connection, store: FingerprintStore) -> int:
+    # Blocks and fingerprint are in one index.
+    c = store.tables.fingerprint.c
+    return _count(connection, store.mine, c.block_1.is_(None), c.fingerprint.is_(None))
+
+
+def _count(connection: Connection, *conditions: ColumnElement[bool]) -> int:
+    return int(connection.execute(select(func.count()).where(*conditions)).scalar_one())
 
 
 class _GroupCounts(NamedTuple):
