@@ -33,6 +33,7 @@ from db_dedup.errors import MissingExtraError as MissingExtraError
 from db_dedup.errors import MissingJarError as MissingJarError
 from db_dedup.errors import NotScannedError as NotScannedError
 from db_dedup.errors import OutdatedRecipeError as OutdatedRecipeError
+from db_dedup.errors import ReadOnlyDatabaseError as ReadOnlyDatabaseError
 from db_dedup.errors import RecipeDiffersError as RecipeDiffersError
 from db_dedup.errors import ReservationExpiredError as ReservationExpiredError
 from db_dedup.errors import RowKeyError as RowKeyError

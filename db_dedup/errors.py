@@ -139,6 +139,13 @@ class DatabaseUnavailableError(DatabaseError):
     is_transient = True
 
 
+class ReadOnlyDatabaseError(DatabaseUnavailableError):
+    """The server takes no writes right now, such as one that was the primary until another took over.
+
+    A session may stay read-only after the server has become writable: a retry needs a new one.
+    """
+
+
 class ClusterUnavailableError(DedupError):
     """The master of a cluster does not answer right now."""
 

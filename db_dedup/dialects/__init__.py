@@ -29,7 +29,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SAWarning
 
 from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.other_databases import OTHER_DATABASES
-from db_dedup.dialects.sessions import connect_or_explain, wrong_part
+from db_dedup.dialects.sessions import connect_or_explain, renew_read_only, wrong_part
 from db_dedup.errors import ConfigError, MissingExtraError, UnknownNameError
 from db_dedup.translation import Phrase
 
@@ -107,6 +107,7 @@ def open_engine(url: str, *, create: bool = False) -> Engine:
     if engine.dialect.is_async:
         raise _unusable_driver(parsed, dialect)
     event.listen(engine, "do_connect", connect_or_explain(parsed, dialect.extra))
+    event.listen(engine, "handle_error", renew_read_only(dialect.translate_error))
     dialect.prepare_engine(engine)
     return engine
 

@@ -9,9 +9,13 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from sqlalchemy import URL
+from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.engine.interfaces import DBAPIConnection, Dialect
+from sqlalchemy.exc import SQLAlchemyError
 
-from db_dedup.errors import ConfigError
+from db_dedup.errors import ConfigError, DedupError, ReadOnlyDatabaseError
+
+ErrorListener = Callable[[ExceptionContext], None]
 
 _MISUSED = (TypeError, ValueError, AttributeError, LookupError, OSError)
 """What drivers raise for an option they do not know or cannot read; a server's refusal is none of them."""
@@ -43,6 +47,23 @@ def connect_or_explain(url: URL, extra: str | None) -> Callable[..., DBAPIConnec
             raise ConfigError('{error}: pip install "db-dedup[{extra}]"', error=error, extra=extra) from None
 
     return connect
+
+
+def renew_read_only(translate_error: Callable[[SQLAlchemyError], DedupError]) -> ErrorListener:
+    """Make a listener to `handle_error`: a pool replaces a session that has refused a write as read-only.
+
+    PostgreSQL and MySQL decide that for a session when it begins, and a proxy when it connects. So a session
+    may stay read-only when the database has long been writable.
+    """
+
+    def renew(fault: ExceptionContext) -> None:
+        error, connection = fault.sqlalchemy_exception, fault.connection
+        if error is None or connection is None or connection.invalidated:
+            return
+        if isinstance(translate_error(error), ReadOnlyDatabaseError):
+            connection.connection.invalidate(error, soft=True)  # once its transaction is over
+
+    return renew
 
 
 def refuse_options(url: URL, names: Collection[str]) -> None:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, Index, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from db_dedup.dialects.base import Dialect
-from db_dedup.errors import DatabaseUnavailableError, DedupError, StatementEndedError
+from db_dedup.errors import DatabaseUnavailableError, DedupError, ReadOnlyDatabaseError, StatementEndedError
 from db_dedup.progress import Progress
 from db_dedup.schema.indexes import missing_indexes
 from db_dedup.schema.tables import Tables
@@ -120,8 +120,8 @@ def _create(connection: Connection, dialect: Dialect, index: Index) -> None:
             index.create(connection)
     except SQLAlchemyError as error:
         translated = dialect.translate_error(error)
-        # What ends a statement while it runs is likely to end it again.
-        if not translated.is_transient or isinstance(translated, StatementEndedError):
+        # What ends a statement while it runs is likely to end it again; a read-only server is not busy.
+        if not translated.is_transient or isinstance(translated, StatementEndedError | ReadOnlyDatabaseError):
             raise
         raise _BusyError(str(translated)) from error
 

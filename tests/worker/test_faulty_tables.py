@@ -19,6 +19,7 @@ from db_dedup.errors import (
     DedupError,
     FaultyTablesError,
     NotScannedError,
+    ReadOnlyDatabaseError,
     UnknownNameError,
 )
 from db_dedup.jobs.worker.change_worker import ChangeWorker, LateTable
@@ -164,3 +165,25 @@ def test_a_table_that_is_away_is_asked_less_and_less(monkeypatch: pytest.MonkeyP
     assert pauses[:4] == pytest.approx([0.1, 0.2, 0.4, 0.8])
     assert max(pauses) == pytest.approx(30.0)
     assert pauses == pytest.approx(sorted(pauses))
+
+
+class ReadOnly(Away):
+    """A table whose server takes no writes, and how often its sessions were given up."""
+
+    given_up = 0
+
+    def step(self) -> Batch | None:
+        self.asked.append(self._now())
+        raise ReadOnlyDatabaseError("the server is read-only")
+
+    def forget(self) -> None:
+        self.given_up += 1
+
+
+def test_no_session_that_began_on_a_read_only_server_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    own_time = SimpleNamespace(monotonic=lambda: clock.now)
+    monkeypatch.setattr("db_dedup.jobs.worker.change_worker.time", own_time)
+    table = ReadOnly(lambda: clock.now)
+    ChangeWorker([table], on_fault=lambda *_: None).run(clock)
+    assert table.given_up == len(table.asked) > 1

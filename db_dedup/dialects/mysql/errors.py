@@ -14,6 +14,7 @@ from db_dedup.errors import (
     DedupError,
     DiskFullError,
     EvaluationError,
+    ReadOnlyDatabaseError,
     TooMuchAtOnceError,
 )
 from db_dedup.translation import Phrase
@@ -32,7 +33,6 @@ _TERMINAL: Final[Mapping[int, str]] = {
         "a view shows what is gone (a scan makes ours again), "
         "or its maker or its reader has no SELECT on one of its tables: {message}"
     ),
-    1290: Phrase("the server is read-only"),
     1370: Phrase("no right: {message}"),
     1419: Phrase("no right to make triggers: SUPER, or log_bin_trust_function_creators = 1, is needed"),
     1665: Phrase(
@@ -40,6 +40,10 @@ _TERMINAL: Final[Mapping[int, str]] = {
         "set binlog_format = ROW, or MIXED, in place of STATEMENT"
     ),
     1698: Phrase("the server does not take this user and password: {message}"),
+}
+
+_READ_ONLY: Final[Mapping[int, str]] = {
+    1290: Phrase("the server is read-only"),
     1792: Phrase("the transaction is read-only"),
     1836: Phrase("the server is read-only"),
 }
@@ -100,6 +104,7 @@ user's own functions raise."""
 
 _FAMILIES: Final = (
     (DatabaseUnavailableError, _TRANSIENT),
+    (ReadOnlyDatabaseError, _READ_ONLY),
     (DatabaseError, _TERMINAL),
     (TooMuchAtOnceError, _TOO_MUCH),
 )

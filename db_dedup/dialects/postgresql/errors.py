@@ -16,6 +16,7 @@ from db_dedup.errors import (
     DedupError,
     DiskFullError,
     EvaluationError,
+    ReadOnlyDatabaseError,
     TooMuchAtOnceError,
 )
 from db_dedup.translation import Phrase
@@ -27,7 +28,6 @@ _POOLED: Final = Phrase(
 """For a prepared statement of the driver that is missing, or that exists already."""
 
 _TERMINAL: Final[Mapping[str, str]] = {
-    "25006": Phrase("the database is read-only"),
     "2BP01": Phrase("{message}: drop or change these first ({detail})"),
     "22021": Phrase("a text in the database is no valid UTF-8: mend it"),
     "26000": _POOLED,
@@ -39,6 +39,10 @@ _TERMINAL: Final[Mapping[str, str]] = {
     "42P01": Phrase("a table is missing: {message}"),
     "42703": Phrase("a column is missing: {message}"),
     "3F000": Phrase("a schema is missing: {message}"),
+}
+
+_READ_ONLY: Final[Mapping[str, str]] = {
+    "25006": Phrase("the database is read-only"),
 }
 
 _NOT_STORABLE: Final[Mapping[str, str]] = {
@@ -78,6 +82,7 @@ _DISK_FULL: Final[Mapping[str, str]] = {
 _FAMILIES: Final = (
     (DiskFullError, _DISK_FULL),
     (DatabaseUnavailableError, _TRANSIENT),
+    (ReadOnlyDatabaseError, _READ_ONLY),
     (DatabaseError, _TERMINAL),
     (ConfigError, _NOT_STORABLE),
     (TooMuchAtOnceError, _TOO_MUCH),

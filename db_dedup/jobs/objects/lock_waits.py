@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from db_dedup.dialects.base import Dialect
-from db_dedup.errors import DatabaseUnavailableError
+from db_dedup.errors import DatabaseUnavailableError, ReadOnlyDatabaseError
 from db_dedup.translation import Phrase
 
 
@@ -32,7 +32,7 @@ def short_wait(connection: Connection, dialect: Dialect, what: str) -> Iterator[
     except SQLAlchemyError as error:
         translated = dialect.translate_error(error)
         is_lost = isinstance(error, DBAPIError) and error.connection_invalidated
-        if is_lost or not translated.is_transient:
+        if is_lost or not translated.is_transient or isinstance(translated, ReadOnlyDatabaseError):
             raise
         raise DatabaseUnavailableError(
             "{what} is busy ({reason}): try again when no long transaction works on it",

@@ -10,7 +10,7 @@ from typing import Final, Protocol, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from db_dedup.errors import DedupError, FaultyTablesError
+from db_dedup.errors import DedupError, FaultyTablesError, ReadOnlyDatabaseError
 from db_dedup.jobs.stopping import StoppedError
 from db_dedup.jobs.worker.driver_errors import translate_driver_error
 from db_dedup.jobs.worker.table_worker import TableWorker
@@ -188,8 +188,8 @@ class ChangeWorker:
     def _note_fault(self, turn: _Turn, fault: DedupError, seconds: float) -> None:
         is_news = str(turn.fault) != str(fault)
         turn.fault = fault
-        if not fault.is_transient:
-            turn.table.forget()
+        if not fault.is_transient or isinstance(fault, ReadOnlyDatabaseError):
+            turn.table.forget()  # also its sessions, each of which may stay read-only
         # A step that takes long to fail, such as a scan, uses the server for half of the time at most.
         turn.due = time.monotonic() + max(turn.pause, seconds)
         turn.pause = min(2 * turn.pause, _LONGEST_PAUSE_SECONDS)
