@@ -141,6 +141,7 @@ POSTGRESQL_KEYS: list[tuple[str, list[str], list[str]]] = [
     ("int4range", ["'[1,5)'"], ["[1,5)"]),
     ("amount", ["1.0", "1.50"], ["1.0", "1.50"]),
     ("small_amount", ["1.0", "1.50"], ["1.0", "1.50"]),
+    ("kind_mood", ["'calm'", "'angry'"], ["calm", "angry"]),
 ]
 
 
@@ -153,6 +154,7 @@ def test_postgresql_types(
         "CREATE TYPE mood AS ENUM ('calm', 'angry')",
         "CREATE DOMAIN reference AS varchar(20) CHECK (value <> '')",
         "CREATE DOMAIN amount AS numeric",
+        "CREATE DOMAIN kind_mood AS mood",
         "CREATE DOMAIN small_amount AS amount CHECK (value < 9)",
         f"CREATE TABLE petitions (id {kind} PRIMARY KEY, body text)",
         *(f"INSERT INTO petitions VALUES ({value}, 'row {i}')" for i, value in enumerate(literals)),

@@ -75,6 +75,8 @@ def key_equals(
     wanted = typed(column, text)
     if _COLLATABLE.match(column.type_name):
         wanted = collate(wanted, column.collation or "default")
+    elif column.family is Family.TEXT:
+        value = typed(column, value)  # no operator compares a domain over an ENUM with the ENUM itself
     if _is_exact(column):
         return value == wanted
     # Byte by byte, since 1.0 and 1.00 are equal, too, and different texts under a collation or in CITEXT. The
