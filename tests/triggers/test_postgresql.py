@@ -8,7 +8,9 @@ from sqlalchemy import text
 
 from db_dedup import Database as DedupDatabase
 from db_dedup import Deduplicator
-from db_dedup.errors import ConfigError
+from db_dedup.dialects.postgresql.triggers import describe_triggers
+from db_dedup.dialects.triggers import TriggerTarget
+from db_dedup.errors import ConfigError, DatabaseUnavailableError
 from db_dedup.jobs.objects.attachment import AttachmentState
 from tests.dialects.tables import run
 from tests.servers import Database
@@ -272,3 +274,14 @@ def test_a_table_in_another_schema(database: Database) -> None:
     assert dedup.trigger_state().state is AttachmentState.INTACT
     dedup.detach()
     assert values_of(database, "SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal") == [0]
+
+
+def test_a_function_that_is_dropped_while_its_triggers_are_described(database: Database) -> None:
+    """An error that is not transient would end a worker while somebody else attaches the table again."""
+    own = petitions(database).database
+    target = TriggerTarget("petitions", None, 1, "petitions", own.namespace)
+    with own.engine.connect() as connection:
+        # The server sees this moment only if the other session commits between two look-ups of one call.
+        connection.exec_driver_sql("DELETE FROM pg_proc WHERE proname = 'queue_petitions_1'")
+        with pytest.raises(DatabaseUnavailableError, match="meanwhile"), own.translate_driver_errors():
+            describe_triggers(connection, target)

@@ -95,6 +95,11 @@ _ENDED_BY_REPLAY: Final = Phrase(
 _RECOVERY: Final = "conflict with recovery"
 """In the message of a replica that ends a query which is in the way of what it replays."""
 
+_INTERNAL: Final = "XX000"
+_ALTERED_MEANWHILE: Final = ("cache lookup failed", "could not open relation with OID", "tuple concurrently")
+"""How messages of `_INTERNAL` begin, in all languages, if another session drops or alters what a statement is
+about: a function that describes a trigger may find it and then not the function that it calls."""
+
 _CONNECTION_CLASS = "08"
 _SHOWN_CLASSES = ("0A", "25", "3D", "3F", "42", "53", "54", "55", "57", "58")
 """Classes of SQLSTATE whose messages speak of objects and never of values."""
@@ -149,7 +154,13 @@ def translate_error(error: SQLAlchemyError) -> DedupError:
             detail, hint = _note(cause, "message_detail"), _note(cause, "message_hint")
             hint = f" ({hint})" if hint else ""
             return family(template, message=message, needed=needed, detail=detail, hint=hint)
-    shown = message if state.startswith(_SHOWN_CLASSES) else type(cause).__name__
+    return _other_error(state, message, type(cause).__name__)
+
+
+def _other_error(state: str, message: str, kind_of_cause: str) -> DedupError:
+    if state == _INTERNAL and message.startswith(_ALTERED_MEANWHILE):
+        return DatabaseUnavailableError("somebody dropped or altered a table, trigger or function meanwhile")
+    shown = message if state.startswith(_SHOWN_CLASSES) else kind_of_cause
     kind = EvaluationError if state.startswith(_EVALUATION_CLASSES) else DatabaseError
     return kind("PostgreSQL refused (SQLSTATE {state}): {message}", state=state, message=shown)
 
