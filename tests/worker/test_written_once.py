@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from sqlalchemy import delete
 
-from tests.worker.conftest import change, drain_by, is_right, worker_without_scans, write
+from tests.bands import assert_bands_are_exact
+from tests.worker.conftest import body, change, drain_by, is_right, worker_without_scans, write
 from tests.worker.watched import Watched
 
 Updates = list[tuple[tuple[str, ...], int]]
@@ -57,3 +59,28 @@ def test_a_new_exact_duplicate_has_no_sketch(watched: Watched) -> None:
     drain_by(worker)
     assert is_right(watched)
     assert watched.dedup.verify().is_right
+
+
+def test_a_new_row_with_the_new_text_of_a_changed_one_has_no_sketch(watched: Watched) -> None:
+    """They are of one batch, and before it no row has their text."""
+    worker = worker_without_scans(watched)
+    write(watched, range(3))
+    drain_by(worker)
+    write(watched, (3,))
+    change(watched, 0, body(3))
+    drain_by(worker)
+    assert is_right(watched)
+    assert_bands_are_exact(watched.dedup, watched.letters.name)
+
+
+def test_no_entry_is_left_of_rows_that_are_gone_or_have_another_text(watched: Watched) -> None:
+    """A look-up would find the rows in vain, and so would one of another row that gets the id of one."""
+    worker = worker_without_scans(watched)
+    write(watched, range(4))
+    drain_by(worker)
+    with watched.dedup.database.engine.begin() as connection:
+        connection.execute(delete(watched.letters).where(watched.letters.c.id == 1))
+    change(watched, 2, "two words")
+    change(watched, 3, "nothing that any other row has")
+    drain_by(worker)
+    assert assert_bands_are_exact(watched.dedup, watched.letters.name) == 2
