@@ -24,6 +24,7 @@ from sqlalchemy.sql.compiler import DDLCompiler
 
 from db_dedup.dialects.batches import Rows
 from db_dedup.dialects.capabilities import Capabilities, ColumnTypes, WriteCosts
+from db_dedup.dialects.catalogue import Catalogue
 from db_dedup.dialects.grants import Grants
 from db_dedup.dialects.jdbc import JdbcAccess
 from db_dedup.dialects.keys import key_value_text, refuse_unusable_key
@@ -34,7 +35,7 @@ from db_dedup.records import Family, SourceColumn
 from db_dedup.records.names import Namespace
 
 
-class Dialect(ABC):
+class Dialect(Catalogue, ABC):
     """One kind of database. Stateless; `db_dedup.dialects.dialect_for` finds the right one.
 
     A dialect sets the data first, then names the functions of its folder that do the work.
@@ -239,42 +240,6 @@ class Dialect(ABC):
     def as_stored(self, connection: Connection, given: Sequence[tuple[SourceColumn, object]]) -> list[object]:  # noqa: ARG002
         """Return values, which are not stored, as they would be read; what its column cannot take stays."""
         return [value for _, value in given]
-
-    def column_names(
-        self,
-        connection: Connection,  # noqa: ARG002
-        table: str,  # noqa: ARG002
-        schema: str | None,  # noqa: ARG002
-        found: Sequence[str],
-    ) -> Sequence[str]:
-        """Return the names of a table's columns as they are, where inspection `found` them otherwise."""
-        return found
-
-    def column_collations(
-        self,
-        connection: Connection,  # noqa: ARG002
-        table: str,  # noqa: ARG002
-        schema: str | None,  # noqa: ARG002
-    ) -> Mapping[str, str]:
-        """Return collations by column, where inspection alone does not tell them."""
-        return {}
-
-    def partition_names(self, connection: Connection) -> set[str]:  # noqa: ARG002
-        """Return the names of the parts of partitioned tables, where these are listed as tables."""
-        return set()
-
-    def names_found_in(self, connection: Connection, schema: str) -> set[str]:  # noqa: ARG002
-        """Return the names of tables and views that a session finds in a schema that it does not name."""
-        return set()
-
-    def type_names(
-        self,
-        connection: Connection,  # noqa: ARG002
-        table: str,  # noqa: ARG002
-        schema: str | None,  # noqa: ARG002
-    ) -> Mapping[str, str]:
-        """Return the names of types by column, where inspection does not know them."""
-        return {}
 
     # Our tables
 

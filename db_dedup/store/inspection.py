@@ -1,7 +1,7 @@
 """What the user's database holds: its tables, their columns, and what identifies a row."""
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -58,7 +58,14 @@ def inspect_table(connection: Connection, name: str, schema: str | None = None) 
         true_name = dict(zip(names, dialect.column_names(connection, name, schema, names), strict=True))
         is_view = stored_as(connection)(name) in _view_names(inspector, schema)
         nullable = {column["name"] for column in found if column["nullable"]}
-        key = tuple(primary_key) or (() if is_view else _only_unique_key(inspector, name, schema, nullable))
+
+        def whole(index: str | None, columns: Sequence[str | None]) -> tuple[str, ...]:
+            """Return all columns of a unique index."""
+            return tuple(dialect.unique_columns(connection, name, schema, index, list(map(str, columns))))
+
+        key = whole(None, primary_key) if primary_key else ()
+        if not key and not is_view:
+            key = _only_unique_key(inspector, name, schema, nullable, whole)
     collations = dialect.column_collations(connection, name, schema)
     columns = tuple(
         _source_column(
@@ -173,13 +180,17 @@ def _view_names(inspector: Inspector, schema: str | None) -> list[str]:
 
 
 def _only_unique_key(
-    inspector: Inspector, name: str, schema: str | None, nullable: set[str]
+    inspector: Inspector,
+    name: str,
+    schema: str | None,
+    nullable: set[str],
+    whole: Callable[[str | None, Sequence[str | None]], tuple[str, ...]],
 ) -> tuple[str, ...]:
     candidates = {
-        tuple(str(column) for column in constraint["column_names"])
+        whole(constraint["name"], constraint["column_names"])
         for constraint in inspector.get_unique_constraints(name, schema)
     } | {
-        tuple(str(column) for column in index["column_names"])
+        whole(index["name"], index["column_names"])
         for index in inspector.get_indexes(name, schema)
         if index["unique"] and None not in index["column_names"] and not _is_partial(index)
     }

@@ -223,3 +223,17 @@ def test_mariadb_collations(mariadb_or_mysql: Database) -> None:
     )
     found = {column.name: column.collation for column in inspected(mariadb_or_mysql).columns}
     assert found == {"id": None, "a": "utf8mb4_unicode_ci", "b": "utf8mb4_bin"}
+
+
+@pytest.mark.parametrize("key", ["PRIMARY KEY", "UNIQUE"])
+def test_a_key_without_overlaps_has_the_columns_of_its_period(mariadb_database: Database, key: str) -> None:
+    run(
+        mariadb_database,
+        "CREATE TABLE petitions (id INTEGER NOT NULL, since DATE NOT NULL, `un``til` DATE NOT NULL, "
+        "begun TIMESTAMP(6) GENERATED ALWAYS AS ROW START, ended TIMESTAMP(6) GENERATED ALWAYS AS ROW END, "
+        "PERIOD FOR SYSTEM_TIME (begun, ended), PERIOD FOR valid (since, `un``til`), "
+        f"{key} (id, valid WITHOUT OVERLAPS), body VARCHAR(20)) WITH SYSTEM VERSIONING",
+        "INSERT INTO petitions (id, since, `un``til`) VALUES (1, '2020-01-01', '2020-02-01'), "
+        "(1, '2020-02-01', '2020-03-01')",
+    )
+    assert sorted(inspected(mariadb_database).primary_key) == ["id", "since", "un`til"]

@@ -73,6 +73,7 @@ class MySQLDialect(Dialect):
 
     column_names = staticmethod(catalogue.column_names)
     column_collations = staticmethod(catalogue.column_collations)
+    unique_columns = staticmethod(catalogue.unique_columns)
 
     bulk_insert = staticmethod(bulk.bulk_insert)
     bulk_update = staticmethod(bulk.bulk_update)

@@ -13,6 +13,14 @@ _COLLATIONS: Final = text("""
     SELECT column_name, collation_name FROM information_schema.columns
     WHERE table_name = :table AND table_schema = COALESCE(:schema, DATABASE()) AND collation_name IS NOT NULL
 """)
+_INDEX_COLUMNS: Final = text("""
+    SELECT column_name
+    FROM information_schema.statistics JOIN information_schema.columns
+    USING (table_schema, table_name, column_name)
+    WHERE table_name = :table AND table_schema = COALESCE(:schema, DATABASE()) AND index_name = :index
+      AND COALESCE(generation_expression, '') <> 'ROW END'
+    ORDER BY seq_in_index
+""")
 
 
 def column_names(
@@ -28,3 +36,18 @@ def column_collations(connection: Connection, table: str, schema: str | None) ->
     """Return the collation of every text column; inspection names only those unlike their table's."""
     rows = connection.execute(_COLLATIONS, {"table": table, "schema": schema})
     return {str(name): str(collation) for name, collation in rows}
+
+
+def unique_columns(
+    connection: Connection, table: str, schema: str | None, index: str | None, found: Sequence[str]
+) -> Sequence[str]:
+    """Return the columns with those of a period (WITHOUT OVERLAPS), which only MariaDB has.
+
+    Without them the values of the other columns are not unique. The end of a row's system time, which a table
+    with such a period adds to each unique index, is left out: all current rows have the same.
+    """
+    if not getattr(connection.dialect, "is_mariadb", False):
+        return found
+    named = {"table": table, "schema": schema, "index": index or "PRIMARY"}
+    stored = connection.execute(_INDEX_COLUMNS, named).scalars()
+    return [name.replace("`", "``") for name in stored] or found  # as inspection writes names
