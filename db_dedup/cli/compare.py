@@ -10,6 +10,7 @@ import typer
 from db_dedup.cli.shared.interrupts import NOTHING_WRITTEN, report_when_stopped
 from db_dedup.cli.shared.options import (
     DEFAULT_CONFIG,
+    MOST,
     AsJson,
     Config,
     DuplicateLabel,
@@ -120,7 +121,10 @@ def compare(
     url: Url = None,
     store_url: StoreUrl = None,
     limit: Annotated[
-        int, typer.Option(envvar="DB_DEDUP_LIMIT", min=0, help="Show so many combinations of each step.")
+        int,
+        typer.Option(
+            envvar="DB_DEDUP_LIMIT", min=0, max=MOST, help="Show so many combinations of each step."
+        ),
     ] = _LIMIT,
     form: FormatOption = Format.TABLE,
     as_json: AsJson = False,

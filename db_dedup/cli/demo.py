@@ -70,7 +70,7 @@ def demo(
         Path, typer.Option(envvar="DB_DEDUP_DEMO_FOLDER", help="Where the demo's files go.", file_okay=False)
     ] = Path("db-dedup-demo"),
     rows: Annotated[
-        int, typer.Option(envvar="DB_DEDUP_DEMO_ROWS", min=10, help="How many petitions.")
+        int, typer.Option(envvar="DB_DEDUP_DEMO_ROWS", min=10, max=1_000_000, help="How many petitions.")
     ] = 5000,
     seed: Annotated[int, typer.Option(envvar="DB_DEDUP_DEMO_SEED", help="Seed of the random generator.")] = 1,
 ) -> None:

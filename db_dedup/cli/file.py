@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from db_dedup.cli.shared.options import Force, Full, is_given
+from db_dedup.cli.shared.options import MOST, Force, Full, is_given
 from db_dedup.cli.shared.output import print_json
 from db_dedup.cli.shared.review import Review
 from db_dedup.cli.shared.terminal import TerminalProgress, say
@@ -104,7 +104,10 @@ def file(
         ),
     ] = None,
     limit: Annotated[
-        int, typer.Option(envvar="DB_DEDUP_LIMIT", min=0, help="Show so many groups, the largest first.")
+        int,
+        typer.Option(
+            envvar="DB_DEDUP_LIMIT", min=0, max=MOST, help="Show so many groups, the largest first."
+        ),
     ] = 10,
     full: Full = False,
     as_json: Annotated[

@@ -7,6 +7,7 @@ import typer
 from db_dedup.app import Deduplicator
 from db_dedup.cli.shared.options import (
     DEFAULT_CONFIG,
+    MOST,
     Config,
     Full,
     StoreUrl,
@@ -29,13 +30,17 @@ def groups(
     url: Url = None,
     store_url: StoreUrl = None,
     limit: Annotated[
-        int | None, typer.Option(envvar="DB_DEDUP_LIMIT", min=1, help="Only so many, the largest first.")
+        int | None,
+        typer.Option(envvar="DB_DEDUP_LIMIT", min=1, max=MOST, help="Only so many, the largest first."),
     ] = None,
     texts: Texts = False,
     members: Annotated[
         int,
         typer.Option(
-            envvar="DB_DEDUP_MEMBERS", min=1, help="With --texts in a table: rows beside each representative."
+            envvar="DB_DEDUP_MEMBERS",
+            min=1,
+            max=MOST,
+            help="With --texts in a table: rows beside each representative.",
         ),
     ] = 5,
     full: Full = False,

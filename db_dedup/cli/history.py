@@ -7,6 +7,7 @@ import typer
 
 from db_dedup.cli.shared.options import (
     DEFAULT_CONFIG,
+    MOST,
     AsJson,
     Config,
     StoreUrl,
@@ -31,7 +32,10 @@ def history(
     url: Url = None,
     store_url: StoreUrl = None,
     limit: Annotated[
-        int, typer.Option(envvar="DB_DEDUP_LIMIT", min=1, help="Without ID: the latest so many changes.")
+        int,
+        typer.Option(
+            envvar="DB_DEDUP_LIMIT", min=1, max=MOST, help="Without ID: the latest so many changes."
+        ),
     ] = 50,
     as_json: AsJson = False,
 ) -> None:

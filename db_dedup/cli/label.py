@@ -13,6 +13,7 @@ from db_dedup.app import Deduplicator
 from db_dedup.app.table_labels import TableLabels
 from db_dedup.cli.shared.options import (
     DEFAULT_CONFIG,
+    MOST,
     Config,
     DuplicateLabel,
     Full,
@@ -52,7 +53,7 @@ def label(
     url: Url = None,
     store_url: StoreUrl = None,
     limit: Annotated[
-        int, typer.Option(envvar="DB_DEDUP_LIMIT", min=1, help="Offer at most so many pairs.")
+        int, typer.Option(envvar="DB_DEDUP_LIMIT", min=1, max=MOST, help="Offer at most so many pairs.")
     ] = 50,
     undo: Annotated[
         tuple[str, str] | None,

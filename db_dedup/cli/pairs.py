@@ -8,6 +8,7 @@ import typer
 from db_dedup.app.deduplicator import pair_columns as read_columns
 from db_dedup.cli.shared.options import (
     DEFAULT_CONFIG,
+    MOST,
     Config,
     Full,
     Kinds,
@@ -43,7 +44,7 @@ def pairs(
         ),
     ] = False,
     limit: Annotated[
-        int | None, typer.Option(envvar="DB_DEDUP_LIMIT", min=1, help="Only the first so many.")
+        int | None, typer.Option(envvar="DB_DEDUP_LIMIT", min=1, max=MOST, help="Only the first so many.")
     ] = None,
     kinds: Kinds = False,
     kind: Annotated[

@@ -7,7 +7,16 @@ import typer
 
 from db_dedup.app import Deduplicator
 from db_dedup.app.table_report import report_table
-from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, Force, StoreUrl, TableName, Url, open_table
+from db_dedup.cli.shared.options import (
+    DEFAULT_CONFIG,
+    MOST,
+    Config,
+    Force,
+    StoreUrl,
+    TableName,
+    Url,
+    open_table,
+)
 from db_dedup.cli.shared.output import check_page, write_page
 from db_dedup.present.report_page import ShownGroups, report_page
 from db_dedup.present.texts import read_member_texts
@@ -33,7 +42,10 @@ def report(
         ),
     ] = False,
     groups: Annotated[
-        int, typer.Option(envvar="DB_DEDUP_GROUPS", min=0, help="Show so many groups, the largest first.")
+        int,
+        typer.Option(
+            envvar="DB_DEDUP_GROUPS", min=0, max=MOST, help="Show so many groups, the largest first."
+        ),
     ] = 10,
     by: Annotated[
         list[str] | None,

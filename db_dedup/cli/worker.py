@@ -9,7 +9,7 @@ import typer
 
 from db_dedup.app import Database
 from db_dedup.cli.shared.interrupts import stop_event
-from db_dedup.cli.shared.options import DEFAULT_CONFIG, Config, Url, open_database, table_opener
+from db_dedup.cli.shared.options import DEFAULT_CONFIG, MOST, Config, Url, open_database, table_opener
 from db_dedup.cli.shared.terminal import say
 from db_dedup.cli.shared.working import MetricsHost, MetricsPort, late_tables, served_metrics
 from db_dedup.errors import ConfigError, DedupError
@@ -40,16 +40,20 @@ def worker(
     ] = False,
     poll: Annotated[
         float,
-        typer.Option(envvar="DB_DEDUP_POLL", min=0.01, help="Seconds between two looks at an empty queue."),
+        typer.Option(
+            envvar="DB_DEDUP_POLL", min=0.01, max=86400, help="Seconds between two looks at an empty queue."
+        ),
     ] = 0.5,
     batch: Annotated[
-        int, typer.Option(envvar="DB_DEDUP_BATCH", min=1, help="Changes in one transaction, at most.")
+        int,
+        typer.Option(envvar="DB_DEDUP_BATCH", min=1, max=MOST, help="Changes in one transaction, at most."),
     ] = BATCH_CHANGES,
     cache: Annotated[
         int,
         typer.Option(
             envvar="DB_DEDUP_CACHE",
             min=0,
+            max=MOST,
             help="Megabytes of memory, for each table, for the features of compared rows.",
         ),
     ] = CACHE_MB,

@@ -32,6 +32,16 @@ def test_every_option_has_an_environment_variable_in_help(command: str) -> None:
         assert option.opts[0] in help_text
 
 
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_a_number_without_bounds_is_refused(command: str) -> None:
+    """One that no database takes, and no memory holds."""
+    for option in COMMANDS[command].params:
+        if getattr(option, "min", None) is not None:
+            error = run(command, f"{option.opts[0]}=1" + 20 * "0")
+            assert (error.exit_code, error.stdout) == (2, "")
+            assert "less than or equal to" in " ".join(error.stderr.replace("│", " ").split())
+
+
 @pytest.mark.parametrize("command", ["", *sorted(COMMANDS)])
 def test_help_is_not_cut_off(command: str) -> None:
     arguments = [command, "--help"] if command else ["--help"]

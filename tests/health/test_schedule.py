@@ -73,6 +73,13 @@ def test_a_cron_expression_that_cannot_be_read(expression: str) -> None:
         cron_trigger(expression)
 
 
+@pytest.mark.parametrize("expression", ["0 2 31 2 *", "0 2 31 4,6 *"])
+def test_a_day_that_never_comes_is_refused(expression: str) -> None:
+    with pytest.raises(ConfigError, match="there is no such day"):
+        cron_trigger(expression)
+    assert cron_trigger("0 2 29 2 *")
+
+
 def test_intervals() -> None:
     assert interval_trigger("30m").interval == timedelta(minutes=30)
     assert interval_trigger("6h").interval == timedelta(hours=6)

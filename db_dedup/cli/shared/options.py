@@ -13,6 +13,8 @@ from db_dedup.config import Settings, database_url, store_url
 from db_dedup.progress import Progress
 
 DEFAULT_CONFIG: Final = Path("dedup.toml")
+MOST: Final = 1_000_000_000
+"""The largest number that an option takes: more than a table has rows, and no database refuses it."""
 _LOST: Final = (
     "our tables are in another database: the table gets no view of its rows with their groups and can "
     "have no triggers, and a check inside a transaction of yours does not see our tables in it"

@@ -52,7 +52,10 @@ def cron_trigger(expression: str, timezone: str | None = None) -> BaseTrigger:
         if len(fields) != 5:
             raise ValueError(Phrase("{fields} fields in place of five", fields=len(fields)))
         fields[4] = _named_weekdays(fields[4])
-        return CronTrigger.from_crontab(" ".join(fields), timezone=zone)
+        trigger = CronTrigger.from_crontab(" ".join(fields), timezone=zone)
+        if trigger.get_next_fire_time(None, datetime.now(trigger.timezone)) is None:
+            raise ValueError(Phrase("there is no such day"))
+        return trigger
     except ValueError as error:
         raise ConfigError(
             "cannot read the cron expression {cron!r} ({error}); "
