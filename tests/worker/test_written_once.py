@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, update
 
 from tests.bands import assert_bands_are_exact
 from tests.worker.conftest import body, change, drain_by, is_right, worker_without_scans, write
@@ -84,3 +84,16 @@ def test_no_entry_is_left_of_rows_that_are_gone_or_have_another_text(watched: Wa
     change(watched, 3, "nothing that any other row has")
     drain_by(worker)
     assert assert_bands_are_exact(watched.dedup, watched.letters.name) == 2
+
+
+def test_a_row_that_becomes_a_copy_by_its_order_alone_has_no_sketch(watched: Watched) -> None:
+    """Its text stays, and so would its sketch, while the entries of the sketch are gone."""
+    worker = worker_without_scans(watched)
+    write(watched, (0, 9))
+    drain_by(worker)
+    with watched.dedup.database.engine.begin() as connection:
+        first = watched.letters.c.id == 0
+        connection.execute(update(watched.letters).where(first).values(received=10))
+    drain_by(worker)
+    assert is_right(watched)
+    assert assert_bands_are_exact(watched.dedup, watched.letters.name) == 1
