@@ -22,7 +22,7 @@ from tests.test_config import TABLE_SETTINGS, load, load_table, table
         ("radius = 3.0", "radius = 3.0: it takes a whole number from 0 to 11"),
         ('sketches = "no"', 'sketches = "no": it takes true or false'),
         ("sketches = 1", "sketches = 1: it takes true or false"),
-        ("min_features = true", "min_features = true: it takes a whole number from 1 on"),
+        ("min_features = true", "min_features = true: it takes a whole number from 1 to 1000000000"),
         ("where = true", "where = true: it takes a text"),
         ("key = ['a', 5]", "key.1 = 5: it takes a text"),
         ("user_words = 'a'", 'user_words = "a": it takes a list of texts'),

@@ -155,11 +155,12 @@ def _tell_costs(found: ScanPreview) -> None:
         say(line)
     for risk in found.risks:
         say("warning: {risk}", risk=risk)
-    print_table(
-        (Phrase("block"), Phrase("value"), Phrase("rows")),
-        ((h.block, h.value, h.rows) for h in found.hottest_blocks),
-        title=Phrase("the most frequent values of the blocks of the fingerprints:"),
-    )
+    if found.hottest_blocks:  # there are none where all rows have too little text
+        print_table(
+            (Phrase("block"), Phrase("value"), Phrase("rows")),
+            ((h.block, h.value, h.rows) for h in found.hottest_blocks),
+            title=Phrase("the most frequent values of the blocks of the fingerprints:"),
+        )
 
 
 def _tell_changes(found: ScanPreview) -> None:

@@ -13,7 +13,7 @@ from db_dedup.translation import Phrase
 Weight = Annotated[int, Field(ge=1, le=1000, description="a whole number from 1 to 1000")]
 Radius = Annotated[int, Field(ge=0, le=11, description="a whole number from 0 to 11")]
 Share = Annotated[float, Field(ge=0, le=1, description="a number from 0 to 1")]
-Count = Annotated[int, Field(ge=1, description="a whole number from 1 on")]
+Count = Annotated[int, Field(ge=1, le=1_000_000_000, description="a whole number from 1 to 1000000000")]
 Flag = Annotated[bool, Field(description="true or false")]
 Name = Annotated[str, Field(description="a text")]
 Words = Annotated[tuple[Name, ...], Field(description="a list of texts")]

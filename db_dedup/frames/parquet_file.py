@@ -149,5 +149,7 @@ def _read(path: Path) -> Any:
         raise
     except (arrow.ArrowException, OSError) as error:  # a damaged page is an OSError
         raise ConfigError(
-            "{path} cannot be read as Parquet: {error}", path=path, error=str(error).splitlines()[0]
+            "{path} cannot be read as Parquet: {error}; write the file again, or save its rows as CSV",
+            path=path,
+            error=str(error).splitlines()[0],
         ) from None

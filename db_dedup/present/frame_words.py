@@ -20,6 +20,7 @@ _BUILT: Final = (
     "and the answer was built anew"
 )
 _MENDS: Final = "run `db-dedup scan {table} --rebuild`: worker, check, explain and verify wait for it"
+_EXAMPLES: Final = "rows with frames; what is in brackets is left out before texts are compared:"
 _EXAMPLE: Final = "row {key}, {column}: {text}"
 _LONGEST: Final = 200
 
@@ -59,8 +60,10 @@ def drift_lines(table: str, frames: FrameReport, *, is_written: bool) -> Iterato
 
 
 def example_lines(examples: Iterable[FrameExample]) -> Iterator[str]:
-    """Show rows with their frames in brackets."""
-    for example in examples:
+    """Show rows with their frames in brackets, below a line that says so; nothing if there are no rows."""
+    for number, example in enumerate(examples):
+        if number == 0:
+            yield tr(_EXAMPLES)
         yield tr(
             _EXAMPLE, key=visible(example.row_key), column=visible(example.column), text=marked_text(example)
         )

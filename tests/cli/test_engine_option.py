@@ -89,6 +89,7 @@ def test_the_section(file: Path) -> None:
         ("partition = 8", "unknown setting in [engine] 'partition': did you mean partitions"),
         ("partitions = 0", "partitions"),
         ("matching_mb = 0", "matching_mb"),
+        ("matching_mb = 99999999999999999999", "matching_mb"),
         ('jars = "one.jar"', "jars"),
         ("options = {cores = 4}", "options"),
     ],

@@ -243,7 +243,7 @@ def write_sheet(name: str, lines: list[list[Any]]) -> None:
         (["letters.csv", "--preset", "loose"], "preset"),
         (["letters.csv", "--preset", "strict", "--threshold", "0.9"], "threshold"),
         (["broken.xlsx"], "cannot be read as a workbook"),
-        (["broken.parquet"], "cannot be read as Parquet"),
+        (["broken.parquet"], "save its rows as CSV"),
         (["damaged.parquet"], "cannot be read as Parquet"),
         (["numbers.csv"], "no column holds texts"),
     ],

@@ -49,6 +49,7 @@ def test_a_dry_run_shows_the_form() -> None:
     said = succeed("scan", "letters", "--dry-run").stderr
     assert "frames: left out of 251 rows; the list has " in said
     (line,) = [line for line in said.splitlines() if line.startswith("row ")]
+    assert said.count("what is in brackets is left out before texts are compared:\nrow ") == 1
     assert OPENING in line
     assert CLOSING in line
     (example,) = succeed("scan", "letters", "--dry-run", "--json").json()["frame_examples"]

@@ -204,6 +204,8 @@ def test_a_page_is_not_replaced_unless_asked_for(scanned: Database) -> None:
     assert Path("report.html").read_text() == "mine"
     assert "channle" in str(fail("report", "petitions", "--output", "new.html", "--by", "channle"))
     assert not Path("new.html").exists()
+    made = succeed("report", "petitions", "--output", "new.html")
+    assert made.stderr == "wrote new.html\n"  # in the words of export and file
 
 
 def test_a_store_of_its_own_is_enough(sqlite_petitions: Database) -> None:

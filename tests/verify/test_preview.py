@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -185,6 +186,17 @@ def test_a_dry_run_writes_nothing_of_a_table_that_was_never_scanned(petitions: D
     }
     assert found["costs"]["entries"] == sum(sketch.size for sketch in canonical_sketches(dedup).values())
     assert [(h["block"], h["rows"]) for h in found["hottest_blocks"]] == hottest(dedup)
+
+
+def test_a_dry_run_prints_no_empty_table(petitions: Database) -> None:
+    assert petitions.name
+    assert "block" in succeed("scan", "petitions", "--dry-run").stdout
+    file = Path("dedup.toml")
+    too_little = "[tables.petitions]\nmin_features = 100000\n"
+    file.write_text(file.read_text().replace("[tables.petitions]\n", too_little))
+    told = succeed("scan", "petitions", "--dry-run")
+    assert told.stdout == ""
+    assert "nothing was written" in told.stderr
 
 
 _WRITTEN = {"fingerprints": "fingerprint", "pairs": "pair"}

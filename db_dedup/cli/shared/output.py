@@ -133,7 +133,7 @@ def write_page(file: Path, page: str) -> None:
     """
     with replaced(file) as unfinished:
         unfinished.write_text(page, encoding="utf-8")
-    say("written: {file}", file=file)
+    say("wrote {path}", path=file)
 
 
 def print_table(
