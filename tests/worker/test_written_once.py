@@ -97,3 +97,13 @@ def test_a_row_that_becomes_a_copy_by_its_order_alone_has_no_sketch(watched: Wat
     drain_by(worker)
     assert is_right(watched)
     assert assert_bands_are_exact(watched.dedup, watched.letters.name) == 1
+
+
+def test_a_row_whose_text_an_earlier_one_gets_has_no_sketch(watched: Watched) -> None:
+    worker = worker_without_scans(watched)
+    write(watched, (9,))
+    drain_by(worker)
+    write(watched, (0,))
+    drain_by(worker)
+    assert is_right(watched)
+    assert assert_bands_are_exact(watched.dedup, watched.letters.name) == 1
