@@ -153,6 +153,19 @@ def test_keys_whose_text_depends_on_the_session(database: Database, kind: str, v
         assert queued == [('["2024-01-01 00:00:00+00","2024-01-02 00:00:00+00")', "I")]
 
 
+def test_a_composite_key_with_fields_that_are_null(database: Database) -> None:
+    run(
+        database,
+        "CREATE TYPE place AS (region text, number int)",
+        "CREATE TABLE petitions (id place PRIMARY KEY, body text)",
+    )
+    dedup = attached(database)
+    insert = "INSERT INTO petitions VALUES ('(,)', 'a'), ('(x,)', 'b')"
+    assert queued_by(dedup, database, insert) == [("(,)", "I"), ("(x,)", "I")]
+    assert queued_by(dedup, database, "UPDATE petitions SET body = 'c'") == [("(,)", "U"), ("(x,)", "U")]
+    assert queued_by(dedup, database, "DELETE FROM petitions") == [("(,)", "D"), ("(x,)", "D")]
+
+
 def test_disabled_triggers_are_found_and_mended(database: Database) -> None:
     dedup = petitions(database)
     for how, state, words in (

@@ -143,7 +143,8 @@ def _triggers(target: TriggerTarget) -> list[tuple[str, str]]:
 
 
 def _has_key(plan: TriggerPlan, row: FromClause) -> str:
-    return " AND ".join(f"{_RENDERER.expression(row.c[c.name])} IS NOT NULL" for c in plan.key)
+    # A composite IS NOT NULL only if no field of it is NULL.
+    return " AND ".join(f"{_RENDERER.expression(row.c[c.name])} IS DISTINCT FROM NULL" for c in plan.key)
 
 
 def _record(plan: TriggerPlan, row: FromClause) -> str:
