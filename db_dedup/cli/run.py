@@ -118,7 +118,7 @@ def run(
             if works:
                 lock = database.dialect.leader_lock(database.engine, database.namespace)
                 translate = database.dialect.translate_error
-                Leading(lock, works, _tell_leading, translate, _tell_waiting).run(stop)
+                Leading(lock, works, parts.tell_leading, translate, _tell_waiting).run(stop)
             else:
                 stop.wait()
         finally:
@@ -154,6 +154,16 @@ class _Parts:
             trigger = _trigger(self.settings.schedule)
             works.append(lambda stop: self._scan(trigger, stop))
         return works
+
+    def tell_leading(self, leads: bool) -> None:
+        if not leads:
+            say("waiting: another instance leads")
+        elif self.settings.schedule is None:
+            say("leading: the worker runs here")
+        elif self.database.is_apart:
+            say("leading: the schedule runs here")
+        else:
+            say("leading: worker and schedule run here")
 
     def _handle_changes(self, stop: threading.Event) -> None:
         opener = table_opener(self.config, self.url, StoppableProgress(NullProgress(), stop))
@@ -254,10 +264,6 @@ def _trigger(schedule: ScheduleSettings) -> BaseTrigger:
     if schedule.cron is not None:
         return cron_trigger(schedule.cron, schedule.timezone)
     return interval_trigger(schedule.every or "")
-
-
-def _tell_leading(leads: bool) -> None:
-    say("leading: worker and schedule run here" if leads else "waiting: another instance leads")
 
 
 def _tell_waiting(fault: DedupError) -> None:

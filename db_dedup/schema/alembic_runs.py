@@ -40,7 +40,7 @@ def steps_down(current: str, target: str) -> list[RevisionStep]:
     """
     targets = [*known_revisions(), BASE]
     if target not in targets:
-        raise UnknownNameError(Phrase("revision"), target, targets)
+        raise UnknownNameError(Phrase("revision"), target, targets, most=len(targets))
     return _scripts()._downgrade_revs(target, _check_current(current))
 
 

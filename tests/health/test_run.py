@@ -23,6 +23,7 @@ from tests.servers import Database
 from tests.web.conftest import Client
 
 LEADING = "leading: worker and schedule run here\n"
+WORKER_LEADS = "leading: the worker runs here\n"
 WAITING = "waiting: another instance leads\n"
 SERVED = "[server]\nport = 0\n"
 NIGHTLY = '[schedule]\ncron = "0 3 * * *"\n'
@@ -123,6 +124,14 @@ def test_every_instance_serves(dedup: Deduplicator, database: Database) -> None:
         assert LEADING in lines_until(third, "leading")
         assert third.end() == 0
     assert database.name
+
+
+def test_without_a_schedule_it_does_not_claim_one(dedup: Deduplicator) -> None:
+    assert dedup.name == "petitions"
+    configure("")
+    with background("run") as found:
+        assert lines_until(found, "leading")[-1] == WORKER_LEADS
+        assert found.end() == 0
 
 
 def test_a_missed_scan_is_made_up_for(dedup: Deduplicator, database: Database) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy import URL, make_url, text
 
 from db_dedup import Deduplicator
 from tests.health.process import background
-from tests.health.test_run import LEADING, WAITING, lines_until
+from tests.health.test_run import WAITING, WORKER_LEADS, lines_until
 from tests.servers import Database
 
 pytestmark = pytest.mark.parametrize("database", ["postgresql", "mariadb"], indirect=True)
@@ -39,5 +39,5 @@ def test_it_names_the_fault_and_leads_as_soon_as_it_can(
         assert str(later.database) in said
         assert said.endswith("; trying again\n")
         in_server(database, f"CREATE DATABASE {later.database}")
-        assert lines_until(found, "leading")[-1] == LEADING
+        assert lines_until(found, "leading")[-1] == WORKER_LEADS
         assert found.end() == 0
