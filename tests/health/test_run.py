@@ -121,7 +121,7 @@ def test_every_instance_serves(dedup: Deduplicator, database: Database) -> None:
         assert (first.end(), second.end()) == (0, 0)
         assert "GET /v1/tables 200" in first.rest()  # who asked what is logged as by `serve`
     with background("run") as third:  # a clean end leaves the lead to the next
-        assert LEADING in lines_until(third, "leading")
+        assert WORKER_LEADS in lines_until(third, "leading")
         assert third.end() == 0
     assert database.name
 
