@@ -16,6 +16,7 @@ from db_dedup.cli.shared.options import (
     open_table,
 )
 from db_dedup.cli.shared.output import data_output, print_json, print_table
+from db_dedup.cli.shared.terminal import say
 from db_dedup.errors import RowNotFoundError
 from db_dedup.present.history_words import author, history_lines, kind_word, moment
 from db_dedup.translation import tr
@@ -49,6 +50,9 @@ def history(
             changes = dedup.group_changes(limit)
             if as_json:
                 print_json([asdict(change) for change in changes])
+                return
+            if not changes:
+                say("{table}: no changes of the ids of groups are stored", table=table)
                 return
             rows = (
                 (

@@ -117,3 +117,10 @@ def test_without_a_similarity_none_is_shown(sqlite_petitions: Database) -> None:
     assert any(line.endswith(",") for line in lines[1:])
     assert "None" not in succeed("pairs", "petitions").stdout
     assert Path("dedup.toml").exists()
+
+
+def test_a_history_without_changes_is_told_in_words(scanned: Database) -> None:
+    assert scanned.name == "sqlite"
+    told = succeed("history", "petitions")
+    assert (told.stdout, told.stderr) == ("", "petitions: no changes of the ids of groups are stored\n")
+    assert succeed("history", "petitions", "--json").json() == []
