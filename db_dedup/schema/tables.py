@@ -115,7 +115,6 @@ def _watched_table(metadata: MetaData, names: Namespace) -> Table:
         Column("answer_version", RowId, nullable=False, server_default="0"),
         Column("lease_owner", ExactText(255)),
         Column("lease_until", Timestamp),
-        Column("row_count", RowId),
         UniqueConstraint("name", name=names.name("watched_table_name_key")),
         **TABLE_OPTIONS,
     )

@@ -12,7 +12,7 @@ from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.frames import frame_status
 from db_dedup.store.lag import Lag, read_lag
 from db_dedup.store.scans import FINISHED, last_finished, past_scans
-from db_dedup.store.watched_tables import StoredTable, lease_holder, list_tables, stored_row_count
+from db_dedup.store.watched_tables import StoredTable, lease_holder, list_tables
 
 UNKNOWN: Final = "unknown"
 
@@ -36,9 +36,8 @@ def _status(connection: Connection, store: FingerprintStore, stored: StoredTable
     alone = _is_alone(connection, store)
     copy_of = tables.fingerprint.c.copy_of
     groups = _count_groups(connection, store)
-    rows = stored_row_count(connection, tables, stored.id)
-    if rows is None:  # the last scan was by an earlier version
-        rows = count_rows(connection, store)
+    mine = true() if alone else store.mine
+    rows = _count(connection, store, mine)
     without = _count_rows_without_fingerprint(connection, store)
     scanner = lease_holder(connection, tables, name)
     scans = past_scans(connection, tables, stored.id, scanner, _LATEST_SCANS)
@@ -53,7 +52,7 @@ def _status(connection: Connection, store: FingerprintStore, stored: StoredTable
         fingerprints=rows - without,
         too_little_text=without,
         too_little_share=round(without / rows, 4) if rows else 0.0,
-        copies=_count(connection, true() if alone else store.mine, copy_of > 0),
+        copies=_count(connection, store, mine, copy_of > 0),
         pairs=_count_pairs(connection, store, alone=alone),
         groups=groups.groups,
         grouped_rows=groups.rows,
@@ -79,19 +78,15 @@ def _status(connection: Connection, store: FingerprintStore, stored: StoredTable
     )
 
 
-def count_rows(connection: Connection, store: FingerprintStore) -> int:
-    """Count the rows that are stored of a table under a recipe."""
-    return _count(connection, store.mine)
-
-
 def _count_rows_without_fingerprint(connection: Connection, store: FingerprintStore) -> int:
     # Blocks and fingerprint are in one index.
     c = store.tables.fingerprint.c
-    return _count(connection, store.mine, c.block_1.is_(None), c.fingerprint.is_(None))
+    return _count(connection, store, store.mine, c.block_1.is_(None), c.fingerprint.is_(None))
 
 
-def _count(connection: Connection, *conditions: ColumnElement[bool]) -> int:
-    return int(connection.execute(select(func.count()).where(*conditions)).scalar_one())
+def _count(connection: Connection, store: FingerprintStore, *conditions: ColumnElement[bool]) -> int:
+    query = select(func.count()).select_from(store.tables.fingerprint).where(*conditions)
+    return int(connection.execute(query).scalar_one())
 
 
 class _GroupCounts(NamedTuple):

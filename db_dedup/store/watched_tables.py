@@ -12,7 +12,6 @@ from sqlalchemy import (
     Connection,
     Row,
     Select,
-    Table,
     Update,
     bindparam,
     insert,
@@ -109,18 +108,13 @@ def find_table(connection: Connection, tables: Tables, name: str) -> StoredTable
 @lru_cache(maxsize=64)
 def _by_name(tables: Tables) -> Select[Any]:
     table = tables.watched_table
-    return _rows(table).where(table.c.name == bindparam("table_name"))
-
-
-def _rows(table: Table) -> Select[Any]:
-    """Build the query for all rows. `uninstall` reads them in the tables of every earlier revision."""
-    return select(*(column for column in table.c if column.name != "row_count"))
+    return select(table).where(table.c.name == bindparam("table_name"))
 
 
 def list_tables(connection: Connection, tables: Tables) -> list[StoredTable]:
     """Return every watched table, by name."""
     table = tables.watched_table
-    return [_stored(row) for row in connection.execute(_rows(table).order_by(table.c.name))]
+    return [_stored(row) for row in connection.execute(select(table).order_by(table.c.name))]
 
 
 def lock_table(connection: Connection, tables: Tables, name: str) -> tuple[StoredTable | None, str | None]:
@@ -130,7 +124,7 @@ def lock_table(connection: Connection, tables: Tables, name: str) -> tuple[Store
         (what is stored of the table, who scans it right now or None).
     """
     table = tables.watched_table
-    row = connection.execute(_rows(table).where(table.c.name == name).with_for_update()).one_or_none()
+    row = connection.execute(select(table).where(table.c.name == name).with_for_update()).one_or_none()
     if row is None:
         return None, None
     now = database_now(connection)
@@ -155,7 +149,7 @@ def hold_table(connection: Connection, tables: Tables, name: str) -> StoredTable
     Until the transaction ends, no scan begins or switches recipes, and no worker writes.
     """
     table = tables.watched_table
-    query = _rows(table).where(table.c.name == name).with_for_update(read=True)
+    query = select(table).where(table.c.name == name).with_for_update(read=True)
     row = connection.execute(query).one_or_none()
     return None if row is None else _stored(row)
 
@@ -178,21 +172,6 @@ def bump_answer_version(connection: Connection, tables: Tables, table_id: int) -
     )
 
 
-def stored_row_count(connection: Connection, tables: Tables, table_id: int) -> int | None:
-    """Return how many rows are stored of the recipe that serves; None until a scan has counted them."""
-    table = tables.watched_table
-    return connection.execute(select(table.c.row_count).where(table.c.id == table_id)).scalar()
-
-
-def add_rows(connection: Connection, tables: Tables, table_id: int, count: int) -> None:
-    """Record that so many more rows are stored of the recipe that serves, or fewer."""
-    table = tables.watched_table
-    if count:
-        connection.execute(
-            update(table).where(table.c.id == table_id).values(row_count=table.c.row_count + count)
-        )
-
-
 def add_table(connection: Connection, tables: Tables, watched: WatchedTable) -> StoredTable:
     """Return the stored row of a table; add it if there is none."""
     stored = find_table(connection, tables, watched.name)
@@ -207,20 +186,15 @@ def add_table(connection: Connection, tables: Tables, watched: WatchedTable) -> 
 
 
 def serve_recipe(
-    connection: Connection,
-    tables: Tables,
-    table_id: int,
-    watched: WatchedTable,
-    recipe: int,
-    row_count: int,
+    connection: Connection, tables: Tables, table_id: int, watched: WatchedTable, recipe: int
 ) -> None:
-    """Let the views show what this recipe found, in so many rows, from the end of this transaction on.
+    """Let the views show what this recipe found, from the end of this transaction on.
 
     The table's own view is joined by the former key to the former table. If either is another one now, the
     view has no rows until it is made again.
     """
     table = tables.watched_table
-    former = _stored(connection.execute(_rows(table).where(table.c.id == table_id)).one())
+    former = _stored(connection.execute(select(table).where(table.c.id == table_id)).one())
     connection.execute(
         update(table)
         .where(table.c.id == table_id)
@@ -229,7 +203,6 @@ def serve_recipe(
             recipe=recipe,
             recipe_digest=watched.recipe_digest(),
             answer_version=table.c.answer_version + 1,
-            row_count=row_count,
             view_digest=former.view_digest
             if _names_of_rows(former.watched) == _names_of_rows(watched)
             else OUTDATED_VIEW,

@@ -45,12 +45,7 @@ def test_rows_and_groups(dedup: Deduplicator) -> None:
     assert found.pairs + found.copies == len(list(dedup.pairs()))
 
 
-@pytest.mark.parametrize("is_counted", [True, False])
-def test_rows_after_the_worker(dedup: Deduplicator, database: Database, is_counted: bool) -> None:
-    """Their number is stored by each scan; of an answer by an earlier version they are counted."""
-    if not is_counted:
-        with dedup.database.engine.begin() as connection:
-            connection.execute(update(dedup.database.tables.watched_table).values(row_count=None))
+def test_rows_after_the_worker(dedup: Deduplicator, database: Database) -> None:
     do(
         database,
         "DELETE FROM petitions WHERE id <= 7",
@@ -60,10 +55,6 @@ def test_rows_after_the_worker(dedup: Deduplicator, database: Database, is_count
     )
     dedup.worker().step()
     assert status_of(dedup).rows == 150 - 7 + 3
-    assert dedup.verify().is_right
-    dedup.scan()
-    with dedup.database.engine.connect() as connection:
-        assert connection.scalar(select(dedup.database.tables.watched_table.c.row_count)) == 146
 
 
 def test_sizes_and_flags_are_those_of_the_groups(dedup: Deduplicator) -> None:

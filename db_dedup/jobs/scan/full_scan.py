@@ -293,7 +293,7 @@ class FullScan:
             # Only the commit and the removal of the former recipe are missing from what is stored.
             report = replace(report, **asdict(difference.changes), seconds=self._seconds())
             watched_tables.serve_recipe(
-                connection, self._tables, run.store.table_id, self._watched, run.store.recipe, report.rows
+                connection, self._tables, run.store.table_id, self._watched, run.store.recipe
             )
             if run.serves and run.frames.measured is not None:
                 put_frames(

@@ -29,8 +29,7 @@ from db_dedup.store.changes import count_waiting
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.frames import require_frames
 from db_dedup.store.sketch_contents import IndexContents
-from db_dedup.store.status import count_rows
-from db_dedup.store.watched_tables import StoredTable, stored_row_count
+from db_dedup.store.watched_tables import StoredTable
 from db_dedup.translation import Phrase
 
 _HOT_BLOCKS = 5
@@ -40,9 +39,6 @@ _WRONG_ENTRIES: Final = (
 )
 _DAMAGED_INDEX: Final = (
     "the stored index of sketches is damaged: `db-dedup scan --rebuild {name}` writes it again"
-)
-_WRONG_COUNT: Final = (
-    "the stored number of rows is {stored:,} instead of {wanted:,}: `db-dedup scan {name}` counts them again"
 )
 _WRONG_VIEW: Final = "the view {name} is not as it was made: drop it, and `db-dedup upgrade` makes it again"
 
@@ -185,7 +181,6 @@ def _drift(
             wanted=index.wanted_count,
             name=context.watched.name,
         )
-    yield from _count_faults(context, connection, stored)
     if context.is_apart:
         return
     fault = TableView(context.dialect, context.tables, context.source).fault(connection, stored)
@@ -199,13 +194,6 @@ def _drift(
                 difference=difference,
                 name=context.watched.name,
             )
-
-
-def _count_faults(context: JobContext, connection: Connection, stored: StoredTable) -> Iterator[str]:
-    count = stored_row_count(connection, context.tables, stored.id)
-    wanted = count_rows(connection, FingerprintStore.serving(context.dialect, context.tables, stored))
-    if count not in (None, wanted):
-        yield Phrase(_WRONG_COUNT, stored=count, wanted=wanted, name=context.watched.name)
 
 
 def _fixed_view_faults(context: JobContext, connection: Connection) -> Iterator[str]:

@@ -12,7 +12,7 @@ from db_dedup.flow.pipeline import FingerprintedRows
 from db_dedup.flow.stored_rows import row_fingerprints
 from db_dedup.records import SourceRow
 from db_dedup.records.fingerprints import AnswerRow, RowFingerprint
-from db_dedup.store import neighbours, watched_tables
+from db_dedup.store import neighbours
 from db_dedup.store.sketches import drop_entries, drop_sketches, put_sketches
 
 
@@ -133,7 +133,6 @@ def write_rows(scope: BatchScope, changes: RowChanges) -> WrittenRows:
     sketches = _sketches_of_new(scope, changes, new)
     store.insert_texts(connection, new, sketches)
     inserted = neighbours.rows_of_keys(connection, store, [row.row_key for row in new])
-    watched_tables.add_rows(connection, store.tables, store.table_id, len(inserted) - len(gone))
     written = [*(old.updated(row) for old, row in changed), *inserted]
     scope.rows.load_again(written)
     sketched = frozenset(row.id for row in inserted if row.row_key in sketches)
