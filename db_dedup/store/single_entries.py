@@ -31,8 +31,6 @@ from db_dedup.store.fingerprints import FingerprintStore
 
 _ENTRIES_A_LIST = 100_000
 _VALUES_A_STATEMENT = 960
-_IDS_A_STATEMENT = 10_000
-"""To search a list of so many takes half as long as to look up the row of each entry."""
 _AFTER_AN_ID: Final = ";"
 
 
@@ -181,31 +179,25 @@ def entry_after(connection: Connection, store: FingerprintStore, begin: Entry, c
 
 
 def drop_entries_between(
-    connection: Connection, store: FingerprintStore, begin: Entry, end: Entry | None, ids: Sequence[int]
+    connection: Connection, store: FingerprintStore, begin: Entry, end: Entry | None, ids: tuple[int, int]
 ) -> None:
-    """Delete the entries of some rows from a part of the index.
+    """Delete the entries of the store's rows from a part of the index.
 
     Args:
         connection: in a transaction.
         store: whose rows.
         begin: where the part begins.
         end: the first place after it; None for the end of the table.
-        ids: of the rows, ascending. If they are many, the entries of all rows of the store between the first
-            and the last of them are deleted.
+        ids: the least and the greatest id of the rows, so that most other rows need not be looked up.
     """
-    band, parameters = store.tables.band, dict[str, Sequence[int]]()
-    statement = delete(band).where(_is_from(band, begin))
+    row, band = store.tables.fingerprint, store.tables.band
+    # For each entry by the row's id: the rows' own index would be read as a whole for each part.
+    of_store = exists().where(row.c.id == band.c.fingerprint_id, store.mine)
+    statement = delete(band).where(_is_from(band, begin), band.c.fingerprint_id.between(*ids), of_store)
     if end is not None:
-        statement = statement.where(band.c.value <= end.value, not_(_is_from(band, end)))
-    if len(ids) <= _IDS_A_STATEMENT:
-        parameters = {"ids": ids}
-        statement = statement.where(store.dialect.is_one_of(band.c.fingerprint_id, "ids"))
-    else:
-        row = store.tables.fingerprint
-        # For each entry by the row's id: the rows' own index would be read as a whole for each part.
-        of_store = exists().where(row.c.id == band.c.fingerprint_id, store.mine)
-        statement = statement.where(band.c.fingerprint_id.between(ids[0], ids[-1]), of_store)
-    connection.execute(statement, parameters)
+        is_before = and_(band.c.value <= end.value, not_(_is_from(band, end)))
+        statement = statement.where(is_before)
+    connection.execute(statement)
 
 
 def _is_from(band: Table, begin: Entry) -> ColumnElement[bool]:

@@ -45,18 +45,6 @@ def test_rows_and_groups(dedup: Deduplicator) -> None:
     assert found.pairs + found.copies == len(list(dedup.pairs()))
 
 
-def test_rows_after_the_worker(dedup: Deduplicator, database: Database) -> None:
-    do(
-        database,
-        "DELETE FROM petitions WHERE id <= 7",
-        "UPDATE petitions SET title = 'another title' WHERE id = 9",
-        "INSERT INTO petitions (id, title, content, created_at) "
-        "SELECT id + 10000, title, content, created_at FROM petitions WHERE id BETWEEN 20 AND 22",
-    )
-    dedup.worker().step()
-    assert status_of(dedup).rows == 150 - 7 + 3
-
-
 def test_sizes_and_flags_are_those_of_the_groups(dedup: Deduplicator) -> None:
     """Of groups as large and as odd as no sample has them."""
     row = dedup.database.tables.fingerprint

@@ -9,7 +9,7 @@ from db_dedup import Deduplicator
 from db_dedup.jobs.scan import folding, sketch_index
 from db_dedup.jobs.scan.short_transactions import ShortTransactions
 from db_dedup.sample import Sample
-from db_dedup.store import segments, single_entries, sketches, watched_tables
+from db_dedup.store import segments, sketches, watched_tables
 from tests.bands import assert_bands_are_exact
 from tests.scan.conftest import fill_database, watch
 from tests.scan.indexes import fold, make_single, stored_table
@@ -73,12 +73,7 @@ def count_statements(dedup: Deduplicator) -> int:
     return count[0]
 
 
-@pytest.mark.parametrize("listed", [0, 10_000])
-def test_a_fold_leaves_the_single_entries_of_other_tables(
-    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch, listed: int
-) -> None:
-    """Whether the rows are few enough to be listed, or many."""
-    monkeypatch.setattr(single_entries, "_IDS_A_STATEMENT", listed)
+def test_a_fold_leaves_the_single_entries_of_other_tables(scanned: Deduplicator) -> None:
     make_single(scanned, 150)
     database, (stored, store) = scanned.database, stored_table(scanned)
     row, band = store.tables.fingerprint, store.tables.band.c

@@ -89,10 +89,11 @@ def _fold(writing: ShortTransactions, store: FingerprintStore) -> None:
         put_sets(writing, store, generation, rows.ids)
         segments.switch_generation(writing.connection(), store, generation)
         writing.pause()
-        ids = rows.ids[rows.is_single].tolist()
-        # Entries first: a row that changes later deletes what is left of them by the sketch beside it.
-        drop_single_entries(writing, store, ids)
-        sizes = zip(ids, rows.sizes[rows.is_single].tolist(), strict=True)
+        ids = rows.ids[rows.is_single]
+        if ids.size:
+            # Entries first: a row that changes later deletes what is left of them by the sketch beside it.
+            drop_single_entries(writing, store, (int(ids.min()), int(ids.max())))
+        sizes = zip(ids.tolist(), rows.sizes[rows.is_single].tolist(), strict=True)
         for connection, some in writing.parts(sizes):
             sketches.write_sizes(connection, store, some)
         drop_other_segments(writing, store, generation.number)

@@ -37,7 +37,7 @@ def remove_answer(writing: ShortTransactions, store: FingerprintStore, progress:
     drop_other_segments(writing, store, None)
     if ids:
         progress.start("removing former sketches", len(ids))
-        drop_single_entries(writing, store, ids)
+        drop_single_entries(writing, store, (ids[0], ids[-1]))
         progress.finish()
         _remove_pairs(writing, store, progress)
     return ids

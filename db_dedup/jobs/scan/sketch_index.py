@@ -1,6 +1,6 @@
 """Write the index of sketches after a scan: what differs, or all of it in new segments."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -219,8 +219,8 @@ def drop_other_segments(writing: Writing, store: FingerprintStore, kept: int | N
         pass
 
 
-def drop_single_entries(writing: ShortTransactions, store: FingerprintStore, ids: Sequence[int]) -> None:
-    """Delete the single entries of rows in the order of the index.
+def drop_single_entries(writing: ShortTransactions, store: FingerprintStore, ids: tuple[int, int]) -> None:
+    """Delete the single entries of all rows in the order of the index.
 
     The entries of one row are all over the index: to delete row by row would write each of its pages many
     times.
@@ -228,10 +228,10 @@ def drop_single_entries(writing: ShortTransactions, store: FingerprintStore, ids
     Args:
         writing: to write in.
         store: the table and recipe.
-        ids: of the rows, ascending: all that have single entries.
+        ids: the least and the greatest id of the rows.
     """
-    begin: single_entries.Entry | None = single_entries.FIRST_ENTRY if ids else None
-    done, total = 0, len(ids)
+    begin: single_entries.Entry | None = single_entries.FIRST_ENTRY
+    done, total = 0, ids[1] - ids[0] + 1
     while begin is not None:
         connection = writing.connection()
         end = single_entries.entry_after(connection, store, begin, writing.rows)
