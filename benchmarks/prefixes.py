@@ -22,7 +22,7 @@ from db_dedup.config import watched_table
 from db_dedup.flow.candidates.common_grams import measure_common_grams
 from db_dedup.flow.candidates.short_texts import MOST_GRAMS
 from db_dedup.flow.candidates.sketches import least_in_common
-from db_dedup.flow.compare.kernels import least_shared, measure_number
+from db_dedup.flow.compare.measures import MEASURES
 from db_dedup.flow.features.characters import SHORT
 from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
 from db_dedup.flow.text.compared import compared_columns
@@ -58,10 +58,8 @@ def run(data: Path | None, sizes: Sizes = Sizes()) -> None:
 def prefix_size(size: int) -> int:
     """Return how many of so many 3-grams must be hashes, by the bound of the measure of `balanced`."""
     rule = WATCHED.rule
-    number = measure_number(rule.similarity)
-    bounds = [
-        (other, int(least_shared(number, rule.threshold, size, other))) for other in range(1, MOST_GRAMS + 1)
-    ]
+    least_shared = MEASURES[rule.similarity].least_shared
+    bounds = [(other, least_shared(rule.threshold, size, other)) for other in range(1, MOST_GRAMS + 1)]
     return 1 + size - min(least for other, least in bounds if least <= min(size, other))
 
 

@@ -111,7 +111,7 @@ def _constant(builder: Any, block: Any, place: int) -> Any:
 
 
 def address_of(function: Any, arguments: tuple[types.Type, ...]) -> int:
-    """Return the address of an `inner` function compiled for these types; compile it if that was not done."""
+    """Return the address of an `addressed` function, compiled for these types if that was not done yet."""
     function.compile(arguments)
     compiled = function.overloads[arguments]
     address: int = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)

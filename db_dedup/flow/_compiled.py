@@ -2,8 +2,9 @@
 
 Each function that is compiled takes a tenth of a second or more, most of it outside LLVM, so that a lower
 level of optimisation saves little. What saves time (decision 0054): no wrapper that is not called, no second
-signature of the same kernel, and none of numpy's functions whose compiled form is long, such as argsort,
-unique and a slice assigned to a slice.
+signature of the same kernel, no machine code of a function that is only copied into kernels (`_linked.py`),
+and none of numpy's functions whose compiled form is long, such as argsort, unique and a slice assigned to a
+slice.
 """
 
 import gc
@@ -26,6 +27,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.runtime.nrt import rtsys
 
 from db_dedup import progress
+from db_dedup.flow._linked import LinkedCompiler
 
 _KERNEL_FOLDERS: Final = ("flow", "methods")
 """The folders that have kernels."""
@@ -160,6 +162,16 @@ def _decorator(**options: Any) -> Any:
     def decorate(function: Any) -> Any:
         compiled = compile_when_called(**_OPTIONS, **options)(function)
         compiled.__class__ = _Dispatcher
+        return compiled
+
+    return decorate
+
+
+def _kept(decorate: Any) -> Any:
+    """Return a decorator whose functions are also kept on the disk, for later processes."""
+
+    def decorate_and_keep(function: Any) -> Any:
+        compiled = decorate(function)
         with suppress(RuntimeError):  # numba finds no folder that this account can write: nothing is kept
             compiled.enable_caching()
             cache = compiled._cache
@@ -168,16 +180,21 @@ def _decorator(**options: Any) -> Any:
             cache._cache_file._source_stamp = cache._cache_file._source_stamp, _digest_of_kernels()
         return compiled
 
-    return decorate
+    return decorate_and_keep
 
 
-kernel: Final[Any] = _decorator()
+_LINKED: Final[dict[str, Any]] = {"no_cpython_wrapper": True, "pipeline_class": LinkedCompiler}
+
+kernel: Final[Any] = _kept(_decorator())
 """Decorates what Python calls."""
 
-inner: Final[Any] = _decorator(no_cpython_wrapper=True)
-"""Decorates what only kernels call. Without the wrapper a call from Python ends the process."""
+addressed: Final[Any] = _kept(_decorator(no_cpython_wrapper=True))
+"""Decorates what kernels call by its address. Without the wrapper a call from Python ends the process."""
 
-scalar: Final[Any] = _decorator(no_cpython_wrapper=True, _nrt=False)
+inner: Final[Any] = _decorator(**_LINKED)
+"""Decorates what is compiled into the kernels that call it. A call from Python ends the process."""
+
+scalar: Final[Any] = _decorator(**_LINKED, _nrt=False)
 """Decorates an `inner` function that makes no array, and that is called for pair after pair.
 
 Without this numba counts the references to each array of `RowArrays` at each call, by atomic operations,
@@ -222,6 +239,9 @@ class _Report(event.Listener):
         """Collect garbage again after the outermost of the compilations that call one another."""
         self._depth -= 1
         if self._depth == 0 and self._collects:
+            if not gc.get_freeze_count():  # else it would end what another part of the process has begun
+                gc.freeze()
+                gc.unfreeze()  # all objects are old now, which takes no time, and are not searched at once
             gc.enable()
 
 

@@ -18,6 +18,9 @@ FILES = sorted(path for room in ("db_dedup", "tests", "benchmarks") for path in 
 SLOW_TO_COMPILE = {"argsort", "concatenate", "cumsum", "diff", "repeat", "sort", "unique"}
 """Functions of numpy whose compiled form takes a second or more."""
 
+KERNELS = {"addressed", "inner", "kernel", "scalar"}
+"""The decorators of what numba compiles."""
+
 MAY_BE_SLOW = {"index_hashes"}
 """A kernel that hardly any table needs."""
 
@@ -37,7 +40,7 @@ def decorators(node: ast.AST) -> set[str]:
 def outside_kernels(node: ast.AST) -> Iterator[ast.AST]:
     """The parts of a module that Python runs."""
     for child in ast.iter_child_nodes(node):
-        if not decorators(child) & {"kernel", "inner", "scalar"}:
+        if not decorators(child) & KERNELS:
             yield child
             yield from outside_kernels(child)
 
@@ -45,7 +48,7 @@ def outside_kernels(node: ast.AST) -> Iterator[ast.AST]:
 def only_addressed(tree: ast.AST) -> set[ast.AST]:
     """The kernels of which Python takes the address or the file, without a call."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    takers = {"address_of", "is_kept", "is_on_disk"}
+    takers = {"address_of", "callable_from_python", "is_kept", "is_on_disk"}
     return {call.args[0] for call in calls if ast.unparse(call.func) in takers}
 
 
@@ -57,7 +60,7 @@ def test_python_calls_no_inner_kernel() -> None:
     """It has no wrapper for Python: the process would end."""
     trees = {module_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
     inner = {(m, node.name) for m, t in trees.items() for node in t.body
-             if isinstance(node, ast.FunctionDef) and decorators(node) & {"inner", "scalar"}}  # fmt: skip
+             if isinstance(node, ast.FunctionDef) and decorators(node) & KERNELS - {"kernel"}}  # fmt: skip
     assert len(inner) > 20
     called = set()
     for module, tree in trees.items():
@@ -77,7 +80,7 @@ def test_kernels_use_nothing_that_is_slow_to_compile() -> None:
     slow = set()
     for path in (ROOT / "db_dedup" / "flow").rglob("*.py"):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if decorators(node) & {"kernel", "inner", "scalar"} and isinstance(node, ast.FunctionDef):
+            if decorators(node) & KERNELS and isinstance(node, ast.FunctionDef):
                 used = {ast.unparse(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
                 if used & {f"np.{name}" for name in SLOW_TO_COMPILE}:
                     slow.add(node.name)
@@ -137,6 +140,37 @@ def test_a_constant_and_a_variable_have_one_compiled_form(tmp_path: Path) -> Non
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "1"
+
+
+LINKED = """
+import gc
+import numpy as np
+from db_dedup.flow._compiled import inner, kernel
+
+@inner
+def doubled(values):
+    return 2 * values[0]
+
+@kernel
+def sums(values):
+    return doubled(values) + doubled(values)
+
+assert sums(np.array([3])) == 12
+[compiled] = doubled.overloads.values()
+address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+print(address, gc.isenabled(), gc.get_freeze_count())
+"""
+
+
+def test_an_inner_function_has_no_machine_code_and_no_file(tmp_path: Path) -> None:
+    """Both take time, and only the kernel is called."""
+    (tmp_path / "linked.py").write_text(LINKED, encoding="utf-8")
+    command = [sys.executable, str(tmp_path / "linked.py")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0", "True", "0"]
+    kept = {path.name.split(".")[1].split("-")[0] for path in (tmp_path / "kept").rglob("*.nb[ci]")}
+    assert kept == {"sums"}
 
 
 SIGNALLED = """
@@ -215,7 +249,7 @@ def test_all_kernels_are_in_the_folders_of_the_digest() -> None:
         path.relative_to(package).parts[0]
         for path in package.rglob("*.py")
         for node in ast.parse(path.read_text(encoding="utf-8")).body
-        if decorators(node) & {"kernel", "inner", "scalar", "_compiled.kernel"}
+        if decorators(node) & {*KERNELS, "_compiled.kernel"}
     }
     assert folders == set(_KERNEL_FOLDERS)
 

@@ -8,7 +8,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from db_dedup.flow.matching.groups import find_root, flatten, group_sizes
+from db_dedup.flow.matching import groups
+from db_dedup.flow.matching.groups import flatten, group_sizes
+from tests.flow.from_python import callable_from_python
+
+find_root = callable_from_python(groups.find_root)
 
 ROWS = 30
 edges = st.lists(st.tuples(st.integers(0, ROWS - 1), st.integers(0, ROWS - 1)), max_size=40)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from db_dedup.config import watched_table
 from db_dedup.engines.embedded.pair_search import oriented
-from db_dedup.flow.compare.kinds import kind_of_sets, name_other_places, swapped_kinds
+from db_dedup.flow.compare import kinds as compiled
+from db_dedup.flow.compare.kinds import swapped_kinds
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.features.details import CHARACTERS, LONG_GRAMS, PLACES, join_sections
 from db_dedup.flow.pipeline import Fingerprinter
@@ -33,7 +34,11 @@ from db_dedup.records.kinds import (
 )
 from db_dedup.store.pairs import StoredPairs
 from tests.engines.reference import Row, random_rows, table_of
+from tests.flow.from_python import callable_from_python
 from tests.flow.reference import kind, names_other_place
+
+kind_of_sets = callable_from_python(compiled.kind_of_sets)
+name_other_places = callable_from_python(compiled.name_other_places)
 
 TEXT = (
     "尊敬的领导：我是红星小区的居民，楼下的烧烤店每天晚上营业到凌晨两点，油烟直接排到楼道里，"

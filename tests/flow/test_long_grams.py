@@ -9,13 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from db_dedup.config import watched_table
-from db_dedup.flow.compare.long_grams import least_shared_long, long_overlap
+from db_dedup.flow.compare import long_grams
 from db_dedup.flow.features.details import LONG_GRAMS
 from db_dedup.flow.features.long_grams import LEAST_GRAMS, find_long_grams
 from db_dedup.flow.pipeline import Fingerprinter
 from db_dedup.flow.text.normalise import normalise_batch
 from db_dedup.records.frames import CUT
+from tests.flow.from_python import callable_from_python
 from tests.languages import Writer
+
+least_shared_long = callable_from_python(long_grams.least_shared_long)
+long_overlap = callable_from_python(long_grams.long_overlap)
 
 characters = st.sampled_from("abcdefghijklmnoéжيक 1。,路한 \ud800\U0001e900\x00")
 texts = st.one_of(st.text(characters, max_size=20), st.text(characters, min_size=20, max_size=60))

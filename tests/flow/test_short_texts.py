@@ -18,9 +18,9 @@ from db_dedup.flow.candidates.common_grams import measure_common_grams
 from db_dedup.flow.candidates.minhash import BANDS
 from db_dedup.flow.candidates.short_texts import MOST_HASHES, Prefixes, find_short_hashes, make_prefixes
 from db_dedup.flow.candidates.sketches import share_enough_each, shares_enough
-from db_dedup.flow.compare.edit_distance import edit_distance, edit_similarities
+from db_dedup.flow.compare import edit_distance as distances
+from db_dedup.flow.compare import numbers
 from db_dedup.flow.compare.measures import least_shared_with_floor, overlap_with_floor
-from db_dedup.flow.compare.numbers import have_other_numbers
 from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.features.characters import SHORT, short_characters
 from db_dedup.flow.features.details import CHARACTERS
@@ -31,6 +31,10 @@ from db_dedup.records.recipe import RecipeColumn
 from db_dedup.sample import generate_petitions
 from tests.engines.reference import details_of
 from tests.flow import reference
+from tests.flow.from_python import callable_from_python
+
+edit_distance = callable_from_python(distances.edit_distance)
+have_other_numbers = callable_from_python(numbers.have_other_numbers)
 
 TEXT = RecipeColumn("title", "text", 1)
 VALUE = RecipeColumn("region", "value", 2)
@@ -99,7 +103,7 @@ def test_it_is_the_edit_distance(one: str, other: str) -> None:
 def test_the_similarity_of_short_rows(rows: list[tuple[int, ...]]) -> None:
     left, right = np.array(list(product(range(len(rows)), repeat=2)), np.int32).T
     details = details_of(rows)
-    found = edit_similarities(details.starts, details.values, left, right)
+    found = distances.edit_similarities(details.starts, details.values, left, right)
     for a, b, score in zip(left.tolist(), right.tolist(), found.tolist(), strict=True):
         if rows[a] and rows[b]:
             assert score == reference.edit_similarity(rows[a], rows[b])

@@ -8,11 +8,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from db_dedup.flow.compare import kernels
-from db_dedup.flow.compare.kernels import least_shared, measure_number, similarities, similarity_of
+from db_dedup.flow.compare.kernels import measure_number, similarities
 from db_dedup.flow.compare.measures import MEASURES
+from tests.flow.from_python import callable_from_python
 from tests.flow.reference import Weights, features_of, similarity
 
 # Few hashes, so that rows share some; two that differ in the top bit only.
+least_shared = callable_from_python(kernels.least_shared)
+
 hashes = st.sampled_from([1, 2, 3, 5, 8, 2**32, 2**63, 2**63 | 1, 2**64 - 1])
 rows = st.dictionaries(hashes, st.integers(1, 10**6), max_size=8)
 measures = st.sampled_from(list(MEASURES))
@@ -132,7 +135,8 @@ def test_only_the_cosine_looks_at_the_weights(measure: str, monkeypatch: pytest.
     for name in ("_count_shared", "_product"):
         monkeypatch.setattr(kernels, name, getattr(kernels, name).py_func)
     found = features_of([{1: 1, 2: 1}, {2: 1, 3: 1}])
-    as_python: Any = similarity_of.py_func
+    monkeypatch.setattr(kernels, "_similarity", callable_from_python(kernels._similarity))
+    as_python: Any = callable_from_python(kernels.similarity_of).py_func
     parts = (found.starts, found.hashes, np.empty(0, np.int64), 0, 1)
     assert 0 < as_python(measure_number(measure), *parts) < 1
     with pytest.raises(IndexError):

@@ -19,7 +19,10 @@ from db_dedup.flow.candidates.sketches import (
     least_in_common,
     runs_of_equal,
 )
+from tests.flow.from_python import callable_from_python
 from tests.flow.reference import meet, sketches_of
+
+share_enough = callable_from_python(module.share_enough)
 
 values = st.integers(0, 2**64 - 1) | st.integers(0, 9) | st.integers(2**63 - 2, 2**63 + 2)
 rows = st.lists(st.sets(values, max_size=6), min_size=1, max_size=12)
@@ -50,7 +53,7 @@ def test_two_rows_meet_by_a_band_or_enough_passages(sets: list[set[int]]) -> Non
     sketches = made(sets)
     for a, first in enumerate(sets):
         for b, second in enumerate(sets):
-            assert module.share_enough(sketches.starts, sketches.values, a, b) == meet(first, second)
+            assert share_enough(sketches.starts, sketches.values, a, b) == meet(first, second)
 
 
 @pytest.mark.parametrize(("passages", "least"), [(0, 1), (1, 1), (12, 1), (13, 2), (24, 2), (25, 3)])
@@ -116,4 +119,4 @@ def test_they_are_put_together_and_taken_apart(sets: list[set[int]]) -> None:
 def test_none() -> None:
     assert concatenate_sketches([]).counts.size == NO_SKETCHES.counts.size == 0
     assert list(entries(NO_SKETCHES, np.empty(0, np.int64))) == []
-    assert not module.share_enough(NO_SKETCHES.starts, NO_SKETCHES.values, 0, 0)
+    assert not share_enough(NO_SKETCHES.starts, NO_SKETCHES.values, 0, 0)

@@ -173,7 +173,7 @@ compiled_least_in_common = inner(least_in_common)
 """`least_in_common` for kernels."""
 
 
-@kernel
+@inner
 def share_enough(starts, values, a, b):
     """Return whether two sketches share enough hashes; False without sketches. For use in other kernels."""
     if values.size == 0:
@@ -198,7 +198,7 @@ def share_enough(starts, values, a, b):
 
 def shares_enough(sketches: Sketches, a: int, b: int) -> bool:
     """Return whether the sketches of two rows share enough hashes."""
-    return bool(share_enough(sketches.starts, sketches.values, a, b))
+    return bool(share_enough_each(sketches, np.array([a], np.int32), np.array([b], np.int32))[0])
 
 
 def share_enough_each(

@@ -50,7 +50,7 @@ def edit_similarity(starts, values, a, b, threshold):
     return 1.0 - distance / longer if distance <= MOST_EDITS else 0.0
 
 
-@kernel
+@inner
 def edit_distance(values, i, i_end, j, j_end):
     """Return the edit distance of values[i:i_end], 1 to 64 symbols, and values[j:j_end].
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import place_in
 from db_dedup.flow._by_pointer import Arrays, ArraysType, address_of, caller_of
-from db_dedup.flow._compiled import inner, is_kept, is_on_disk, kernel, scalar
+from db_dedup.flow._compiled import addressed, inner, is_kept, is_on_disk, kernel, scalar
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.candidates.sketches import share_enough
 from db_dedup.flow.compare.edit_distance import edit_similarity, is_short
@@ -97,10 +97,10 @@ def _nothing(number, x, y, z):  # noqa: ARG001 - called in place of a measure's 
 def _chained(functions: Sequence[Callable[..., Any]], first_number: int = 0) -> Any:
     """Return one compiled function that calls the function of a given number."""
     if not functions:
-        return nb.njit(_nothing, inline="always")
-    own, others = nb.njit(functions[0], inline="always"), _chained(functions[1:], first_number + 1)
+        return scalar(_nothing)
+    own, others = scalar(functions[0]), _chained(functions[1:], first_number + 1)
 
-    @nb.njit(inline="always")
+    @scalar
     def call(number, x, y, z):
         if number == first_number:
             return own(x, y, z)
@@ -148,7 +148,7 @@ def long_similarities(
     return result
 
 
-@kernel
+@inner
 def similarity_of(measure, starts, hashes, weights, a, b, least=0):
     """Return the similarity of rows a and b, by a merge of their sorted features.
 
@@ -166,7 +166,7 @@ def similarity_of(measure, starts, hashes, weights, a, b, least=0):
     return _similarity(measure, float(shared), float(size_a), float(size_b))
 
 
-@kernel
+@inner
 def least_shared(measure, threshold, size_a, size_b):
     """Return how many features two rows must share to reach the threshold; 0 if the measure has no bound.
 
@@ -215,7 +215,7 @@ def confirmed(a, b, rows, rule):
     return _call_confirmed(rule.confirmed_at, (a, b, rows, rule))
 
 
-@inner
+@addressed
 def _confirmed(a, b, rows, rule):
     if rows.within[a] != rows.within[b]:
         return False, np.nan

@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._compiled import inner
 from db_dedup.flow.features.details import PLACES, SECTIONS
 from db_dedup.flow.features.places import NAME_BITS, are_similar_names
 from db_dedup.records.kinds import CONTAINED, COPY, EDITED, KIND_BITS, OTHER_PLACE, PARTIAL, SECOND_IS_PART
@@ -29,7 +29,7 @@ LARGEST_PART: Final = 0.75
 LEAST_OF_EDITED: Final = 0.6
 
 
-@kernel
+@inner
 def kind_of_sets(shared, size_a, size_b, is_short, names_other_place):
     """Return the packed kind of two rows.
 
@@ -52,7 +52,7 @@ def kind_of_sets(shared, size_a, size_b, is_short, names_other_place):
     return np.uint8(PARTIAL | flag)
 
 
-@kernel
+@inner
 def name_other_places(starts, values, a, b):
     """Return whether rows a and b each name a place of one sort that the other does not.
 

@@ -9,7 +9,7 @@ fits both. docs/decisions/0049-long-grams.md has the measurements.
 import math
 from typing import Final
 
-from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._compiled import inner
 
 LONG: Final = 100
 VERY_LONG: Final = 300
@@ -36,7 +36,7 @@ def are_long(size_a, size_b):
     return smaller > 0 and (smaller >= LONG or larger >= VERY_LONG)
 
 
-@kernel
+@inner
 def long_overlap(shared, size_a, size_b):
     """Return the similarity of two rows by their long grams, 0 to 1; 1 if they are not compared by these."""
     smaller = min(size_a, size_b)
@@ -49,7 +49,7 @@ def long_overlap(shared, size_a, size_b):
     return share**_POWER
 
 
-@kernel
+@inner
 def least_shared_long(threshold, size_a, size_b):
     """Return how many long grams two rows must share for `long_overlap` to reach the threshold."""
     if not are_long(size_a, size_b):

@@ -42,7 +42,7 @@ _NUMERALS: Final = np.array(sorted(map(ord, _VALUES)), np.uint64)
 _MEANINGS: Final = np.array([_VALUES[chr(numeral)] for numeral in _NUMERALS.tolist()], np.int64)
 
 
-@kernel
+@inner
 def have_other_numbers(starts, values, a, b):
     """Return whether each of two short rows has a number where the other has only different numbers.
 

@@ -41,7 +41,7 @@ def join_pairs(left, right, parents):
     return are_joining
 
 
-@kernel
+@inner
 def find_root(parents, row):
     """Return the root of a row's group, and halve the path to it."""
     while parents[row] != row:
