@@ -25,7 +25,13 @@ from db_dedup.frames.files import (
 )
 from db_dedup.frames.groups import RowGroups
 from db_dedup.frames.sheet import Sheet
-from db_dedup.frames.sheet_duplicates import SheetDuplicates, find_in_sheet, propose_columns, risks_of_sheet
+from db_dedup.frames.sheet_duplicates import (
+    SheetDuplicates,
+    check_columns,
+    find_in_sheet,
+    propose_columns,
+    risks_of_sheet,
+)
 from db_dedup.plurals import counted
 from db_dedup.present.scan_words import report_lines
 from db_dedup.present.texts import read_member_texts, read_neighbours
@@ -123,10 +129,11 @@ def file(
         check_rows(out, rows)
     _say_what_was_read(rows)
     chosen = columns or _proposed(rows)
-    say("compared: {columns}", columns=joined(", ", chosen))
     settings: dict[str, Any] = {"preset": preset, "within": within or ()}
     if threshold is not None:
         settings["threshold"] = threshold
+    check_columns(rows, chosen, settings)
+    say("compared: {columns}", columns=joined(", ", chosen))
     with (
         TerminalProgress() as progress,
         find_in_sheet(rows, chosen, settings, database, progress) as found,

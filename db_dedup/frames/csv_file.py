@@ -35,7 +35,7 @@ def read_csv(path: Path, encoding: str | None = None) -> Sheet:
         encoding: by Python's name; None: detect it.
 
     Raises:
-        ConfigError: The file is no text in this encoding, or not well-formed CSV.
+        ConfigError: The file is no text in this encoding, or not well-formed CSV, or empty.
     """
     content = path.read_bytes()
     for beginning, kind in _OTHER_FILES.items():
@@ -69,6 +69,8 @@ def read_csv(path: Path, encoding: str | None = None) -> Sheet:
     lines = [record for _, record in csv_records(text, path, separator)]
     while lines and not lines[-1]:
         del lines[-1]
+    if not lines:
+        raise ConfigError("{path} is empty: its first line should name the columns", path=path)
     header = next((place for place, line in enumerate(lines) if line), 0)
     return sheet_of(lines[header:], header + 2, description)
 

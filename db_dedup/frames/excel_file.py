@@ -47,7 +47,8 @@ def read_excel(path: Path, sheet: str | None = None) -> Sheet:
         sheet: its name; None: the first one that is not hidden.
 
     Raises:
-        ConfigError: The file is no workbook, is locked by a password, or has no such sheet.
+        ConfigError: The file is no workbook, is locked by a password, or has no such sheet, or the sheet is
+            empty.
     """
     calamine = load("python_calamine", _EXTRA)
     try:
@@ -67,6 +68,12 @@ def read_excel(path: Path, sheet: str | None = None) -> Sheet:
                     path=path,
                     sheet=name,
                     others=joined(", ", others),
+                )
+            if not records:
+                raise ConfigError(
+                    "{path}: sheet {sheet} is empty: its first row should name the columns",
+                    path=path,
+                    sheet=name,
                 )
             first_row = (found.start or (0, 0))[0] + 2
     except calamine.CalamineError as error:

@@ -66,20 +66,15 @@ def sheet_of(records: Iterable[Sequence[Any]], first_row: int, description: str)
     rows have the numbers that a spreadsheet shows.
 
     Args:
-        records: the header, then the rows.
+        records: the header, which must be there, then the rows.
         first_row: the number of the first record after the header.
         description: what was read and how.
 
     Raises:
-        ConfigError: There is no header, or a record has values beyond the last column.
+        ConfigError: A record has values beyond the last column.
     """
     lines = iter(records)
-    header = next(lines, None)
-    if not header:
-        raise ConfigError(
-            "{description} is empty: its first line should name the columns", description=description
-        )
-    given = [_stripped(cell) for cell in header]
+    given = [_stripped(cell) for cell in next(lines)]
     rows = [_filled(record, len(given), number) for number, record in enumerate(lines, first_row)]
     return Sheet(unique_names(given), rows, first_row, description, tuple(_doubts(given, rows)))
 

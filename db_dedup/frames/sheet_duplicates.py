@@ -1,6 +1,6 @@
 """Find the duplicates among the rows of a sheet, in a SQLite database made for them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count, islice, repeat
@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import Column, Connection, Integer, MetaData, Table, Text, insert, make_url
 
 from db_dedup.app import Database, Deduplicator
-from db_dedup.config import watched_table
+from db_dedup.config import WatchedTable, watched_table
 from db_dedup.dialects.batches import batches
 from db_dedup.errors import ConfigError
 from db_dedup.flow.rows.values import canonical_text
@@ -53,6 +53,16 @@ def propose_columns(sheet: Sheet) -> tuple[ColumnChoice, ...]:
     """Return for each column of a sheet whether it should be compared, and why, by its first rows."""
     texts = _first_texts(sheet, sheet.names)
     return choose_columns([profile_column(name, Family.TEXT, column) for name, column in texts.items()])
+
+
+def check_columns(sheet: Sheet, columns: Iterable[str], settings: Mapping[str, Any]) -> None:
+    """Refuse columns and settings that cannot be used; `find_in_sheet` takes the same.
+
+    Raises:
+        ConfigError: A setting is wrong.
+        UnknownNameError: There is no column of one of the names.
+    """
+    _key_and_table(sheet, {name: {} for name in columns}, settings)
 
 
 def risks_of_sheet(sheet: Sheet, found: SheetDuplicates) -> Iterator[str]:
@@ -102,12 +112,7 @@ def find_in_sheet(
         TemporaryFolderError: The folder for temporary files is full.
     """
     chosen = dict(columns) if isinstance(columns, Mapping) else {name: {} for name in columns}
-    for name in chosen:
-        sheet.place(name)
-    key = _free_name("row", sheet.names)
-    watched = watched_table(TABLE_NAME, {**settings, "columns": chosen, "key": key})
-    for part in watched.within:
-        sheet.place(part.column)
+    key, watched = _key_and_table(sheet, chosen, settings)
     ranks = None if watched.order is None else _ranks(sheet, watched.order)
     rank = _free_name("order", (*sheet.names, key))
     if ranks is not None:
@@ -128,6 +133,19 @@ def find_in_sheet(
             found = SheetDuplicates(dedup, dedup.scan(), _groups(dedup, sheet), texts)
             until_answered.pop_all()
         yield found
+
+
+def _key_and_table(
+    sheet: Sheet, columns: Mapping[str, object], settings: Mapping[str, Any]
+) -> tuple[str, WatchedTable]:
+    """Return the name of the column of row numbers, and the settings of the table of a sheet."""
+    for name in columns:
+        sheet.place(name)
+    key = _free_name("row", sheet.names)
+    watched = watched_table(TABLE_NAME, {**settings, "columns": columns, "key": key})
+    for part in watched.within:
+        sheet.place(part.column)
+    return key, watched
 
 
 def _groups(dedup: Deduplicator, sheet: Sheet) -> RowGroups:

@@ -112,3 +112,10 @@ def test_a_workbook_leaves_no_rows_in_a_full_folder(temporary: Path) -> None:
 def test_a_file_leaves_nothing_in_the_folder_for_temporary_files(letters: Path, temporary: Path) -> None:
     succeed("file", str(letters), "--out", "found.xlsx", "--limit", "0")
     assert not list(temporary.iterdir())
+
+
+@pytest.mark.parametrize("wrong", ["--column nope", "--column 内容 --within nope", "--preset nope"])
+def test_nothing_is_said_to_be_compared_before_a_wrong_name(letters: Path, wrong: str) -> None:
+    done = run("file", str(letters), *wrong.split())
+    assert "nope" in str(done.error)
+    assert "compared" not in done.stderr

@@ -77,8 +77,8 @@ def test_separators_are_detected(tmp_path: Path, separator: str) -> None:
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        (b"", "is empty"),
-        (b"\n\n", "is empty"),
+        (b"", r"^\S*letters\.csv is empty: its first line should name the columns$"),
+        (b"\n\n", r"letters\.csv is empty: its first line"),
         (b"a,b\n1,2,3\n", "row 2 has 3 values, but the header names 2 columns: put quotation marks"),
         (b'a,b\n1,2\n1,"2\n3,4\n5,6\n', "line 3: unexpected end of data: .* double the mark"),
         (b"," * 2_000 + b"\n1\n", "has 2,001 columns, and no more than 1,998 can be read"),
