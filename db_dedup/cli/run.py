@@ -42,6 +42,7 @@ from db_dedup.cli.shared.working import (
     served_metrics,
     tell_scan,
     tell_scan_fault,
+    tell_wait,
 )
 from db_dedup.config import ScheduleSettings, ServerSettings, Settings
 from db_dedup.errors import ConfigError, DedupError
@@ -204,7 +205,7 @@ class _Parts:
         opener = table_opener(self.config, self.url, progress, self.store_url)
         schedule = self.settings.schedule
         names = list(schedule.tables if schedule and schedule.tables else self.settings.tables)
-        scans = ScheduledScans(scans_of(opener, names), trigger, tell_scan, tell_scan_fault)
+        scans = ScheduledScans(scans_of(opener, names), trigger, tell_scan, tell_scan_fault, tell_wait)
         scans.run(stop, at_once=self._missed(names, trigger))
 
     def _missed(self, names: Sequence[str], trigger: BaseTrigger) -> list[str]:

@@ -15,7 +15,7 @@ from db_dedup.cli.shared.options import (
     open_database,
     table_opener,
 )
-from db_dedup.cli.shared.working import scans_of, tell_scan, tell_scan_fault
+from db_dedup.cli.shared.working import scans_of, tell_scan, tell_scan_fault, tell_wait
 from db_dedup.errors import ConfigError, DedupError
 from db_dedup.jobs.stopping import StoppableProgress
 from db_dedup.jobs.worker.change_worker import common_fault
@@ -61,7 +61,7 @@ def schedule(
         opener = table_opener(config, url, StoppableProgress(NullProgress(), stop), store_url)
         with open_database(config, url, store_url):
             _check(opener, names)
-        scans = ScheduledScans(scans_of(opener, names), trigger, tell_scan, tell_scan_fault)
+        scans = ScheduledScans(scans_of(opener, names), trigger, tell_scan, tell_scan_fault, tell_wait)
         scans.run(stop, at_once=names if once_now else ())
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import queue
+import re
 import signal
 import threading
 import time
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Self
 
 import pytest
@@ -244,6 +245,42 @@ def test_a_scan_that_was_due_while_the_machine_was_asleep(monkeypatch: pytest.Mo
         running.join()
 
 
+def test_the_next_scan_is_told_when_none_is_due_any_more() -> None:
+    """Each of two tables is scanned at once; the second one fails, and finishes when it is tried again."""
+    stop, events = threading.Event(), list[str]()
+    faults = [DatabaseUnavailableError("cannot connect")]
+
+    def scan_second() -> ScanReport:
+        if faults:
+            raise faults.pop()
+        raise DedupError("only that it is over matters here")
+
+    def scan_first() -> ScanReport:
+        raise DedupError("this one is over, too")
+
+    def on_wait(until: datetime) -> None:
+        ahead = until - datetime.now(UTC)
+        events.append("next scan" if timedelta(hours=7) < ahead < timedelta(hours=9) else str(until))
+        stop.set()
+
+    scans = {"first": scan_first, "second": scan_second}
+    schedule = ScheduledScans(
+        scans, interval_trigger("8h"), print, lambda name, _: events.append(name), on_wait
+    )
+    at_the_latest = threading.Timer(SECONDS, stop.set)
+    at_the_latest.start()
+    schedule.run(stop, at_once=["first", "second"])
+    at_the_latest.cancel()
+    assert events == ["first", "second", "second", "next scan"]
+
+
+@pytest.mark.usefixtures("dedup")
+def test_the_command_says_at_its_start_when_it_will_scan() -> None:
+    with background("schedule", "petitions", "--cron", "30 2 29 2 *") as scheduled:
+        assert re.match(r"next scan: \d{4}-02-29 02:30[+-]\d\d:\d\d$", scheduled.line())
+        assert scheduled.end(signal.SIGTERM) == 0
+
+
 class _StopsAt:
     """Tells the scan to stop as soon as a step begins."""
 
@@ -284,6 +321,7 @@ def test_the_command(dedup: Deduplicator, database: Database, number: signal.Sig
         said = scheduled.line()
         assert said.startswith("petitions: 149 rows in ")
         assert "pairs gained" in said
+        assert scheduled.line().startswith("next scan: 2")
         assert scheduled.end(number) == 0
         assert scheduled.rest() == ""
     assert dedup.verify().is_right

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -94,3 +95,8 @@ def tell_scan_fault(name: str, error: DedupError) -> None:
         say("{name}: {error}; trying again", name=name, error=error)
     else:
         say("{name}: error: {error}", name=name, error=error)
+
+
+def tell_wait(until: datetime) -> None:
+    """Print when the next scheduled scan is."""
+    say("next scan: {time}", time=until.isoformat(" ", "minutes"))

@@ -5,7 +5,7 @@ import re
 import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -90,6 +90,7 @@ class _Table:
     Attributes:
         fault: the error of the last scan; None after one that finished.
         pause: seconds until the next attempt, where a retry may help.
+        due: when the next scan is due; in the past while one waits or runs, or is tried again.
     """
 
     name: str
@@ -97,6 +98,7 @@ class _Table:
     ended: EndedScans
     fault: DedupError | None = None
     pause: float = _FIRST_PAUSE_SECONDS
+    due: datetime | None = None
 
 
 class ScheduledScans:
@@ -108,6 +110,7 @@ class ScheduledScans:
         trigger: BaseTrigger,
         on_scan: Callable[[ScanReport], None],
         on_error: Callable[[str, DedupError], None],
+        on_wait: Callable[[datetime], None] = lambda _: None,
     ) -> None:
         """Prepare; nothing runs yet.
 
@@ -118,9 +121,10 @@ class ScheduledScans:
             on_error: called after each scan that failed; the schedule goes on. Where the error
                 may pass, such as a database that is away or another scan of the table, the scan is tried
                 again soon, and this is called once.
+            on_wait: called with the time of the next scan, with its time zone, whenever no scan is due.
         """
         self._tables = [_Table(name, scan, EndedScans(name)) for name, scan in scans.items()]
-        self._trigger, self._on_scan, self._on_error = trigger, on_scan, on_error
+        self._trigger, self._on_scan, self._on_error, self._on_wait = trigger, on_scan, on_error, on_wait
         # One thread: scans of several tables at the same time would compete for memory and processors.
         self._scheduler = BackgroundScheduler(executors={"default": ThreadPoolExecutor(1)})
         self._stop = threading.Event()
@@ -136,6 +140,8 @@ class ScheduledScans:
         for table in self._tables:
             first: dict[str, Any] = {"next_run_time": self._now()} if table.name in at_once else {}
             self._add_job(table, table.name, self._scan, self._trigger, **first)
+            table.due = first.get("next_run_time", self._next())
+        self._tell_next()
         with starting_threads():
             self._scheduler.start()
         while not stop.wait(_CLOCK_SECONDS):
@@ -146,6 +152,17 @@ class ScheduledScans:
         self._scheduler.shutdown(wait=False)
         with self._scanning:
             pass  # the scan that runs has ended, and no other begins
+
+    def _next(self) -> datetime | None:
+        """Return when the trigger fires next; None if never."""
+        due: datetime | None = self._trigger.get_next_fire_time(None, self._now())
+        return due
+
+    def _tell_next(self) -> None:
+        """Tell when the next scan is, unless one is due or about to be tried again."""
+        due = min((table.due for table in self._tables if table.due is not None), default=None)
+        if due is not None and due > datetime.now(UTC) and not self._stop.is_set():
+            self._on_wait(due)
 
     def _now(self) -> datetime:
         return datetime.now(self._scheduler.timezone)
@@ -184,6 +201,9 @@ class ScheduledScans:
                 table.fault, table.pause = None, _FIRST_PAUSE_SECONDS
                 table.ended.reset()
                 self._on_scan(report)
+            if table.fault is None or not table.fault.is_transient:
+                table.due = self._next()
+            self._tell_next()
 
     def _scan_again(self, table: _Table) -> None:
         """Scan unless a scan has finished meanwhile."""
