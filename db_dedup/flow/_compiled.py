@@ -229,11 +229,11 @@ class _Report(event.Listener):
 
     def on_start(self, compilation: Any) -> None:
         """Report that numba begins to compile; it does not when it finds a compiled kernel on the disk."""
-        if self._depth == 0:
+        self._depth += 1
+        if self._depth == 1:
             self._collects = gc.isenabled()
             gc.disable()
             progress.report_compiling(is_kept(compilation.data["dispatcher"]))
-        self._depth += 1
 
     def on_end(self, _: object) -> None:
         """Collect garbage again after the outermost of the compilations that call one another."""

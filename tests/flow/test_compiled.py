@@ -87,6 +87,20 @@ def test_kernels_use_nothing_that_is_slow_to_compile() -> None:
     assert slow == MAY_BE_SLOW
 
 
+def test_kernels_raise_fixed_texts_and_print_nothing() -> None:
+    """In the process that compiles, other exceptions of a linked function fail, and `print` hangs."""
+    others = []
+    for path in (ROOT / "db_dedup").rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if decorators(node) & KERNELS:
+                calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+                others += [path for call in calls if ast.unparse(call.func) == "print"]
+                raised = [n.exc for n in ast.walk(node) if isinstance(n, ast.Raise)]
+                given = [argument for exc in raised if isinstance(exc, ast.Call) for argument in exc.args]
+                others += [path for argument in given if not isinstance(argument, ast.Constant)]
+    assert others == []
+
+
 def test_a_compilation_is_reported_once_and_a_compiled_kernel_is_not(tmp_path: Path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", MIXED]
