@@ -187,6 +187,35 @@ def test_an_inner_function_has_no_machine_code_and_no_file(tmp_path: Path) -> No
     assert kept == {"sums"}
 
 
+GARBAGE = """
+import gc
+from db_dedup.flow._mix import mix
+from db_dedup.progress import when_compiling
+
+def fail(_):
+    raise OSError
+
+when_compiling(fail)
+try:
+    mix(1)
+except OSError:
+    print(gc.isenabled())
+mix(2)
+print(gc.isenabled(), gc.get_freeze_count())
+gc.freeze()
+mix(True)
+print(gc.isenabled(), gc.get_freeze_count() > 0)
+"""
+
+
+def test_garbage_is_collected_again_after_a_compilation(tmp_path: Path) -> None:
+    """Also if the report of it fails. What the user has frozen stays frozen, and nothing else is."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", GARBAGE]
+    said = subprocess.check_output(command, env=environment, text=True)
+    assert said == "True\nTrue 0\nTrue True\n"
+
+
 SIGNALLED = """
 import os, signal
 from numba.core import event

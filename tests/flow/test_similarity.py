@@ -13,9 +13,9 @@ from db_dedup.flow.compare.measures import MEASURES
 from tests.flow.from_python import callable_from_python
 from tests.flow.reference import Weights, features_of, similarity
 
-# Few hashes, so that rows share some; two that differ in the top bit only.
 least_shared = callable_from_python(kernels.least_shared)
 
+# Few hashes, so that rows share some; two that differ in the top bit only.
 hashes = st.sampled_from([1, 2, 3, 5, 8, 2**32, 2**63, 2**63 | 1, 2**64 - 1])
 rows = st.dictionaries(hashes, st.integers(1, 10**6), max_size=8)
 measures = st.sampled_from(list(MEASURES))

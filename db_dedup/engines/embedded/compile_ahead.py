@@ -1,12 +1,11 @@
 """Compile the kernels of the matching in a process of its own, while the rows are fingerprinted.
 
-The first scan after an installation compiles for some sixteen seconds of a processor: the kernels of the
+The first scan after an installation compiles for some eighteen seconds of a processor: the kernels of the
 fingerprints, then those of the matching. numba compiles one kernel at a time in a process. So a second
 process, which runs this module, matches two made-up rows. It leaves the kernels on the disk, where this
 process finds them.
 """
 
-import gc
 import subprocess
 from contextlib import suppress
 from types import TracebackType
@@ -98,6 +97,5 @@ def pack_two_rows() -> None:
 
 
 if __name__ == "__main__":
-    gc.disable()  # numba makes very many objects, most of which stay
     leave_out_blas()
     match_two_rows()
