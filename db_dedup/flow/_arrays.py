@@ -1,9 +1,13 @@
 """Compressed sparse rows, searches and sorts for kernels, and arrays that grow."""
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._compiled import inner, scalar
+from db_dedup.flow._compiled import allocating, inner
+
+_HALF_BITS: Final = 32
 
 
 def starts_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -28,7 +32,41 @@ def slices_of(
     return new, np.repeat(starts[rows] - new[:-1], counts) + np.arange(new[-1])
 
 
-@inner
+def spread_order(values: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Return np.argsort(values, kind="stable") and the sorted values, in a fraction of its time for hashes.
+
+    numpy sorts numbers far faster than their positions. So the upper half of each number that is sorted has
+    the upper 32 bits in which the values differ, the lower half the position. Where this leaves values out
+    of order, those that agree in these bits are sorted once more: few, where values are spread evenly.
+
+    Args:
+        values: uint64[n], n below 2**32.
+    """
+    if not values.size:
+        return np.empty(0, np.int64), values
+    least = values.min()
+    unused = np.uint64(max(0, int(values.max() - least).bit_length() - _HALF_BITS))
+    # In place: there are millions.
+    keys = values - least
+    keys >>= unused
+    keys <<= np.uint64(_HALF_BITS)
+    keys |= np.arange(values.size, dtype=np.uint64)
+    keys.sort()
+    keys &= np.uint64((1 << _HALF_BITS) - 1)
+    order = keys.view(np.int64)
+    ordered = values[order]
+    disorder = np.flatnonzero(ordered[1:] < ordered[:-1])
+    if disorder.size:
+        upper = (ordered - least) >> unused
+        keys = np.unique(upper[disorder])
+        bounds = np.stack([np.searchsorted(upper, keys, side) for side in ("left", "right")], axis=1).ravel()
+        _, places = slices_of(bounds, np.arange(0, bounds.size, 2))
+        again = np.argsort(ordered[places], kind="stable")
+        order[places], ordered[places] = order[places][again], ordered[places][again]
+    return order, ordered
+
+
+@allocating
 def resized(array, size):
     """Return a larger array that begins with this one."""
     bigger = np.empty(size, array.dtype)
@@ -43,7 +81,7 @@ def place_in(values, wanted):
     return place_between(values, np.int64(0), np.int64(values.size), wanted)
 
 
-@scalar
+@inner
 def place_between(values, first, end, wanted):
     """Return the first place from `first` on whose value is not below the wanted one; `end` if none is."""
     while first < end:
@@ -71,7 +109,7 @@ def sort_part(values, first, end):
         gap = gap * 4 // 9
 
 
-@inner
+@allocating
 def stable_order(keys):
     """Return what np.argsort(keys, kind="stable") does, by a merge sort that compiles ten times as fast."""
     count = keys.size

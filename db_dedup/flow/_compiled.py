@@ -191,15 +191,17 @@ kernel: Final[Any] = _kept(_decorator())
 addressed: Final[Any] = _kept(_decorator(no_cpython_wrapper=True))
 """Decorates what kernels call by its address. Without the wrapper a call from Python ends the process."""
 
-inner: Final[Any] = _decorator(**_LINKED)
-"""Decorates what is compiled into the kernels that call it. A call from Python ends the process."""
+inner: Final[Any] = _decorator(**_LINKED, _nrt=False)
+"""Decorates what is compiled into the kernels that call it, and makes no array. A call from Python ends the
+process.
 
-scalar: Final[Any] = _decorator(**_LINKED, _nrt=False)
-"""Decorates an `inner` function that makes no array, and that is called for pair after pair.
-
-Without this numba counts the references to each array of `RowArrays` at each call, by atomic operations,
-which took most of the time of a comparison.
+Such a function does not count the references to the arrays that it is given. Else numba counts those of each
+array of a tuple by atomic operations, which took most of the time of kernels that read character after
+character or compare pair after pair.
 """
+
+allocating: Final[Any] = _decorator(**_LINKED)
+"""Decorates an `inner` function that makes an array or returns one."""
 
 
 def is_on_disk(function: Any, arguments: tuple[Any, ...]) -> bool:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from db_dedup.errors import DedupError, SegmenterError
 from db_dedup.flow._code_points import code_points
-from db_dedup.flow.features.counting import TokenHasher, hash_tokens_of
+from db_dedup.flow.features.counting import ROW_END, TokenHasher, hash_tokens_of
 from db_dedup.flow.features.grams import ALPHANUMERIC, KINDS
 from db_dedup.flow.features.word_hashes import hash_words
 from db_dedup.flow.text.jieba_words import find_words, is_known_dictionary, load_dictionary
@@ -66,21 +66,26 @@ def _segmenter_errors(name: str) -> Iterator[None]:
 
 
 class _JiebaHasher:
-    """Hashes the words of jieba's precise mode."""
+    """Hashes the words of jieba's precise mode.
+
+    The dictionary is loaded with the first text that is not empty. A caller whose rows are all known, such as
+    a list of pairs, has none.
+    """
 
     def __init__(self, stop_words: Collection[str]) -> None:
-        self._dictionary = load_dictionary()
         self._stop_words = hash_tokens_of(stop_words)
 
     def hash_texts(self, texts: Sequence[str]) -> NDArray[np.uint64]:
         if any("\n" in text for text in texts):
             raise ValueError("a normalised text has no newline")
+        if not any(texts):
+            return np.full(len(texts), ROW_END, np.uint64)
         parts = [self._hash_joined(joined) for joined in sentence_parts(texts)]
         return np.concatenate(parts) if parts else np.empty(0, np.uint64)
 
     def _hash_joined(self, joined: str) -> NDArray[np.uint64]:
         points = code_points(joined)
-        begins, ends = find_words(points, KINDS.of(points) == ALPHANUMERIC, self._dictionary)
+        begins, ends = find_words(points, KINDS.of(points) == ALPHANUMERIC, load_dictionary())
         stream = hash_words(points, begins, ends)
         if self._stop_words.size:
             stream[np.isin(stream, self._stop_words)] = _DROPPED

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._compiled import allocating, kernel
 
 
 @kernel
@@ -34,7 +34,7 @@ def rank(stream, starts, hashes, window, damping, tolerance, most_rounds):
     return ranks
 
 
-@inner
+@allocating
 def _edges(places, window):
     """Return int64[e, 2]: each two different tokens that are neighbours, as often as they are."""
     edges = np.empty((places.size * (window - 1), 2), np.int64)
@@ -47,7 +47,7 @@ def _edges(places, window):
     return edges[:used]
 
 
-@inner
+@allocating
 def _rank_row(edges, count, damping, tolerance, most_rounds, ranks):
     """Write the ranks of one row to `ranks`, float64[count]."""
     degrees = np.zeros(count, np.float64)

@@ -18,7 +18,7 @@ FILES = sorted(path for room in ("db_dedup", "tests", "benchmarks") for path in 
 SLOW_TO_COMPILE = {"argsort", "concatenate", "cumsum", "diff", "repeat", "sort", "unique"}
 """Functions of numpy whose compiled form takes a second or more."""
 
-KERNELS = {"addressed", "inner", "kernel", "scalar"}
+KERNELS = {"addressed", "allocating", "inner", "kernel"}
 """The decorators of what numba compiles."""
 
 MAY_BE_SLOW = {"index_hashes"}

@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from db_dedup.flow._compiled import inner, scalar
+from db_dedup.flow._compiled import inner
 from db_dedup.flow.candidates._bucket_join import popcount
 
 BITS_AT_ONCE: Final = np.int64(56)
@@ -33,7 +33,7 @@ def put_unary(packed, place, value):
     return place + 1
 
 
-@scalar
+@inner
 def get_loaded(packed, place):
     """Return the 56 bits from a place on, and up to 8 more."""
     i = place >> 3
@@ -51,7 +51,7 @@ def get_loaded(packed, place):
     return value >> np.uint64(place & 7)
 
 
-@scalar
+@inner
 def get_bits(packed, place, end, width):
     """Return the number of so many bits at a place; the array must have eight bytes after the end.
 
@@ -67,13 +67,13 @@ def get_bits(packed, place, end, width):
     return low | (high << np.uint64(32))
 
 
-@scalar
+@inner
 def zeros_before_one(value):
     """Return how many 0 there are before the lowest 1; 64 if there is none."""
     return np.int64(popcount(~value & (value - np.uint64(1))))
 
 
-@scalar
+@inner
 def get_unary(packed, place, end):
     """Return (how many 0 there are before the next 1, the place after that).
 
@@ -90,7 +90,7 @@ def get_unary(packed, place, end):
     raise ValueError("a piece of the index ends early")
 
 
-@scalar
+@inner
 def get_rice(packed, place, end, shift):
     """Return (the number of a Rice code with so many bits after its unary part, the place after it).
 

@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import resized
-from db_dedup.flow._compiled import inner, kernel, scalar
+from db_dedup.flow._compiled import allocating, inner, kernel
 from db_dedup.flow.candidates._pieces import (
     MOST_ROWS,
     key_mask,
@@ -59,7 +59,7 @@ def _popcount(typing_context, value):  # noqa: ARG001 - numba's signature
 popcount: Any = _popcount
 
 
-@scalar
+@inner
 def _scatter(values, rows, shift, mask, starts, sorted_values, sorted_rows):
     """Sort rows by some bits of their fingerprints; `starts` moves to where the next value starts."""
     for i in range(rows.size):
@@ -123,7 +123,7 @@ def sort_by_label(
     return values[sorted_rows], sorted_rows, np.repeat(ends, np.diff(ends, prepend=0))
 
 
-@scalar
+@inner
 def _found_earlier(difference, done):
     masks, radii = done
     for i in range(masks.size):  # noqa: SIM110 - numba has no any()
@@ -168,7 +168,7 @@ def _compare_runs(
     return found
 
 
-@scalar
+@inner
 def _compare_keys(
     values_a, rows_a, starts_a, values_b, rows_b, starts_b, is_same,
     keys, labels, limit, done, left, right, found,
@@ -197,7 +197,7 @@ def _compare_keys(
     return found
 
 
-@inner
+@allocating
 def _join_pieces(
     values_a, rows_a, a_start, a_end, values_b, rows_b, b_start, b_end, is_same,
     pieces, room_a, room_b, labels, limit, done, left, right, found,
@@ -228,7 +228,7 @@ def _join_pieces(
     return found
 
 
-@inner
+@allocating
 def _search_two(
     values_a, rows_a, a_start, a_end, values_b, rows_b, b_start, b_end, is_same,
     pieces, room_a, room_b, labels, limit, done, left, right, found,
@@ -261,7 +261,7 @@ def _largest_sorted(starts_a, starts_b):
     return largest
 
 
-@inner
+@allocating
 def _with_room(hot):
     """Return an array twice as long that begins with these pairs of buckets."""
     bigger = np.empty((hot.shape[0] * 2, 2), np.int64)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._compiled import inner, scalar
+from db_dedup.flow._compiled import allocating, inner
 
 MOST_ROWS = 1 << 15
 """A bucket with more rows is divided by another block instead of being sorted by pieces."""
@@ -54,14 +54,14 @@ class Room(NamedTuple):
     starts: NDArray[np.int64]
 
 
-@inner
+@allocating
 def make_room(rows):
     """Return room for buckets of so many rows."""
     keys = min(2 * max(rows, 1), 1 << _MOST_KEY_BITS)
     return Room(np.empty(rows, np.uint64), np.empty(rows, np.int32), np.empty(keys + 2, np.int64))
 
 
-@scalar
+@inner
 def choose_pieces(shift, rest, rows):
     """Return the pieces for two buckets of the block at `shift`, the larger of which has so many rows."""
     bits = 1
@@ -71,7 +71,7 @@ def choose_pieces(shift, rest, rows):
     return Pieces(rest + 1, width, min(width, bits), (shift + _BLOCK_BITS) & 63)
 
 
-@scalar
+@inner
 def _key(value, piece, pieces):
     """Return the key of a fingerprint by one of the pieces."""
     place = np.uint64((pieces.place + piece * pieces.width) & 63)
@@ -80,7 +80,7 @@ def _key(value, piece, pieces):
     return np.int64(turned & ((np.uint64(1) << np.uint64(pieces.bits)) - np.uint64(1)))
 
 
-@scalar
+@inner
 def key_mask(piece, pieces):
     """Return the bits of a fingerprint that are the key of a piece."""
     place = np.uint64((pieces.place + piece * pieces.width) & 63)
@@ -88,7 +88,7 @@ def key_mask(piece, pieces):
     return (low << place) | ((low >> np.uint64(1)) >> (np.uint64(63) - place))
 
 
-@scalar
+@inner
 def _count_keys(values, start, end, piece, pieces, starts):
     """Count the rows of each key, in starts[key + 2]."""
     for i in range((1 << pieces.bits) + 2):
@@ -97,7 +97,7 @@ def _count_keys(values, start, end, piece, pieces, starts):
         starts[_key(values[i], piece, pieces) + 2] += 1
 
 
-@scalar
+@inner
 def sort_by_piece(values, rows, start, end, piece, pieces, room):
     """Sort the rows of a bucket by the key of a piece."""
     starts = room.starts
@@ -113,20 +113,20 @@ def sort_by_piece(values, rows, start, end, piece, pieces, room):
         room.rows[place] = rows[i]
 
 
-@scalar
+@inner
 def comparisons(size_a, size_b, is_same):
     """Return how often rows are compared, if each is compared with each."""
     return size_a * (size_a - 1) // 2 if is_same else size_a * size_b
 
 
-@scalar
+@inner
 def _sorting_cost(size_a, size_b, is_same, pieces, sorting):
     """Return what sorting takes, in comparisons."""
     rows = size_a if is_same else size_a + size_b
     return pieces.number * (sorting * rows + (1 << pieces.bits))
 
 
-@scalar
+@inner
 def can_win(size_a, size_b, is_same, pieces, sorting):
     """Return whether a search by pieces is the cheaper one if the keys are spread evenly."""
     every = comparisons(size_a, size_b, is_same)
@@ -134,7 +134,7 @@ def can_win(size_a, size_b, is_same, pieces, sorting):
     return cost < every
 
 
-@scalar
+@inner
 def cost_of_pieces(
     values_a, a_start, a_end, values_b, b_start, b_end, is_same, pieces, sorting, room_a, room_b
 ):  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import sort_part
-from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._compiled import allocating, inner, kernel
 from db_dedup.flow._mix import mix
 
 PASSAGE_CHARACTERS: Final = 12
@@ -71,7 +71,7 @@ def _find(stream, firsts, row_count):
     return starts, kept[:used].copy()
 
 
-@inner
+@allocating
 def _winnowed(grams, kept, used):
     """Append the first hash of each window, in the order of the mixed hashes; return the new length.
 

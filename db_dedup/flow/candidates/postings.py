@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import place_between, resized
-from db_dedup.flow._compiled import kernel, scalar
+from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow.candidates.sketches import Sketches, compiled_least_in_common
 from db_dedup.flow.threads import in_threads, split_evenly
 
@@ -164,7 +164,7 @@ def _sharing_pairs(starts, values, firsts, lasts, begins, ends, rows, counts, fi
     return which[:found].copy(), others[:found].copy()
 
 
-@scalar
+@inner
 def _count_rows(rows, place, end, first_row, end_row, worth, common, touched, count):
     """Add to the rows of a list what a hash is worth; return how many rows have been touched then."""
     if first_row > 0:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import place_in, resized, sort_part
-from db_dedup.flow._compiled import inner, kernel, scalar
+from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
 from db_dedup.flow.candidates._bits import get_bits, get_rice, get_unary, put_bits, put_unary
 from db_dedup.flow.candidates.postings import Postings
@@ -300,7 +300,7 @@ def _pack_part(hashes, ids, packed, used):
     return (place + 7) // 8
 
 
-@scalar
+@inner
 def _header(packed, place, end):
     """Return (number of hashes, first hash, first id, width of ids, shift of hashes)."""
     if end - place < _HEADER_BYTES * 8:
@@ -315,7 +315,7 @@ def _header(packed, place, end):
     return groups, first, base, id_bits, shift
 
 
-@scalar
+@inner
 def _group(packed, place, end, before, shift):
     """Return (hash, number of its rows, place after them)."""
     gap, place = get_rice(packed, place, end, shift)
@@ -350,12 +350,12 @@ def _unpack(packed, starts):
     return hashes[:used].copy(), ids[:used].copy()
 
 
-@scalar
+@inner
 def _id_shift(id_bits, length):
     return max(np.int64(0), id_bits - _width(length))
 
 
-@scalar
+@inner
 def _id_delta(packed, place, end, id_bits, id_shift, length):
     if length == 1:
         return np.int64(get_bits(packed, place, end, id_bits)), place + id_bits

@@ -233,16 +233,30 @@ def _write_grams(text, q, some):
 
 @inner
 def _bring_forward(some, places, count, size):
-    """Order the first `size` of some grams, and of their places, by places."""
-    for i in range(size):
-        best = i
-        for j in range(i + 1, count):
-            is_equal = places[j] == places[best]
-            if places[j] < places[best] or (is_equal and some[j] < some[best]):
-                best = j
-        value, place = some[best], places[best]
-        some[best], places[best] = some[i], places[i]
-        some[i], places[i] = value, place
+    """Bring the first `size` of some grams by their places to the front, with their places, in any order.
+
+    This is Hoare's selection (1961). Of two equal places the smaller gram is the first.
+    """
+    low, high = np.int64(0), np.int64(count - 1)
+    while low < high and 0 < size < count:
+        value, place = some[(low + high) // 2], places[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while places[i] < place or (places[i] == place and some[i] < value):
+                i += 1
+            while places[j] > place or (places[j] == place and some[j] > value):
+                j -= 1
+            if i <= j:
+                some[i], some[j] = some[j], some[i]
+                places[i], places[j] = places[j], places[i]
+                i += 1
+                j -= 1
+        if size <= j:
+            high = j
+        elif size > i:
+            low = i
+        else:
+            return
 
 
 @inner

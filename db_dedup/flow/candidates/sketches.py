@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._arrays import sort_part, starts_of
+from db_dedup.flow._arrays import sort_part, spread_order, starts_of
 from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow.candidates.generators import HASH_GENERATORS, RowHashes
 
@@ -134,8 +134,8 @@ def entries_of_part(
         parts: how many parts there are.
     """
     values, rows = _part(sketches.starts, sketches.values, places, salts, part, parts)
-    order = np.argsort(values, kind="stable")
-    return values[order], rows[order]
+    order, values = spread_order(values)
+    return values, rows[order]
 
 
 def runs_of_equal(

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from db_dedup.flow._compiled import inner, kernel, scalar
+from db_dedup.flow._compiled import allocating, inner, kernel
 from db_dedup.flow.candidates._bits import (
     BITS_AT_ONCE,
     get_bits,
@@ -86,7 +86,7 @@ def bitmaps(starts, hashes, packed, begins, ends):
     return found, firsts
 
 
-@scalar
+@inner
 def _head_of(packed, begin, end):
     """Return the head of a set.
 
@@ -100,12 +100,12 @@ def _head_of(packed, begin, end):
     return head
 
 
-@scalar
+@inner
 def _words_of(places):
     return (places + 63) >> 6
 
 
-@scalar
+@inner
 def _bits_in(head):
     """Return how many bits the places of a set have by its head, if they are bits of hashes."""
     size, bits = (head & _SIZE) >> _KIND_BITS, np.int64(0)
@@ -115,20 +115,20 @@ def _bits_in(head):
     return bits + np.int64(is_crowded and head & _MORE != 0)
 
 
-@scalar
+@inner
 def _shift_in(head):
     """Return the shift of the Rice code of such a set; a larger one pays from 16 places a feature on."""
     is_sparse = (np.int64(1) << _bits_in(head)) >= ((head & _SIZE) >> _KIND_BITS) << 4
     return _SHIFT + np.int64(is_sparse and head & _MORE != 0)
 
 
-@scalar
+@inner
 def _bits_of(hashed, bits):
     """Return the first bits of a hash: at least one, so that the shift is less than 64."""
     return np.int64(hashed >> np.uint64(64 - bits))
 
 
-@scalar
+@inner
 def _place_of(hashed, places):
     """Return the place of a feature: features with ascending hashes have ascending places."""
     return np.int64(((hashed >> np.uint64(32)) * np.uint64(places)) >> np.uint64(32))
@@ -218,7 +218,7 @@ def compare(
     return may
 
 
-@inner
+@allocating
 def _by_row(rows, count):
     """Return (int64[p] the pairs row by row, int64[count] where those of each row end)."""
     ends = np.zeros(count, np.int64)
@@ -233,7 +233,7 @@ def _by_row(rows, count):
     return order, ends
 
 
-@scalar
+@inner
 def _unpack_word(packed, end, shift, places, word, bits, unpacked):
     """Set the bit of each place that a set has in a word, and in those before it.
 
@@ -274,7 +274,7 @@ def _unpack_word(packed, end, shift, places, word, bits, unpacked):
     unpacked[0], unpacked[1] = place, at
 
 
-@scalar
+@inner
 def _mark(at, places, bits):
     if at >= places:
         raise ValueError("a piece of the index ends early")
@@ -282,13 +282,13 @@ def _mark(at, places, bits):
     return at
 
 
-@scalar
+@inner
 def _has_code(packed, place, end):
     """Return whether another code follows: each has a 1, and after the last one there are at most seven 0."""
     return place + 7 < end or (place < end and get_bits(packed, place, end, end - place) != 0)
 
 
-@scalar
+@inner
 def _may_share(hashes, first, last, maps, own_map, packed, end, shift, places, size, least, bits, unpacked):
     """Return whether a row may share so many features with a set.
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import place_in
 from db_dedup.flow._by_pointer import Arrays, ArraysType, address_of, caller_of
-from db_dedup.flow._compiled import addressed, inner, is_kept, is_on_disk, kernel, scalar
+from db_dedup.flow._compiled import addressed, inner, is_kept, is_on_disk, kernel
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.candidates.sketches import share_enough
 from db_dedup.flow.compare.edit_distance import edit_similarity, is_short
@@ -97,10 +97,10 @@ def _nothing(number, x, y, z):  # noqa: ARG001 - called in place of a measure's 
 def _chained(functions: Sequence[Callable[..., Any]], first_number: int = 0) -> Any:
     """Return one compiled function that calls the function of a given number."""
     if not functions:
-        return scalar(_nothing)
-    own, others = scalar(functions[0]), _chained(functions[1:], first_number + 1)
+        return inner(_nothing)
+    own, others = inner(functions[0]), _chained(functions[1:], first_number + 1)
 
-    @scalar
+    @inner
     def call(number, x, y, z):
         if number == first_number:
             return own(x, y, z)
@@ -181,7 +181,7 @@ def least_shared(measure, threshold, size_a, size_b):
     return _least_shared(measure, threshold, np.int64(size_a), np.int64(size_b))
 
 
-@scalar
+@inner
 def is_candidate(a, b, rows, rule):
     """Return whether rows a and b are a candidate pair by some candidate generator."""
     values = rows.fingerprints
@@ -190,14 +190,14 @@ def is_candidate(a, b, rows, rule):
     return share_enough_hashes(a, b, rows)
 
 
-@scalar
+@inner
 def share_enough_hashes(a, b, rows):
     """Return whether the sketches of rows a and b share enough hashes."""
     places = rows.sketch_places
     return share_enough(rows.sketch_starts, rows.sketch_values, places[a], places[b])
 
 
-@scalar
+@inner
 def are_short(a, b, rows, rule):
     """Return whether few edits are enough for rows a and b. Then no bound of the measure holds for them."""
     if rule.short_threshold <= 0:
@@ -205,7 +205,7 @@ def are_short(a, b, rows, rule):
     return is_short(rows.detail_starts, rows.places[a]) and is_short(rows.detail_starts, rows.places[b])
 
 
-@scalar
+@inner
 def confirmed(a, b, rows, rule):
     """Decide a candidate pair, by `_confirmed`, which is compiled once and not into each kernel.
 
@@ -239,7 +239,7 @@ def is_rule_missing() -> bool:
     return is_kept(_confirmed) and not is_on_disk(_confirmed, _ARGUMENTS)
 
 
-@scalar
+@inner
 def _is_alike(a, b, rows, rule):
     """Return (whether rows a and b are alike enough, their similarity, NaN if it was not needed)."""
     if rule.measure < 0:
@@ -263,7 +263,7 @@ def _is_alike(a, b, rows, rule):
     return is_alike, similarity
 
 
-@scalar
+@inner
 def _long_similarity(starts, details, a, b, threshold):
     """Return `long_overlap` of two rows; the result may be 0 if it is below the threshold."""
     i, i_end = _long_grams_of(starts, a)
@@ -273,7 +273,7 @@ def _long_similarity(starts, details, a, b, threshold):
     return long_overlap(float(shared), float(i_end - i), float(j_end - j))
 
 
-@scalar
+@inner
 def _long_grams_of(starts, row):
     place = row * SECTIONS + LONG_GRAMS
     return starts[place], starts[place + 1]
@@ -293,7 +293,7 @@ def confirm_pairs(left, right, rows, rule):
     return are_duplicates, scores, kinds
 
 
-@scalar
+@inner
 def kind_of(a, b, rows, rule):
     """Return the packed kind of rows a and b; `UNKNOWN` if no measure compares them.
 
@@ -326,12 +326,12 @@ def kinds_of(left, right, rows, rule):
     return kinds
 
 
-@scalar
+@inner
 def _is_excluded(kind, rule):
     return _excluded_by(np.int64(rule.excluded), np.int64(kind)) == 1
 
 
-@scalar
+@inner
 def _is_rejected(a, b, rejected):
     """Return whether people have labelled rows a and b as no duplicates."""
     if rejected.size == 0:
@@ -341,7 +341,7 @@ def _is_rejected(a, b, rejected):
     return place < rejected.size and rejected[place] == packed
 
 
-@scalar
+@inner
 def _count_shared(hashes, i, i_end, j, j_end, least):
     """Count the shared features; return 0 as soon as it is clear that they are fewer than `least`.
 
@@ -359,7 +359,7 @@ def _count_shared(hashes, i, i_end, j, j_end, least):
     return shared
 
 
-@scalar
+@inner
 def _product(starts, hashes, weights, a, b):
     i, i_end = starts[a], starts[a + 1]
     j, j_end = starts[b], starts[b + 1]
@@ -376,7 +376,7 @@ def _product(starts, hashes, weights, a, b):
     return product
 
 
-@scalar
+@inner
 def _square(starts, weights, row):
     total = 0.0
     for i in range(starts[row], starts[row + 1]):

@@ -28,9 +28,10 @@ _VOCABULARY_LIMIT = 1_000_000
 _LONGEST_KEPT = 64
 """Characters of a token in the vocabulary: a million of any length would not fit into memory."""
 
-# These two numbers replace the hash of a dropped token and mark the end of a row.
 _DROPPED = 0
-_ROW_END = 1
+"""Replaces the hash of a token that is dropped."""
+ROW_END: Final = 1
+"""Marks the end of a row among the hashes of its tokens."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class _Vocabulary(dict[str, int]):
 
     def __init__(self, stop_words: Collection[str]) -> None:
         super().__init__(dict.fromkeys(stop_words, _DROPPED))
-        self["\n"] = _ROW_END
+        self["\n"] = ROW_END
 
     def __missing__(self, token: str) -> int:
         has_alphanumeric = any(map(str.isalnum, token))
@@ -107,7 +108,7 @@ def hash_values(column: str, values: Sequence[str]) -> NDArray[np.uint64]:
     Returns:
         uint64[2 * len(values)] for `count_features`: after each value the end of its row.
     """
-    hashes = np.full(2 * len(values), _ROW_END, np.uint64)
+    hashes = np.full(2 * len(values), ROW_END, np.uint64)
     hashes[::2] = [_hash(f"{column}\x1f{value}") if value else _DROPPED for value in values]
     return hashes
 
@@ -199,7 +200,7 @@ def _sort_rows(column: NDArray[np.uint64]) -> int:
 
     numpy sorts several times as fast as what numba compiles, and needs no compilation.
     """
-    ends = np.flatnonzero(column == _ROW_END).tolist()
+    ends = np.flatnonzero(column == ROW_END).tolist()
     begin = 0
     for end in ends:
         column[begin:end].sort()
@@ -218,7 +219,7 @@ def _count(stream, row_count, weight, damping):
     used, begin = 0, 0
     for row in range(row_count):
         end = begin
-        while stream[end] != _ROW_END:
+        while stream[end] != ROW_END:
             end += 1
         i = begin
         while i < end:

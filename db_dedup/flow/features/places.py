@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._arrays import place_in, resized, starts_of
+from db_dedup.flow._arrays import place_in, starts_of
 from db_dedup.flow._code_points import code_points
 from db_dedup.flow._compiled import inner, kernel
 
@@ -239,8 +239,10 @@ def _find_names(points, words):
     Returns:
         (int64[m] rows, uint64[m] packed names, int64[m] where each starts, int64[m] where its suffix ends).
     """
-    rows, values = np.empty(256, np.int64), np.empty(256, np.uint64)
-    starts, ends = np.empty(256, np.int64), np.empty(256, np.int64)
+    # A name and its suffix take two characters at least. What is not written takes no memory.
+    most = points.size // 2 + 1
+    rows, values = np.empty(most, np.int64), np.empty(most, np.uint64)
+    starts, ends = np.empty(most, np.int64), np.empty(most, np.int64)
     found, row, i = 0, 0, np.int64(0)
     while i < points.size:
         if points[i] == _NEWLINE:
@@ -255,9 +257,6 @@ def _find_names(points, words):
             points, i - 1, words.ended[number]
         )
         if name and not is_word:
-            if found == rows.size:
-                rows, values = resized(rows, 2 * found), resized(values, 2 * found)
-                starts, ends = resized(starts, 2 * found), resized(ends, 2 * found)
             rows[found] = row
             values[found] = (words.sorts[number] << np.uint64(NAME_BITS)) | name
             starts[found], ends[found] = start, end

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._compiled import inner, kernel, scalar
+from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.compare.edit_distance import is_short
 from db_dedup.flow.features.details import CHARACTERS, SECTIONS
@@ -92,7 +92,7 @@ def _set_bits(words, features):
         words[(feature >> np.uint64(6)) & last] |= np.uint64(1) << (feature & np.uint64(63))
 
 
-@scalar
+@inner
 def misses_more(sets, first, others, other_first, words, most):
     """Return whether more than `most` bits of one set are not in the other, of as many words.
 

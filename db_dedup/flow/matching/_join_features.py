@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import place_between
-from db_dedup.flow._compiled import inner, kernel, scalar
+from db_dedup.flow._compiled import allocating, inner, kernel
 from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_hashes
 from db_dedup.flow.matching._bitmaps import misses_more
 from db_dedup.flow.matching._join_runs import by_group, copied_sets
@@ -116,7 +116,7 @@ def index_rarest(begin, end, run, bitmaps, rows):
     return RareFeatures(begin, end - begin, first_of, indexed, firsts, sets)
 
 
-@scalar
+@inner
 def _mark_rarest(hashes, own, size, counts, wanted, histogram, is_rare, first):
     """Mark so many of a row's features, those that are in the fewest rows of the run.
 
@@ -167,7 +167,7 @@ def _total(numbers):
     return total
 
 
-@inner
+@allocating
 def _ends_and_sizes(some, bounds, rows):
     """Return for each row (the end of its group among the rows, the number of its features)."""
     ends, sizes = np.empty(some.size, np.int32), np.empty(some.size, np.int64)
@@ -213,7 +213,7 @@ def join_indexed(run, index, bitmaps, parents, rows, rule):
     return left[:found].copy(), right[:found].copy()
 
 
-@scalar
+@inner
 def _find_near(i, hashes, first, end, run, index, levels, seen, near, rule):
     """Write to `near` the indexed rows that may be pairs with row i; return their number.
 
@@ -262,7 +262,7 @@ def _most_words(some, bitmaps):
     return most
 
 
-@scalar
+@inner
 def _write_levels(row, bitmaps, levels):
     """Write the bit set of a row to `levels`, also joined to fewer words: the one of w words begins at w."""
     first, words = bitmaps.firsts[row], bitmaps.firsts[row + 1] - bitmaps.firsts[row]
@@ -274,7 +274,7 @@ def _write_levels(row, bitmaps, levels):
             levels[words + k] = levels[2 * words + k] | levels[3 * words + k]
 
 
-@scalar
+@inner
 def _is_unlike(b, size, other_size, levels, index, rule):
     """Return whether an indexed row is certainly no pair with a row that has at least as many features.
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import stable_order
-from db_dedup.flow._compiled import inner, kernel, scalar
+from db_dedup.flow._compiled import allocating, inner, kernel
 from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_hashes
 from db_dedup.flow.matching._bitmaps import misses_more
 from db_dedup.flow.matching._join_short import bounds_of_short, compare_each, compare_short, compare_two
@@ -181,7 +181,7 @@ def join_alike(some, comparisons_a_row, parents, rows, rule):
     return some, left[:found].copy(), right[:found].copy()
 
 
-@inner
+@allocating
 def by_group(some, parents):
     """Sort rows by their groups.
 
@@ -214,7 +214,7 @@ def _are_joined(some, parents):
     return True
 
 
-@inner
+@allocating
 def _compare_all(some, bitmaps, parents, rows, rule, pairs, found):
     """Compare every two rows of different groups; return (the pairs, their number)."""
     run = _copied(some, bitmaps, parents)
@@ -227,7 +227,7 @@ def _compare_all(some, bitmaps, parents, rows, rule, pairs, found):
     return pairs, found
 
 
-@inner
+@allocating
 def _copied(some, bitmaps, parents):
     """Return the `_Run` of some rows."""
     some, sizes = _by_size(some, bitmaps)
@@ -247,7 +247,7 @@ def _write_roots(run, parents):
         run.roots[i] = find_root(parents, run.rows[i])
 
 
-@inner
+@allocating
 def _compare_near(i, count, near, own, run, parents, rows, rule, pairs, found):
     """Compare row i with the rows at the first `count` positions in `near`; return (the pairs, their number).
 
@@ -265,7 +265,7 @@ def _compare_near(i, count, near, own, run, parents, rows, rule, pairs, found):
     return pairs, found
 
 
-@scalar
+@inner
 def _write_set(i, words, run, own):
     """Write to `own` the set of one row, joined to so many words; return their number."""
     size = run.firsts[i + 1] - run.firsts[i]
@@ -278,7 +278,7 @@ def _write_set(i, words, run, own):
     return size
 
 
-@scalar
+@inner
 def _keep_near(i, count, near, own, run, rule):
     """Keep those of some positions after i whose rows may be pairs with row i; return their number.
 
@@ -311,7 +311,7 @@ def _keep_near(i, count, near, own, run, rule):
     return kept
 
 
-@inner
+@allocating
 def _by_size(some, bitmaps):
     """Return (the rows, the one with the most features first, the numbers of their features)."""
     keys = np.empty(some.size, np.int64)
@@ -324,7 +324,7 @@ def _by_size(some, bitmaps):
     return ordered, sizes
 
 
-@inner
+@allocating
 def copied_sets(some, bitmaps):
     """Return (int64[n + 1] slices, uint64[w]): the bit sets of some rows."""
     firsts = np.zeros(some.size + 1, np.int64)
@@ -338,7 +338,7 @@ def copied_sets(some, bitmaps):
     return firsts, sets
 
 
-@inner
+@allocating
 def _compare_groups(some, bounds, budget, parents, rows, rule, pairs, found):
     """Compare the rows of joined groups with all other groups, until the budget is used up.
 

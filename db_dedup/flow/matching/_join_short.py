@@ -8,7 +8,7 @@ symbols.
 
 import numpy as np
 
-from db_dedup.flow._compiled import inner, scalar
+from db_dedup.flow._compiled import allocating, inner
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_hashes
 from db_dedup.flow.features.characters import MOST_EDITS, SHORT
@@ -19,7 +19,7 @@ _NO_BOUND = -64
 """No bound: so low that no two 64-bit sets are ruled out."""
 
 
-@inner
+@allocating
 def bounds_of_short(rule):
     """Return (int64[31, 31], int64[31, 31]), two tables for two short rows.
 
@@ -40,7 +40,7 @@ def bounds_of_short(rule):
     return shared, edits
 
 
-@inner
+@allocating
 def compare_short(some, bounds, bitmaps, parents, rows, rule, pairs, found):
     """Compare every two short rows of a run.
 
@@ -66,7 +66,7 @@ def compare_short(some, bounds, bitmaps, parents, rows, rule, pairs, found):
     return pairs, found, some.size - short.size
 
 
-@inner
+@allocating
 def compare_each(some, parents, rows, rule, pairs, found):
     """Compare every two rows by their features; return (the pairs, their number)."""
     for i in range(some.size):
@@ -75,7 +75,7 @@ def compare_each(some, parents, rows, rule, pairs, found):
     return pairs, found
 
 
-@inner
+@allocating
 def compare_two(a, b, parents, rows, rule, pairs, found):
     """Join the groups of two rows if they are a pair; return (the pairs, their number)."""
     if find_root(parents, a) == find_root(parents, b):
@@ -85,7 +85,7 @@ def compare_two(a, b, parents, rows, rule, pairs, found):
     return pairs, found
 
 
-@scalar
+@inner
 def _find_near(i, copied, bounds, near):
     """Write to `near` the positions after i of the rows that may be pairs with row i; return their number.
 
@@ -113,7 +113,7 @@ def _find_near(i, copied, bounds, near):
     return np.int64(count)
 
 
-@inner
+@allocating
 def _short_of(some, bitmaps):
     """Return the short rows."""
     short = np.empty(some.size, some.dtype)
@@ -124,7 +124,7 @@ def _short_of(some, bitmaps):
     return short[:count]
 
 
-@inner
+@allocating
 def _copied(short, bitmaps):
     """Return the lengths, sizes and sets of short rows, so that they are one after the other in the cache.
 

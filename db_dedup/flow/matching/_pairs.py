@@ -6,7 +6,7 @@
 import numpy as np
 
 from db_dedup.flow._arrays import resized
-from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._compiled import allocating, kernel
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.compare.kernels import confirmed, is_candidate, kind_of
 from db_dedup.flow.matching.groups import find_root
@@ -92,7 +92,7 @@ def pairs_between(lefts, rights, rows, rule):
     return found_pairs(found, pairs)
 
 
-@inner
+@allocating
 def no_pairs():
     """Return the arrays that `added` fills."""
     size = 1024
@@ -105,7 +105,7 @@ def no_pairs():
     )
 
 
-@inner
+@allocating
 def _added(a, b, rows, rule, found, pairs):
     """Add the pair of a and b if they are duplicates; return (the number of pairs, their arrays)."""
     if not is_candidate(a, b, rows, rule):
@@ -113,7 +113,7 @@ def _added(a, b, rows, rule, found, pairs):
     return added(a, b, rows, rule, found, pairs)
 
 
-@inner
+@allocating
 def added(a, b, rows, rule, found, pairs):
     """Add the candidate pair of a and b if it is confirmed; return (the number of pairs, their arrays)."""
     is_duplicate, similarity = confirmed(a, b, rows, rule)
@@ -132,7 +132,7 @@ def added(a, b, rows, rule, found, pairs):
     return found + 1, (left, right, distances, similarities, kinds)
 
 
-@inner
+@allocating
 def found_pairs(found, pairs):
     """Return the part of the arrays that is filled."""
     left, right, distances, similarities, kinds = pairs

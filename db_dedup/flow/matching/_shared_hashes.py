@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._compiled import inner, kernel, scalar
+from db_dedup.flow._compiled import allocating, inner, kernel
 from db_dedup.flow.candidates.sketches import compiled_least_in_common
 
 _FREQUENCIES = 1 << 20
@@ -70,7 +70,7 @@ def _bucket(value):
     return (value >> np.uint64(1)) & np.uint64(_FREQUENCIES - 1)
 
 
-@inner
+@allocating
 def index_sharing(some, shared, frequencies, rows):
     """Return the `SharedHashes` of some rows.
 
@@ -107,7 +107,7 @@ def index_sharing(some, shared, frequencies, rows):
     return SharedHashes(needed, starts, slots, ends, places, sharing, np.zeros(some.size, np.int16))
 
 
-@inner
+@allocating
 def _more_frequent(some, shared, frequencies, rows):
     """Return (int64[n + 1] slices, uint64[m]): the odd hashes of each row that are more frequent than one.
 
@@ -127,7 +127,7 @@ def _more_frequent(some, shared, frequencies, rows):
     return starts, hashes[: starts[-1]]
 
 
-@scalar
+@inner
 def _append_more_frequent(values, first, end, shared, frequencies, hashes, used):
     """Write those of the values to `hashes` from `used` on; return where they end.
 
@@ -143,7 +143,7 @@ def _append_more_frequent(values, first, end, shared, frequencies, hashes, used)
     return np.int64(place)
 
 
-@inner
+@allocating
 def _slots_of(hashes):
     """Return (int32[m] the slot of each odd hash, equal hashes in one slot, int32[s] how many each has)."""
     count = 64
@@ -172,7 +172,7 @@ def count_steps(index):
     return steps
 
 
-@scalar
+@inner
 def find_sharing(i, index, near):
     """Write to `near` the positions after i of the rows that are to be compared with row i.
 
@@ -195,7 +195,7 @@ def find_sharing(i, index, near):
     return _find_equal(i, index.needed, counts, near)
 
 
-@scalar
+@inner
 def _find_equal(i, needed, counts, near):
     """Write to `near` the positions after i where the count is the needed one; return their number."""
     found, own = np.uint64(0), needed[i]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import resized
-from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._compiled import allocating, inner, kernel
 
 
 def flatten(parents: NDArray[np.int32]) -> None:
@@ -57,7 +57,7 @@ def _flatten(parents):
         parents[row] = parents[parents[row]]
 
 
-@inner
+@allocating
 def joined(a, b, parents, pairs, found):
     """Join the groups of two rows; return (the pairs with this one added, their number)."""
     root_a, root_b = find_root(parents, a), find_root(parents, b)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._arrays import spread_order
 from db_dedup.flow.candidates.blocks import candidate_pairs
 from db_dedup.flow.compare.kernels import confirm_pairs
 from db_dedup.flow.compare.measures import NO_SIMILARITY
@@ -237,7 +238,7 @@ class _Search:
         rotated = values if shift == 0 else (values << np.uint64(shift)) | (values >> np.uint64(64 - shift))
         within = self._rows.within
         is_one_class = not np.any(within[1:] != within[:-1])
-        order = np.argsort(rotated, kind="stable") if is_one_class else np.lexsort((rotated, within))
+        order = spread_order(rotated)[0] if is_one_class else np.lexsort((rotated, within))
         order = order.astype(np.int32)
         left, right = order[:-1], order[1:]
         is_near = np.bitwise_count(values[left] ^ values[right]) <= self._rule.radius

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._compiled import allocating, inner, kernel
 from db_dedup.flow._mix import mix
 
 SPACE, SIGN, DIGIT, LETTER, CHARACTER, ROW_END, GAP = range(7)
@@ -171,7 +171,7 @@ def _unit_at(points, kinds, i):
     return kind, end, value
 
 
-@inner
+@allocating
 def _empty_window():
     return _Window(
         np.zeros(_RING, np.uint64),

@@ -4,12 +4,12 @@ The sums are computed in jieba's order and precision. Equal and nearly equal sum
 model with fewer digits, or one that adds in another order, sometimes cuts at other places.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._compiled import allocating, inner, kernel
 
 FIRST_HAN = 0x4E00
 LAST_HAN = 0x9FD5
@@ -18,6 +18,20 @@ _STATES = "BMES"  # begin, middle, end of a word, or a word of one character
 _BEGIN, _MIDDLE, END, SINGLE = range(4)
 
 Tables = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+
+
+class Path(NamedTuple):
+    """Memory for the search of the likeliest states of n characters or fewer, made once for many searches.
+
+    Attributes:
+        sums: float64[2, 4], of one character in each state, and of the one before.
+        came_from: int8[n, 4], the likeliest state before each state of a character.
+        states: int8[n], what is found.
+    """
+
+    sums: NDArray[np.float64]
+    came_from: NDArray[np.int8]
+    states: NDArray[np.int8]
 
 
 def load_tables(model: Any) -> Tables:
@@ -53,6 +67,7 @@ def find_rejoined(codes, lengths, first, steps, characters):
     """
     kinds, places = _sort_tokens(codes, lengths)
     found = np.empty((lengths.size // 2 + 1, 4), np.int64)
+    path = new_path(codes.size)
     count = 0
     i = 0
     while i < lengths.size:
@@ -63,12 +78,12 @@ def find_rejoined(codes, lengths, first, steps, characters):
             found[count, 0], found[count, 1], found[count, 2], found[count, 3] = i, j, -1, -1
             count += 1
         elif kinds[i] == _IDEOGRAPH and j - i > 1:
-            states = likeliest_states(codes[places[i] : places[j]], first, steps, characters)
-            begin = 0
-            for k in range(j - i):
-                if states[k] in (END, SINGLE):
+            find_states(codes, places[i], places[j], first, steps, characters, path)
+            begin = i
+            for k in range(i, j):
+                if path.states[places[k]] in (END, SINGLE):
                     if k > begin:
-                        found[count, 0], found[count, 1] = i + begin, i + k + 1
+                        found[count, 0], found[count, 1] = begin, k + 1
                         found[count, 2], found[count, 3] = i, j
                         count += 1
                     begin = k + 1
@@ -79,7 +94,7 @@ def find_rejoined(codes, lengths, first, steps, characters):
 _OTHER, _IDEOGRAPH, _HALF_WIDTH = range(3)
 
 
-@inner
+@allocating
 def _sort_tokens(codes, lengths):
     """Return (int8[m] kinds, int64[m + 1] positions of the first characters) of the tokens."""
     kinds = np.zeros(lengths.size, np.int8)
@@ -113,40 +128,41 @@ def is_sign(code):
 
 
 @inner
-def likeliest_states(codes, first, steps, characters):
-    """Return the likeliest states, by Viterbi's algorithm.
+def find_states(codes, begin, end, first, steps, characters, path):
+    """Find the likeliest states of ideographs, by Viterbi's algorithm.
 
-    Of two states with equal sums the one with the later letter is chosen, as in jieba. The sums are written
-    out: numba compiles an operation on whole arrays by way of `ast.parse`, which Python 3.11 does not allow
-    two threads of a service at once.
+    Of two states with equal sums the one with the later letter is chosen, as in jieba.
 
     Args:
-        codes: the code points of ideographs.
+        codes: the code points of a text, of which those from `begin` to `end` are ideographs.
+        begin: where the first one is.
+        end: after the last one, which is another than the first.
         first: with `steps` and `characters` the result of `load_tables`.
-
-    Returns:
-        int8[len(codes)] of states.
+        path: of `new_path`, for as many characters as the text has; filled with the states from `begin` on.
     """
-    came_from = np.empty((codes.size, 4), np.int8)
-    here = characters[codes[0] - FIRST_HAN]
-    sums = np.empty(4)
+    sums, came_from, states = path
     for state in range(4):
-        sums[state] = first[state] + here[state]
-    for t in range(1, codes.size):
-        here = characters[codes[t] - FIRST_HAN]
-        before = sums
-        sums = np.empty(4)
+        sums[0, state] = first[state] + characters[codes[begin] - FIRST_HAN, state]
+    for t in range(1, end - begin):
+        before, here, code = (t - 1) & 1, t & 1, codes[begin + t] - FIRST_HAN
         for state in range(4):
             if state in (_BEGIN, SINGLE):
                 low, high = END, SINGLE
             else:
                 low, high = _BEGIN, _MIDDLE
-            low_sum = before[low] + steps[low, state] + here[state]
-            high_sum = before[high] + steps[high, state] + here[state]
+            low_sum = sums[before, low] + steps[low, state] + characters[code, state]
+            high_sum = sums[before, high] + steps[high, state] + characters[code, state]
             came_from[t, state] = low if low_sum > high_sum else high
-            sums[state] = max(low_sum, high_sum)
-    states = np.empty(codes.size, np.int8)
-    states[-1] = END if sums[END] > sums[SINGLE] else SINGLE
-    for t in range(codes.size - 1, 0, -1):
-        states[t - 1] = came_from[t, states[t]]
-    return states
+            sums[here, state] = max(low_sum, high_sum)
+    last = (end - begin - 1) & 1
+    state = END if sums[last, END] > sums[last, SINGLE] else SINGLE
+    for t in range(end - begin - 1, 0, -1):
+        states[begin + t] = state
+        state = came_from[t, state]
+    states[begin] = state
+
+
+@allocating
+def new_path(size):
+    """Return what `find_states` needs for a text of so many characters: the sums, the ways and the states."""
+    return Path(np.empty((2, 4)), np.empty((size, 4), np.int8), np.empty(size, np.int8))

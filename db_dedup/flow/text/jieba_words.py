@@ -17,7 +17,6 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._arrays import resized
 from db_dedup.flow._code_points import code_points
 from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow.text._hmm import (
@@ -25,10 +24,11 @@ from db_dedup.flow.text._hmm import (
     FIRST_HAN,
     LAST_HAN,
     SINGLE,
+    find_states,
     is_ascii_alphanumeric,
     is_sign,
-    likeliest_states,
     load_tables,
+    new_path,
 )
 from db_dedup.flow.text._jieba import import_jieba
 
@@ -190,18 +190,16 @@ def find_words(points, is_meaningful, dictionary):
         a letter, digit or ideograph are left out.
     """
     begins, ends = np.empty(points.size, np.int64), np.empty(points.size, np.int64)
-    route = Route(np.empty(256, np.float64), np.empty(256, np.int64))
+    route = Route(np.empty(points.size + 1, np.float64), np.empty(points.size + 1, np.int64))
+    path = new_path(points.size)
     used, i = np.int64(0), np.int64(0)
     while i < points.size:
         end = i
         while end < points.size and _is_in_sentence(points[end]):
             end += 1
         if end > i:
-            if end - i >= route.ends.size:
-                size = 2 * (end - i)
-                route = Route(resized(route.scores, size), resized(route.ends, size))
             _find_route(points, i, end, dictionary, route)
-            used = _write_words(points, i, end, dictionary, route, begins, ends, used)
+            used = _write_words(points, i, end, dictionary, route, path, begins, ends, used)
             i = end
         else:
             if points[i] == _NEWLINE:
@@ -254,22 +252,22 @@ def _longer(dictionary, node, point):
 
 
 @inner
-def _write_words(points, first, last, dictionary, route, begins, ends, used):
+def _write_words(points, first, last, dictionary, route, path, begins, ends, used):
     """Append the words of the sentence first:last, of which the route is known; return the new length."""
     begin = i = first
     while i < last:
         end = route.ends[i - first]
         if end - i > 1:
-            used = _write_singles(points, begin, i, dictionary, begins, ends, used)
+            used = _write_singles(points, begin, i, dictionary, path, begins, ends, used)
             begins[used], ends[used] = i, end
             used += 1
             begin = end
         i = end
-    return _write_singles(points, begin, last, dictionary, begins, ends, used)
+    return _write_singles(points, begin, last, dictionary, path, begins, ends, used)
 
 
 @inner
-def _write_singles(points, begin, end, dictionary, begins, ends, used):
+def _write_singles(points, begin, end, dictionary, path, begins, ends, used):
     """Append the words of neighbours that the route leaves as single characters; return the new length."""
     # A word of the dictionary that the route does not take stays apart.
     is_apart = end - begin > 1 and _is_word(points, begin, end, dictionary)
@@ -284,7 +282,7 @@ def _write_singles(points, begin, end, dictionary, begins, ends, used):
             while j < end and _is_han(points[j]):
                 j += 1
             if j - i > 1:
-                used = _write_new_words(points, i, j, dictionary, begins, ends, used)
+                used = _write_new_words(points, i, j, dictionary, path, begins, ends, used)
             else:
                 begins[used], ends[used] = i, j
                 used += 1
@@ -298,13 +296,12 @@ def _write_singles(points, begin, end, dictionary, begins, ends, used):
 
 
 @inner
-def _write_new_words(points, first, last, dictionary, begins, ends, used):
+def _write_new_words(points, first, last, dictionary, path, begins, ends, used):
     """Append the words that the HMM makes of two ideographs or more; return the new length."""
-    codes = points[first:last]
-    states = likeliest_states(codes, dictionary.states, dictionary.steps, dictionary.characters)
+    find_states(points, first, last, dictionary.states, dictionary.steps, dictionary.characters, path)
     begin = first
     for i in range(first, last):
-        if states[i - first] in (END, SINGLE):
+        if path.states[i] in (END, SINGLE):
             begins[used], ends[used] = begin, i + 1
             used += 1
             begin = i + 1
