@@ -193,7 +193,7 @@ def serve(questions: IO[bytes], answers: IO[bytes]) -> None:
         recipe: Recipe
         recipe, keep_weights = pickle.load(questions)  # noqa: S301 - the process that started us wrote it
         fingerprinter = Fingerprinter(recipe)
-        # Everything is loaded before the first page comes, the dictionary, too: its rows are still being read.
+        # All is loaded before the first page comes, also the dictionary: its rows are still being read.
         fingerprinter.fingerprint([["字"] * len(recipe.columns)])
         # A page has ten thousand rows. Searches for cyclic garbage among them, and among all that is loaded,
         # took a tenth of the time; no cycles are made.

@@ -36,17 +36,18 @@ def put_unary(packed, place, value):
 @inner
 def get_loaded(packed, place):
     """Return the 56 bits from a place on, and up to 8 more."""
-    i = place >> 3
-    # Written out, so that the compiler makes one load of it.
+    # Unsigned, without which numba asks of each position whether it is negative. Written out, so that the
+    # compiler makes one load of it.
+    i = np.uint64(place) >> np.uint64(3)
     value = (
         np.uint64(packed[i])
-        | (np.uint64(packed[i + 1]) << np.uint64(8))
-        | (np.uint64(packed[i + 2]) << np.uint64(16))
-        | (np.uint64(packed[i + 3]) << np.uint64(24))
-        | (np.uint64(packed[i + 4]) << np.uint64(32))
-        | (np.uint64(packed[i + 5]) << np.uint64(40))
-        | (np.uint64(packed[i + 6]) << np.uint64(48))
-        | (np.uint64(packed[i + 7]) << np.uint64(56))
+        | (np.uint64(packed[i + np.uint64(1)]) << np.uint64(8))
+        | (np.uint64(packed[i + np.uint64(2)]) << np.uint64(16))
+        | (np.uint64(packed[i + np.uint64(3)]) << np.uint64(24))
+        | (np.uint64(packed[i + np.uint64(4)]) << np.uint64(32))
+        | (np.uint64(packed[i + np.uint64(5)]) << np.uint64(40))
+        | (np.uint64(packed[i + np.uint64(6)]) << np.uint64(48))
+        | (np.uint64(packed[i + np.uint64(7)]) << np.uint64(56))
     )
     return value >> np.uint64(place & 7)
 

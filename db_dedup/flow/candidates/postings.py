@@ -139,8 +139,7 @@ def sharing_pairs(
 @kernel
 def _sharing_pairs(starts, values, firsts, lasts, begins, ends, rows, counts, first_row, end_row, most):
     """Count for each asked sketch the hashes that each row shares with it, and keep the rows with enough."""
-    size, found = 1024, 0
-    which, others = np.empty(size, np.int64), np.empty(size, np.int64)
+    which, others, found = np.empty(1024, np.int64), np.empty(1024, np.int64), np.int64(0)
     common, touched = np.zeros(end_row - first_row, np.int32), np.empty(end_row - first_row, np.int32)
     for one in range(starts.size - 1):
         count = np.int64(0)
@@ -150,15 +149,11 @@ def _sharing_pairs(starts, values, firsts, lasts, begins, ends, rows, counts, fi
             for each in range(firsts[i], lasts[i]):
                 place, end = begins[each], ends[each]
                 count = _count_rows(rows, place, end, first_row, end_row, worth, common, touched, count)
-        own = starts[one + 1] - starts[one]
-        for row in touched[:count]:
-            if common[row] >= compiled_least_in_common(min(own, counts[first_row + row])):
-                if found == size:
-                    size *= 2
-                    which, others = resized(which, size), resized(others, size)
-                which[found], others[found] = one, first_row + row
-                found += 1
-            common[row] = 0
+        if found + count > which.size:
+            size = 2 * (found + count)
+            which, others = resized(which, size), resized(others, size)
+        size = starts[one + 1] - starts[one]
+        found = _take_sharing(one, size, counts, first_row, common, touched, count, which, others, found)
         if found > most:
             break
     return which[:found].copy(), others[:found].copy()
@@ -177,6 +172,18 @@ def _count_rows(rows, place, end, first_row, end_row, worth, common, touched, co
         common[row] += worth
         place += 1
     return count
+
+
+@inner
+def _take_sharing(one, size, counts, first_row, common, touched, count, which, others, found):
+    """Write those of the touched rows that share enough hashes; return how many pairs there are then."""
+    for place in range(np.uint64(count)):
+        row = touched[place]
+        if common[row] >= compiled_least_in_common(min(size, counts[first_row + row])):
+            which[found], others[found] = one, first_row + row
+            found += 1
+        common[row] = 0
+    return found
 
 
 @kernel

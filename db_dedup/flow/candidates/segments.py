@@ -328,26 +328,32 @@ def _group(packed, place, end, before, shift):
 
 @kernel
 def _unpack(packed, starts):
-    size, used = 1024, 0
-    hashes, ids = np.empty(size, np.uint32), np.empty(size, np.int64)
+    used = np.int64(0)
+    hashes, ids = np.empty(MOST_ENTRIES_A_PART, np.uint32), np.empty(MOST_ENTRIES_A_PART, np.int64)
     for part in range(starts.size - 1):
-        place, end = starts[part] * 8, starts[part + 1] * 8
-        groups, first, base, id_bits, shift = _header(packed, place, end)
-        place += _HEADER_BYTES * 8
-        hashed = first - 1
-        for _ in range(groups):
-            hashed, length, place = _group(packed, place, end, hashed, shift)
-            while used + length > size:
-                size *= 2
-                hashes, ids = resized(hashes, size), resized(ids, size)
-            id_shift = _id_shift(id_bits, length)
-            row = base
-            for _ in range(length):
-                delta, place = _id_delta(packed, place, end, id_bits, id_shift, length)
-                row += delta
-                hashes[used], ids[used] = hashed, row
-                used += 1
+        if used + MOST_ENTRIES_A_PART > ids.size:
+            hashes, ids = resized(hashes, 2 * ids.size), resized(ids, 2 * ids.size)
+        used = _unpack_part(packed, starts[part] * 8, starts[part + 1] * 8, hashes, ids, used)
     return hashes[:used].copy(), ids[:used].copy()
+
+
+@inner
+def _unpack_part(packed, place, end, hashes, ids, used):
+    """Write the entries of a part; return how many there are then."""
+    groups, first, base, id_bits, shift = _header(packed, place, end)
+    place += _HEADER_BYTES * 8
+    most, hashed = used + MOST_ENTRIES_A_PART, first - 1
+    for _ in range(groups):
+        hashed, length, place = _group(packed, place, end, hashed, shift)
+        if used + length > most:
+            raise ValueError("a piece of the index has too many rows")
+        id_shift, row = _id_shift(id_bits, length), base
+        for _ in range(length):
+            delta, place = _id_delta(packed, place, end, id_bits, id_shift, length)
+            row += delta
+            hashes[used], ids[used] = hashed, row
+            used += 1
+    return used
 
 
 @inner
@@ -364,37 +370,51 @@ def _id_delta(packed, place, end, id_bits, id_shift, length):
 
 @kernel
 def _find(packed, starts, wanted, first_id, last_id, most):
-    used, lists, most_lists = 0, 0, wanted.size + starts.size  # a part begins another list of a hash
+    used, lists, most_lists = np.int64(0), np.int64(0), wanted.size + starts.size
     hashes, ends = np.empty(most_lists, np.uint64), np.empty(most_lists, np.int64)
-    ids = np.empty(1024, np.int64)
+    ids = np.empty(MOST_ENTRIES_A_PART, np.int64)
     for part in range(starts.size - 1):
-        place, end = starts[part] * 8, starts[part + 1] * 8
-        groups, first, base, id_bits, shift = _header(packed, place, end)
-        # The parts of a frequent hash have its rows one range of ids after another.
-        has_none = base > last_id or (id_bits < 62 and first_id - base >= np.int64(1) << id_bits)
-        place += _HEADER_BYTES * 8
-        hashed = first - 1
-        position = place_in(wanted, np.uint32(first))
-        for _ in range(np.int64(0) if has_none else groups):
-            if position == wanted.size or used == most:
-                break
-            hashed, length, place = _group(packed, place, end, hashed, shift)
-            while position < wanted.size and np.int64(wanted[position]) < hashed:
-                position += 1
-            is_wanted = position < wanted.size and np.int64(wanted[position]) == hashed
-            if length == 1 and not is_wanted:
-                place += id_bits
-                continue
-            if used + length > ids.size:
-                ids = resized(ids, 2 * ids.size + length)
-            row, begin, id_shift = base, used, _id_shift(id_bits, length)
-            for _ in range(length):
-                delta, place = _id_delta(packed, place, end, id_bits, id_shift, length)
-                row += delta
-                if is_wanted and first_id <= row <= last_id and used < most:
-                    ids[used] = row
-                    used += 1
-            if used > begin:
-                hashes[lists], ends[lists] = hashed, used
-                lists += 1
+        if used + MOST_ENTRIES_A_PART > ids.size:
+            ids = resized(ids, 2 * ids.size)
+        used, lists = _find_in_part(
+            packed, starts[part] * 8, starts[part + 1] * 8, wanted, first_id, last_id, most,
+            hashes, ends, ids, used, lists,
+        )  # fmt: skip
     return hashes[:lists].copy(), ends[:lists].copy(), ids[:used].copy()
+
+
+@inner
+def _find_in_part(
+    packed, place, end, wanted, first_id, last_id, most, hashes, ends, ids, used, lists
+):  # fmt: skip
+    """Write the wanted entries of a part, in lists; return how many entries and lists there are then."""
+    groups, first, base, id_bits, shift = _header(packed, place, end)
+    # The parts of a frequent hash have its rows one range of ids after another. Each begins another list.
+    has_none = base > last_id or (id_bits < 62 and first_id - base >= np.int64(1) << id_bits)
+    place += _HEADER_BYTES * 8
+    hashed, left = first - 1, np.int64(MOST_ENTRIES_A_PART)
+    position = place_in(wanted, np.uint32(first))
+    for _ in range(np.int64(0) if has_none else groups):
+        if position == wanted.size or used == most:
+            break
+        hashed, length, place = _group(packed, place, end, hashed, shift)
+        while position < wanted.size and np.int64(wanted[position]) < hashed:
+            position += 1
+        is_wanted = position < wanted.size and np.int64(wanted[position]) == hashed
+        if length == 1 and not is_wanted:
+            place += id_bits
+            continue
+        left -= length
+        if left < 0:
+            raise ValueError("a piece of the index has too many rows")
+        row, begin, id_shift = base, used, _id_shift(id_bits, length)
+        for _ in range(length):
+            delta, place = _id_delta(packed, place, end, id_bits, id_shift, length)
+            row += delta
+            if is_wanted and first_id <= row <= last_id and used < most:
+                ids[used] = row
+                used += 1
+        if used > begin:
+            hashes[lists], ends[lists] = hashed, used
+            lists += 1
+    return used, lists

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import place_between
 from db_dedup.flow._compiled import allocating, inner, kernel
-from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_hashes
+from db_dedup.flow.compare.kernels import least_shared
 from db_dedup.flow.matching._bitmaps import misses_more
 from db_dedup.flow.matching._join_runs import by_group, copied_sets
-from db_dedup.flow.matching.groups import find_root, joined
+from db_dedup.flow.matching._join_short import compare_two
+from db_dedup.flow.matching.groups import no_joins, noted
 
 _MOST_BUCKETS = 1 << 22
 _MOST_COUNT = np.int64(1023)
@@ -196,7 +197,7 @@ def join_indexed(run, index, bitmaps, parents, rows, rule):
         (left, right) row numbers of the pairs that joined two groups.
     """
     some = run.rows
-    pairs, found = (np.empty(1024, np.int32), np.empty(1024, np.int32)), np.int64(0)
+    joins = no_joins(parents)
     seen, near = np.full(index.size, -1, np.int32), np.empty(index.size, np.int32)
     levels = np.empty(2 * _most_words(some, bitmaps), np.uint64)
     for i in range(some.size):
@@ -204,13 +205,8 @@ def join_indexed(run, index, bitmaps, parents, rows, rule):
         _write_levels(a, bitmaps, levels)
         first, end = rows.starts[rows.places[a]], rows.starts[rows.places[a] + 1]
         for k in range(_find_near(i, rows.hashes, first, end, run, index, levels, seen, near, rule)):
-            b = some[near[k]]
-            if find_root(parents, a) == find_root(parents, b):
-                continue
-            if confirmed(a, b, rows, rule)[0] and share_enough_hashes(a, b, rows):
-                pairs, found = joined(a, b, parents, pairs, found)
-    left, right = pairs
-    return left[:found].copy(), right[:found].copy()
+            compare_two(a, some[near[k]], parents, rows, rule, joins)
+    return noted(joins)
 
 
 @inner

@@ -18,7 +18,7 @@ from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_
 from db_dedup.flow.matching._bitmaps import misses_more
 from db_dedup.flow.matching._join_short import bounds_of_short, compare_each, compare_short, compare_two
 from db_dedup.flow.matching._shared_hashes import count_steps, find_sharing, index_sharing
-from db_dedup.flow.matching.groups import find_root, joined
+from db_dedup.flow.matching.groups import find_root, join, no_joins, noted
 
 _STEPS_A_COMPARISON = 16
 """So many steps of counting shared hashes take as long as a comparison of two bit sets."""
@@ -65,7 +65,7 @@ def join_runs(run_rows, starts, is_counted, longest, bitmaps, parents, rows, rul
         (left, right) row numbers of the pairs that joined two groups, and bool[r]: the runs that are left, of
         which those that are not counted are for `join_alike` and `_join_features`.
     """
-    pairs, found = (np.empty(1024, np.int32), np.empty(1024, np.int32)), np.int64(0)
+    joins = no_joins(parents)
     is_left = np.zeros(starts.size - 1, np.bool_)
     bounds = bounds_of_short(rule)
     compares_all = can_search(rule)
@@ -74,21 +74,21 @@ def join_runs(run_rows, starts, is_counted, longest, bitmaps, parents, rows, rul
         if _are_joined(some, parents):
             continue
         if some.size == 2:
-            pairs, found = compare_two(some[0], some[1], parents, rows, rule, pairs, found)
+            compare_two(some[0], some[1], parents, rows, rule, joins)
             continue
         some, _ = by_group(some, parents)
         if rule.short_threshold > 0:
-            pairs, found, others = compare_short(some, bounds, bitmaps, parents, rows, rule, pairs, found)
+            others = compare_short(some, bounds, bitmaps, parents, rows, rule, joins)
             if others == 0:
                 continue
         if is_counted[run] or some.size > longest:
             is_left[run] = True
         elif compares_all:
-            pairs, found = _compare_all(some, bitmaps, parents, rows, rule, pairs, found)
+            _compare_all(some, bitmaps, parents, rows, rule, joins)
         else:
-            pairs, found = compare_each(some, parents, rows, rule, pairs, found)
-    left, right = pairs
-    return left[:found].copy(), right[:found].copy(), is_left
+            compare_each(some, parents, rows, rule, joins)
+    left, right = noted(joins)
+    return left, right, is_left
 
 
 @kernel
@@ -116,7 +116,7 @@ def join_counted(
         (left, right) row numbers of the pairs that joined two groups, and bool[c]: which of the chosen runs
         were given up.
     """
-    pairs, found = (np.empty(1024, np.int32), np.empty(1024, np.int32)), np.int64(0)
+    joins = no_joins(parents)
     is_left = np.zeros(chosen.size, np.bool_)
     for c in range(chosen.size):
         some = run_rows[starts[chosen[c]] : starts[chosen[c] + 1]]
@@ -134,9 +134,9 @@ def join_counted(
                 _write_roots(run, parents)
             count = find_sharing(i, index, near)
             budget -= count
-            pairs, found = _compare_near(i, count, near, own, run, parents, rows, rule, pairs, found)
-    left, right = pairs
-    return left[:found].copy(), right[:found].copy(), is_left
+            _compare_near(i, count, near, own, run, parents, rows, rule, joins)
+    left, right = noted(joins)
+    return left, right, is_left
 
 
 @kernel
@@ -152,10 +152,9 @@ def join_all(some, bitmaps, parents, rows, rule):
     Two short rows of a run are compared by `join_runs`. The arguments and what is returned are those of
     `join_alike`, without the rows.
     """
-    pairs, found = (np.empty(1024, np.int32), np.empty(1024, np.int32)), np.int64(0)
-    pairs, found = _compare_all(some, bitmaps, parents, rows, rule, pairs, found)
-    left, right = pairs
-    return left[:found].copy(), right[:found].copy()
+    joins = no_joins(parents)
+    _compare_all(some, bitmaps, parents, rows, rule, joins)
+    return noted(joins)
 
 
 @kernel
@@ -173,12 +172,12 @@ def join_alike(some, comparisons_a_row, parents, rows, rule):
         (the rows that were not compared with all others: two of these may be a pair that is not joined yet;
         the left and the right row numbers of the pairs that joined two groups).
     """
-    pairs, found = (np.empty(1024, np.int32), np.empty(1024, np.int32)), np.int64(0)
+    joins = no_joins(parents)
     some, bounds = by_group(some, parents)
     budget = comparisons_a_row * some.size if can_search(rule) else np.iinfo(np.int64).max
-    some, pairs, found = _compare_groups(some, bounds, budget, parents, rows, rule, pairs, found)
-    left, right = pairs
-    return some, left[:found].copy(), right[:found].copy()
+    some = _compare_groups(some, bounds, budget, parents, rows, rule, joins)
+    left, right = noted(joins)
+    return some, left, right
 
 
 @allocating
@@ -215,16 +214,15 @@ def _are_joined(some, parents):
 
 
 @allocating
-def _compare_all(some, bitmaps, parents, rows, rule, pairs, found):
-    """Compare every two rows of different groups; return (the pairs, their number)."""
+def _compare_all(some, bitmaps, parents, rows, rule, joins):
+    """Compare every two rows of different groups."""
     run = _copied(some, bitmaps, parents)
     own, near = np.empty(run.firsts[1], np.uint64), np.empty(some.size, np.int64)
     for i in range(some.size - 1):
         count = some.size - 1 - i
         for k in range(count):
             near[k] = i + 1 + k
-        pairs, found = _compare_near(i, count, near, own, run, parents, rows, rule, pairs, found)
-    return pairs, found
+        _compare_near(i, count, near, own, run, parents, rows, rule, joins)
 
 
 @allocating
@@ -247,9 +245,9 @@ def _write_roots(run, parents):
         run.roots[i] = find_root(parents, run.rows[i])
 
 
-@allocating
-def _compare_near(i, count, near, own, run, parents, rows, rule, pairs, found):
-    """Compare row i with the rows at the first `count` positions in `near`; return (the pairs, their number).
+@inner
+def _compare_near(i, count, near, own, run, parents, rows, rule, joins):
+    """Compare row i with the rows at the first `count` positions in `near`.
 
     Nearly all of them are rejected by the bit sets of their features. To read the features of each two rows
     would take fifty times as long.
@@ -261,8 +259,7 @@ def _compare_near(i, count, near, own, run, parents, rows, rule, pairs, found):
         least = least_shared(rule.measure, rule.threshold, run.sizes[i], run.sizes[j])
         if misses_more(own, 0, run.sets, run.firsts[j], words, run.sizes[i] - least):
             continue
-        pairs, found = compare_two(run.rows[i], run.rows[j], parents, rows, rule, pairs, found)
-    return pairs, found
+        compare_two(run.rows[i], run.rows[j], parents, rows, rule, joins)
 
 
 @inner
@@ -339,11 +336,11 @@ def copied_sets(some, bitmaps):
 
 
 @allocating
-def _compare_groups(some, bounds, budget, parents, rows, rule, pairs, found):
+def _compare_groups(some, bounds, budget, parents, rows, rule, joins):
     """Compare the rows of joined groups with all other groups, until the budget is used up.
 
     Returns:
-        (the rows that were not compared with all others, the pairs, their number).
+        the rows that were not compared with all others.
     """
     groups = bounds.size - 1
     apart = np.empty(groups, np.int64)
@@ -369,14 +366,14 @@ def _compare_groups(some, bounds, budget, parents, rows, rule, pairs, found):
                 apart[kept] = g
                 kept += 1
                 continue
-            pairs, found = joined(row, partner, parents, pairs, found)
+            join(row, partner, parents, joins)
             last = _queued(some, bounds, g, queue, last)
         groups = kept
     if groups == 0:
-        return some[:0].copy(), pairs, found
+        return some[:0].copy()
     for g in apart[:groups]:
         last = _queued(some, bounds, g, queue, last)
-    return queue[first:last].copy(), pairs, found
+    return queue[first:last].copy()
 
 
 @inner

@@ -12,7 +12,7 @@ from db_dedup.flow._compiled import allocating, inner
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_hashes
 from db_dedup.flow.features.characters import MOST_EDITS, SHORT
-from db_dedup.flow.matching.groups import find_root, joined
+from db_dedup.flow.matching.groups import find_root, join
 
 _BOUNDS = SHORT + 1
 _NO_BOUND = -64
@@ -41,7 +41,7 @@ def bounds_of_short(rule):
 
 
 @allocating
-def compare_short(some, bounds, bitmaps, parents, rows, rule, pairs, found):
+def compare_short(some, bounds, bitmaps, parents, rows, rule, joins):
     """Compare every two short rows of a run.
 
     Args:
@@ -51,38 +51,35 @@ def compare_short(some, bounds, bitmaps, parents, rows, rule, pairs, found):
         parents: int32[n], the union-find parents of all rows.
         rows: `RowArrays`.
         rule: `RuleNumbers`.
-        pairs: (left, right) row numbers of the pairs that were found before.
-        found: how many these are.
+        joins: gets the pairs that join two groups.
 
     Returns:
-        (the pairs, their number, how many rows of the run are not short).
+        how many rows of the run are not short.
     """
     short = _short_of(some, bitmaps)
     copied = _copied(short, bitmaps)
     near = np.empty(short.size, np.int32)
     for i in range(short.size - 1):
         for k in range(_find_near(i, copied, bounds, near)):
-            pairs, found = compare_two(short[i], short[near[k]], parents, rows, rule, pairs, found)
-    return pairs, found, some.size - short.size
+            compare_two(short[i], short[near[k]], parents, rows, rule, joins)
+    return some.size - short.size
 
 
-@allocating
-def compare_each(some, parents, rows, rule, pairs, found):
-    """Compare every two rows by their features; return (the pairs, their number)."""
+@inner
+def compare_each(some, parents, rows, rule, joins):
+    """Compare every two rows by their features."""
     for i in range(some.size):
         for j in range(i + 1, some.size):
-            pairs, found = compare_two(some[i], some[j], parents, rows, rule, pairs, found)
-    return pairs, found
+            compare_two(some[i], some[j], parents, rows, rule, joins)
 
 
-@allocating
-def compare_two(a, b, parents, rows, rule, pairs, found):
-    """Join the groups of two rows if they are a pair; return (the pairs, their number)."""
+@inner
+def compare_two(a, b, parents, rows, rule, joins):
+    """Join the groups of two rows if they are a pair."""
     if find_root(parents, a) == find_root(parents, b):
-        return pairs, found
+        return
     if confirmed(a, b, rows, rule)[0] and share_enough_hashes(a, b, rows):
-        return joined(a, b, parents, pairs, found)
-    return pairs, found
+        join(a, b, parents, joins)
 
 
 @inner

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._compiled import kernel
+from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.candidates.sketches import compiled_least_in_common
-from db_dedup.flow.matching._pairs import added, found_pairs, no_pairs
+from db_dedup.flow.matching._pairs import add, filled, no_pairs, with_room
 
 
 class HashIndex(NamedTuple):
@@ -68,21 +68,36 @@ def pairs_of_some(first, last, index, rows, rule):
     Returns:
         (left, right, distances, similarities, kinds), sorted by the rows.
     """
-    found, pairs = np.int64(0), no_pairs()
-    values, count = rows.fingerprints, rows.fingerprints.size
+    pairs, found = no_pairs(), np.int64(0)
+    count = rows.fingerprints.size
     common, shares_even = np.zeros(count, np.int32), np.zeros(count, np.bool_)
     for i in range(first, last):
-        size = index.first_of[i + 1] - index.first_of[i]
-        for place in index.places[index.first_of[i] : index.first_of[i + 1]]:
-            for other in range(place + 1, index.ends[place]):
-                common[index.rows[other]] += 1
-                shares_even[index.rows[other]] |= index.is_even[place]
-        for j in range(i + 1, count):
-            is_candidate = popcount(values[i] ^ values[j]) <= np.uint64(rule.radius)
-            if common[j]:
-                smaller = min(size, index.first_of[j + 1] - index.first_of[j])
-                is_candidate |= shares_even[j] or common[j] >= compiled_least_in_common(smaller)
-                common[j], shares_even[j] = 0, False
-            if is_candidate:
-                found, pairs = added(i, j, rows, rule, found, pairs)
-    return found_pairs(found, pairs)
+        _count_common(i, index, common, shares_even)
+        pairs = with_room(pairs, found + count - i)
+        found = _add_candidates(i, index, common, shares_even, rows, rule, pairs, found)
+    return filled(pairs, found)
+
+
+@inner
+def _count_common(i, index, common, shares_even):
+    """Count the hashes that each later row shares with row i, and whether an even one is among them."""
+    for k in range(index.first_of[i], index.first_of[i + 1]):
+        place = index.places[k]
+        for other in range(place + 1, index.ends[place]):
+            common[index.rows[other]] += 1
+            shares_even[index.rows[other]] |= index.is_even[place]
+
+
+@inner
+def _add_candidates(i, index, common, shares_even, rows, rule, pairs, found):
+    """Add the duplicates of row i after it, and count anew; return how many pairs there are then."""
+    values, size = rows.fingerprints, index.first_of[i + 1] - index.first_of[i]
+    for j in range(i + 1, common.size):
+        is_candidate = popcount(values[i] ^ values[j]) <= np.uint64(rule.radius)
+        if common[j]:
+            smaller = min(size, index.first_of[j + 1] - index.first_of[j])
+            is_candidate |= shares_even[j] or common[j] >= compiled_least_in_common(smaller)
+            common[j], shares_even[j] = 0, False
+        if is_candidate:
+            found = add(i, j, rows, rule, pairs, found)
+    return found

@@ -3,16 +3,37 @@
 `rows` and `rule` are the `RowArrays` and `RuleNumbers` of `compare.kernels`.
 """
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import resized
-from db_dedup.flow._compiled import allocating, kernel
+from db_dedup.flow._compiled import allocating, inner, kernel
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.compare.kernels import confirmed, is_candidate, kind_of
 from db_dedup.flow.matching.groups import find_root
 
 _VALUES_A_PAGE = 512
 """At least: of eight bytes each."""
+
+
+class FoundPairs(NamedTuple):
+    """Room for p pairs.
+
+    Attributes:
+        left: int32[p], row numbers.
+        right: int32[p], row numbers.
+        distances: int16[p], bits in which the fingerprints differ.
+        similarities: float64[p].
+        kinds: uint8[p], packed as in `records.kinds`.
+    """
+
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    distances: NDArray[np.int16]
+    similarities: NDArray[np.float64]
+    kinds: NDArray[np.uint8]
 
 
 @kernel
@@ -73,30 +94,31 @@ def pairs_within_groups(first, last, members, roots, rows, rule):
     Returns:
         (left, right, distances, similarities, kinds).
     """
-    found, pairs = np.int64(0), no_pairs()
+    pairs, found = no_pairs(), np.int64(0)
     for i in range(first, last):
-        for j in range(i + 1, members.size):
-            if roots[members[j]] != roots[members[i]]:
-                break
-            found, pairs = _added(members[i], members[j], rows, rule, found, pairs)
-    return found_pairs(found, pairs)
+        end = i + 1
+        while end < members.size and roots[members[end]] == roots[members[i]]:
+            end += 1
+        pairs = with_room(pairs, found + end - i)
+        found = _add_duplicates(members[i], members[i + 1 : end], rows, rule, pairs, found)
+    return filled(pairs, found)
 
 
 @kernel
 def pairs_between(lefts, rights, rows, rule):
     """Return every duplicate pair of one of `lefts` and one of `rights`."""
-    found, pairs = np.int64(0), no_pairs()
+    pairs, found = no_pairs(), np.int64(0)
     for a in lefts:
-        for b in rights:
-            found, pairs = _added(a, b, rows, rule, found, pairs)
-    return found_pairs(found, pairs)
+        pairs = with_room(pairs, found + rights.size)
+        found = _add_duplicates(a, rights, rows, rule, pairs, found)
+    return filled(pairs, found)
 
 
 @allocating
 def no_pairs():
-    """Return the arrays that `added` fills."""
+    """Return the arrays that `add` fills."""
     size = 1024
-    return (
+    return FoundPairs(
         np.empty(size, np.int32),
         np.empty(size, np.int32),
         np.empty(size, np.int16),
@@ -106,42 +128,51 @@ def no_pairs():
 
 
 @allocating
-def _added(a, b, rows, rule, found, pairs):
-    """Add the pair of a and b if they are duplicates; return (the number of pairs, their arrays)."""
-    if not is_candidate(a, b, rows, rule):
-        return found, pairs
-    return added(a, b, rows, rule, found, pairs)
+def with_room(pairs, size):
+    """Return these arrays, or larger ones that begin with them if so many pairs do not fit."""
+    if size <= pairs.left.size:
+        return pairs
+    size *= 2
+    return FoundPairs(
+        resized(pairs.left, size),
+        resized(pairs.right, size),
+        resized(pairs.distances, size),
+        resized(pairs.similarities, size),
+        resized(pairs.kinds, size),
+    )
 
 
-@allocating
-def added(a, b, rows, rule, found, pairs):
-    """Add the candidate pair of a and b if it is confirmed; return (the number of pairs, their arrays)."""
+@inner
+def _add_duplicates(a, others, rows, rule, pairs, found):
+    """Add the duplicate pairs of a row with others; return how many pairs there are then."""
+    for b in others:
+        if is_candidate(a, b, rows, rule):
+            found = add(a, b, rows, rule, pairs, found)
+    return found
+
+
+@inner
+def add(a, b, rows, rule, pairs, found):
+    """Add the candidate pair of a and b if it is confirmed; return how many pairs there are then."""
     is_duplicate, similarity = confirmed(a, b, rows, rule)
     if not is_duplicate:
-        return found, pairs
-    left, right, distances, similarities, kinds = pairs
-    if found == left.size:
-        size = 2 * found
-        left, right = resized(left, size), resized(right, size)
-        distances, similarities = resized(distances, size), resized(similarities, size)
-        kinds = resized(kinds, size)
+        return found
     values = rows.fingerprints
-    left[found], right[found] = a, b
-    distances[found], similarities[found] = popcount(values[a] ^ values[b]), similarity
-    kinds[found] = kind_of(np.int64(a), np.int64(b), rows, rule)
-    return found + 1, (left, right, distances, similarities, kinds)
+    pairs.left[found], pairs.right[found] = a, b
+    pairs.distances[found], pairs.similarities[found] = popcount(values[a] ^ values[b]), similarity
+    pairs.kinds[found] = kind_of(np.int64(a), np.int64(b), rows, rule)
+    return found + 1
 
 
 @allocating
-def found_pairs(found, pairs):
-    """Return the part of the arrays that is filled."""
-    left, right, distances, similarities, kinds = pairs
+def filled(pairs, found):
+    """Return (left, right, distances, similarities, kinds) of so many pairs."""
     return (
-        left[:found].copy(),
-        right[:found].copy(),
-        distances[:found].copy(),
-        similarities[:found].copy(),
-        kinds[:found].copy(),
+        pairs.left[:found].copy(),
+        pairs.right[:found].copy(),
+        pairs.distances[:found].copy(),
+        pairs.similarities[:found].copy(),
+        pairs.kinds[:found].copy(),
     )
 
 

@@ -5,11 +5,28 @@ they were received, so the root is the group's representative. The search needs 
 are joined already; scipy computes the same components only when all pairs are known.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._arrays import resized
 from db_dedup.flow._compiled import allocating, inner, kernel
+
+
+class Joins(NamedTuple):
+    """The pairs that joined two groups of n rows, noted while they are found.
+
+    They are fewer than n, so there is room for all: what is not written takes no memory.
+
+    Attributes:
+        left: int32[n], row numbers.
+        right: int32[n], row numbers.
+        count: int64[1], how many pairs there are.
+    """
+
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    count: NDArray[np.int64]
 
 
 def flatten(parents: NDArray[np.int32]) -> None:
@@ -58,12 +75,21 @@ def _flatten(parents):
 
 
 @allocating
-def joined(a, b, parents, pairs, found):
-    """Join the groups of two rows; return (the pairs with this one added, their number)."""
+def no_joins(parents):
+    """Return `Joins` for these groups."""
+    return Joins(np.empty(parents.size, np.int32), np.empty(parents.size, np.int32), np.zeros(1, np.int64))
+
+
+@inner
+def join(a, b, parents, joins):
+    """Join the groups of two rows, which are in different groups, and note the pair."""
     root_a, root_b = find_root(parents, a), find_root(parents, b)
     parents[max(root_a, root_b)] = min(root_a, root_b)
-    left, right = pairs
-    if found == left.size:
-        left, right = resized(left, 2 * found), resized(right, 2 * found)
-    left[found], right[found] = a, b
-    return (left, right), found + 1
+    joins.left[joins.count[0]], joins.right[joins.count[0]] = a, b
+    joins.count[0] += 1
+
+
+@allocating
+def noted(joins):
+    """Return (left, right) of the pairs that were noted."""
+    return joins.left[: joins.count[0]].copy(), joins.right[: joins.count[0]].copy()

@@ -170,10 +170,12 @@ def _key(node, point):
 def _place(keys, key):
     """Return the place of a key, or the free place where it belongs."""
     mixed = key * np.uint64(_SPREAD)
-    place = np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(keys.size - 1))
+    # Unsigned, without which numba asks of each place whether it is negative.
+    last = np.uint64(keys.size - 1)
+    place = (mixed ^ (mixed >> np.uint64(32))) & last
     while keys[place] != 0 and keys[place] != key:
-        place = (place + 1) & (keys.size - 1)
-    return place
+        place = (place + np.uint64(1)) & last
+    return np.int64(place)
 
 
 @kernel
