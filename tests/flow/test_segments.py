@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from db_dedup.flow.candidates import segments
+from db_dedup.flow.candidates import _packed_parts, segments
 from db_dedup.flow.candidates.segments import (
     MOST_ENTRIES_A_PART,
     Entries,
@@ -175,3 +175,16 @@ def test_damage_is_noticed_or_gives_other_entries(seed: int) -> None:
     except ValueError:
         return
     assert pairs_of(found) != pairs
+
+
+@pytest.mark.parametrize("step", [0, 1])
+def test_a_part_with_too_many_entries_is_damaged(step: int) -> None:
+    """There would be no room for them in memory."""
+    count = MOST_ENTRIES_A_PART + 1
+    hashes = np.arange(count, dtype=np.uint32) * np.uint32(step)
+    content, _ = _packed_parts.pack_parts(hashes, np.arange(1, count + 1), np.array([0, count]))
+    with pytest.raises(ValueError, match="too many rows"):
+        unpack([content.tobytes()])
+    if not step:
+        with pytest.raises(ValueError, match="too many rows"):
+            find_postings([content.tobytes()], hashes[:1], 1, count, count)

@@ -91,6 +91,14 @@ def test_a_long_text_is_cut_in_parts_with_the_same_words(monkeypatch: pytest.Mon
     assert _of_words(texts) == whole == _of_tokens(texts)
 
 
+def test_empty_texts_need_no_dictionary(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list of pairs reads texts that it need not segment: they come as empty ones."""
+    wanted = _of_tokens(["", ""])
+    monkeypatch.setattr(words, "load_dictionary", None)
+    assert _of_words(["", ""]) == wanted
+    assert _of_words([]) == []
+
+
 def test_stop_words_are_left_out() -> None:
     texts = ["我们的路灯坏了", "的"]
     kept = _of_words(texts, ["的", "了"])

@@ -11,31 +11,31 @@ hash if two hashes of its sketch are equal in 32 bits.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._arrays import place_in, resized, sort_part
+from db_dedup.flow._arrays import sort_part
 from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
-from db_dedup.flow.candidates._bits import get_bits, get_rice, get_unary, put_bits, put_unary
+from db_dedup.flow.candidates._packed_parts import (
+    MOST_ENTRIES_A_PART,
+    find_in_parts,
+    pack_parts,
+    unpack_parts,
+)
 from db_dedup.flow.candidates.postings import Postings
 from db_dedup.flow.candidates.sketches import Sketches
 
 ENTRIES_A_PIECE: Final = 256
 """On average: about a kilobyte. Four fit into a page of SQLite, and a look-up unpacks little in vain."""
 
-MOST_ENTRIES_A_PART: Final = 4096
-_MOST_BYTES_AN_ENTRY: Final = 24
-_HEADER_BYTES: Final = 17
 _SLACK_BYTES: Final = 16
 _ENTRIES_A_SORT: Final = 1 << 20, 1 << 22  # the least, and the most, which take some 150 MB
 _HASH_BITS: Final = 32
 _LOW_BITS: Final = np.uint64((1 << _HASH_BITS) - 1)
-
-# Widths as numba's integers, not as literals: for each literal it would compile another function.
-_8, _16, _32, _64 = np.int64(8), np.int64(16), np.int64(32), np.int64(64)
 
 
 class Entries(NamedTuple):
@@ -152,8 +152,8 @@ def pack(entries: Entries, piece_count: int) -> Iterator[Part]:
         entries: by ascending hash, then row; all entries of each of their pieces.
         piece_count: into how many pieces all entries of the index are cut.
     """
-    bounds = _part_bounds(pieces_of(entries.hashes, piece_count))
-    packed, ends = _pack(entries.hashes, entries.ids, bounds)
+    bounds = _part_bounds(entries.hashes, piece_count)
+    packed, ends = pack_parts(entries.hashes, entries.ids, bounds)
     firsts = pieces_of(entries.hashes[bounds[:-1]], piece_count).tolist()
     content = packed.tobytes()
     before, part, begin = -1, 0, 0
@@ -165,7 +165,7 @@ def pack(entries: Entries, piece_count: int) -> Iterator[Part]:
 
 def unpack(parts: Sequence[bytes]) -> Entries:
     """Return the entries of some parts, in their order; raises ValueError if a part is damaged."""
-    return Entries(*_unpack(*_joined(parts)))
+    return Entries(*unpack_parts(*_joined(parts)))
 
 
 def find_postings(
@@ -183,7 +183,7 @@ def find_postings(
     Raises:
         ValueError: a part is damaged.
     """
-    return Postings(*_find(*_joined(parts), hashes, first_id, last_id, most))
+    return Postings(*find_in_parts(*_joined(parts), hashes, first_id, last_id, most))
 
 
 def _joined(parts: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -192,12 +192,18 @@ def _joined(parts: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64
     return np.frombuffer(bytearray().join([*parts, bytes(_SLACK_BYTES)]), np.uint8), starts
 
 
-def _part_bounds(pieces: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where each part begins, and the end of the last one."""
-    firsts = np.append(np.flatnonzero(np.diff(pieces, prepend=-1)), pieces.size)
+def _part_bounds(hashes: NDArray[np.uint32], piece_count: int) -> NDArray[np.int64]:
+    """Return where each part of some ascending hashes begins, and the end of the last one."""
+    if not hashes.size:
+        return np.zeros(1, np.int64)
+    first, last = pieces_of(hashes[[0, -1]], piece_count).tolist()
+    # By `first_hash_of`.
+    least = -((-np.arange(first + 1, last + 1) << _HASH_BITS) // piece_count)
+    places = np.searchsorted(hashes, least.astype(np.uint32))
+    firsts = np.unique(np.concatenate([[0], places, [hashes.size]]))
     divided = [
         np.arange(begin, end, MOST_ENTRIES_A_PART)
-        for begin, end in zip(firsts[:-1].tolist(), firsts[1:].tolist(), strict=True)
+        for begin, end in pairwise(firsts.tolist())
         if end - begin > MOST_ENTRIES_A_PART
     ]
     return np.unique(np.concatenate([firsts, *divided])).astype(np.int64)
@@ -230,191 +236,3 @@ def _keys_of_pieces(starts, values, places, piece_count, first, last):
                 keys[used] = (np.uint64(hashed) << np.uint64(32)) | np.uint64(row)
                 used += 1
     return keys
-
-
-@inner
-def _width(value):
-    """Return how many bits a number has."""
-    width = 0
-    while value > 0:
-        value >>= 1
-        width += 1
-    return width
-
-
-@inner
-def _put_rice(packed, place, value, shift):
-    place = put_unary(packed, place, value >> shift)
-    return put_bits(packed, place, np.uint64(value), shift)
-
-
-@kernel
-def _pack(hashes, ids, bounds):
-    """Return (uint8[m] all parts, int64[p] where each ends)."""
-    parts = bounds.size - 1
-    packed = np.zeros(hashes.size * _MOST_BYTES_AN_ENTRY + (parts + 1) * (_HEADER_BYTES + 16), np.uint8)
-    ends = np.empty(parts, np.int64)
-    used = np.int64(0)
-    for part in range(parts):
-        first, last = bounds[part], bounds[part + 1]
-        used = _pack_part(hashes[first:last], ids[first:last], packed, used)
-        ends[part] = used
-    return packed[:used].copy(), ends
-
-
-@inner
-def _pack_part(hashes, ids, packed, used):
-    groups = 1
-    for i in range(1, hashes.size):
-        groups += hashes[i] != hashes[i - 1]
-    base, highest = ids[0], ids[0]
-    for i in range(1, ids.size):
-        base, highest = min(base, ids[i]), max(highest, ids[i])
-    id_bits = _width(highest - base)
-    shift = max(0, _width((np.int64(hashes[-1]) - np.int64(hashes[0])) // groups) - 1)
-    place = used * 8
-    place = put_bits(packed, place, np.uint64(groups), _16)
-    place = put_bits(packed, place, np.uint64(hashes[0]), _32)
-    place = put_bits(packed, place, np.uint64(base), _64)
-    place = put_bits(packed, place, np.uint64(id_bits), _8)
-    place = put_bits(packed, place, np.uint64(shift), _8)
-    place = put_bits(packed, place, np.uint64(0), _8)
-    before, i = np.int64(hashes[0]) - 1, 0
-    while i < hashes.size:
-        length = 1
-        while i + length < hashes.size and hashes[i + length] == hashes[i]:
-            length += 1
-        place = _put_rice(packed, place, np.int64(hashes[i]) - before - 1, shift)
-        before = np.int64(hashes[i])
-        length_bits = _width(length)
-        place = put_unary(packed, place, length_bits - 1)
-        place = put_bits(packed, place, np.uint64(length), length_bits - 1)
-        if length == 1:
-            place = put_bits(packed, place, np.uint64(ids[i] - base), id_bits)
-        else:
-            last, id_shift = base, max(0, id_bits - length_bits)
-            for j in range(i, i + length):
-                place = _put_rice(packed, place, ids[j] - last, id_shift)
-                last = ids[j]
-        i += length
-    return (place + 7) // 8
-
-
-@inner
-def _header(packed, place, end):
-    """Return (number of hashes, first hash, first id, width of ids, shift of hashes)."""
-    if end - place < _HEADER_BYTES * 8:
-        raise ValueError("a piece of the index is too short")
-    groups = np.int64(get_bits(packed, place, end, _16))
-    first = np.int64(get_bits(packed, place + 16, end, _32))
-    base = np.int64(get_bits(packed, place + 48, end, _64))
-    id_bits = np.int64(get_bits(packed, place + 112, end, _8))
-    shift = np.int64(get_bits(packed, place + 120, end, _8))
-    if id_bits > 63 or shift > 32:
-        raise ValueError("a piece of the index has an impossible header")
-    return groups, first, base, id_bits, shift
-
-
-@inner
-def _group(packed, place, end, before, shift):
-    """Return (hash, number of its rows, place after them)."""
-    gap, place = get_rice(packed, place, end, shift)
-    length_bits, place = get_unary(packed, place, end)
-    if length_bits > 12:
-        raise ValueError("a piece of the index has too many rows")
-    length = (np.int64(1) << length_bits) | np.int64(get_bits(packed, place, end, length_bits))
-    return before + gap + 1, length, place + length_bits
-
-
-@kernel
-def _unpack(packed, starts):
-    used = np.int64(0)
-    hashes, ids = np.empty(MOST_ENTRIES_A_PART, np.uint32), np.empty(MOST_ENTRIES_A_PART, np.int64)
-    for part in range(starts.size - 1):
-        if used + MOST_ENTRIES_A_PART > ids.size:
-            hashes, ids = resized(hashes, 2 * ids.size), resized(ids, 2 * ids.size)
-        used = _unpack_part(packed, starts[part] * 8, starts[part + 1] * 8, hashes, ids, used)
-    return hashes[:used].copy(), ids[:used].copy()
-
-
-@inner
-def _unpack_part(packed, place, end, hashes, ids, used):
-    """Write the entries of a part; return how many there are then."""
-    groups, first, base, id_bits, shift = _header(packed, place, end)
-    place += _HEADER_BYTES * 8
-    most, hashed = used + MOST_ENTRIES_A_PART, first - 1
-    for _ in range(groups):
-        hashed, length, place = _group(packed, place, end, hashed, shift)
-        if used + length > most:
-            raise ValueError("a piece of the index has too many rows")
-        id_shift, row = _id_shift(id_bits, length), base
-        for _ in range(length):
-            delta, place = _id_delta(packed, place, end, id_bits, id_shift, length)
-            row += delta
-            hashes[used], ids[used] = hashed, row
-            used += 1
-    return used
-
-
-@inner
-def _id_shift(id_bits, length):
-    return max(np.int64(0), id_bits - _width(length))
-
-
-@inner
-def _id_delta(packed, place, end, id_bits, id_shift, length):
-    if length == 1:
-        return np.int64(get_bits(packed, place, end, id_bits)), place + id_bits
-    return get_rice(packed, place, end, id_shift)
-
-
-@kernel
-def _find(packed, starts, wanted, first_id, last_id, most):
-    used, lists, most_lists = np.int64(0), np.int64(0), wanted.size + starts.size
-    hashes, ends = np.empty(most_lists, np.uint64), np.empty(most_lists, np.int64)
-    ids = np.empty(MOST_ENTRIES_A_PART, np.int64)
-    for part in range(starts.size - 1):
-        if used + MOST_ENTRIES_A_PART > ids.size:
-            ids = resized(ids, 2 * ids.size)
-        used, lists = _find_in_part(
-            packed, starts[part] * 8, starts[part + 1] * 8, wanted, first_id, last_id, most,
-            hashes, ends, ids, used, lists,
-        )  # fmt: skip
-    return hashes[:lists].copy(), ends[:lists].copy(), ids[:used].copy()
-
-
-@inner
-def _find_in_part(
-    packed, place, end, wanted, first_id, last_id, most, hashes, ends, ids, used, lists
-):  # fmt: skip
-    """Write the wanted entries of a part, in lists; return how many entries and lists there are then."""
-    groups, first, base, id_bits, shift = _header(packed, place, end)
-    # The parts of a frequent hash have its rows one range of ids after another. Each begins another list.
-    has_none = base > last_id or (id_bits < 62 and first_id - base >= np.int64(1) << id_bits)
-    place += _HEADER_BYTES * 8
-    hashed, left = first - 1, np.int64(MOST_ENTRIES_A_PART)
-    position = place_in(wanted, np.uint32(first))
-    for _ in range(np.int64(0) if has_none else groups):
-        if position == wanted.size or used == most:
-            break
-        hashed, length, place = _group(packed, place, end, hashed, shift)
-        while position < wanted.size and np.int64(wanted[position]) < hashed:
-            position += 1
-        is_wanted = position < wanted.size and np.int64(wanted[position]) == hashed
-        if length == 1 and not is_wanted:
-            place += id_bits
-            continue
-        left -= length
-        if left < 0:
-            raise ValueError("a piece of the index has too many rows")
-        row, begin, id_shift = base, used, _id_shift(id_bits, length)
-        for _ in range(length):
-            delta, place = _id_delta(packed, place, end, id_bits, id_shift, length)
-            row += delta
-            if is_wanted and first_id <= row <= last_id and used < most:
-                ids[used] = row
-                used += 1
-        if used > begin:
-            hashes[lists], ends[lists] = hashed, used
-            lists += 1
-    return used, lists

@@ -23,6 +23,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._arrays import bring_forward
 from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
 from db_dedup.flow.features.characters import MOST_EDITS, SHORT
@@ -170,7 +171,7 @@ def _find(starts, symbols, gram_starts, grams, of_edits, of_measure, common, ran
             if size > 0:
                 _write_grams(text, q, some)
                 _find_places(some, text.size - q + 1, common, ranks, places)
-                _bring_forward(some, places, text.size - q + 1, size)
+                bring_forward(some, places, text.size - q + 1, size)
                 used = _append(some, size, hashes, first, used)
         if 0 < own.size <= MOST_OF_LONGER:
             for i in range(own.size):
@@ -178,14 +179,14 @@ def _find(starts, symbols, gram_starts, grams, of_edits, of_measure, common, ran
             _find_places(some, own.size, common, ranks, places)
             if own.size <= MOST_GRAMS:
                 size = min(of_measure[own.size], MOST_HASHES - (used - first))
-                _bring_forward(some, places, own.size, size)
+                bring_forward(some, places, own.size, size)
             else:
                 rarer = np.int64(_RARER_SHARE * own.size)
-                _bring_forward(some, places, own.size, rarer)
+                bring_forward(some, places, own.size, rarer)
                 for i in range(rarer):
                     places[i] = mix(some[i])
                 size = _HASHES_OF_LONGER
-                _bring_forward(some, places, rarer, size)
+                bring_forward(some, places, rarer, size)
             used = _append(some, size, hashes, first, used)
         new_starts[row + 1] = used
     return new_starts, hashes[:used].copy()
@@ -229,34 +230,6 @@ def _write_grams(text, q, some):
             before += some[j] == some[i]
         if before > 0:
             some[i] = mix(some[i] + np.uint64(before) * np.uint64(_STEP))
-
-
-@inner
-def _bring_forward(some, places, count, size):
-    """Bring the first `size` of some grams by their places to the front, with their places, in any order.
-
-    This is Hoare's selection (1961). Of two equal places the smaller gram is the first.
-    """
-    low, high = np.int64(0), np.int64(count - 1)
-    while low < high and 0 < size < count:
-        value, place = some[(low + high) // 2], places[(low + high) // 2]
-        i, j = low, high
-        while i <= j:
-            while places[i] < place or (places[i] == place and some[i] < value):
-                i += 1
-            while places[j] > place or (places[j] == place and some[j] > value):
-                j -= 1
-            if i <= j:
-                some[i], some[j] = some[j], some[i]
-                places[i], places[j] = places[j], places[i]
-                i += 1
-                j -= 1
-        if size <= j:
-            high = j
-        elif size > i:
-            low = i
-        else:
-            return
 
 
 @inner

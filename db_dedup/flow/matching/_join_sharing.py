@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._arrays import slices_of
 from db_dedup.flow.candidates.sketches import (
     Sketches,
     count_entries,
@@ -165,12 +166,15 @@ class _Runs:
         """
         lengths = np.diff(starts)
         are_counted = (lengths >= _SHORTEST_COUNTED) & (hashes & np.uint64(1)).astype(np.bool_)
-        if are_counted.any():
-            held = BYTES_A_HASH * np.add.reduceat(self.odd_counts[run_rows], starts[:-1], dtype=np.int64)
-            are_counted &= (held <= self.budget.index_bytes) & can_search(self.rule)
-            needed = least_in_common(self.sketches.counts[self.rows.sketch_places[run_rows]])
-            needing_one = np.add.reduceat(needed == 1, starts[:-1], dtype=np.int64)
-            are_counted &= np.minimum(needing_one, lengths // 2) * lengths <= most
+        some = np.flatnonzero(are_counted)
+        if some.size:
+            firsts, places = slices_of(starts, some)
+            own, firsts, lengths = run_rows[places], firsts[:-1], lengths[some]
+            held = BYTES_A_HASH * np.add.reduceat(self.odd_counts[own], firsts, dtype=np.int64)
+            needed = least_in_common(self.sketches.counts[self.rows.sketch_places[own]])
+            needing_one = np.add.reduceat(needed == 1, firsts, dtype=np.int64)
+            are_counted[some] = (held <= self.budget.index_bytes) & can_search(self.rule)
+            are_counted[some] &= np.minimum(needing_one, lengths // 2) * lengths <= most[some]
         return are_counted
 
     def _join_long_run(self, some: NDArray[np.int32], parents: NDArray[np.int32]) -> Iterator[Edges]:

@@ -21,12 +21,12 @@ class Joins(NamedTuple):
     Attributes:
         left: int32[n], row numbers.
         right: int32[n], row numbers.
-        count: int64[1], how many pairs there are.
+        found: int64[1], how many pairs there are.
     """
 
     left: NDArray[np.int32]
     right: NDArray[np.int32]
-    count: NDArray[np.int64]
+    found: NDArray[np.int64]
 
 
 def flatten(parents: NDArray[np.int32]) -> None:
@@ -85,11 +85,11 @@ def join(a, b, parents, joins):
     """Join the groups of two rows, which are in different groups, and note the pair."""
     root_a, root_b = find_root(parents, a), find_root(parents, b)
     parents[max(root_a, root_b)] = min(root_a, root_b)
-    joins.left[joins.count[0]], joins.right[joins.count[0]] = a, b
-    joins.count[0] += 1
+    joins.left[joins.found[0]], joins.right[joins.found[0]] = a, b
+    joins.found[0] += 1
 
 
 @allocating
 def noted(joins):
     """Return (left, right) of the pairs that were noted."""
-    return joins.left[: joins.count[0]].copy(), joins.right[: joins.count[0]].copy()
+    return joins.left[: joins.found[0]].copy(), joins.right[: joins.found[0]].copy()
