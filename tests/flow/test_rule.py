@@ -16,6 +16,7 @@ from db_dedup.flow.compare.measures import MEASURES, NO_SIMILARITY
 from db_dedup.flow.compare.numbers import which_have_other_numbers
 from db_dedup.flow.compare.rows import ComparedRows
 from db_dedup.flow.compare.rule import MeasuredPairs, Rule
+from db_dedup.flow.matching import _pairs
 from db_dedup.flow.matching._pairs import are_duplicates
 from db_dedup.flow.matching.match import pairs_between
 from db_dedup.flow.matching.rejections import pack
@@ -115,6 +116,17 @@ def test_pairs_between_are_all_that_the_rule_decides() -> None:
     assert set(zip(found.left, found.right, strict=True)) == set(
         zip(left[wanted], right[wanted], strict=True)
     )
+
+
+def test_more_pairs_than_there_was_room_for_at_first() -> None:
+    same = {"fingerprints": np.zeros(60, np.uint64), "within": np.zeros(60, np.int32)}
+    rows, rule = replace(table(3, 60), **same), Rule(PairSetting(0, True, NO_SIMILARITY, 0.0))
+    left, right = np.array(list(combinations(range(60), 2)), np.int32).T
+    of_all = rows.arrays(slice(None), np.empty(0, np.int64)), rule.numbers
+    found = _pairs.pairs_within_groups(0, 60, np.arange(60, dtype=np.int32), same["within"], *of_all)
+    assert found[0].tolist() == left.tolist()
+    assert found[1].tolist() == right.tolist()
+    assert set(found[2].tolist()) == {0}
 
 
 def test_what_people_rejected_is_no_duplicate() -> None:
