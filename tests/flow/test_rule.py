@@ -119,11 +119,12 @@ def test_pairs_between_are_all_that_the_rule_decides() -> None:
 
 
 def test_more_pairs_than_there_was_room_for_at_first() -> None:
-    same = {"fingerprints": np.zeros(60, np.uint64), "within": np.zeros(60, np.int32)}
-    rows, rule = replace(table(3, 60), **same), Rule(PairSetting(0, True, NO_SIMILARITY, 0.0))
+    zeros = np.zeros(60, np.int32)
+    rows = replace(table(3, 60), fingerprints=zeros.astype(np.uint64), within=zeros)
+    rule = Rule(PairSetting(0, True, NO_SIMILARITY, 0.0))
     left, right = np.array(list(combinations(range(60), 2)), np.int32).T
     of_all = rows.arrays(slice(None), np.empty(0, np.int64)), rule.numbers
-    found = _pairs.pairs_within_groups(0, 60, np.arange(60, dtype=np.int32), same["within"], *of_all)
+    found = _pairs.pairs_within_groups(0, 60, np.arange(60, dtype=np.int32), zeros, *of_all)
     assert found[0].tolist() == left.tolist()
     assert found[1].tolist() == right.tolist()
     assert set(found[2].tolist()) == {0}

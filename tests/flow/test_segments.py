@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from db_dedup.flow.candidates import _packed_parts, segments
+from db_dedup.flow.candidates import segments
+from db_dedup.flow.candidates._packed_parts import MOST_ENTRIES_A_PART, pack_parts
 from db_dedup.flow.candidates.segments import (
-    MOST_ENTRIES_A_PART,
     Entries,
     Part,
     count_pieces,
@@ -182,7 +182,7 @@ def test_a_part_with_too_many_entries_is_damaged(step: int) -> None:
     """There would be no room for them in memory."""
     count = MOST_ENTRIES_A_PART + 1
     hashes = np.arange(count, dtype=np.uint32) * np.uint32(step)
-    content, _ = _packed_parts.pack_parts(hashes, np.arange(1, count + 1), np.array([0, count]))
+    content, _ = pack_parts(hashes, np.arange(1, count + 1), np.array([0, count]))
     with pytest.raises(ValueError, match="too many rows"):
         unpack([content.tobytes()])
     if not step:
