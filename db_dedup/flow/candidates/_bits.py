@@ -36,8 +36,8 @@ def put_unary(packed, place, value):
 @inner
 def get_loaded(packed, place):
     """Return the 56 bits from a place on, and up to 8 more."""
-    # Unsigned, without which numba asks of each position whether it is negative. Written out, so that the
-    # compiler makes one load of it.
+    # Unsigned: of a signed position numba asks whether it is negative. Written out, so that the compiler
+    # makes one load of it.
     i = np.uint64(place) >> np.uint64(3)
     value = (
         np.uint64(packed[i])

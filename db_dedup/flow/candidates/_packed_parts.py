@@ -113,6 +113,12 @@ def _group(packed, place, end, before, shift):
 
 @kernel
 def unpack_parts(packed, starts):
+    """Return (uint32[e] hashes, int64[e] ids) of all entries of some parts.
+
+    Args:
+        packed: uint8[m], the parts, and the bytes after them that `get_bits` asks for.
+        starts: int64[p + 1], where each part begins, and where the last one ends.
+    """
     used = np.int64(0)
     hashes, ids = np.empty(MOST_ENTRIES_A_PART, np.uint32), np.empty(MOST_ENTRIES_A_PART, np.int64)
     for part in range(starts.size - 1):
@@ -155,6 +161,16 @@ def _id_delta(packed, place, end, id_bits, id_shift, length):
 
 @kernel
 def find_in_parts(packed, starts, wanted, first_id, last_id, most):
+    """Return (uint64[l] hashes, int64[l] where the ids of each end, int64[e] ids) of the wanted entries.
+
+    Args:
+        packed: as for `unpack_parts`.
+        starts: as for `unpack_parts`.
+        wanted: uint32[n] hashes, ascending and distinct.
+        first_id: of the rows that are wanted.
+        last_id: of these.
+        most: entries.
+    """
     used, lists, most_lists = np.int64(0), np.int64(0), wanted.size + starts.size
     hashes, ends = np.empty(most_lists, np.uint64), np.empty(most_lists, np.int64)
     ids = np.empty(MOST_ENTRIES_A_PART, np.int64)
@@ -200,6 +216,8 @@ def _find_in_part(
                 ids[used] = row
                 used += 1
         if used > begin:
+            if lists == hashes.size:
+                raise ValueError("a piece of the index has the hashes of another one")
             hashes[lists], ends[lists] = hashed, used
             lists += 1
     return used, lists

@@ -170,7 +170,7 @@ def _key(node, point):
 def _place(keys, key):
     """Return the place of a key, or the free place where it belongs."""
     mixed = key * np.uint64(_SPREAD)
-    # Unsigned, without which numba asks of each place whether it is negative.
+    # Unsigned: of a signed place numba asks whether it is negative.
     last = np.uint64(keys.size - 1)
     place = (mixed ^ (mixed >> np.uint64(32))) & last
     while keys[place] != 0 and keys[place] != key:
