@@ -237,3 +237,17 @@ def test_a_key_without_overlaps_has_the_columns_of_its_period(mariadb_database: 
         "(1, '2020-02-01', '2020-03-01')",
     )
     assert sorted(inspected(mariadb_database).primary_key) == ["id", "since", "un`til"]
+
+
+def test_tables_that_differ_only_in_case_have_their_own_columns(mariadb_or_mysql: Database) -> None:
+    """On a server that keeps them apart, as all do on Linux; MariaDB 10.11 joined their keys."""
+    run(
+        mariadb_or_mysql,
+        "CREATE TABLE petitions (id INTEGER PRIMARY KEY, `a``b` TEXT COLLATE utf8mb4_bin)",
+        "CREATE TABLE Petitions (id INTEGER PRIMARY KEY, `a``b` TEXT COLLATE utf8mb4_unicode_ci, c TEXT)",
+    )
+    found = [inspected(mariadb_or_mysql, name) for name in ("petitions", "Petitions")]
+    assert [table.primary_key for table in found] == [("id",), ("id",)]
+    assert [column.name for column in found[0].columns] == ["id", "a`b"]
+    assert [column.name for column in found[1].columns] == ["id", "a`b", "c"]
+    assert [table.columns[1].collation for table in found] == ["utf8mb4_bin", "utf8mb4_unicode_ci"]

@@ -5,22 +5,29 @@ from typing import Final
 
 from sqlalchemy import Connection, text
 
-_NAMES: Final = text("""
-    SELECT column_name FROM information_schema.columns
-    WHERE table_name = :table AND table_schema = COALESCE(:schema, DATABASE()) ORDER BY ordinal_position
-""")
-_COLLATIONS: Final = text("""
+# The catalogue compares names without regard to case, also where the server keeps tables apart by it.
+_IS_TABLE: Final = """
+    {0}.table_schema = COALESCE(:schema, DATABASE()) AND {0}.table_name = :table
+    AND (@@lower_case_table_names > 0
+      OR (CONVERT({0}.table_schema USING utf8mb4) COLLATE utf8mb4_bin = COALESCE(:schema, DATABASE())
+        AND CONVERT({0}.table_name USING utf8mb4) COLLATE utf8mb4_bin = :table))
+"""
+_OF_COLUMNS: Final = _IS_TABLE.format("columns")
+_NAMES: Final = text(f"""
+    SELECT column_name FROM information_schema.columns WHERE {_OF_COLUMNS} ORDER BY ordinal_position
+""")  # noqa: S608 - our own text
+_COLLATIONS: Final = text(f"""
     SELECT column_name, collation_name FROM information_schema.columns
-    WHERE table_name = :table AND table_schema = COALESCE(:schema, DATABASE()) AND collation_name IS NOT NULL
-""")
-_INDEX_COLUMNS: Final = text("""
-    SELECT column_name
+    WHERE {_OF_COLUMNS} AND collation_name IS NOT NULL
+""")  # noqa: S608
+_INDEX_COLUMNS: Final = text(f"""
+    SELECT statistics.column_name
     FROM information_schema.statistics JOIN information_schema.columns
-    USING (table_schema, table_name, column_name)
-    WHERE table_name = :table AND table_schema = COALESCE(:schema, DATABASE()) AND index_name = :index
+    ON columns.column_name = statistics.column_name
+    WHERE {_IS_TABLE.format("statistics")} AND {_OF_COLUMNS} AND index_name = :index
       AND COALESCE(generation_expression, '') <> 'ROW END'
     ORDER BY seq_in_index
-""")
+""")  # noqa: S608
 
 
 def column_names(

@@ -217,7 +217,7 @@ def _find_in_part(
                 used += 1
         if used > begin:
             if lists == hashes.size:
-                raise ValueError("a piece of the index has the hashes of another one")
+                raise ValueError("a piece of the index has too many rows")
             hashes[lists], ends[lists] = hashed, used
             lists += 1
     return used, lists
