@@ -38,7 +38,7 @@ class KindTable:
     def of(self, points: NDArray[np.uint32]) -> NDArray[np.uint8]:
         """Return uint8[0x110000]: the kind of each code point, filled in at least for these points."""
         kinds = self._kinds
-        # With "clip" numpy need not look for places outside of the table first, of which there are none.
+        # With "clip" numpy does not check all places first. All code points are in the table.
         new = np.unique(points[kinds.take(points, mode="clip") == _UNKNOWN])
         kinds[new] = [self._kind_of(chr(point)) for point in new.tolist()]
         return kinds

@@ -68,8 +68,8 @@ def _segmenter_errors(name: str) -> Iterator[None]:
 class _JiebaHasher:
     """Hashes the words of jieba's precise mode.
 
-    The dictionary is loaded with the first text that is not empty. A caller whose rows are all known, such as
-    a list of pairs, has none.
+    The dictionary is loaded for the first text that is not empty. A caller whose rows are all known, such as
+    a list of pairs, never loads it.
     """
 
     def __init__(self, stop_words: Collection[str]) -> None:

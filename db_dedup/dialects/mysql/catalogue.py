@@ -3,31 +3,68 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from sqlalchemy import Connection, text
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    TableClause,
+    and_,
+    bindparam,
+    cast,
+    collate,
+    column,
+    func,
+    literal_column,
+    or_,
+    select,
+    table,
+)
+from sqlalchemy.dialects.mysql import CHAR
 
-# The catalogue compares names without regard to case, also where the server keeps tables apart by it.
-_IS_TABLE: Final = """
-    {0}.table_schema = COALESCE(:schema, DATABASE()) AND {0}.table_name = :table
-    AND (@@lower_case_table_names > 0
-      OR (CONVERT({0}.table_schema USING utf8mb4) COLLATE utf8mb4_bin = COALESCE(:schema, DATABASE())
-        AND CONVERT({0}.table_name USING utf8mb4) COLLATE utf8mb4_bin = :table))
-"""
-_OF_COLUMNS: Final = _IS_TABLE.format("columns")
-_NAMES: Final = text(f"""
-    SELECT column_name FROM information_schema.columns WHERE {_OF_COLUMNS} ORDER BY ordinal_position
-""")  # noqa: S608 - our own text
-_COLLATIONS: Final = text(f"""
-    SELECT column_name, collation_name FROM information_schema.columns
-    WHERE {_OF_COLUMNS} AND collation_name IS NOT NULL
-""")  # noqa: S608
-_INDEX_COLUMNS: Final = text(f"""
-    SELECT statistics.column_name
-    FROM information_schema.statistics JOIN information_schema.columns
-    ON columns.column_name = statistics.column_name
-    WHERE {_IS_TABLE.format("statistics")} AND {_OF_COLUMNS} AND index_name = :index
-      AND COALESCE(generation_expression, '') <> 'ROW END'
-    ORDER BY seq_in_index
-""")  # noqa: S608
+_COLUMNS: Final = table(
+    "columns",
+    *map(column, ("table_schema", "table_name", "column_name", "ordinal_position", "collation_name")),
+    column("generation_expression"),
+    schema="information_schema",
+)
+_STATISTICS: Final = table(
+    "statistics",
+    *map(column, ("table_schema", "table_name", "column_name", "index_name", "seq_in_index")),
+    schema="information_schema",
+)
+
+
+def _is_table(of: TableClause) -> ColumnElement[bool]:
+    """Return the condition that a row of the catalogue belongs to the table of the parameters.
+
+    The catalogue compares names without regard to case. Most servers on Linux keep tables apart by it, so the
+    names are compared once more. The plain comparisons let the server open this table alone.
+    """
+    wanted: list[ColumnElement[str]] = [
+        func.coalesce(bindparam("schema"), func.database()),
+        bindparam("table"),
+    ]
+    names = of.c.table_schema, of.c.table_name
+    exact = [collate(cast(name, CHAR(charset="utf8mb4")), "utf8mb4_bin") for name in names]
+    keeps_no_case = literal_column("@@lower_case_table_names") > 0
+    return and_(
+        *(name == one for name, one in zip(names, wanted, strict=True)),
+        or_(keeps_no_case, and_(*(name == one for name, one in zip(exact, wanted, strict=True)))),
+    )
+
+
+_NAMES: Final = (
+    select(_COLUMNS.c.column_name).where(_is_table(_COLUMNS)).order_by(_COLUMNS.c.ordinal_position)
+)
+_COLLATIONS: Final = select(_COLUMNS.c.column_name, _COLUMNS.c.collation_name).where(
+    _is_table(_COLUMNS), _COLUMNS.c.collation_name.is_not(None)
+)
+_INDEX_COLUMNS: Final = (
+    select(_STATISTICS.c.column_name)
+    .join_from(_STATISTICS, _COLUMNS, _COLUMNS.c.column_name == _STATISTICS.c.column_name)
+    .where(_is_table(_STATISTICS), _is_table(_COLUMNS), _STATISTICS.c.index_name == bindparam("index"))
+    .where(func.coalesce(_COLUMNS.c.generation_expression, "") != "ROW END")
+    .order_by(_STATISTICS.c.seq_in_index)
+)
 
 
 def column_names(
