@@ -20,16 +20,18 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.mysql import CHAR
 
+SCHEMA: Final = "information_schema"
+
 _COLUMNS: Final = table(
     "columns",
     *map(column, ("table_schema", "table_name", "column_name", "ordinal_position", "collation_name")),
     column("generation_expression"),
-    schema="information_schema",
+    schema=SCHEMA,
 )
 _STATISTICS: Final = table(
     "statistics",
     *map(column, ("table_schema", "table_name", "column_name", "index_name", "seq_in_index")),
-    schema="information_schema",
+    schema=SCHEMA,
 )
 
 

@@ -24,6 +24,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 
 from db_dedup.dialects.jdbc import JdbcAccess, require_host
 from db_dedup.dialects.leadership import SessionLock
+from db_dedup.dialects.mysql import catalogue
 from db_dedup.dialects.sessions import (
     ROW_LOCK_SECONDS,
     SCHEMA_LOCK_SECONDS,
@@ -270,6 +271,8 @@ def _with_locks(statement: Any, queue: Table) -> Any:
         return union_all(*(_with_locks(part, queue).self_group() for part in statement.selects))
     if not isinstance(statement, Select) or not statement.columns_clause_froms:
         return statement
+    if any(getattr(one, "schema", None) == catalogue.SCHEMA for one in statement.columns_clause_froms):
+        return statement  # MySQL refuses locks on its catalogue
     return statement.with_for_update(read=True, skip_locked=queue in statement.columns_clause_froms)
 
 
