@@ -26,6 +26,9 @@ _SHARED_BUFFERS = "1024MB"
 # check compares, is read from the disk.
 _POOL_BYTES = 4 << 30
 _BUFFER_POOL = text(f"SET GLOBAL innodb_buffer_pool_size = {_POOL_BYTES}")
+# As much as PostgreSQL's `max_wal_size` from the start. With the 32 MB of the tests each page that a worker
+# changes is soon written to the disk.
+_REDO_LOG = {"innodb-log-file-size": "1G"}
 
 
 def each_database(names: Sequence[str] = DATABASES) -> Iterator[tuple[str, str]]:
@@ -75,7 +78,7 @@ def _postgresql() -> Iterator[str]:
 
 @contextmanager
 def _mariadb() -> Iterator[str]:
-    with _on(start_mariadb(), _BUFFER_POOL) as url:
+    with _on(start_mariadb(_REDO_LOG), _BUFFER_POOL) as url:
         yield url
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import BigInteger, Connection, Select, Table, and_, or_, select, type_coerce
+from sqlalchemy import BigInteger, Connection, Select, Table, and_, func, or_, select, type_coerce
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql import ColumnElement
 
@@ -66,6 +66,19 @@ class FingerprintStore:
         """Return whether nothing is stored yet."""
         query = select(self.tables.fingerprint.c.id).where(self.mine).limit(1)
         return connection.execute(query).first() is None
+
+    def is_alone(self, connection: Connection) -> bool:
+        """Return whether no other table or recipe has fingerprints."""
+        row = self.tables.fingerprint
+        recipes = select(func.min(row.c.recipe)), select(func.max(row.c.recipe))
+        # Each is one step in an index that begins with (table_id, recipe).
+        query = select(
+            select(func.min(row.c.table_id)).scalar_subquery(),
+            select(func.max(row.c.table_id)).scalar_subquery(),
+            *(bound.where(row.c.table_id == self.table_id).scalar_subquery() for bound in recipes),
+        )
+        own = (self.table_id, self.table_id, self.recipe, self.recipe)
+        return tuple(connection.execute(query).one()) == own
 
     def find_rows(self, connection: Connection, row_keys: Sequence[str]) -> dict[str, StoredFingerprint]:
         """Return what is stored of these rows, by row key."""

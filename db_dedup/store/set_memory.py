@@ -75,7 +75,12 @@ class SetMemory:
     @property
     def is_full(self) -> bool:
         """Whether the budget is used up."""
-        return self._used + 8 * (ROWS_A_PIECE + 1) * self._pieces.size >= self._budget
+        return self.bytes_used >= self._budget
+
+    @property
+    def bytes_used(self) -> int:
+        """The memory that the sets take."""
+        return self._used + 8 * (ROWS_A_PIECE + 1) * self._pieces.size
 
     def add(self, generation: int, pieces: Mapping[int, bytes]) -> None:
         """Keep some pieces of a generation; an empty one has no sets."""

@@ -6,11 +6,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow.candidates.segments import Entries, sort_entries
+from db_dedup.flow.candidates.segments import Entries, merged_entries, sort_entries
 from db_dedup.store import segments
 
-MOST_ENTRIES: Final = 2_000_000
-"""So many take 24 MB, and three times as much while some are added."""
+MOST_ENTRIES: Final = 6_000_000
+"""So many take 72 MB, and twice as much while some are added. A table of a million petitions is folded before
+it has more."""
 
 
 class SingleMemory:
@@ -25,19 +26,30 @@ class SingleMemory:
         """Make one that is not loaded."""
         self._entries: Entries | None = None
         self._added: list[Entries] = []
+        self._are_too_many = False
 
     @property
     def is_loaded(self) -> bool:
         """Whether the entries are here; otherwise they are read from the database."""
         return self._entries is not None
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the entries are not here, and are not known to be too many."""
+        return not self.is_loaded and not self._are_too_many
+
     def load(self, entries: Entries) -> None:
         """Take all entries of a table."""
         self._entries, self._added = sort_entries(entries), []
 
+    def refuse(self) -> None:
+        """Forget all entries, which are too many; they are not wanted before the next `clear`."""
+        self.clear()
+        self._are_too_many = True
+
     def clear(self) -> None:
         """Forget all entries."""
-        self._entries, self._added = None, []
+        self._entries, self._added, self._are_too_many = None, [], False
 
     def add(self, sketches: Mapping[int, bytes]) -> None:
         """Add the entries of sketches (id -> sketch) that have been written."""
@@ -45,7 +57,7 @@ class SingleMemory:
             return
         self._added.append(segments.entries_of(list(sketches), list(sketches.values())))
         if self._entries.ids.size + sum(added.ids.size for added in self._added) > MOST_ENTRIES:
-            self.clear()
+            self.refuse()
 
     def find(self, hashes: NDArray[np.uint32], ids: tuple[int, int]) -> Entries:
         """Return the entries that have some hashes.
@@ -56,7 +68,8 @@ class SingleMemory:
         """
         assert self._entries is not None  # noqa: S101 - the caller asks `is_loaded`
         if self._added:
-            self._entries, self._added = sort_entries(segments.joined([self._entries, *self._added])), []
+            added = sort_entries(segments.joined(self._added))
+            self._entries, self._added = merged_entries(self._entries, added), []
         every = self._entries
         begins, ends = (np.searchsorted(every.hashes, hashes, side) for side in ("left", "right"))
         counts = ends - begins

@@ -24,6 +24,7 @@ from db_dedup.store.sketches import has_sketch, set_generation
 _ENTRIES_A_PIECE = 12_000_000  # of segments: some 150 MB
 _ENTRIES_OF_ONE = 1_000_000  # for one sketch, whose entries take more room each
 _SINGLE_ENTRIES_A_PIECE = 500_000
+_TIMES_AS_MANY_FROM_MEMORY = 4  # they are no rows of a result, which take more room
 _IDS_A_QUERY = 1000
 _VALUE_BYTES = 8
 
@@ -198,7 +199,7 @@ def _single_entries(
     if not memory.single.is_loaded:
         return read_entries(connection, store, wanted.values, ids, most)
     found = memory.single.find(wanted.hashes, ids or ALL_IDS)
-    return None if most is not None and found.ids.size >= most else found
+    return None if most is not None and found.ids.size >= _TIMES_AS_MANY_FROM_MEMORY * most else found
 
 
 def _with_sizes(

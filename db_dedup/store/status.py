@@ -33,7 +33,7 @@ def read_status(connection: Connection, dialect: Dialect, tables: Tables) -> lis
 
 def _status(connection: Connection, store: FingerprintStore, stored: StoredTable, lag: Lag) -> TableStatus:
     tables, name = store.tables, stored.watched.name
-    alone = _is_alone(connection, store)
+    alone = store.is_alone(connection)
     copy_of = tables.fingerprint.c.copy_of
     groups = _count_groups(connection, store)
     mine = true() if alone else store.mine
@@ -132,17 +132,3 @@ def _count_pairs(connection: Connection, store: FingerprintStore, *, alone: bool
     if not alone:
         query = query.join(row, row.c.id == pair.c.id_a).where(store.mine)
     return int(connection.execute(query).scalar_one())
-
-
-def _is_alone(connection: Connection, store: FingerprintStore) -> bool:
-    """Return whether no other table or recipe has fingerprints: then all pairs are of this one."""
-    row = store.tables.fingerprint
-    recipes = select(func.min(row.c.recipe)), select(func.max(row.c.recipe))
-    # Each is one step in an index that begins with (table_id, recipe).
-    query = select(
-        select(func.min(row.c.table_id)).scalar_subquery(),
-        select(func.max(row.c.table_id)).scalar_subquery(),
-        *(bound.where(row.c.table_id == store.table_id).scalar_subquery() for bound in recipes),
-    )
-    own = (store.table_id, store.table_id, store.recipe, store.recipe)
-    return tuple(connection.execute(query).one()) == own

@@ -49,6 +49,18 @@ def table(database: Database) -> Table:
     return table
 
 
+def table_of_numbers(database: Database) -> Table:
+    table = Table(
+        "numbers, 50%",
+        MetaData(),
+        Column("id", RowId, primary_key=True, autoincrement=False),
+        Column("value", BigInteger),
+        Column("size", Integer),
+    )
+    table.create(database.engine)
+    return table
+
+
 def example_rows(count: int) -> list[tuple[Any, ...]]:
     rng = random.Random(5)
     when = datetime(2019, 2, 14, 20, 0, 0, 5)
@@ -85,6 +97,27 @@ def test_insert(database: Database, table: Table) -> None:
     with dialect.write_transaction(database.engine) as connection:
         dialect.bulk_insert(connection, table, COLUMNS, iter(rows))
     assert stored(database, table) == [as_read(row) for row in rows]
+
+
+def test_insert_numbers(database: Database) -> None:
+    numbers = table_of_numbers(database)
+    dialect = dialect_for(database.engine)
+    rows = [(i, to_signed(i * 0x9E3779B97F4A7C15 % 2**64), i % 7 or None) for i in range(12_000)]
+    with dialect.write_transaction(database.engine) as connection:
+        dialect.bulk_insert(connection, numbers, ("id", "value", "size"), iter(rows))
+    assert stored(database, numbers) == rows
+
+
+@pytest.mark.parametrize("value", ["1); DELETE FROM numbers; --", "1", 1.5, float("nan"), True])
+def test_only_whole_numbers_are_written_into_a_statement(mariadb_or_mysql: Database, value: Any) -> None:
+    numbers = table_of_numbers(mariadb_or_mysql)
+    dialect = dialect_for(mariadb_or_mysql.engine)
+    with (
+        pytest.raises(TypeError, match="whole number"),
+        dialect.write_transaction(mariadb_or_mysql.engine) as connection,
+    ):
+        dialect.bulk_insert(connection, numbers, ("id", "value"), [(1, value)])
+    assert stored(mariadb_or_mysql, numbers) == []
 
 
 def test_nothing_to_do(database: Database, table: Table) -> None:

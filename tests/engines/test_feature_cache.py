@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from db_dedup import Text
 from db_dedup.config import watched_table
 from db_dedup.engines.embedded.feature_cache import FeatureCache
+from db_dedup.flow.candidates.set_pieces import pack_sets
 from db_dedup.flow.matching.ragged import Ragged
 from db_dedup.flow.pipeline import FingerprintedRows, Fingerprinter
 
@@ -64,8 +65,17 @@ def test_the_rows_used_last_are_kept_with_their_features(done: FingerprintedRows
     assert all(len({agree[i] for i in range(start, len(TEXTS), 3)}) == 1 for start in range(3))
 
 
-def test_half_of_the_budget_is_left_to_the_sets_of_features() -> None:
-    assert FeatureCache(WATCHED, 400).budget == 200
+def test_sets_of_features_count_towards_the_budget(done: FingerprintedRows) -> None:
+    cache = FeatureCache(WATCHED)
+    cache.add([None] * len(TEXTS), done)
+    cache.budget = cache.bytes_used
+    cache.trim()
+    assert len(cache) == len(TEXTS)
+    sets = cache.index.sets
+    sets.wanted(1, np.arange(1))
+    sets.add(1, {part.piece: part.packed for part in pack_sets(np.arange(10), [bytes(100)] * 10)})
+    cache.trim()
+    assert cache.bytes_used + sets.bytes_used <= cache.budget
 
 
 def test_a_budget_of_nothing_keeps_only_what_is_named(done: FingerprintedRows) -> None:

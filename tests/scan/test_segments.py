@@ -9,7 +9,9 @@ from db_dedup import Deduplicator
 from db_dedup.jobs.scan import folding, sketch_index
 from db_dedup.jobs.scan.short_transactions import ShortTransactions
 from db_dedup.sample import Sample
-from db_dedup.store import segments, sketches, watched_tables
+from db_dedup.schema.tables import Tables
+from db_dedup.store import segments, single_entries, sketches, watched_tables
+from db_dedup.store.watched_tables import StoredTable
 from tests.bands import assert_bands_are_exact
 from tests.scan.conftest import fill_database, watch
 from tests.scan.indexes import fold, make_single, stored_table
@@ -73,7 +75,14 @@ def count_statements(dedup: Deduplicator) -> int:
     return count[0]
 
 
-def test_a_fold_leaves_the_single_entries_of_other_tables(scanned: Deduplicator) -> None:
+def add_other_table(connection: Connection, stored: StoredTable, tables: Tables) -> int:
+    """Watch one more table; return its id."""
+    other = stored.watched.model_copy(update={"name": "others"})
+    return watched_tables.add_table(connection, tables, other).id
+
+
+@pytest.mark.parametrize("of_another", ["table", "recipe"])
+def test_a_fold_leaves_the_single_entries_of_others(scanned: Deduplicator, of_another: str) -> None:
     make_single(scanned, 150)
     database, (stored, store) = scanned.database, stored_table(scanned)
     row, band = store.tables.fingerprint, store.tables.band.c
@@ -81,13 +90,24 @@ def test_a_fold_leaves_the_single_entries_of_other_tables(scanned: Deduplicator)
     with database.dialect.write_transaction(database.engine) as connection:
         ids = list(connection.execute(owners).scalars())
         moved = ids[len(ids) // 2]
-        other = watched_tables.add_table(
-            connection, store.tables, stored.watched.model_copy(update={"name": "others"})
-        )
-        connection.execute(update(row).where(row.c.id == moved).values(table_id=other.id))
+        if of_another == "table":
+            place = {"table_id": add_other_table(connection, stored, store.tables)}
+        else:
+            place = {"recipe": store.recipe + 1}
+        connection.execute(update(row).where(row.c.id == moved).values(place))
     assert fold(scanned)
     with database.engine.connect() as connection:
         assert list(connection.execute(owners).scalars()) == [moved]
+
+
+def test_entries_are_looked_up_by_their_rows_where_another_table_is_watched(scanned: Deduplicator) -> None:
+    """It may have rows that are not committed."""
+    database, (stored, store) = scanned.database, stored_table(scanned)
+    with database.dialect.write_transaction(database.engine) as connection:
+        assert single_entries.are_of_one_store(connection, store)
+        add_other_table(connection, stored, store.tables)
+        assert store.is_alone(connection)
+        assert not single_entries.are_of_one_store(connection, store)
 
 
 def test_a_fold_leaves_a_running_scan_alone(scanned: Deduplicator) -> None:

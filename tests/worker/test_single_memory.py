@@ -17,6 +17,7 @@ from db_dedup.jobs.worker.table_worker import TableWorker
 from db_dedup.store import single_entries, single_memory, sketch_lookup, watched_tables
 from db_dedup.store.segment_lookup import ALL_IDS
 from db_dedup.store.single_memory import SingleMemory
+from db_dedup.store.sketches import count_single_entries
 from tests.worker.conftest import (
     body,
     change,
@@ -165,10 +166,41 @@ def test_too_many_single_entries_stay_in_the_database(
     alone: Watched, look_ups: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(single_memory, "MOST_ENTRIES", 60)
-    monkeypatch.setattr(increment, "MOST_ENTRIES", 60)
     worker = worker_without_scans(alone)
     for first in (0, 12, 24):
         write(alone, range(first, first + 12))
         drain_by(worker)
     assert look_ups
+    assert is_right(alone)
+
+
+def test_too_many_single_entries_are_counted_once(alone: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: list[int] = []
+
+    def count(connection: Any, store: Any) -> int:
+        counts.append(count_single_entries(connection, store))
+        return counts[-1]
+
+    write(alone, range(12))
+    drain_by(worker_without_scans(alone))
+    monkeypatch.setattr(increment, "count_single_entries", count)
+    monkeypatch.setattr(increment, "_FEW_ENTRIES", 60)
+    monkeypatch.setattr(increment, "MOST_ENTRIES", 60)
+    worker = worker_without_scans(alone)
+    for first in (12, 24, 36):
+        write(alone, range(first, first + 12))
+        drain_by(worker)
+    assert not memory_of(worker).is_loaded
+    assert len(counts) == 1
+    assert is_right(alone)
+
+
+def test_many_single_entries_are_read_with_all_rows(alone: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(alone, range(12))
+    drain_by(worker_without_scans(alone))
+    monkeypatch.setattr(increment, "_FEW_ENTRIES", 60)
+    worker = worker_without_scans(alone)
+    write(alone, range(12, 24))
+    drain_by(worker)
+    assert memory_of(worker).is_loaded
     assert is_right(alone)

@@ -26,9 +26,9 @@ from db_dedup.store.segment_lookup import IndexMemory
 
 CACHE_BYTES: Final = 256 * 2**20
 
-_SETS_ONE_IN: Final = 2
-"""One in so many bytes is for the sets of features that the index stores. With the default, the sets of more
-than a million rows of 110 features fit."""
+_SETS_SHARE: Final = 0.75
+"""At most this share of the budget is for the sets of features that the index stores. With the default, the
+sets of some two million rows of 110 features fit, or of a million petitions."""
 _ROW_BYTES: Final = 200
 """What a row takes besides its values: digest, positions, and the entries of Python's containers."""
 
@@ -39,9 +39,9 @@ class FeatureCache:
     Each row has a position, which stays the same until `trim` is called.
 
     Attributes:
-        budget: bytes that the rows may take after `trim`.
-        index: what look-ups have read of the index: sets of features, which take half of what the cache
-            was given, and besides a byte for each row of the table.
+        budget: bytes that the rows may take after `trim`, together with the sets of features.
+        index: what look-ups have read of the index: sets of features, and besides a byte for each row of the
+            table.
     """
 
     def __init__(self, watched: WatchedTable, budget: int = CACHE_BYTES, threads: int = 1) -> None:
@@ -52,8 +52,8 @@ class FeatureCache:
             budget: bytes that the rows after `trim` and the sets of features may take together.
             threads: in which look-ups in the index compute.
         """
-        self.index = IndexMemory(budget // _SETS_ONE_IN, threads)
-        self.budget = budget - budget // _SETS_ONE_IN
+        self.index = IndexMemory(int(budget * _SETS_SHARE), threads)
+        self.budget = budget
         self._keeps_weights = Rule(watched.setting).uses_weights
         self._clear()
 
@@ -162,14 +162,15 @@ class FeatureCache:
             kept: digests of rows that stay whatever their size.
         """
         self._tick += 1
-        if self.bytes_used <= self.budget:
+        budget = self.budget - self.index.sets.bytes_used
+        if self.bytes_used <= budget:
             return
         self._used_at[self.places(kept)] = self._tick
         count = len(self)
         sizes = self._row_bytes()
         order = np.argsort(-self._used_at[:count], kind="stable")
         is_kept = np.zeros(count, np.bool_)
-        is_kept[order[np.cumsum(sizes[order]) <= self.budget // 2]] = True
+        is_kept[order[np.cumsum(sizes[order]) <= budget // 2]] = True
         is_kept[self._used_at[:count] == self._tick] = True
         with self._empty_after_error():
             self._keep(np.flatnonzero(is_kept))

@@ -121,6 +121,12 @@ def sort_entries(entries: Entries) -> Entries:
     return Entries(entries.hashes[order], entries.ids[order])
 
 
+def merged_entries(many: Entries, few: Entries) -> Entries:
+    """Return the entries of both, which are by ascending hash, in that order."""
+    places = np.searchsorted(many.hashes, few.hashes)
+    return Entries(np.insert(many.hashes, places, few.hashes), np.insert(many.ids, places, few.ids))
+
+
 def sorted_entries(
     sketches: Sketches, places: NDArray[np.int64], ids: NDArray[np.int64], piece_count: int
 ) -> Iterator[Entries]:

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -28,8 +29,11 @@ from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.reader import Reader
 from db_dedup.store.single_entries import has_more_entries
 from db_dedup.store.single_memory import MOST_ENTRIES
-from db_dedup.store.sketches import read_single_sketches
+from db_dedup.store.sketches import count_single_entries, read_single_sketches
 from db_dedup.store.source import Source
+
+_FEW_ENTRIES: Final = 100_000
+"""To find the rows of more single entries by these takes longer than to read all rows of a table."""
 
 
 class EmbeddedIncrement:
@@ -71,9 +75,12 @@ class EmbeddedIncrement:
 
     def _load_single_entries(self, connection: Connection) -> None:
         """Read the single entries of the index of sketches into memory, unless they are too many."""
-        if self.watched.rule.sketches and not has_more_entries(connection, self.store, MOST_ENTRIES):
-            entries = read_single_sketches(self._reader(connection), self.store, by_entries=True)
+        are_few = not has_more_entries(connection, self.store, _FEW_ENTRIES)
+        if are_few or count_single_entries(connection, self.store) <= MOST_ENTRIES:
+            entries = read_single_sketches(self._reader(connection), self.store, by_entries=are_few)
             self.cache.index.single.load(entries)
+        else:
+            self.cache.index.single.refuse()
 
     def _reader(self, connection: Connection) -> Reader:
         return Reader.for_dialect(self.store.dialect, lambda: nullcontext(connection))
@@ -88,7 +95,7 @@ class EmbeddedIncrement:
     def prepare(self, connection: Connection, row_keys: Collection[str], again: Collection[str] = ()) -> None:
         """Read, fingerprint and match rows that may have changed, before the table is locked."""
         self.cache.trim()
-        if self.has_index and not self.cache.index.single.is_loaded:
+        if self.has_index and self.watched.rule.sketches and self.cache.index.single.is_wanted:
             self._load_single_entries(connection)
         texts = CandidateTexts(self.watched, self.source, self.fingerprinter, self.cache, ends_reads=True)
         search = PairSearch(connection, self.store, self.watched, self.index, texts)
