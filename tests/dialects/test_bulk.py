@@ -113,7 +113,7 @@ def test_only_whole_numbers_are_written_into_a_statement(mariadb_or_mysql: Datab
     numbers = table_of_numbers(mariadb_or_mysql)
     dialect = dialect_for(mariadb_or_mysql.engine)
     with (
-        pytest.raises(TypeError, match="whole number"),
+        pytest.raises(TypeError, match="not whole numbers"),
         dialect.write_transaction(mariadb_or_mysql.engine) as connection,
     ):
         dialect.bulk_insert(connection, numbers, ("id", "value"), [(1, value)])

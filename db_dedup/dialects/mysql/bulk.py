@@ -39,7 +39,7 @@ def _tuples_of_numbers(rows: Sequence[Sequence[int | None]]) -> str:
     """Return (1, 2), (3, NULL): JSON's arrays with other brackets. What is no number is refused."""
     text = json.dumps(rows)
     if not _NUMBERS.fullmatch(text):
-        raise TypeError("a whole number is expected")
+        raise TypeError(f"not whole numbers alone in {len(rows)} rows")
     return text[1:-1].translate(_ROUND_BRACKETS)
 
 
