@@ -188,7 +188,8 @@ def drop_entries_between(
         store: whose rows.
         begin: where the part begins.
         end: the first place after it; None for the end of the table.
-        ids: the least and the greatest id of the rows, so that most other rows need not be looked up.
+        ids: the least and the greatest id of the rows. Entries of other ids stay: rows that are written
+            meanwhile have greater ones.
     """
     row, band = store.tables.fingerprint, store.tables.band
     statement = delete(band).where(_is_from(band, begin), band.c.fingerprint_id.between(*ids))
@@ -202,10 +203,11 @@ def drop_entries_between(
 
 
 def are_of_one_store(connection: Connection, store: FingerprintStore) -> bool:
-    """Return whether all single entries of rows that were written before are the store's.
+    """Return whether only one table is watched, and no other recipe has fingerprints.
 
-    To look up the row of each entry takes four times as long as to delete the entry. Rows of a table that is
-    watched later get greater ids, or in SQLite cannot be written before this transaction ends.
+    Then the single entries of all rows up to the greatest id are the store's. Rows of a table that is watched
+    later get greater ids, or in SQLite cannot be written before this transaction ends. To look up the row of
+    each entry would take longer than to delete the entry.
     """
     watched = store.tables.watched_table
     count = connection.execute(select(func.count()).select_from(watched)).scalar_one()

@@ -10,8 +10,8 @@ from db_dedup.flow.candidates.segments import Entries, merged_entries, sort_entr
 from db_dedup.store import segments
 
 MOST_ENTRIES: Final = 6_000_000
-"""So many take 72 MB, and twice as much while some are added. A table of a million petitions is folded before
-it has more."""
+"""So many take 72 MB, twice as much while some are added, and three times as much while all are read. A table
+of a million petitions is folded before it has more."""
 
 
 class SingleMemory:

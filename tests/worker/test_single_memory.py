@@ -17,7 +17,7 @@ from db_dedup.jobs.worker.table_worker import TableWorker
 from db_dedup.store import single_entries, single_memory, sketch_lookup, watched_tables
 from db_dedup.store.segment_lookup import ALL_IDS
 from db_dedup.store.single_memory import SingleMemory
-from db_dedup.store.sketches import count_single_entries
+from db_dedup.store.sketches import count_single_entries, read_single_sketches
 from tests.worker.conftest import (
     body,
     change,
@@ -195,12 +195,24 @@ def test_too_many_single_entries_are_counted_once(alone: Watched, monkeypatch: p
     assert is_right(alone)
 
 
-def test_many_single_entries_are_read_with_all_rows(alone: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("few", "by_entries"), [(60, False), (10**6, True)])
+def test_the_rows_of_few_single_entries_are_found_by_these(
+    alone: Watched, monkeypatch: pytest.MonkeyPatch, few: int, *, by_entries: bool
+) -> None:
+    """All rows of the table are read where there are many."""
+    ways: list[bool] = []
+
+    def read(reader: Any, store: Any, *, by_entries: bool) -> Any:
+        ways.append(by_entries)
+        return read_single_sketches(reader, store, by_entries=by_entries)
+
     write(alone, range(12))
     drain_by(worker_without_scans(alone))
-    monkeypatch.setattr(increment, "_FEW_ENTRIES", 60)
+    monkeypatch.setattr(increment, "_FEW_ENTRIES", few)
+    monkeypatch.setattr(increment, "read_single_sketches", read)
     worker = worker_without_scans(alone)
     write(alone, range(12, 24))
     drain_by(worker)
     assert memory_of(worker).is_loaded
+    assert ways == [by_entries]
     assert is_right(alone)

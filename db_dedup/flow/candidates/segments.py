@@ -122,7 +122,7 @@ def sort_entries(entries: Entries) -> Entries:
 
 
 def merged_entries(many: Entries, few: Entries) -> Entries:
-    """Return the entries of both, which are by ascending hash, in that order."""
+    """Merge two lists of entries, each by ascending hash."""
     places = np.searchsorted(many.hashes, few.hashes)
     return Entries(np.insert(many.hashes, places, few.hashes), np.insert(many.ids, places, few.ids))
 
