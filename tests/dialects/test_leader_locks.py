@@ -9,11 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from sqlalchemy import text
 
 from db_dedup.app import Database as Opened
 from db_dedup.dialects.leadership import SessionLock
 from tests.servers import Database
+from tests.sessions import end_sessions
 from tests.thorough import MYSQL
 
 ACQUIRE = """
@@ -82,14 +82,6 @@ def test_it_is_lost_with_its_session(database: Database) -> None:
     opened = Opened(database.engine)
     lock = opened.dialect.leader_lock(opened.engine, opened.namespace)
     assert lock.acquire()
-    with database.engine.connect() as connection:
-        if database.name == "postgresql":
-            ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
-            connection.execute(text(f"{ended} AND datname = current_database()"))
-        else:
-            own = "db = database() AND id <> connection_id()"
-            query = f"SELECT id FROM information_schema.processlist WHERE {own}"
-            for number in connection.execute(text(query)).scalars().all():
-                connection.execute(text(f"KILL {number}"))
+    end_sessions(database)
     assert not lock.is_held()
     lock.release()

@@ -6,36 +6,15 @@ import os
 import signal
 
 import pytest
-from sqlalchemy import Engine, NullPool, create_engine, text
+from sqlalchemy import text
 
 from tests.servers import Database
+from tests.sessions import end_sessions, other_sessions
 from tests.worker.child import POINTS, Worker
 from tests.worker.conftest import count_waiting, drain, is_right, write
 from tests.worker.watched import Watched
 
 SERVERS = pytest.mark.parametrize("database", ["postgresql", "mariadb", "mysql"], indirect=True)
-OTHERS_ON_POSTGRESQL = "SELECT pid FROM pg_stat_activity WHERE datname = :name AND pid <> pg_backend_pid()"
-OTHERS_ON_MARIADB = "SELECT id FROM information_schema.processlist WHERE db = :name AND id <> CONNECTION_ID()"
-
-
-def other_sessions(engine: Engine) -> list[int]:
-    """The sessions of this database but for the one that asks."""
-    is_postgresql = engine.dialect.name == "postgresql"
-    query = text(OTHERS_ON_POSTGRESQL if is_postgresql else OTHERS_ON_MARIADB)
-    with engine.connect() as connection:
-        return list(connection.execute(query, {"name": engine.url.database}).scalars())
-
-
-def end_sessions(database: Database) -> None:
-    """End every session of a database but our own, as an administrator would."""
-    database.engine.dispose()
-    engine = create_engine(database.url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
-    end = "SELECT pg_terminate_backend({})" if database.name == "postgresql" else "KILL {}"
-    sessions = other_sessions(engine)
-    assert sessions
-    with engine.connect() as connection:
-        for session in sessions:
-            connection.execute(text(end.format(session)))
 
 
 def test_a_worker_killed_at_any_step_loses_nothing(database: Database, watched: Watched) -> None:

@@ -7,14 +7,10 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
-from sqlalchemy import Connection, Engine, event, text
+from sqlalchemy import Connection, Engine, event
 from sqlalchemy.engine.interfaces import DBAPICursor
 
-END_SESSION = {
-    "postgresql": "SELECT pg_terminate_backend({})",
-    "mariadb": "KILL {}",
-    "mysql": "KILL {}",
-}
+from tests import sessions
 
 
 class InterruptedRunError(BaseException):
@@ -53,4 +49,4 @@ def end_session(connection: Connection, administrator: Engine) -> None:
     driver: Any = connection.connection.dbapi_connection
     session = driver.info.backend_pid if connection.dialect.name == "postgresql" else driver.thread_id()
     with administrator.connect() as own:
-        own.execute(text(END_SESSION[connection.dialect.name].format(session)))
+        sessions.end_session(own, session)
