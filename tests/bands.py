@@ -10,6 +10,7 @@ from db_dedup import Deduplicator
 from db_dedup.flow.candidates.segments import hashes_of
 from db_dedup.flow.pipeline import Fingerprinter
 from db_dedup.store import segments, watched_tables
+from db_dedup.store.changed_rows import read_changed
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.frames import serving_frames
 from db_dedup.store.inspection import inspect_table
@@ -44,14 +45,21 @@ def assert_bands_are_exact(dedup: Deduplicator, name: str = "petitions") -> int:
         wanted = _sketches_of(connection, dedup, stored, heads) if stored.watched.rule.sketches else {}
         store = FingerprintStore(dedup.database.dialect, tables, stored.id, stored.recipe or 0)
         packed = packed_entries(connection, store)
+        changed = read_changed(connection, store, np.array(sorted(sketched), np.int64))
     assert sketched.keys() == wanted.keys()
     single = {row_id: bytes(sketch) for row_id, (sketch, _) in sketched.items() if sketch is not None}
     assert single == {row_id: wanted[row_id] for row_id in single}
     assert all(size is None for sketch, size in sketched.values() if sketch is not None)
     values = {row_id: np.frombuffer(sketch, np.int64).tolist() for row_id, sketch in single.items()}
-    assert sorted(entry for entry in entries if entry[0] not in others) == sorted(
-        (row_id, value) for row_id, own_values in values.items() for value in own_values
-    )
+    found = sorted(entry for entry in entries if entry[0] not in others)
+    assert set(found) <= {(row_id, value) for row_id, own in values.items() for value in own}
+    assert len(set(found)) == len(found)
+    # The others are in the segments, and the row is known to have changed.
+    single_hashes = [(row_id, _hash_of(value)) for row_id, value in found]
+    of_changed = [entry for entry in packed if changed.are(np.array([entry[0]]))[0]]
+    assert {*single_hashes, *of_changed} >= {
+        (row_id, _hash_of(value)) for row_id, own in values.items() for value in own
+    }
     settled = {row_id: np.frombuffer(wanted[row_id], np.uint64) for row_id in sketched.keys() - single.keys()}
     assert {row_id: sketched[row_id][1] for row_id in settled} == {
         row_id: own_values.size for row_id, own_values in settled.items()
@@ -60,6 +68,10 @@ def assert_bands_are_exact(dedup: Deduplicator, name: str = "petitions") -> int:
         (row_id, hashed) for row_id, values in settled.items() for hashed in hashes_of(values).tolist()
     )
     return len(wanted)
+
+
+def _hash_of(value: int) -> int:
+    return int(hashes_of(np.array([value], np.int64).view(np.uint64))[0])
 
 
 def canonical_sketches(dedup: Deduplicator, name: str = "petitions") -> dict[int, NDArray[np.uint64]]:

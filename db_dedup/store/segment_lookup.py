@@ -13,6 +13,7 @@ from sqlalchemy.sql import ColumnElement
 
 from db_dedup.dialects.batches import number_batches
 from db_dedup.dialects.sessions import AS_BYTES
+from db_dedup.flow.candidates.changed_rows import ChangedRows, changed_pieces_of
 from db_dedup.flow.candidates.postings import Postings, joined_postings
 from db_dedup.flow.candidates.segments import find_postings, pieces_of
 from db_dedup.flow.candidates.set_pieces import bounds_in, places_in_piece, set_pieces_of
@@ -102,10 +103,12 @@ class Found:
     Attributes:
         postings: the ids of the rows that have the hashes; in half of the memory where they have 32 bits.
         generation: whose segments have them; None if none is active.
+        changed: which of the rows have changed since.
     """
 
     postings: Postings
     generation: Generation | None
+    changed: ChangedRows
 
 
 class SegmentSearch:
@@ -152,10 +155,11 @@ class SegmentSearch:
             self._generation = find_generation(self._connection, self._store)
         while self._generation is not None:
             try:
-                return Found(self._postings(self._generation, ids, most), self._generation)
+                postings = self._postings(self._generation, ids, most)
+                return Found(postings, self._generation, self._changed(self._generation, postings))
             except _SwitchedError as switched:
                 self._generation, self._kept, self._kept_bytes = switched.now, [], 0
-        return Found(_NO_POSTINGS, None)
+        return Found(_NO_POSTINGS, None, ChangedRows({}))
 
     def _postings(self, generation: Generation, ids: IdRange, most: int | None) -> Postings:
         limit = np.iinfo(np.int64).max if most is None else most
@@ -191,12 +195,37 @@ class SegmentSearch:
                 self._kept.clear()
             yield packed
 
+    def _changed(self, generation: Generation, postings: Postings) -> ChangedRows:
+        """Return which rows have changed. It is read last: a row that is found as it was has no bit yet."""
+        if not postings.rows.size:
+            return ChangedRows({})
+        numbers = changed_pieces_of(postings.rows)
+        return ChangedRows(read_active_pieces(self._connection, self._store, generation, numbers))
+
     def _read(self, generation: Generation, pieces: Sequence[int]) -> list[bytes]:
-        parameters = {"generation": generation.number, "pieces": pieces}
-        rows = self._connection.execute(_pieces_query(self._store), parameters).all()
-        if not rows or rows[0][0] != generation.number:
-            raise _SwitchedError(Generation(*map(int, rows[0][:3])) if rows else None)
-        return [bytes(row[3]) for row in rows if row[3] is not None]
+        return [packed for _, packed in _read_active(self._connection, self._store, generation, pieces)]
+
+
+def read_active_pieces(
+    connection: Connection, store: FingerprintStore, generation: Generation, pieces: Sequence[int]
+) -> dict[int, bytes]:
+    """Return number -> piece, of those that are stored.
+
+    Raises:
+        _SwitchedError: another generation is active.
+    """
+    return dict(_read_active(connection, store, generation, pieces))
+
+
+def _read_active(
+    connection: Connection, store: FingerprintStore, generation: Generation, pieces: Sequence[int]
+) -> list[tuple[int, bytes]]:
+    """Return (number of the piece, part), if the generation is active."""
+    parameters = {"generation": generation.number, "pieces": pieces}
+    rows = connection.execute(_pieces_query(store), parameters).all()
+    if not rows or rows[0][0] != generation.number:
+        raise _SwitchedError(Generation(*map(int, rows[0][:3])) if rows else None)
+    return [(row[3], bytes(row[4])) for row in rows if row[4] is not None]
 
 
 class _SwitchedError(Exception):
@@ -284,7 +313,7 @@ def _read_beside(
 
 @lru_cache(maxsize=64)
 def _pieces_query(store: FingerprintStore) -> Select[Any]:
-    """Build a query for (number, pieces, entries of the active generation; a part of these pieces).
+    """Build a query for (number, pieces, entries of the active generation; piece, part of these pieces).
 
     There is a row without a part if there are no parts. Cached: building it takes as long as the database
     needs for some pieces.
@@ -292,7 +321,7 @@ def _pieces_query(store: FingerprintStore) -> Select[Any]:
     index, c = store.tables.sketch_index, store.tables.sketch_segment.c
     are_wanted = and_(is_of_segments(store), _are_pieces(store))
     return (
-        select(index.c.generation, index.c.piece_count, index.c.entry_count, c.packed)
+        select(index.c.generation, index.c.piece_count, index.c.entry_count, c.piece, c.packed)
         .select_from(index.outerjoin(store.tables.sketch_segment, are_wanted))
         .where(index.c.table_id == store.table_id, index.c.recipe == store.recipe)
         .execution_options(**AS_BYTES)

@@ -12,10 +12,12 @@ from sqlalchemy import Connection, Select, bindparam, func, select
 
 from db_dedup.dialects.batches import number_batches
 from db_dedup.dialects.sessions import AS_BYTES
+from db_dedup.flow.candidates.changed_rows import ChangedRows
 from db_dedup.flow.candidates.postings import Postings, entries_of_sharing_rows, joined_postings
 from db_dedup.flow.candidates.segments import Entries, hashes_of
 from db_dedup.flow.candidates.sketch_sizes import ID_BITS, UNKNOWN_SIZE
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.own_entries import OwnEntries
 from db_dedup.store.segment_lookup import ALL_IDS, Frequency, IdRange, IndexMemory, SegmentSearch, read_sizes
 from db_dedup.store.segments import Generation
 from db_dedup.store.single_entries import read_entries
@@ -74,6 +76,7 @@ def find_sharing(
     memory: IndexMemory,
     *,
     of_one: bool = False,
+    own: OwnEntries | None = None,
 ) -> Iterator[Sharing]:
     """Find the rows that have these values, of one sketch or of several; all values of a row come together.
 
@@ -87,6 +90,7 @@ def find_sharing(
         memory: of former look-ups.
         of_one: the values are those of one sketch. Then rows that share too few of them are left out, as far
             as the memory tells the sizes of their sketches.
+        own: takes what the segments have for the rows of the sketches themselves.
 
     Yields:
         Rows whose ids are above those before.
@@ -103,7 +107,7 @@ def find_sharing(
         found = _entries(connection, store, wanted, single, None, search, memory)
     if found is not None:
         frequency.note(found.packed.rows.size, wanted.hashes.size)
-        yield _with_sizes(connection, store, found, size, memory)
+        yield _with_sizes(connection, store, found, size, memory, own)
         return
     row = store.tables.fingerprint
     highest = int(connection.execute(select(func.max(row.c.id))).scalar_one() or 0)
@@ -114,7 +118,7 @@ def find_sharing(
             width //= 2
             continue
         count += found.packed.rows.size
-        yield _with_sizes(connection, store, found, size, memory)
+        yield _with_sizes(connection, store, found, size, memory, own)
         first += width
         if found.is_small(wanted.entries_a_piece):
             width *= 2
@@ -127,6 +131,7 @@ class _Entries(NamedTuple):
     single: Entries
     packed: Postings
     generation: Generation | None
+    changed: ChangedRows
 
     def is_small(self, most: int) -> bool:
         """Return whether those of twice as many rows probably fit into memory, too: `most` of segments."""
@@ -184,7 +189,7 @@ def _entries(
     found = search.find(ids or ALL_IDS, most)
     if most is not None and found.postings.rows.size >= most:
         return None
-    return _Entries(single, found.postings, found.generation)
+    return _Entries(single, found.postings, found.generation, found.changed)
 
 
 def _single_entries(
@@ -208,20 +213,24 @@ def _with_sizes(
     found: _Entries,
     size_of_one: int | None,
     memory: IndexMemory,
+    own: OwnEntries | None,
 ) -> Sharing:
     """Return the rows of some entries, with the size of each row's sketch.
 
     The entries may be of a single sketch, which has so many hashes.
 
-    A row without single entries either has not changed since the segments were written, so that its size is
-    the one beside them, or shares none of these hashes any more.
+    A row without single entries whose bit is not set either has not changed since the segments were written,
+    so that its size is the one beside them, or shares none of these hashes any more.
     """
+    if own is not None:
+        own.note(found.packed, found.generation)
     postings = joined_postings([Postings.of(*found.single).narrowed(), found.packed])
     if size_of_one is not None and found.generation is not None:
         sizes, slots = memory.size_table(found.generation)
         hashes, rows = postings.entry_hashes, postings.rows.astype(np.int64)
-        single = found.single.ids.size
-        is_kept = entries_of_sharing_rows(size_of_one, hashes, rows, single, sizes, slots, ID_BITS)
+        is_changed = found.changed.are(rows)
+        is_changed[: found.single.ids.size] = True
+        is_kept = entries_of_sharing_rows(size_of_one, hashes, rows, is_changed, sizes, slots, ID_BITS)
         postings = postings.only(is_kept)
     ids, postings = postings.numbered()
     if found.generation is None:
@@ -229,6 +238,7 @@ def _with_sizes(
     else:
         counts = read_sizes(connection, store, found.generation, ids, memory)
         counts[np.searchsorted(ids, found.single.ids)] = UNKNOWN_SIZE
+        counts[found.changed.are(ids)] = UNKNOWN_SIZE
     return Sharing(ids, counts, postings, found.generation)
 
 

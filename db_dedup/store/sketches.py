@@ -1,11 +1,12 @@
 """Sketches of rows (MinHash bands and passage hashes), and the index that finds rows by their hashes.
 
 The index has two levels. A scan packs the hashes of all rows, in 32 bits, into segments (`segments.py`). Of a
-row that changes later, each hash is a single entry (value, row) in the table `band`, and its sketch is stored
-beside its fingerprint, which tells the entries to delete when its text changes again. So of a row that has a
-sketch, the fingerprint table has either `sketch` (its entries are single ones) or `sketch_size` (they are in
-the segments). What the segments have of other rows is out of date: a look-up may find such rows, too, as it
-may find rows whose hashes are equal in 32 bits alone. Whoever looks up compares the sketches of both texts.
+row that changes later, each hash is a single entry (value, row) in the table `band`, or in the segments, and
+then a bit beside these tells that the row has changed (`changed_rows.py`). Its sketch is stored beside its
+fingerprint, which tells the entries to delete when its text changes again. So of a row that has a sketch, the
+fingerprint table has either `sketch` (the row has changed) or `sketch_size` (its entries are in segments).
+What else the segments have is out of date. A look-up may find such rows, too, as it may find rows whose
+hashes are equal in 32 bits alone. Whoever looks up compares the sketches of both texts.
 While another recipe is built, sizes are written with the rows, and segments with the answer.
 """
 
@@ -32,7 +33,9 @@ from db_dedup.dialects.batches import batches
 from db_dedup.flow.candidates.segments import Entries
 from db_dedup.records.pages import take_lists
 from db_dedup.store import segments
+from db_dedup.store.changed_rows import mark_changed
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.own_entries import NewEntries
 from db_dedup.store.reader import Reader
 from db_dedup.store.segment_lookup import IdRange
 from db_dedup.store.single_entries import drop_all_entries, put_entries
@@ -150,6 +153,7 @@ def put_sketches(
     store: FingerprintStore,
     sketches: Mapping[int, bytes],
     written: Collection[int] = (),
+    new_entries: Sequence[NewEntries] = (),
 ) -> None:
     """Write the sketches of rows that have none, with their entries.
 
@@ -158,11 +162,26 @@ def put_sketches(
         store: whose rows.
         sketches: id -> sketch.
         written: ids of the rows whose sketch is stored already, without its entries.
+        new_entries: of the rows of whose sketches the segments of a generation have a part. If it is active,
+            only the other entries are written, and the rows are marked as changed. All are in `sketches`.
     """
-    values, ids = _entries_of(sketches)
+    entered = {**sketches, **_entries_to_write(connection, store, new_entries)}
+    values, ids = _entries_of(entered)
     put_entries(connection, store, values, ids)
     others = ((row_id, sketch) for row_id, sketch in sketches.items() if row_id not in written)
     write_sketches(connection, store, others)
+
+
+def _entries_to_write(
+    connection: Connection, store: FingerprintStore, new_entries: Sequence[NewEntries]
+) -> dict[int, bytes]:
+    """Return id -> hashes of the rows that do not need all entries, and mark these rows as changed."""
+    generation = segments.find_generation(connection, store) if new_entries else None
+    if generation is None:
+        return {}
+    found = {new.row_id: new.sketch for new in new_entries if new.generation == generation.number}
+    mark_changed(connection, store, generation, list(found))
+    return found
 
 
 def drop_sketches(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> None:

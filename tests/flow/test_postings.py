@@ -99,15 +99,17 @@ def test_rows_that_share_too_little_with_one_sketch_are_left_out(
     known = data.draw(st.sets(st.sampled_from(ids)))
     pairs = [(value, row) for row, some in enumerate(stored) for value in some if value in asked]
     pairs = data.draw(st.permutations(pairs))
-    single_count = data.draw(st.integers(0, min(3, len(pairs))))
+    is_changed = np.array(
+        data.draw(st.lists(st.booleans(), min_size=len(pairs), max_size=len(pairs))), np.bool_
+    )
     sizes = np.zeros(64, np.uint8)
     sizes[sorted(known)] = [len(stored[ids.index(row_id)]) for row_id in sorted(known)]
     of_entries = np.array([ids[row] for _, row in pairs], np.int64)
     hashes = np.array([value for value, _ in pairs], np.uint64)
     slots = np.array([1, -1, 0], np.int64)  # parts of 16 ids: the second half of the table is not there
     table = np.concatenate([sizes[32:48], sizes[:16]])
-    kept = module.entries_of_sharing_rows(len(asked), hashes, of_entries, single_count, table, slots, 4)
-    single = {row for _, row in pairs[:single_count]}
+    kept = module.entries_of_sharing_rows(len(asked), hashes, of_entries, is_changed, table, slots, 4)
+    single = {row for (_, row), changed in zip(pairs, is_changed.tolist(), strict=True) if changed}
     unknown = {row for row, row_id in enumerate(ids) if row_id not in known or 16 <= row_id < 32}
     wanted = {row for row, some in enumerate(stored) if meet(asked, some)} | single | unknown
     assert kept.tolist() == [row in wanted for _, row in pairs]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from db_dedup import Deduplicator
 from db_dedup.engines.embedded import sharing
@@ -17,6 +17,8 @@ from db_dedup.flow.candidates import postings
 from db_dedup.flow.candidates.segments import hashes_of
 from db_dedup.flow.candidates.sketch_sizes import UNKNOWN_SIZE
 from db_dedup.store import segment_lookup, single_entries, sketch_lookup, sketches
+from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.own_entries import OwnEntries
 from db_dedup.store.reader import Reader
 from db_dedup.store.segment_lookup import IndexMemory, SegmentSearch
 from db_dedup.store.sketch_contents import IndexContents
@@ -34,9 +36,36 @@ from tests.scan.indexes import (
 ROWS = 40
 
 
+def edited(sketch: bytes | None, chance: Random) -> bytes:
+    """A sketch with some of the values of another one, few or nearly all, and with some others."""
+    if sketch is None or chance.random() < 0.3:
+        return drawn(chance)
+    values = np.frombuffer(sketch, np.uint64).tolist()
+    kept = chance.sample(values, max(1, int(len(values) * chance.choice([0.1, 0.5, 0.9, 1]))))
+    others = np.frombuffer(drawn(chance), np.uint64).tolist()[: chance.randrange(4)]
+    return np.array(sorted({*kept, *others}), np.uint64).tobytes()
+
+
+def put(
+    connection: Connection,
+    store: FingerprintStore,
+    new: dict[int, bytes],
+    memory: IndexMemory,
+    is_matched: bool,
+) -> None:
+    """Write sketches as a worker does, which has matched their rows ahead or not."""
+    own = OwnEntries(sketches_of([*new.values()]), np.array([*new], np.int64))
+    if is_matched:
+        list(find_sharing_rows(connection, store, sketches_of([*new.values()]), memory=memory, own=own))
+    sketches.drop_sketches(connection, store, [*new])
+    entries = [entry for entry in own.new_entries() if entry is not None]
+    sketches.put_sketches(connection, store, new, new_entries=entries)
+
+
+@pytest.mark.parametrize("is_matched", [False, True])
 @pytest.mark.parametrize("keeps_single", [False, True])
 def test_the_index_finds_what_brute_force_does_after_any_history(
-    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch, keeps_single: bool
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch, keeps_single: bool, is_matched: bool
 ) -> None:
     """Whether or not the single entries are kept in memory, as a worker keeps them."""
     monkeypatch.setattr(segment_lookup, "_PIECES_A_QUERY", 2)  # several pieces are searched at the same time
@@ -51,10 +80,10 @@ def test_the_index_finds_what_brute_force_does_after_any_history(
     memory = IndexMemory(threads=3)
     for _ in range(12):
         changed = chance.sample(ids, 6)
-        new = {row_id: drawn(chance) for row_id in changed[:4]}
+        new = {row_id: edited(stored.get(row_id), chance) for row_id in changed[:4]}
         with database.dialect.write_transaction(database.engine) as connection:
-            sketches.drop_sketches(connection, store, changed)
-            sketches.put_sketches(connection, store, new)
+            sketches.drop_sketches(connection, store, changed[4:])
+            put(connection, store, new, memory, is_matched)
         memory.single.add(new)
         stored = {row_id: own for row_id, own in stored.items() if row_id not in changed} | new
         if chance.random() < 0.5:
@@ -70,6 +99,39 @@ def test_the_index_finds_what_brute_force_does_after_any_history(
             index = IndexContents.read(connection, store)
         assert index.rows.ids.tolist() == sorted(stored)
         assert index.entry_count == index.wanted_count == sum(len(own) // 8 for own in stored.values())
+
+
+def test_rows_whose_sketches_have_shrunk_are_found_by_their_present_sizes(scanned: Deduplicator) -> None:
+    """They have no single entries: the segments have all of their hashes, beside their former sizes."""
+    database, chance = scanned.database, Random(11)
+    _, store = stored_table(scanned)
+    stored = store_drawn(scanned, 10**6)
+    memory = IndexMemory()
+    large = {row_id: own for row_id, own in stored.items() if len(own) > 8 * 72}  # they need four in common
+    shrunk = {row_id: _some(own, 2, chance) for row_id, own in large.items()}
+    others = np.arange(300, 380, dtype=np.uint64) * 2**55 + 1  # passages that no row has
+    asked = [_joined(own, others.tobytes()) for own in list(shrunk.values())[:20]]
+    with database.engine.connect() as connection:
+        for one in asked:  # now the sizes are in memory
+            assert_finds_what_brute_force_does(connection, store, stored, [one], memory)
+    with database.dialect.write_transaction(database.engine) as connection:
+        put(connection, store, shrunk, memory, is_matched=True)
+        assert connection.execute(select(store.tables.band.c.value)).first() is None
+    stored |= shrunk
+    with database.engine.connect() as connection:
+        assert_finds_what_brute_force_does(connection, store, stored, asked, memory)
+        for one in asked:
+            assert_finds_what_brute_force_does(connection, store, stored, [one], memory)
+
+
+def _some(sketch: bytes, count: int, chance: Random) -> bytes:
+    return np.sort(
+        np.array(chance.sample(np.frombuffer(sketch, np.uint64).tolist(), count), np.uint64)
+    ).tobytes()
+
+
+def _joined(one: bytes, other: bytes) -> bytes:
+    return np.union1d(np.frombuffer(one, np.uint64), np.frombuffer(other, np.uint64)).tobytes()
 
 
 @pytest.mark.parametrize("most_single", [50, 10**6])

@@ -276,7 +276,7 @@ def test_down_to_a_revision_that_is_none(sqlite_database: Database) -> None:
     namespace = Namespace(None, "dedup_")
     with sqlite_database.engine.begin() as connection:
         upgrade(connection, namespace)
-        with pytest.raises(UnknownNameError, match=r"unknown revision '0': there is 0001, .*0016.*, base"):
+        with pytest.raises(UnknownNameError, match=r"unknown revision '0': there is 0001, .*0017.*, base"):
             downgrade(connection, namespace, "0")
 
 

@@ -20,6 +20,7 @@ from db_dedup.flow.compare.rule import Rule
 from db_dedup.records.fingerprints import AnswerRow
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.lookup import Asked, find_near
+from db_dedup.store.own_entries import NewEntries, OwnEntries
 from db_dedup.store.segments import Generation
 
 _PAIRS_A_PIECE: Final = 2_000_000
@@ -49,7 +50,12 @@ NO_CANDIDATES: Final = Candidates(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 class CandidateSearch:
-    """Finds candidate pairs in the database, or in an index in memory."""
+    """Finds candidate pairs in the database, or in an index in memory.
+
+    Attributes:
+        new_entries: id of an asked row -> what the last search found is to be written of its sketch; a row
+            that is not here needs all of it.
+    """
 
     def __init__(
         self,
@@ -62,8 +68,11 @@ class CandidateSearch:
         self._connection, self._store, self._index, self._texts = connection, store, index, texts
         self._radius, self._has_sketches = watched.rule.radius, watched.rule.sketches
         self._rule = Rule(watched.setting).numbers
+        self.new_entries: dict[int, NewEntries] = {}
 
-    def with_stored(self, asked: Sequence[AnswerRow], places: Places) -> Iterator[Candidates]:
+    def with_stored(
+        self, asked: Sequence[AnswerRow], places: Places, own_ids: Mapping[int, int] | None = None
+    ) -> Iterator[Candidates]:
         """Yield the candidate pairs in parts of bounded size; all pairs of a candidate are in one part.
 
         A candidate may be gone by now, be an exact duplicate of another row, or have too little text.
@@ -71,6 +80,8 @@ class CandidateSearch:
         Args:
             asked: rows with a fingerprint.
             places: of those that have a sketch.
+            own_ids: id of an asked row -> id of the same row as it is stored. `new_entries` tells then what
+                is to be written of their sketches.
         """
         near = self._near(asked)
         if self._has_sketches:
@@ -78,12 +89,21 @@ class CandidateSearch:
             own = np.array([places[asked[i].id] for i in sketched.tolist()], np.int64)
             features = AskedFeatures.of(self._texts.features(), self._texts.details(), own, self._rule)
             index, generation = self._texts.index, None
-            for sharing in find_sharing_rows(self._connection, self._store, sketches, features, index):
+            entries = None
+            if own_ids:
+                stored_ids = [own_ids.get(asked[i].id, -1) for i in sketched.tolist()]
+                entries = OwnEntries(sketches, np.array(stored_ids, np.int64))
+            for sharing in find_sharing_rows(
+                self._connection, self._store, sketches, features, index, entries
+            ):
                 generation = sharing.generation
                 last = int(np.searchsorted(near.ids, sharing.ids.max(initial=0), "right"))
                 before = self._left(near.part(slice(last)), sketched, features, generation)
                 yield from in_pieces(_united(before, Candidates(sketched[sharing.which], sharing.ids)))
                 near = near.part(slice(last, None))
+            if entries is not None:
+                of_asked = zip(sketched.tolist(), entries.new_entries(), strict=True)
+                self.new_entries = {asked[i].id: new for i, new in of_asked if new is not None}
             near = self._left(near, sketched, features, generation)
         yield from in_pieces(_united(near, NO_CANDIDATES))
 

@@ -31,6 +31,7 @@ from db_dedup.flow.rows.order import Receipt
 from db_dedup.records.fingerprints import AnswerRow
 from db_dedup.store import neighbours
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.own_entries import NewEntries
 from db_dedup.store.pairs import StoredPairs, concatenate_pairs
 
 _SIDES: Final = ("left", "right")
@@ -106,18 +107,25 @@ class PairSearch:
         pairs += [self._confirmed(known, part, rows) for part in in_pieces(of_known)]
         return concatenate_pairs(pairs)
 
-    def find_ahead(self, asked: Sequence[AnswerRow]) -> list[FoundPairs]:
+    @property
+    def new_entries(self) -> dict[int, NewEntries]:
+        """Id of a row that was searched ahead -> what is to be written of its sketch, if that is not all."""
+        return self._search.new_entries
+
+    def find_ahead(self, asked: Sequence[AnswerRow], stored_ids: Mapping[int, int]) -> list[FoundPairs]:
         """Return for each of some rows its duplicates among the stored rows and among these rows.
 
         Args:
             asked: their features are in memory. Their ids are distinct, and below zero.
+            stored_ids: id of an asked row -> id of the same row as it is stored.
         """
         placed = ((row.id, self._texts.place(row.digest)) for row in asked)
         places = {row_id: place for row_id, place in placed if place is not None}
         rows = Neighbourhood()
         rows.load(asked)
         among = self._search.among(asked, [], places)
-        with_stored = [self._confirmed(asked, part, rows) for part in self._search.with_stored(asked, places)]
+        candidates = self._search.with_stored(asked, places, stored_ids)
+        with_stored = [self._confirmed(asked, part, rows) for part in candidates]
         once = concatenate_pairs([self._confirmed(asked, part, rows) for part in in_pieces(among)])
         pairs = concatenate_pairs([*with_stored, once, _swapped(once)])
         order = np.argsort(pairs.id_a, kind="stable")

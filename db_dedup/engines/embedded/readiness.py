@@ -58,5 +58,6 @@ def _find_sharing(sketches: Sketches, places: NDArray[np.int64]) -> None:
     sizes = SizeTable.of({})
     entry_hashes = entries.hashes.astype(np.uint64)
     size = hashes.values.size
-    entries_of_sharing_rows(size, entry_hashes, entries.ids, 0, sizes.sizes, sizes.slots, ID_BITS)
+    are_changed = np.zeros(entries.ids.size, np.bool_)
+    entries_of_sharing_rows(size, entry_hashes, entries.ids, are_changed, sizes.sizes, sizes.slots, ID_BITS)
     find_postings(parts, np.unique(entries.hashes), 0, 1, entries.ids.size)

@@ -1,7 +1,8 @@
 """The sets of features beside the segments, kept in memory, compared with the features of asked rows.
 
 A set there is that of its row's text when the segments were written. It counts only for a row that has not
-changed since: one of which no single entry was found among its hashes, or for which the stored row tells it.
+changed since: one of which no single entry was found among its hashes and whose bit is not set, or for which
+the stored row tells it.
 """
 
 from dataclasses import dataclass

@@ -20,6 +20,7 @@ from db_dedup.flow.candidates.sketch_sizes import UNKNOWN_SIZE
 from db_dedup.flow.candidates.sketches import Sketches, share_enough_each
 from db_dedup.flow.compare.feature_sets import AskedFeatures, PackedSets, may_be_alike
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.own_entries import OwnEntries
 from db_dedup.store.segment_lookup import IndexMemory
 from db_dedup.store.segments import Generation, translate_damage
 from db_dedup.store.sketch_lookup import Sharing, StoredSketches, find_sharing, read_sketched
@@ -50,6 +51,7 @@ def find_sharing_rows(
     asked: Sketches,
     features: AskedFeatures | None = None,
     memory: IndexMemory | None = None,
+    own: OwnEntries | None = None,
 ) -> Iterator[SharingRows]:
     """Yield the stored rows that may share enough hashes with some sketches, in parts, ordered by row id.
 
@@ -62,12 +64,13 @@ def find_sharing_rows(
         features: of the n rows that have these sketches; rows that are certainly no duplicates are left out.
             None leaves out none.
         memory: of former look-ups; None if there were none.
+        own: takes what the segments have for the rows of the sketches themselves.
     """
     hashes = narrowed(asked)
     memory = memory or IndexMemory()
     of_one = asked.counts.size == 1
     compared, found = 0, 0
-    for sharing in find_sharing(connection, store, asked.values, memory, of_one=of_one):
+    for sharing in find_sharing(connection, store, asked.values, memory, of_one=of_one, own=own):
         if not sharing.ids.size:
             yield SharingRows(_NOTHING, _NOTHING, sharing.generation)
         for first in range(0, sharing.ids.size, _ROWS_A_PIECE):

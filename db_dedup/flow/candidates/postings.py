@@ -98,6 +98,39 @@ def _ranked(ids: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], NDArray[n
     return distinct + low, ranks[offsets]
 
 
+def entries_in(postings: Postings, hashes: NDArray[np.uint32], ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return bool[n]: which of n entries, a hash and the id of its row each, are in the lists.
+
+    Args:
+        postings: lists of ids of rows.
+        hashes: uint32[n].
+        ids: int64[n].
+    """
+    of_lists, begins, ends = _sorted_lists(postings)
+    lists = (np.searchsorted(of_lists, hashes.astype(np.uint64), side) for side in _SIDES)
+    found: NDArray[np.bool_] = _entries_in(*lists, begins, ends, postings.rows, ids)
+    return found
+
+
+@kernel
+def _entries_in(firsts, lasts, begins, ends, rows, ids):
+    """Return bool[n]: whether some of the lists first to last - 1 of each entry has its row."""
+    are_there = np.zeros(ids.size, np.bool_)
+    for i in range(ids.size):
+        for each in range(firsts[i], lasts[i]):
+            place = place_between(rows, begins[each], ends[each], ids[i])
+            if place < ends[each] and np.int64(rows[place]) == ids[i]:
+                are_there[i] = True
+    return are_there
+
+
+def _sorted_lists(postings: Postings) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return uint64[s] the hashes of the lists, ascending, and where each list begins and ends."""
+    order = np.argsort(postings.hashes, kind="stable")
+    ends = postings.ends[order]
+    return postings.hashes[order], ends - np.diff(postings.ends, prepend=0)[order], ends
+
+
 def sharing_pairs(
     asked: Sketches,
     postings: Postings,
@@ -123,9 +156,7 @@ def sharing_pairs(
     Returns:
         (int64[p] positions among the n, int64[p] positions among the r).
     """
-    order = np.argsort(postings.hashes, kind="stable")
-    hashes, ends = postings.hashes[order], postings.ends[order]
-    starts = ends - np.diff(postings.ends, prepend=0)[order]
+    hashes, starts, ends = _sorted_lists(postings)
     lists = [np.searchsorted(hashes, asked.values, side) for side in _SIDES]
     limit = counts.size * asked.counts.size if most is None else most
     rows = postings.rows.astype(np.int32, copy=False)
@@ -187,14 +218,14 @@ def _take_sharing(one, size, counts, first_row, common, touched, count, which, o
 
 
 @kernel
-def entries_of_sharing_rows(size, hashes, ids, single_count, table, slots, id_bits):
+def entries_of_sharing_rows(size, hashes, ids, is_changed, table, slots, id_bits):
     """Return which of e entries are of a row that shares enough hashes with a single sketch, or may do so.
 
     Args:
         size: how many hashes the sketch has.
         hashes: uint64[e], of the entries; the sketch has all of them.
         ids: int64[e], the rows of the entries, in any order.
-        single_count: the rows of so many entries, the first ones, are kept in any case.
+        is_changed: bool[e], of which entries the rows are kept in any case.
         table: uint8[t], how many hashes rows have, one part after another; 0 where this is not known.
         slots: int64[s], the place of each part in the table, -1 for a part that is not there.
         id_bits: a part is of so many consecutive ids, as a power of two.
@@ -207,7 +238,7 @@ def entries_of_sharing_rows(size, hashes, ids, single_count, table, slots, id_bi
         part, place = ids[i] >> id_bits, np.int64(-1)
         if part < slots.size and slots[part] >= 0:
             place = (slots[part] << id_bits) + (ids[i] & ((np.int64(1) << id_bits) - 1))
-            if i < single_count or hashes[i] & np.uint64(1) == np.uint64(0):
+            if is_changed[i] or hashes[i] & np.uint64(1) == np.uint64(0):
                 counts[place] = _ENOUGH  # however many hashes the row has
             elif counts[place] < _ENOUGH:
                 counts[place] += 1

@@ -44,10 +44,13 @@ class Entries(NamedTuple):
     hashes: NDArray[np.uint32]
     ids: NDArray[np.int64]
 
+    def only(self, is_kept: NDArray[np.bool_]) -> "Entries":
+        """Return the kept entries (bool[e])."""
+        return Entries(self.hashes[is_kept], self.ids[is_kept])
+
     def of_rows(self, first: int, last: int) -> "Entries":
         """Return the entries of the rows from the first to the last id."""
-        chosen = (self.ids >= first) & (self.ids <= last)
-        return Entries(self.hashes[chosen], self.ids[chosen])
+        return self.only((self.ids >= first) & (self.ids <= last))
 
 
 class Part(NamedTuple):

@@ -2,8 +2,8 @@
 
 Two rows are a candidate pair if they share enough hashes, and how many that is depends on the smaller of the
 two sketches. With the sizes at hand, rows that share no more than a set phrase are ruled out before they are
-looked up. A size is that of the sketch whose hashes are in the segments. A row that has changed since has
-single entries, and its size is read from its own row.
+looked up. A size is that of the sketch whose hashes are in the segments. That of a row that has changed since
+is read from its own row.
 """
 
 import itertools

@@ -24,6 +24,7 @@ from db_dedup.records import SourceRow
 from db_dedup.records.fingerprints import AnswerRow, RowFingerprint
 from db_dedup.store import neighbours
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.own_entries import NewEntries
 from db_dedup.store.source import Source
 
 _ANSWER_COLUMNS: Final = len(AnswerRow._fields) - 6
@@ -42,6 +43,7 @@ class Prepared:
             these are rows that will become canonical, because the one that they equal has changed.
         stale: row keys of candidates that differ from what is stored of them; rows of `rows` are not among
             them, and the first batch reports them all.
+        new_entries: digest of a searched row -> what is to be written of its sketch, if that is not all.
         since: canonical rows that were written since, by id; a row of a batch may be their duplicate, too.
         outdated: ids of rows that were written since or stopped being canonical: pairs with them are void.
     """
@@ -52,6 +54,7 @@ class Prepared:
     places: Mapping[str, int]
     pairs: Mapping[bytes, FoundPairs] = field(default_factory=dict)
     stale: frozenset[str] = frozenset()
+    new_entries: Mapping[bytes, NewEntries] = field(default_factory=dict)
     since: dict[int, AnswerRow] = field(default_factory=dict)
     outdated: set[int] = field(default_factory=set)
 
@@ -127,7 +130,9 @@ def prepare(
     # Numbers below zero: no stored row has them.
     asked = [_unsaved(row, -1 - i) for i, row in enumerate(searched) if row.fingerprint is not None]
     texts.read(connection, asked)
-    found = search.find_ahead(asked)
+    own_ids = {row.id: old.id for row in asked if (old := stored.get(row.row_key)) is not None}
+    found = search.find_ahead(asked, own_ids)
+    new = {row.digest: search.new_entries[row.id] for row in asked if row.id in search.new_entries}
     connection.rollback()
     places = {row.row_key: place for place, row in enumerate(rows)}
     # A row may have changed before its features were read: nothing was compared with its digest then, which
@@ -136,7 +141,7 @@ def prepare(
         (row, of_row) for row, of_row in zip(asked, found, strict=True) if not texts.is_left_out(row)
     )
     pairs = {row.digest: of_row for row, of_row in is_compared}
-    return Prepared(rows, known, done, places, pairs, frozenset(texts.stale.difference(row_keys)))
+    return Prepared(rows, known, done, places, pairs, frozenset(texts.stale.difference(row_keys)), new)
 
 
 def _rows_to_search(

@@ -4,7 +4,7 @@ The changed texts are written after the second step, which decides which rows ha
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from db_dedup.engines.embedded.increment.scope import BatchScope
@@ -13,6 +13,7 @@ from db_dedup.flow.stored_rows import row_fingerprints
 from db_dedup.records import SourceRow
 from db_dedup.records.fingerprints import AnswerRow, RowFingerprint
 from db_dedup.store import neighbours
+from db_dedup.store.own_entries import NewEntries
 from db_dedup.store.sketches import drop_entries, drop_sketches, put_sketches
 
 
@@ -172,6 +173,7 @@ def write_texts(scope: BatchScope, written: WrittenRows, searched: Collection[in
     """
     places: dict[int, int] = {}
     sketches: dict[int, bytes] = {}
+    asked: Sequence[AnswerRow] = ()
     if scope.watched.rule.sketches:
         asked = scope.searchable(searched)
         scope.texts.read(scope.connection, asked)
@@ -181,6 +183,14 @@ def write_texts(scope: BatchScope, written: WrittenRows, searched: Collection[in
         sketches = {row_id: computed.bytes_of(place) for row_id, place in places.items()}
     scope.store.update_texts(scope.connection, written.new_texts, sketches)
     stored = written.sketched.union(old.id for old, _ in written.new_texts)
-    put_sketches(scope.connection, scope.store, sketches, stored)
+    put_sketches(scope.connection, scope.store, sketches, stored, _new_entries(scope, asked, places))
     scope.texts.index.single.add(sketches)
     return places
+
+
+def _new_entries(scope: BatchScope, asked: Iterable[AnswerRow], places: Collection[int]) -> list[NewEntries]:
+    """Return what is to be written of the sketches of rows with a place that the segments have a part of."""
+    if scope.prepared is None:
+        return []
+    found = ((row, scope.prepared.new_entries.get(row.digest)) for row in asked if row.id in places)
+    return [new for row, new in found if new is not None and new.row_id == row.id]
