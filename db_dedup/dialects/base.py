@@ -253,6 +253,14 @@ class Dialect(Catalogue, ABC):
         """Return whether a column of ours has one of the values of a parameter, which is a list."""
         return column.in_(bindparam(parameter, expanding=True))
 
+    def each_of(self, query: Select[Any], column: ColumnElement[Any], parameter: str) -> Select[Any]:
+        """Return a query for the rows that have one of the values of a parameter, a list, in a column.
+
+        They are found by an index of the columns that `query` names the values of, and then this one,
+        whatever the planner knows of those values.
+        """
+        return query.where(self.is_one_of(column, parameter))
+
     def in_one_process(self, query: Select[Any]) -> Select[Any]:
         """Return the same query, run by one process only: starting others takes longer than a look-up."""
         return query

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete
 from db_dedup.flow.candidates.changed_rows import ChangedRows, changed_pieces_of
 from db_dedup.store import segments
 from db_dedup.store.fingerprints import FingerprintStore
-from db_dedup.store.segment_lookup import read_active_pieces
+from db_dedup.store.segment_lookup import read_beside
 from db_dedup.store.segments import Generation
 
 
@@ -28,7 +28,7 @@ def mark_changed(
         return
     rows = np.array(ids, np.int64)
     numbers = changed_pieces_of(rows)
-    before = read_active_pieces(connection, store, generation, numbers)
+    before = read_beside(connection, store, generation, numbers)
     parts = list(ChangedRows(before).with_rows(rows))
     table = store.tables.sketch_segment
     of_pieces = table.c.generation == generation.number, table.c.piece.in_(list(before))
@@ -41,4 +41,4 @@ def read_changed(connection: Connection, store: FingerprintStore, ids: NDArray[n
     generation = segments.find_generation(connection, store)
     if generation is None or not ids.size:
         return ChangedRows({})
-    return ChangedRows(read_active_pieces(connection, store, generation, changed_pieces_of(ids)))
+    return ChangedRows(read_beside(connection, store, generation, changed_pieces_of(ids)))

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Select, and_, bindparam, select
-from sqlalchemy.sql import ColumnElement
+from sqlalchemy import Connection, Select, bindparam, select
 
 from db_dedup.dialects.batches import number_batches
 from db_dedup.dialects.sessions import AS_BYTES
@@ -114,8 +113,8 @@ class Found:
 class SegmentSearch:
     """A look-up of some hashes, which may be made for one range of rows after another.
 
-    A generation is deleted after another one has become active. So what a statement reads of it is complete
-    if the same statement finds that it is active.
+    A generation is deleted after another one has become active. So what was read of it is complete if it is
+    active still.
     """
 
     def __init__(
@@ -153,12 +152,13 @@ class SegmentSearch:
         """
         if self._generation is None:
             self._generation = find_generation(self._connection, self._store)
-        while self._generation is not None:
-            try:
-                postings = self._postings(self._generation, ids, most)
-                return Found(postings, self._generation, self._changed(self._generation, postings))
-            except _SwitchedError as switched:
-                self._generation, self._kept, self._kept_bytes = switched.now, [], 0
+        while (generation := self._generation) is not None:
+            postings = self._postings(generation, ids, most)
+            changed = self._changed(generation, postings)
+            self._generation = find_generation(self._connection, self._store)
+            if self._generation == generation:
+                return Found(postings, generation, changed)
+            self._kept, self._kept_bytes = [], 0
         return Found(_NO_POSTINGS, None, ChangedRows({}))
 
     def _postings(self, generation: Generation, ids: IdRange, most: int | None) -> Postings:
@@ -196,44 +196,13 @@ class SegmentSearch:
             yield packed
 
     def _changed(self, generation: Generation, postings: Postings) -> ChangedRows:
-        """Return which rows have changed. It is read last: a row that is found as it was has no bit yet."""
-        if not postings.rows.size:
-            return ChangedRows({})
-        numbers = changed_pieces_of(postings.rows)
-        return ChangedRows(read_active_pieces(self._connection, self._store, generation, numbers))
+        """Return which rows have changed. Read after the entries, since a row may change in between."""
+        numbers = changed_pieces_of(postings.rows) if postings.rows.size else []
+        return ChangedRows(read_beside(self._connection, self._store, generation, numbers))
 
     def _read(self, generation: Generation, pieces: Sequence[int]) -> list[bytes]:
-        return [packed for _, packed in _read_active(self._connection, self._store, generation, pieces)]
-
-
-def read_active_pieces(
-    connection: Connection, store: FingerprintStore, generation: Generation, pieces: Sequence[int]
-) -> dict[int, bytes]:
-    """Return number -> piece, of those that are stored.
-
-    Raises:
-        _SwitchedError: another generation is active.
-    """
-    return dict(_read_active(connection, store, generation, pieces))
-
-
-def _read_active(
-    connection: Connection, store: FingerprintStore, generation: Generation, pieces: Sequence[int]
-) -> list[tuple[int, bytes]]:
-    """Return (number of the piece, part), if the generation is active."""
-    parameters = {"generation": generation.number, "pieces": pieces}
-    rows = connection.execute(_pieces_query(store), parameters).all()
-    if not rows or rows[0][0] != generation.number:
-        raise _SwitchedError(Generation(*map(int, rows[0][:3])) if rows else None)
-    return [(row[3], bytes(row[4])) for row in rows if row[4] is not None]
-
-
-class _SwitchedError(Exception):
-    """Another generation is active now (None: no generation)."""
-
-    def __init__(self, now: Generation | None) -> None:
-        super().__init__()
-        self.now = now
+        parameters = {"generation": generation.number, "pieces": pieces}
+        return [bytes(part) for part in self._connection.scalars(_parts_query(self._store), parameters)]
 
 
 def read_sizes(
@@ -256,7 +225,7 @@ def read_sizes(
     """
     known = memory.size_pieces(generation)
     missing = [piece for piece in np.unique(size_pieces_of(ids)).tolist() if piece not in known]
-    known |= _read_beside(connection, store, generation, missing)
+    known |= read_beside(connection, store, generation, missing)
     return sizes_in(known, ids)
 
 
@@ -277,7 +246,7 @@ def read_sets(
         memory: what was read before; some more is added.
     """
     for some in number_batches(memory.sets.wanted(generation.number, ids), _SET_PIECES_A_QUERY):
-        memory.sets.add(generation.number, _read_beside(connection, store, generation, some))
+        memory.sets.add(generation.number, read_beside(connection, store, generation, some))
         if memory.sets.is_full:
             break
     return memory.sets.sets_of(generation.number, ids)
@@ -288,7 +257,7 @@ def read_all_sets(
 ) -> dict[int, bytes]:
     """Return id -> the set in the segments, empty if there is none, of rows whose ids are ascending."""
     pieces = set_pieces_of(ids)
-    packed = _read_beside(connection, store, generation, np.unique(pieces).tolist())
+    packed = read_beside(connection, store, generation, np.unique(pieces).tolist())
     found: dict[int, bytes] = {}
     places = places_in_piece(ids).tolist()
     bounds = {piece: bounds_in(content) for piece, content in packed.items()}
@@ -298,7 +267,7 @@ def read_all_sets(
     return found
 
 
-def _read_beside(
+def read_beside(
     connection: Connection, store: FingerprintStore, generation: Generation, pieces: Sequence[int]
 ) -> dict[int, bytes]:
     """Return pieces that are stored beside the entries, empty where one is not there."""
@@ -312,30 +281,23 @@ def _read_beside(
 
 
 @lru_cache(maxsize=64)
-def _pieces_query(store: FingerprintStore) -> Select[Any]:
-    """Build a query for (number, pieces, entries of the active generation; piece, part of these pieces).
+def _parts_query(store: FingerprintStore) -> Select[Any]:
+    """Build a query for the parts of some pieces.
 
-    There is a row without a part if there are no parts. Cached: building it takes as long as the database
-    needs for some pieces.
+    Of one column, since a large look-up reads a hundred thousand parts. Cached: building it takes as long as
+    the database needs for some pieces.
     """
-    index, c = store.tables.sketch_index, store.tables.sketch_segment.c
-    are_wanted = and_(is_of_segments(store), _are_pieces(store))
-    return (
-        select(index.c.generation, index.c.piece_count, index.c.entry_count, c.piece, c.packed)
-        .select_from(index.outerjoin(store.tables.sketch_segment, are_wanted))
-        .where(index.c.table_id == store.table_id, index.c.recipe == store.recipe)
-        .execution_options(**AS_BYTES)
-    )
+    return _of_pieces(store, select(store.tables.sketch_segment.c.packed))
 
 
 @lru_cache(maxsize=64)
 def _beside_query(store: FingerprintStore) -> Select[Any]:
     c = store.tables.sketch_segment.c
-    query = select(c.piece, c.packed).where(is_of_segments(store), _are_pieces(store))
-    return query.execution_options(**AS_BYTES)
+    return _of_pieces(store, select(c.piece, c.packed))
 
 
-def _are_pieces(store: FingerprintStore) -> ColumnElement[bool]:
-    """Return the condition that a part is of one of the pieces, and of the generation, of the parameters."""
+def _of_pieces(store: FingerprintStore, query: Select[Any]) -> Select[Any]:
+    """Return a query for parts of the pieces, and of the generation, of the parameters."""
     c = store.tables.sketch_segment.c
-    return and_(c.generation == bindparam("generation"), store.dialect.is_one_of(c.piece, "pieces"))
+    own = query.where(is_of_segments(store), c.generation == bindparam("generation"))
+    return store.dialect.each_of(own, c.piece, "pieces").execution_options(**AS_BYTES)

@@ -13,6 +13,9 @@ from sqlalchemy import (
     any_,
     cast,
     func,
+    literal_column,
+    select,
+    true,
     type_coerce,
 )
 from sqlalchemy.dialects.postgresql import BIT
@@ -113,6 +116,16 @@ class PostgreSQLDialect(Dialect):
         """Pass the values as one array: hundreds of parameters take the driver longer than a look-up."""
         kind = Text() if isinstance(column.type, String) else column.type  # the column brings its collation
         return column == any_(array_parameter(parameter, kind))
+
+    def each_of(self, query: Select[Any], column: ColumnElement[Any], parameter: str) -> Select[Any]:
+        """Look up value by value: OFFSET keeps the planner from joining otherwise.
+
+        Where it expects few rows without the values, such as for a number that its statistics do not know
+        yet, it would read all of them and compare each with the values; version 17 does so no longer.
+        """
+        values = func.unnest(array_parameter(parameter, column.type)).table_valued("value").render_derived()
+        rows = query.where(column == values.c.value).offset(literal_column("0")).lateral()
+        return select(*rows.c).select_from(values.join(rows, true()))
 
     def in_one_process(self, query: Select[Any]) -> Select[Any]:
         """Add a condition that is always true and that only the process of the session may evaluate."""

@@ -1,0 +1,67 @@
+"""How the pieces of a generation are read: those of a new one at once, and none of a deleted one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from random import Random
+
+import numpy as np
+import pytest
+
+from db_dedup import Deduplicator
+from db_dedup.flow.candidates.segments import Part, hashes_of
+from db_dedup.store import segment_lookup, segments
+from db_dedup.store.segment_lookup import IndexMemory, SegmentSearch, read_beside
+from db_dedup.store.segments import Generation
+from tests.flow.reference import sketches_of
+from tests.scan.indexes import fold, store_drawn, stored_table
+from tests.scan.plans import captured, scans
+
+PIECES = 3_000
+
+
+def test_a_generation_that_is_deleted_meanwhile_is_read_again(
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segment_lookup, "_PIECES_A_QUERY", 1)
+    _, store = stored_table(scanned)
+    sketched = sketches_of([*store_drawn(scanned, folded=10**6).values()])
+    hashes, reads = np.unique(hashes_of(sketched.values)), count()
+    read = SegmentSearch._read
+
+    def read_and_fold(search: SegmentSearch, generation: Generation, pieces: Sequence[int]) -> list[bytes]:
+        if next(reads) == 2:
+            assert fold(scanned)
+        return read(search, generation, pieces)
+
+    monkeypatch.setattr(SegmentSearch, "_read", read_and_fold)
+    engine = scanned.database.engine.execution_options(isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        found = SegmentSearch(connection, store, hashes, IndexMemory()).find()
+        now = segments.find_generation(connection, store)
+    assert next(reads) > 3
+    assert found.generation == now
+    assert found.postings.rows.size == sketched.values.size
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_pieces_of_a_new_generation_are_looked_up(scanned: Deduplicator) -> None:
+    """The statistics know only the generation before it."""
+    database, (_, store) = scanned.database, stored_table(scanned)
+    chance = Random(3)
+    generations = [Generation(number, PIECES, PIECES) for number in (1, 2)]
+    for generation in generations:
+        with database.dialect.write_transaction(database.engine) as connection:
+            parts = (Part(piece, 0, chance.randbytes(500)) for piece in range(PIECES))
+            segments.put_parts(connection, store, generation, parts)
+        if generation is generations[0]:
+            database.dialect.refresh_statistics(database.engine, database.tables.sketch_segment)
+    with database.engine.connect() as connection, captured(connection) as statements:
+        wanted = range(0, PIECES, 10)
+        assert read_beside(connection, store, generations[1], wanted).keys() == set(wanted)
+        statement, parameters = statements[-1]
+        plan = connection.exec_driver_sql(f"EXPLAIN (FORMAT JSON) {statement}", parameters).scalar_one()
+    (found,) = (node for node in scans(plan[0]["Plan"]) if "Index Name" in node)
+    assert "piece =" in found["Index Cond"]
+    assert "Filter" not in found
