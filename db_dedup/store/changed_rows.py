@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, delete
 
-from db_dedup.flow.candidates.changed_rows import ChangedRows, changed_pieces_of
+from db_dedup.flow.candidates.changed_rows import ChangedRows
 from db_dedup.store import segments
 from db_dedup.store.fingerprints import FingerprintStore
-from db_dedup.store.segment_lookup import read_beside
+from db_dedup.store.segment_lookup import read_changed_rows
 from db_dedup.store.segments import Generation
 
 
@@ -27,11 +27,9 @@ def mark_changed(
     if not ids:
         return
     rows = np.array(ids, np.int64)
-    numbers = changed_pieces_of(rows)
-    before = read_beside(connection, store, generation, numbers)
-    parts = list(ChangedRows(before).with_rows(rows))
+    parts = list(read_changed_rows(connection, store, generation, rows).with_rows(rows))
     table = store.tables.sketch_segment
-    of_pieces = table.c.generation == generation.number, table.c.piece.in_(list(before))
+    of_pieces = table.c.generation == generation.number, table.c.piece.in_([part.piece for part in parts])
     connection.execute(delete(table).where(segments.is_of_segments(store), *of_pieces))
     segments.put_parts(connection, store, generation, parts)
 
@@ -39,6 +37,4 @@ def mark_changed(
 def read_changed(connection: Connection, store: FingerprintStore, ids: NDArray[np.int64]) -> ChangedRows:
     """Return which of some rows have changed since the active segments were written."""
     generation = segments.find_generation(connection, store)
-    if generation is None or not ids.size:
-        return ChangedRows({})
-    return ChangedRows(read_beside(connection, store, generation, changed_pieces_of(ids)))
+    return ChangedRows({}) if generation is None else read_changed_rows(connection, store, generation, ids)

@@ -133,7 +133,7 @@ class FingerprintStore:
         Args:
             connection: in a transaction.
             rows: the rows.
-            sketches: row key -> sketch, whose entries are single ones; a row that is not here has no sketch.
+            sketches: row key -> sketch, of which the segments have nothing; a row that is not here has none.
 
         Raises:
             RowKeyError: two rows have the same key.
@@ -187,7 +187,7 @@ class FingerprintStore:
         Args:
             connection: in a transaction.
             rows: what is stored of each, and what is to be stored.
-            sketches: id -> sketch, whose entries are single ones; a row that is not here has no sketch.
+            sketches: id -> sketch; a row that is not here has no sketch.
         """
         columns = (*_WITH_SIZE, "sketch")
         values = ((old.id, *_written(row, False), None, sketches.get(old.id)) for old, row in rows)

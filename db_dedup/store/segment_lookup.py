@@ -154,7 +154,8 @@ class SegmentSearch:
             self._generation = find_generation(self._connection, self._store)
         while (generation := self._generation) is not None:
             postings = self._postings(generation, ids, most)
-            changed = self._changed(generation, postings)
+            # Read after the entries, since a row may change in between.
+            changed = read_changed_rows(self._connection, self._store, generation, postings.rows)
             self._generation = find_generation(self._connection, self._store)
             if self._generation == generation:
                 return Found(postings, generation, changed)
@@ -195,14 +196,22 @@ class SegmentSearch:
                 self._kept.clear()
             yield packed
 
-    def _changed(self, generation: Generation, postings: Postings) -> ChangedRows:
-        """Return which rows have changed. Read after the entries, since a row may change in between."""
-        numbers = changed_pieces_of(postings.rows) if postings.rows.size else []
-        return ChangedRows(read_beside(self._connection, self._store, generation, numbers))
-
     def _read(self, generation: Generation, pieces: Sequence[int]) -> list[bytes]:
         parameters = {"generation": generation.number, "pieces": pieces}
         return [bytes(part) for part in self._connection.scalars(_parts_query(self._store), parameters)]
+
+
+def read_changed_rows(
+    connection: Connection, store: FingerprintStore, generation: Generation, ids: NDArray[np.integer[Any]]
+) -> ChangedRows:
+    """Return which of some rows, and perhaps of others, have changed since the segments were written.
+
+    Raises:
+        DedupError: a piece is damaged.
+    """
+    numbers = changed_pieces_of(ids) if ids.size else []
+    with translate_damage():
+        return ChangedRows(read_beside(connection, store, generation, numbers))
 
 
 def read_sizes(

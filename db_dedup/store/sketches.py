@@ -52,7 +52,7 @@ class SketchedRows:
     Attributes:
         ids: int64[n], ascending.
         sizes: int64[n], how many hashes each has.
-        is_single: bool[n], whether its entries are single ones.
+        is_single: bool[n], whether it has changed since the segments were written, and its sketch is stored.
     """
 
     ids: NDArray[np.int64]
@@ -98,7 +98,7 @@ def read_feature_sets(connection: Connection, store: FingerprintStore, ids: IdRa
 
 
 def read_single_sketches(reader: Reader, store: FingerprintStore, *, by_entries: bool = False) -> Entries:
-    """Return the entries of all rows whose entries are single ones, in 32 bits.
+    """Return the entries that all changed rows should have, in 32 bits, in the segments or as single ones.
 
     Args:
         reader: of our tables.
@@ -119,7 +119,7 @@ def read_single_sketches(reader: Reader, store: FingerprintStore, *, by_entries:
 
 
 def count_single_entries(connection: Connection, store: FingerprintStore) -> int:
-    """Return how many single entries the rows have by their sketches."""
+    """Return how many hashes the changed rows have, most of which may be in the segments."""
     sketch = store.tables.fingerprint.c.sketch
     query = select(func.sum(func.length(sketch))).where(store.mine, sketch.is_not(None))
     return int(connection.execute(query).scalar_one() or 0) // 8
@@ -134,7 +134,7 @@ def has_sketch(store: FingerprintStore) -> ColumnElement[bool]:
 def set_generation(store: FingerprintStore) -> ColumnElement[int | None]:
     """Return the number of the active generation for a row whose set of features there is its present one.
 
-    That is a row with a sketch and without single entries; for others NULL.
+    That is a row with a sketch that has not changed since; for others NULL.
     """
     c, index = store.tables.fingerprint.c, store.tables.sketch_index
     number = select(index.c.generation).where(
@@ -239,7 +239,7 @@ def drop_all_sketches(connection: Connection, store: FingerprintStore) -> None:
 def write_sketches(
     connection: Connection, store: FingerprintStore, sketches: Iterable[tuple[int, bytes | None]]
 ) -> None:
-    """Write (id, sketch) of rows whose entries are single ones; None deletes a sketch."""
+    """Write (id, sketch) of rows that have changed since the segments were written; None deletes a sketch."""
     rows = ((row_id, sketch, None) for row_id, sketch in sketches)
     columns = ("sketch", "sketch_size")
     store.dialect.bulk_update(connection, store.tables.fingerprint, "id", columns, rows)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from db_dedup.flow.candidates import changed_rows
 from db_dedup.flow.candidates.changed_rows import ChangedRows, changed_pieces_of
 from db_dedup.flow.candidates.postings import entries_in, joined_postings
 from db_dedup.flow.candidates.set_pieces import set_pieces_of
@@ -31,11 +33,20 @@ def test_bits_are_those_of_all_rows_that_were_added(added: list[set[int]], asked
     assert ChangedRows(pieces).are(narrow).tolist() == [row_id in every for row_id in narrow.tolist()]
 
 
-def test_a_damaged_piece_tells_of_no_row() -> None:
+def test_a_damaged_piece_is_refused() -> None:
     ids = np.arange(10)
     (part,) = ChangedRows({}).with_rows(ids)
     assert ChangedRows({part.piece: part.packed}).are(ids).all()
-    assert not ChangedRows({part.piece: part.packed[:-1]}).are(ids).any()
+    assert not ChangedRows({part.piece: b""}).are(ids).any()
+    with pytest.raises(ValueError, match="too short"):
+        ChangedRows({part.piece: part.packed[:-1]})
+
+
+def test_many_rows_are_asked_for_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changed_rows, "_ROWS_AT_A_TIME", 3)
+    (part,) = ChangedRows({}).with_rows(np.array([2, 5, 9]))
+    found = ChangedRows({part.piece: part.packed}).are(np.arange(11))
+    assert np.flatnonzero(found).tolist() == [2, 5, 9]
 
 
 def test_pieces_of_bits_and_of_sets_have_other_numbers() -> None:

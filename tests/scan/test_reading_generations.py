@@ -1,4 +1,4 @@
-"""How the pieces of a generation are read: those of a new one at once, and none of a deleted one."""
+"""How the pieces of a generation are read and written: those of a new one at once, none of a deleted one."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from random import Random
 
 import numpy as np
 import pytest
+from sqlalchemy import update
 
 from db_dedup import Deduplicator
+from db_dedup.errors import DedupError
+from db_dedup.flow.candidates import changed_rows
 from db_dedup.flow.candidates.segments import Part, hashes_of
 from db_dedup.store import segment_lookup, segments
+from db_dedup.store.changed_rows import mark_changed, read_changed
 from db_dedup.store.segment_lookup import IndexMemory, SegmentSearch, read_beside
 from db_dedup.store.segments import Generation
 from tests.flow.reference import sketches_of
@@ -43,6 +47,34 @@ def test_a_generation_that_is_deleted_meanwhile_is_read_again(
     assert next(reads) > 3
     assert found.generation == now
     assert found.postings.rows.size == sketched.values.size
+
+
+def test_bits_of_rows_between_many_others_stay(
+    scanned: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of many rows the pieces are read that have the bits of others, too."""
+    monkeypatch.setattr(changed_rows, "_MANY_ROWS", 1)
+    monkeypatch.setattr(changed_rows, "_ROWS_AT_A_TIME", 2)
+    database, (_, store) = scanned.database, stored_table(scanned)
+    with database.dialect.write_transaction(database.engine) as connection:
+        generation = segments.find_generation(connection, store)
+        assert generation is not None
+        mark_changed(connection, store, generation, [200_000])
+        mark_changed(connection, store, generation, [5, 400_000])
+        asked = np.array([4, 5, 199_999, 200_000, 400_000], np.int64)
+        assert read_changed(connection, store, asked).are(asked).tolist() == [False, True, False, True, True]
+
+
+def test_damaged_bits_are_an_error(scanned: Deduplicator) -> None:
+    database, (_, store) = scanned.database, stored_table(scanned)
+    table = store.tables.sketch_segment
+    with database.dialect.write_transaction(database.engine) as connection:
+        generation = segments.find_generation(connection, store)
+        assert generation is not None
+        mark_changed(connection, store, generation, [1])
+        connection.execute(update(table).where(table.c.piece == -(2**31)).values(packed=b"few"))
+        with pytest.raises(DedupError, match="damaged"):
+            read_changed(connection, store, np.array([1], np.int64))
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)

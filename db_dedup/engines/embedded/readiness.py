@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from db_dedup.config import WatchedTable
 from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
-from db_dedup.flow.candidates.postings import Postings, entries_of_sharing_rows, sharing_pairs
+from db_dedup.flow.candidates.postings import Postings, entries_in, entries_of_sharing_rows, sharing_pairs
 from db_dedup.flow.candidates.segments import Entries, find_postings, hashes_of, narrowed, pack, sort_entries
 from db_dedup.flow.candidates.sketch_sizes import ID_BITS, SizeTable
 from db_dedup.flow.candidates.sketches import Sketches, share_enough_each
@@ -60,4 +60,5 @@ def _find_sharing(sketches: Sketches, places: NDArray[np.int64]) -> None:
     size = hashes.values.size
     are_changed = np.zeros(entries.ids.size, np.bool_)
     entries_of_sharing_rows(size, entry_hashes, entries.ids, are_changed, sizes.sizes, sizes.slots, ID_BITS)
-    find_postings(parts, np.unique(entries.hashes), 0, 1, entries.ids.size)
+    found = find_postings(parts, np.unique(entries.hashes), 0, 1, entries.ids.size)
+    entries_in(found.narrowed(), entries.hashes, entries.ids)

@@ -16,6 +16,7 @@ from db_dedup.flow.candidates.segments import Part
 _ID_BITS: Final = 16
 _BYTES_A_PIECE: Final = (1 << _ID_BITS) // 8
 _MANY_ROWS: Final = 10_000
+_ROWS_AT_A_TIME: Final = 1_000_000
 _FIRST: Final = -(1 << 31)
 """The number of the first piece: below those of the pieces that have sets, which grow towards it."""
 
@@ -32,15 +33,26 @@ class ChangedRows:
     """The bits of some rows."""
 
     def __init__(self, pieces: Mapping[int, bytes]) -> None:
-        """Take pieces by their numbers; no row of a piece that is not here, or is damaged, has changed."""
-        usable = {number - _FIRST: each for number, each in pieces.items() if len(each) == _BYTES_A_PIECE}
-        self._places = np.array(sorted(usable), np.int64)
-        self._bits = np.frombuffer(b"".join(usable[place] for place in self._places.tolist()), np.uint8)
+        """Take pieces by their numbers; no row of a piece that is not here, or is empty, has changed.
+
+        Raises:
+            ValueError: a piece is damaged.
+        """
+        stored = {number - _FIRST: each[:_BYTES_A_PIECE] for number, each in pieces.items() if each}
+        if any(len(each) < _BYTES_A_PIECE for each in stored.values()):
+            raise ValueError("a piece of the index is too short")
+        self._places = np.array(sorted(stored), np.int64)
+        self._bits = np.frombuffer(b"".join(stored[place] for place in self._places.tolist()), np.uint8)
 
     def are(self, ids: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
         """Return bool[n]: which of n rows have changed."""
-        if not self._places.size:
-            return np.zeros(ids.size, np.bool_)
+        have_changed = np.zeros(ids.size, np.bool_)
+        for first in range(0, ids.size if self._places.size else 0, _ROWS_AT_A_TIME):
+            some = slice(first, first + _ROWS_AT_A_TIME)
+            have_changed[some] = self._are(ids[some])
+        return have_changed
+
+    def _are(self, ids: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
         of_rows = (ids >> _ID_BITS).astype(np.int64)
         slots = np.minimum(np.searchsorted(self._places, of_rows), self._places.size - 1)
         bits = (ids & ((1 << _ID_BITS) - 1)).astype(np.int64)

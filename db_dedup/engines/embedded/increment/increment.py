@@ -32,8 +32,9 @@ from db_dedup.store.single_memory import MOST_ENTRIES
 from db_dedup.store.sketches import count_single_entries, read_single_sketches
 from db_dedup.store.source import Source
 
-_FEW_ENTRIES: Final = 100_000
-"""To find the rows of more single entries by these takes longer than to read all rows of a table."""
+_FEW_ENTRIES: Final = 20_000
+"""By so many single entries their rows are found sooner than by reading a whole table. Each may stand for a
+row with hundreds of hashes."""
 
 
 class EmbeddedIncrement:
