@@ -249,15 +249,6 @@ def test_floats_are_refused(database: Database, kind: str) -> None:
         rows_of(database, source)
 
 
-@pytest.mark.parametrize("database", ["mariadb", "mysql"], indirect=True)
-@pytest.mark.parametrize("kind", ["GEOMETRY", "POINT", "MULTIPOLYGON", "GEOMETRYCOLLECTION"])
-def test_places_are_refused(database: Database, kind: str) -> None:
-    run(database, f"CREATE TABLE petitions (id {kind} NOT NULL, body VARCHAR(100))")
-    petitions = inspected(database)
-    with pytest.raises(ConfigError, match=rf"'id' \({kind[:4].lower()}[a-z]*\) cannot be a key"):
-        dialect_for(database.engine).row_key([petitions.column("id")], as_clause(petitions))
-
-
 def test_types_that_are_called_like_floats(mariadb_database: Database) -> None:
     run(
         mariadb_database,

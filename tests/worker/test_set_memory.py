@@ -305,7 +305,7 @@ def test_no_look_up_reads_many_times_the_budget(monkeypatch: pytest.MonkeyPatch)
         read.extend(pieces)
         return {piece: packed[piece] for piece in pieces}
 
-    monkeypatch.setattr(segment_lookup, "_read_beside", read_beside)
+    monkeypatch.setattr(segment_lookup, "read_beside", read_beside)
     memory = IndexMemory(set_bytes=3 * 18 * ROWS_A_PIECE)
     generation, nothing = Generation(1, 1, 1), MagicMock()
     for _ in range(2):

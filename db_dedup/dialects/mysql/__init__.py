@@ -46,10 +46,6 @@ class MySQLDialect(Dialect):
         "MEDIUMBLOB": Family.BINARY,
         "LONGBLOB": Family.BINARY,
     }
-    unusable_key_types: ClassVar = (
-        *("GEOMETRY", "POINT", "LINESTRING", "POLYGON", "MULTIPOINT", "MULTILINESTRING", "MULTIPOLYGON"),
-        *("GEOMETRYCOLLECTION", "GEOMCOLLECTION"),
-    )
     write_costs: ClassVar = WriteCosts(
         WriteCost(519, 47.3), WriteCost(11.0, 0.8), WriteCost(115, 26.0), WriteCost(55, 8.0)
     )
@@ -77,7 +73,6 @@ class MySQLDialect(Dialect):
 
     column_names = staticmethod(catalogue.column_names)
     column_collations = staticmethod(catalogue.column_collations)
-    type_names = staticmethod(catalogue.type_names)
     unique_columns = staticmethod(catalogue.unique_columns)
 
     bulk_insert = staticmethod(bulk.bulk_insert)

@@ -25,7 +25,7 @@ SCHEMA: Final = "information_schema"
 _COLUMNS: Final = table(
     "columns",
     *map(column, ("table_schema", "table_name", "column_name", "ordinal_position", "collation_name")),
-    *map(column, ("generation_expression", "column_type")),
+    column("generation_expression"),
     schema=SCHEMA,
 )
 _STATISTICS: Final = table(
@@ -60,7 +60,6 @@ _NAMES: Final = (
 _COLLATIONS: Final = select(_COLUMNS.c.column_name, _COLUMNS.c.collation_name).where(
     _is_table(_COLUMNS), _COLUMNS.c.collation_name.is_not(None)
 )
-_TYPES: Final = select(_COLUMNS.c.column_name, _COLUMNS.c.column_type).where(_is_table(_COLUMNS))
 _INDEX_COLUMNS: Final = (
     select(_STATISTICS.c.column_name)
     .join_from(_STATISTICS, _COLUMNS, _COLUMNS.c.column_name == _STATISTICS.c.column_name)
@@ -83,12 +82,6 @@ def column_collations(connection: Connection, table: str, schema: str | None) ->
     """Return the collation of every text column; inspection names only those unlike their table's."""
     rows = connection.execute(_COLLATIONS, {"table": table, "schema": schema})
     return {str(name): str(collation) for name, collation in rows}
-
-
-def type_names(connection: Connection, table: str, schema: str | None) -> Mapping[str, str]:
-    """Return the type of every column; inspection does not know the spatial ones."""
-    rows = connection.execute(_TYPES, {"table": table, "schema": schema})
-    return {str(name): str(kind) for name, kind in rows}
 
 
 def unique_columns(
