@@ -1,4 +1,4 @@
-"""The sessions of a server, and their end at an administrator's hand."""
+"""List the sessions of a server, and end them as an administrator does."""
 
 from __future__ import annotations
 

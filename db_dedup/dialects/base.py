@@ -254,10 +254,10 @@ class Dialect(Catalogue, ABC):
         return column.in_(bindparam(parameter, expanding=True))
 
     def each_of(self, query: Select[Any], column: ColumnElement[Any], parameter: str) -> Select[Any]:
-        """Return a query for the rows that have one of the values of a parameter, a list, in a column.
+        """Return the query for those rows alone that have one of the values of a list parameter in a column.
 
-        They are found by an index of the columns that `query` names the values of, and then this one,
-        whatever the planner knows of those values.
+        For a column that comes after those of the query's conditions in an index, so that each value can be
+        looked up there.
         """
         return query.where(self.is_one_of(column, parameter))
 

@@ -42,7 +42,7 @@ def edit(dedup: Deduplicator, key: int, sentences: list[str]) -> None:
 
 
 def entry_counts(dedup: Deduplicator) -> tuple[int, int]:
-    """How many single entries there are, and how many hashes the rows with single entries have."""
+    """How many single entries there are, and how many hashes the changed rows have."""
     store = store_of(dedup)
     with dedup.database.engine.connect() as connection:
         rows = select(func.count()).select_from(store.tables.band)

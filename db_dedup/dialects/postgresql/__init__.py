@@ -118,10 +118,10 @@ class PostgreSQLDialect(Dialect):
         return column == any_(array_parameter(parameter, kind))
 
     def each_of(self, query: Select[Any], column: ColumnElement[Any], parameter: str) -> Select[Any]:
-        """Look up value by value: OFFSET keeps the planner from joining otherwise.
+        """Look up each value by itself: OFFSET prevents the planner from joining in another way.
 
-        Where it expects few rows without the values, such as for a number that its statistics do not know
-        yet, it would read all of them and compare each with the values; version 17 does so no longer.
+        Before version 17, if the planner expects that few rows meet the other conditions, it reads all of
+        them and compares each with the values. It expects so of a number that its statistics do not have yet.
         """
         values = func.unnest(array_parameter(parameter, column.type)).table_valued("value").render_derived()
         rows = query.where(column == values.c.value).offset(literal_column("0")).lateral()

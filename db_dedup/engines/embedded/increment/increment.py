@@ -33,8 +33,8 @@ from db_dedup.store.sketches import count_single_entries, read_single_sketches
 from db_dedup.store.source import Source
 
 _FEW_ENTRIES: Final = 20_000
-"""By so many single entries their rows are found sooner than by reading a whole table. Each may stand for a
-row with hundreds of hashes."""
+"""Up to so many single entries, their rows alone are read instead of the whole table. The limit also bounds
+the memory: an entry may belong to a row with hundreds of hashes, and all of these are read."""
 
 
 class EmbeddedIncrement:
