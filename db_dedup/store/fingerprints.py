@@ -211,7 +211,7 @@ class FingerprintStore:
         c = self.tables.fingerprint.c
         signed = type_coerce(c.fingerprint, BigInteger)
         query = select(c.id, signed).where(self.mine, c.copy_of.is_(None), c.fingerprint.is_not(None))
-        numbers = chain.from_iterable(reader.rows(query, c.id))
+        numbers = chain.from_iterable(reader.number_rows(self.dialect, query, c.id))
         ids, values = np.fromiter(numbers, np.int64).reshape(-1, 2).T
         return CanonicalRows(ids.copy(), values.copy().view(np.uint64))
 
@@ -223,7 +223,7 @@ class FingerprintStore:
             self.mine, or_(table.c.copy_of.is_not(None), table.c.group_id.is_not(None))
         )
         parts = [np.empty((len(AnswerColumns._fields), 0), np.int64)]
-        for rows in take_lists(reader.rows(query, table.c.id), lambda: _ROWS_A_PART):
+        for rows in take_lists(reader.number_rows(self.dialect, query, table.c.id), lambda: _ROWS_A_PART):
             found = [[-1 if v is None else int(v) for v in row] for row in rows]
             parts.append(np.array(found, np.int64).T)
         return AnswerColumns(*np.concatenate(parts, axis=1))

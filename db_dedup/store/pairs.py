@@ -1,6 +1,6 @@
 """The pair table. Only differences are written, so that a pair that stays keeps its `found_at`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -12,9 +12,10 @@ from sqlalchemy import Connection, Select, Table, func, select
 
 from db_dedup.dialects.batches import batches
 from db_dedup.records.kinds import CONTAINED, KIND_BITS, OTHER_PLACE, SECOND_IS_PART, UNKNOWN
+from db_dedup.records.pages import take_lists
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.number_rows import number_rows, stream_number_rows
 from db_dedup.store.reader import Reader
-from db_dedup.store.streams import parts_of
 
 # Each row may be in as many pairs as an unabridged group has members.
 _IDS_A_PAIR_QUERY = 200
@@ -75,14 +76,26 @@ NO_PAIRS: Final = concatenate_pairs(())
 
 def read_pairs(connection: Connection, store: FingerprintStore) -> StoredPairs:
     """Return all stored pairs of a table under a recipe."""
-    parts = parts_of(connection, select_pairs(store), _PAIRS_A_PART)
-    return concatenate_pairs([as_arrays(part) for part in parts])
+    return concatenate_pairs([*pairs_in_parts(connection, store, _PAIRS_A_PART)])
 
 
-def select_pairs(store: FingerprintStore) -> Select[Any]:
-    """Select all stored pairs of a table under a recipe, as `as_arrays` takes them."""
-    pair, fingerprint = store.tables.pair, store.tables.fingerprint
-    return _select(pair).join(fingerprint, fingerprint.c.id == pair.c.id_a).where(store.mine)
+def pairs_in_parts(
+    connection: Connection, store: FingerprintStore, count: int, without: Sequence[int] = ()
+) -> Iterator[StoredPairs]:
+    """Yield all stored pairs of a table under a recipe, so many at a time.
+
+    Args:
+        connection: nobody else uses it meanwhile.
+        store: the table and recipe.
+        count: how many pairs at a time.
+        without: groups whose pairs are left out.
+    """
+    pair, row = store.tables.pair, store.tables.fingerprint
+    query = _select(pair).join(row, row.c.id == pair.c.id_a).where(store.mine)
+    if without:
+        query = query.where(row.c.group_id.not_in(without))
+    rows = stream_number_rows(connection, store.dialect, query, pair.c.id_a, count)
+    return map(_as_arrays, take_lists(rows, lambda: count))
 
 
 def read_pairs_of(connection: Connection, store: FingerprintStore, ids: Sequence[int]) -> StoredPairs:
@@ -96,11 +109,12 @@ def read_pairs_within(connection: Connection, store: FingerprintStore, ids: Sequ
 
 
 def _read_by(connection: Connection, store: FingerprintStore, ids: Sequence[int], side: str) -> StoredPairs:
-    query = _query_of_rows(store, side)
-    parts = [
-        as_arrays(connection.execute(query, {"ids": some}).all()) for some in batches(ids, _IDS_A_PAIR_QUERY)
-    ]
-    return concatenate_pairs(parts)
+    query, row_id = _query_of_rows(store, side), store.tables.pair.c[side]
+    found = (
+        number_rows(connection, store.dialect, query, row_id, {"ids": some})
+        for some in batches(ids, _IDS_A_PAIR_QUERY)
+    )
+    return concatenate_pairs([_as_arrays([*rows]) for rows in found])
 
 
 def distinct_pairs(pairs: StoredPairs) -> StoredPairs:
@@ -146,7 +160,7 @@ def _select(pair: Table) -> Select[Any]:
     )
 
 
-def as_arrays(rows: Sequence[Sequence[Any]]) -> StoredPairs:
+def _as_arrays(rows: Sequence[Sequence[Any]]) -> StoredPairs:
     """Return selected rows of the pair table."""
     ids_a, ids_b, distances, similarities, kinds, contained, other_places = (
         list(zip(*rows, strict=True)) or [()] * 7

@@ -8,6 +8,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, Select
 
 from db_dedup.dialects.base import Dialect
+from db_dedup.store.number_rows import number_rows, stream_number_rows
 from db_dedup.store.streams import parts_of
 
 _ROWS_A_PART: Final = 10_000
@@ -70,3 +71,19 @@ class Reader:
             if len(rows) < self.page_rows:
                 return
             last = rows[-1][0]
+
+    def number_rows(
+        self, dialect: Dialect, query: Select[Any], row_id: ColumnElement[int]
+    ) -> Iterator[Sequence[Any]]:
+        """Yield the rows of a query for numbers and NULL alone, in any order; else as `rows`.
+
+        A truth value may come as a number.
+        """
+        if self.page_rows is not None:
+            yield from self.rows(query, row_id)
+            return
+        with self.open() as connection:
+            if self.is_own:
+                yield from stream_number_rows(connection, dialect, query, row_id, _ROWS_A_PART)
+            else:
+                yield from number_rows(connection, dialect, query, row_id)

@@ -9,13 +9,26 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Column, Integer, LargeBinary, MetaData, Table, bindparam, select, text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    bindparam,
+    insert,
+    select,
+    text,
+)
 from sqlalchemy.types import String
 
 from db_dedup import Deduplicator, Text
+from db_dedup.dialects import dialect_for
 from db_dedup.dialects.batches import STATEMENT_BYTES, batches, bytes_of, row_batches
 from db_dedup.errors import DatabaseError
 from db_dedup.jobs.worker.change_worker import ChangeWorker
+from db_dedup.store.number_rows import number_rows
 from tests.servers import Database
 
 ROWS = 800
@@ -55,7 +68,7 @@ def test_an_estimate_covers_text_that_is_escaped_twice() -> None:
 def small_packets(database: Database) -> Iterator[Database]:
     """A server that accepts no more than a megabyte at a time, where there is such a limit."""
     limit = "SET GLOBAL max_allowed_packet = {}"
-    if database.name != "mariadb":
+    if database.name not in ("mariadb", "mysql"):
         yield database
         return
     with database.engine.connect() as connection:
@@ -113,3 +126,16 @@ def test_a_list_of_keys_is_bounded(small_packets: Database) -> None:
     with small_packets.engine.connect() as connection:
         for some in batches(keys, 5_000):
             assert connection.execute(query, {"keys": some}).all() == []
+
+
+def test_numbers_in_one_text_that_is_larger_than_a_packet(small_packets: Database) -> None:
+    """The server cuts it, and only warns."""
+    numbers = Column("id", Integer, primary_key=True), Column("value", BigInteger, primary_key=True)
+    table = Table("numbers", MetaData(), *numbers)
+    table.create(small_packets.engine)
+    wanted = [(1_024 + i % 1_000, 2**62 + i) for i in range(50_000)]
+    with small_packets.engine.begin() as connection:
+        connection.execute(insert(table), [{"id": row_id, "value": value} for row_id, value in wanted])
+        read = [*number_rows(connection, dialect_for(small_packets.engine), select(table), table.c.id)]
+    assert sum(len(str(row)) for row in wanted) > PACKET_BYTES
+    assert sorted(map(tuple, read)) == sorted(wanted)

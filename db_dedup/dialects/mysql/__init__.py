@@ -10,7 +10,7 @@ from sqlalchemy.engine import Dialect as SQLDialect
 from db_dedup.dialects.base import Dialect
 from db_dedup.dialects.capabilities import Capabilities, ColumnTypes, WriteCost, WriteCosts
 from db_dedup.dialects.keys import dates_as_stored
-from db_dedup.dialects.mysql import bulk, catalogue, errors, keys, sessions, triggers
+from db_dedup.dialects.mysql import bulk, catalogue, errors, keys, reading, sessions, triggers
 from db_dedup.dialects.mysql import grants as grant_statements
 from db_dedup.records import Family
 
@@ -75,6 +75,7 @@ class MySQLDialect(Dialect):
     column_collations = staticmethod(catalogue.column_collations)
     unique_columns = staticmethod(catalogue.unique_columns)
 
+    rows_as_json = staticmethod(reading.rows_as_json)
     bulk_insert = staticmethod(bulk.bulk_insert)
     bulk_update = staticmethod(bulk.bulk_update)
     bulk_delete = staticmethod(bulk.bulk_delete)

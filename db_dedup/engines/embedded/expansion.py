@@ -24,7 +24,7 @@ from db_dedup.records.pair_columns import PairColumns
 from db_dedup.records.recipe import Recipe
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.labels import rejected_among
-from db_dedup.store.pairs import StoredPairs, as_arrays, select_pairs
+from db_dedup.store.pairs import StoredPairs, pairs_in_parts
 from db_dedup.store.source import Source
 from db_dedup.store.streams import parts_of
 
@@ -101,10 +101,7 @@ class Expansion:
         abridged: Mapping[int, Sequence[_Member]],
     ) -> Iterator[StoredPairs]:
         """Yield the pairs of classes, by the ids of their canonical rows."""
-        row = self._store.tables.fingerprint
-        query = select_pairs(self._store).where(row.c.group_id.not_in(list(abridged)))
-        for part in parts_of(connection, query, _FETCH):
-            yield as_arrays(part)
+        yield from pairs_in_parts(connection, self._store, _FETCH, without=list(abridged))
         for members in abridged.values():
             rejected = rejected_among(
                 connection, self._store.tables, self._store.table_id, [member.digest for member in members]

@@ -1,0 +1,74 @@
+"""Rows of numbers, of which many come in one text where the driver takes each value apart in Python."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, Select
+
+from db_dedup.dialects.base import Dialect
+from db_dedup.store.streams import parts_of
+
+_TEXTS_A_PART: Final = 100
+
+
+def number_rows(
+    connection: Connection,
+    dialect: Dialect,
+    query: Select[Any],
+    row_id: ColumnElement[int],
+    parameters: Mapping[str, Any] | None = None,
+) -> Iterator[Sequence[Any]]:
+    """Yield the rows of a query, in any order. A truth value may come as a number.
+
+    Args:
+        connection: to read through.
+        dialect: of the database.
+        query: of numbers and NULL alone.
+        row_id: a column of ids, positive and not NULL, of which a few rows each have the same.
+        parameters: of the query.
+    """
+    joined = dialect.rows_as_json(query, row_id)
+    if joined is None:
+        yield from connection.execute(query, parameters)
+    else:
+        yield from _taken_apart(connection, query, row_id, connection.execute(joined, parameters), parameters)
+
+
+def stream_number_rows(
+    connection: Connection, dialect: Dialect, query: Select[Any], row_id: ColumnElement[int], rows: int
+) -> Iterator[Sequence[Any]]:
+    """Do the same without all of them in memory, through a connection that nobody else uses.
+
+    Args:
+        connection: to read through.
+        dialect: of the database.
+        query: of numbers and NULL alone, without parameters.
+        row_id: as above.
+        rows: where they come one by one, so many are in memory.
+    """
+    joined = dialect.rows_as_json(query, row_id)
+    if joined is None:
+        for part in parts_of(connection, query, rows):
+            yield from part
+    else:
+        texts = (text for part in parts_of(connection, joined, _TEXTS_A_PART) for text in part)
+        yield from _taken_apart(connection, query, row_id, texts, None)
+
+
+def _taken_apart(
+    connection: Connection,
+    query: Select[Any],
+    row_id: ColumnElement[int],
+    texts: Iterable[Sequence[Any]],
+    parameters: Mapping[str, Any] | None,
+) -> Iterator[Sequence[Any]]:
+    """Yield the rows of all texts. The server cuts one that is longer than it may send, and only warns."""
+    cut: list[tuple[int, int]] = []
+    for first, last, count, text in texts:
+        if text.count("]") == count:
+            yield from json.loads(f"[{text}]")
+        else:
+            cut.append((first, last))
+    for first, last in cut:
+        yield from connection.execute(query.where(row_id.between(first, last)), parameters)
