@@ -25,20 +25,21 @@ def number_rows(
         connection: to read through.
         dialect: of the database.
         query: of numbers and NULL alone.
-        row_id: a column of ids, positive and not NULL, of which a few rows each have the same.
+        row_id: a column of ids, positive and not NULL; few rows have the same id.
         parameters: of the query.
     """
     joined = dialect.rows_as_json(query, row_id)
     if joined is None:
-        yield from connection.execute(query, parameters)
+        yield from connection.execute(query, parameters).all()
     else:
-        yield from _taken_apart(connection, query, row_id, connection.execute(joined, parameters), parameters)
+        texts = connection.execute(joined, parameters).all()
+        yield from _taken_apart(connection, query, row_id, texts, parameters)
 
 
 def stream_number_rows(
     connection: Connection, dialect: Dialect, query: Select[Any], row_id: ColumnElement[int], rows: int
 ) -> Iterator[Sequence[Any]]:
-    """Do the same without all of them in memory, through a connection that nobody else uses.
+    """Yield the same without all of them in memory, through a connection that nobody else uses.
 
     Args:
         connection: to read through.
@@ -71,4 +72,4 @@ def _taken_apart(
         else:
             cut.append((first, last))
     for first, last in cut:
-        yield from connection.execute(query.where(row_id.between(first, last)), parameters)
+        yield from connection.execute(query.where(row_id.between(first, last)), parameters).all()
