@@ -16,12 +16,13 @@ from sqlalchemy import (
     MetaData,
     Select,
     Table,
+    event,
     insert,
     select,
     text,
 )
 
-from db_dedup.dialects import dialect_for
+from db_dedup.dialects import dialect_for, open_engine
 from db_dedup.store.number_rows import number_rows, stream_number_rows
 from tests.servers import Database
 
@@ -73,12 +74,18 @@ def test_they_are_those_of_the_query(database: Database, seed: int) -> None:
     names = [column.name for column in measured.columns]
     with database.engine.begin() as connection:
         connection.execute(insert(measured), [dict(zip(names, row, strict=True)) for row in rows])
-    dialect = dialect_for(database.engine)
-    with database.engine.connect() as connection:
+    engine = open_engine(database.url)  # whose sessions have no small limit of what is joined
+    dialect = dialect_for(engine)
+    statements: list[str] = []
+    with engine.connect() as connection:
+        event.listen(connection, "before_cursor_execute", lambda *found: statements.append(found[2]))
         assert exactly([*number_rows(connection, dialect, _QUERY, measured.c.id)]) == exactly(rows)
         assert exactly([*stream_number_rows(connection, dialect, _QUERY, measured.c.id, 7)]) == exactly(rows)
+        reads = [statement for statement in statements if statement.startswith("SELECT")]
+        assert len(reads) == 2, "rows were read again although no text was cut"
         none = _QUERY.where(measured.c.id < 0)
         assert [*number_rows(connection, dialect, none, measured.c.id)] == []
+    engine.dispose()
 
 
 @pytest.mark.parametrize("database", ["mariadb", "mysql"], indirect=True)
