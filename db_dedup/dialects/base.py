@@ -264,9 +264,9 @@ class Dialect(Catalogue, ABC):
     def rows_as_json(self, query: Select[Any], row_id: ColumnElement[int]) -> Select[Any] | None:  # noqa: ARG002
         """Return a query that joins the rows of a query for numbers, those of many ids in one text.
 
-        None where the driver is as fast with single rows. Each row of the result is the first and the last
-        id, the number of rows, and these as JSON arrays with commas in between. A text that is longer than
-        the server may send is cut. `row_id` is a column of positive ids.
+        Return None if the driver decodes values fast, so that joined rows would save nothing. Each row of the
+        result is the first and the last id, the number of rows, and these as JSON arrays with commas in
+        between. The server cuts a text that is too long for it. `row_id` is a column of positive ids.
         """
         return None
 

@@ -39,14 +39,14 @@ def number_rows(
 def stream_number_rows(
     connection: Connection, dialect: Dialect, query: Select[Any], row_id: ColumnElement[int], rows: int
 ) -> Iterator[Sequence[Any]]:
-    """Yield the same without all of them in memory, through a connection that nobody else uses.
+    """Yield the rows of a query like `number_rows`, but without all of them in memory.
 
     Args:
-        connection: to read through.
+        connection: to read through. No other statement may run on it before the last row.
         dialect: of the database.
         query: of numbers and NULL alone, without parameters.
-        row_id: as above.
-        rows: where they come one by one, so many are in memory.
+        row_id: a column of ids, positive and not NULL; few rows have the same id.
+        rows: how many are in memory at a time, where they are not joined.
     """
     joined = dialect.rows_as_json(query, row_id)
     if joined is None:

@@ -85,7 +85,7 @@ def pairs_in_parts(
     """Yield all stored pairs of a table under a recipe, so many at a time.
 
     Args:
-        connection: nobody else uses it meanwhile.
+        connection: to read through. No other statement may run on it before the last part.
         store: the table and recipe.
         count: how many pairs at a time.
         without: groups whose pairs are left out.

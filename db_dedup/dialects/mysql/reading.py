@@ -10,7 +10,7 @@ _ID_BITS: Final = 10
 
 
 def rows_as_json(query: Select[Any], row_id: ColumnElement[int]) -> Select[Any]:
-    """Join them with GROUP_CONCAT: the driver takes each value of a result apart in Python."""
+    """Return a query that joins the rows with GROUP_CONCAT: the driver decodes each value in Python."""
     values = [func.coalesce(type_coerce(column, String), "null") for column in query.selected_columns]
     after_commas = chain.from_iterable((",", value) for value in values)
     row = func.concat("[", *list(after_commas)[1:], "]")
