@@ -44,7 +44,7 @@ class TableAnswers:
             with self._database.engine.connect() as connection:
                 stored = self._access.require_stored(connection).require_current()
                 context = self._access.stored_context(connection, stored)
-            if context.frames.is_empty:
+            if not context.frames.has_frames:
                 return ()
             return frame_examples(context, take_sample(context), context.frames)
 

@@ -29,9 +29,9 @@ class FrameList:
     common_grams: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
 
     @property
-    def is_empty(self) -> bool:
-        """Whether no column has a frame."""
-        return not any(column.size for column in self.grams)
+    def has_frames(self) -> bool:
+        """Whether some column has a frame; the list may also have common 3-grams alone."""
+        return any(column.size for column in self.grams)
 
     @property
     def column_count(self) -> int:
@@ -64,7 +64,7 @@ class FrameList:
         return json.dumps({"columns": columns, "common": self.common_grams.astype(">u4").tobytes().hex()})
 
     def _columns(self) -> list[list[str]]:
-        columns: Sequence[NDArray[np.uint64]] = () if self.is_empty else self.grams
+        columns: Sequence[NDArray[np.uint64]] = self.grams if self.has_frames else ()
         return [[f"{gram:016x}" for gram in column.tolist()] for column in columns]
 
     @classmethod

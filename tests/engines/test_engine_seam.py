@@ -97,7 +97,7 @@ def test_both_leave_out_the_same_frames(
     report = dedup.scan()
     expected, frozen = answer(dedup), forms.stored_frames(dedup)
     assert [(pair.key_a, pair.key_b) for pair in expected[0]] == [("4", "41")]
-    assert not frozen.is_empty
+    assert frozen.has_frames
     use_slow_engine()
     assert dedup.verify().is_right
     forms.write(database.engine, forms.in_form([forms.edited(own[5])]), first=101)

@@ -73,7 +73,7 @@ def test_labels_are_cut_out_with_the_names_between_them() -> None:
 
 def test_too_few_rows_have_no_frame() -> None:
     assert measured(FORMED[:199]) is NO_FRAMES
-    assert not measured(FORMED[:200]).is_empty
+    assert measured(FORMED[:200]).has_frames
 
 
 @pytest.mark.parametrize(("rows", "framed", "is_found"), [
@@ -97,15 +97,15 @@ def test_a_gram_stays_below_the_share_at_which_it_enters() -> None:
     rng = random.Random(9)
     texts = [random_text(rng, 40) for _ in range(800)]
     fewer = [*in_forms(texts[:33], [usual_form]), *texts[33:]]
-    assert measured(fewer).is_empty
-    assert not measured(fewer, FRAMES).is_empty
+    assert not measured(fewer).has_frames
+    assert measured(fewer, FRAMES).has_frames
     assert np.isin(measured(fewer, FRAMES).grams[0], FRAMES.grams[0]).all()
     fewest = [*in_forms(texts[:24], [usual_form]), *texts[24:]]
-    assert measured(fewest, FRAMES).is_empty
+    assert not measured(fewest, FRAMES).has_frames
 
 
 def test_a_joint_letter_is_no_frame() -> None:
-    assert measured([*unlike_texts(), *copies_of_letter(400)]).is_empty
+    assert not measured([*unlike_texts(), *copies_of_letter(400)]).has_frames
 
 
 def test_a_letter_to_which_many_senders_add_something_is_no_frame() -> None:
@@ -113,7 +113,7 @@ def test_a_letter_to_which_many_senders_add_something_is_no_frame() -> None:
     letters = [
         letter + random_text(rng, 30 * (number % 2)) for number, letter in enumerate(copies_of_letter(300))
     ]
-    assert measured([*unlike_texts(), *letters]).is_empty
+    assert not measured([*unlike_texts(), *letters]).has_frames
 
 
 def test_dates_and_set_phrases_are_not_cut_out() -> None:
@@ -123,7 +123,7 @@ def test_dates_and_set_phrases_are_not_cut_out() -> None:
     ]
     texts = normalise_batch(texts)
     frames = measured(texts)
-    assert not frames.is_empty
+    assert frames.has_frames
     assert left_of(texts, frames) == texts
 
 

@@ -309,7 +309,7 @@ def test_an_order_of_common_grams_is_frozen_with_the_list(database: Database) ->
     dedup.attach()
     dedup.scan()
     frozen = stored_frames(dedup)
-    assert frozen.is_empty
+    assert not frozen.has_frames
     assert frozen.common_grams.size > 100
     with database.engine.begin() as connection:
         connection.execute(delete(letters).where(letters.c.id > 230))

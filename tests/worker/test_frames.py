@@ -42,13 +42,13 @@ def scans_of(worker: TableWorker) -> int:
 def test_a_table_that_gets_enough_rows_is_scanned_once(database: Database) -> None:
     own = texts(60)
     dedup = attached(database, in_form(own[:30]))
-    assert stored_frames(dedup).is_empty
+    assert not stored_frames(dedup).has_frames
     worker = dedup.worker()
     write(database.engine, in_form(own[30:39]), first=101)
     assert scans_of(worker) == 0
     write(database.engine, in_form([own[39], edited(own[3])]), first=201)
     assert scans_of(worker) == 1
-    assert not stored_frames(dedup).is_empty
+    assert stored_frames(dedup).has_frames
     assert [(pair.key_a, pair.key_b) for pair in dedup.pairs()] == [("4", "202")]
     write(database.engine, in_form(own[40:45]), first=301)
     assert scans_of(worker) == 0
@@ -67,7 +67,7 @@ def test_a_table_that_doubles_is_scanned_once(
         write(sqlite_database.engine, in_form(own[98:100]), first=201)
         assert scans_of(worker) == 1
     assert "has 100 rows" in caplog.text
-    assert not stored_frames(dedup).is_empty
+    assert stored_frames(dedup).has_frames
     assert list(dedup.pairs()) == []
     assert scans_of(dedup.worker()) == 0, "another worker knows that it is done"
 
@@ -88,12 +88,12 @@ def test_a_table_that_waits_is_not_scanned(sqlite_database: Database) -> None:
     write(sqlite_database.engine, in_form(own[30:]), first=101)
     assert scans_of(dedup.worker()) == 0
     dedup.scan()
-    assert stored_frames(dedup).is_empty
+    assert not stored_frames(dedup).has_frames
     (status,) = dedup.database.status()
     assert status.frames is not None
     assert (status.frames.has_drifted, status.frames.waits) == (True, True)
     dedup.scan(rebuild=True)
-    assert not stored_frames(dedup).is_empty
+    assert stored_frames(dedup).has_frames
 
 
 def test_the_worker_goes_on_by_a_new_list(sqlite_database: Database) -> None:

@@ -133,6 +133,30 @@ def test_frames_are_left_out_in_histories(database: Database, place: Place) -> N
         Step("work", 0),
     ]
     history.play([*before, Step("commit", 0), Step("scan", 0, 0, (False, None)), *after])
-    assert not stored_frames(history.watched.dedup).is_empty
+    assert stored_frames(history.watched.dedup).has_frames
     assert history.watched.stored() == history.watched.fresh()
     assert len(history.watched.stored()["groups"]) == 1
+
+
+def test_common_grams_count_in_histories(database: Database, place: Place) -> None:
+    """A scan freezes the common 3-grams also where it finds no frame: they decide which rows are candidates.
+
+    The two rows of the end have enough in common, but by this list no hash.
+    """
+    framed = [
+        f"{OPENING} lamp dark 岳麓小区 months nobody repairs light children 岳麓小区 {CLOSING}",
+        f"{OPENING} word0 dark street months nobody 岳麓小区 light children school {CLOSING}",
+    ]
+    plain = ["LAMP 雨花小区 STREET 岳麓小区 NOBODY WORD1 LIGHT CHILDREN SCHOOL", *[" ".join(BASES[0])] * 3]
+    before = [Step("insert", 0, key, (body, "A", None)) for key, body in enumerate([*framed, *plain])]
+    after = [
+        Step("insert", 0, 6, ("lamp dark street 雨花小区 nobody repairs light children school", "A", 1)),
+        Step("insert", 0, 7, (" ".join([*BASES[0][:6], "雨花小区", *BASES[0][7:], *BASES[1]]), "A", None)),
+        *(Step("delete", 0, key) for key in range(6)),
+    ]
+    history = History(Watched.make(database.engine, 0), place)
+    history.play([*before, Step("commit", 0), Step("scan", 0, 0, (False, None)), *after])
+    frozen = stored_frames(history.watched.dedup)
+    assert frozen.common_grams.size
+    assert not frozen.has_frames
+    assert history.watched.stored() == history.watched.fresh()

@@ -33,6 +33,7 @@ from db_dedup.flow.pipeline import Fingerprinter
 from db_dedup.jobs.scan.scanned_table import ScannedRows
 from db_dedup.jobs.worker.table_worker import TableWorker
 from db_dedup.progress import NullProgress
+from db_dedup.records.frames import NO_FRAMES
 from db_dedup.schema.views import fixed_view
 from db_dedup.store import watched_tables
 from db_dedup.store.frames import serving_frames
@@ -186,7 +187,7 @@ class Watched:
             stored = self.read_stored(connection)
             watched = stored.watched
             recipe = replace(watched.recipe, frames=serving_frames(connection, database.tables, stored))
-            is_first = watched == self.settings and recipe.frames.is_empty
+            is_first = watched == self.settings and recipe.frames == NO_FRAMES
             fingerprinter = self.fingerprinter if is_first else Fingerprinter(recipe)
             source = Source(database.dialect, inspect_table(connection, self.letters.name), watched)
             rejected = read_rejected(connection, database.tables, stored.id)
