@@ -1,5 +1,6 @@
 """Compressed sparse rows, searches and sorts for kernels, and arrays that grow."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -8,6 +9,12 @@ from numpy.typing import NDArray
 from db_dedup.flow._compiled import allocating, inner
 
 _HALF_BITS: Final = 32
+
+
+def contiguous(*columns: NDArray[np.int32]) -> Sequence[NDArray[np.int32]]:
+    """Return the columns, each in memory of its own: numba compiles a kernel once more for columns of a wider
+    array."""
+    return [np.ascontiguousarray(column) for column in columns]
 
 
 def starts_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -79,7 +79,8 @@ class PackedSets(NamedTuple):
         """Join the sets of some rows; None where a row has none."""
         given = [each or b"" for each in sets]
         starts = np.cumsum([0, *map(len, given)]).astype(np.int64)
-        packed = np.frombuffer(b"".join([*given, bytes(SLACK_BYTES)]), np.uint8)
+        # Like the sets in memory it can be written to: for others the kernel is compiled once more.
+        packed = np.frombuffer(bytearray().join([*given, bytes(SLACK_BYTES)]), np.uint8)
         return cls(packed, starts[:-1], starts[1:])
 
 

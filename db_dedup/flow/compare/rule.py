@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._arrays import contiguous
 from db_dedup.flow.compare import kernels
 from db_dedup.flow.compare.kernels import NO_MEASURE, RuleNumbers, measure_number
 from db_dedup.flow.compare.measures import MEASURES, NO_SIMILARITY, Measure
@@ -129,8 +130,9 @@ class Rule:
             (bool[p] whether they are duplicates, float64[p] their similarity, NaN if it was not needed,
             uint8[p] the kinds of those that are duplicates, packed as in `records.kinds`).
         """
+        pairs = contiguous(left, right)
         found: tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.uint8]] = kernels.confirm_pairs(
-            left, right, _arrays(rows), self.numbers
+            *pairs, _arrays(rows), self.numbers
         )
         return found
 
@@ -138,7 +140,8 @@ class Rule:
         self, rows: ComparedRows, left: NDArray[np.int32], right: NDArray[np.int32]
     ) -> NDArray[np.uint8]:
         """Return uint8[p]: the packed kinds of p pairs, duplicates or not; 0 without a measure."""
-        found: NDArray[np.uint8] = kernels.kinds_of(left, right, _arrays(rows), self.numbers)
+        pairs = contiguous(left, right)
+        found: NDArray[np.uint8] = kernels.kinds_of(*pairs, _arrays(rows), self.numbers)
         return found
 
     def is_near(self, pairs: MeasuredPairs) -> NDArray[np.bool_]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._arrays import spread_order
+from db_dedup.flow._arrays import contiguous, spread_order
 from db_dedup.flow.candidates.blocks import candidate_pairs
 from db_dedup.flow.compare.kernels import confirm_pairs
 from db_dedup.flow.compare.measures import NO_SIMILARITY
@@ -137,7 +137,7 @@ def duplicates_among(
 ) -> NDArray[np.bool_]:
     """Return bool[p]: which of p pairs of canonical rows are candidate pairs that the rule confirms."""
     arrays = table.arrays(slice(None), table.rejected)
-    found: NDArray[np.bool_] = kernels.are_duplicates(left, right, arrays, rule.numbers)
+    found: NDArray[np.bool_] = kernels.are_duplicates(*contiguous(left, right), arrays, rule.numbers)
     return found
 
 
