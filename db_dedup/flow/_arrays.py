@@ -12,8 +12,10 @@ _HALF_BITS: Final = 32
 
 
 def contiguous(*columns: NDArray[np.int32]) -> Sequence[NDArray[np.int32]]:
-    """Return the columns, each in memory of its own: numba compiles a kernel once more for columns of a wider
-    array."""
+    """Return the columns as contiguous arrays: numba compiles a kernel once more for those of a wider array.
+
+    An array that is contiguous already is not copied.
+    """
     return [np.ascontiguousarray(column) for column in columns]
 
 

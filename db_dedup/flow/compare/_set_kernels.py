@@ -40,19 +40,50 @@ _SIZE: Final = np.int64((1 << 14) - 2)
 _SHIFT: Final = np.int64(3)
 _COARSE_SHIFT: Final = np.int64(2)
 """The shift of the Rice code of a set with 5 places a feature."""
-_LOADED_AHEAD: Final = 64
-"""So many sets are loaded before they are compared, see `_load`."""
-_CACHE_LINE: Final = 64
 _MOST_BITS: Final = 16
 """The bits of a place in a set of `MOST_FEATURES`."""
 _MOST_WORDS: Final = (1 << _MOST_BITS) // 64 + 1
 """Enough words for a bit for each place of a set."""
-MAP_COUNT: Final = _MOST_BITS + 1
-MAP_WORDS: Final = sum(max(1, (1 << bits) // 64) for bits in range(MAP_COUNT))
-"""The words of the bitmaps of one row: one for each number of bits that the places of a set may have."""
 # All quotients of a set together are less than two bits a feature; the end and the remainder of each are four
 # or five.
 _MOST_BYTES_A_FEATURE: Final = 1
+
+
+@kernel
+def bitmaps(starts, hashes, packed, begins, ends):
+    """Return the places of the features of n rows, as bitmaps, for each number of bits that a set has.
+
+    Args:
+        starts: int64[n + 1], the rows' slices of hashes.
+        hashes: uint64[m], features.
+        packed: uint8[p], sets.
+        begins: int64[r], where each set begins.
+        ends: int64[r], where it ends.
+
+    Returns:
+        (uint64[w] the bitmaps of all rows for one number of bits after the other, int64[_MOST_BITS + 1] where
+        those of each number begin).
+    """
+    in_use = np.zeros(_MOST_BITS + 1, np.bool_)
+    for row in range(begins.size):
+        if begins[row] < ends[row]:
+            head = _head_of(packed, begins[row] * 8, ends[row] * 8)
+            in_use[_bits_in(head)] |= head & _OF_BITS != 0
+    rows, firsts, total = starts.size - 1, np.zeros(in_use.size, np.int64), np.int64(0)
+    for bits in range(in_use.size):
+        firsts[bits] = total
+        if in_use[bits]:
+            total += rows * _words_of(np.int64(1) << bits)
+    found = np.zeros(total, np.uint64)
+    for bits in range(in_use.size):
+        if in_use[bits]:
+            words = _words_of(np.int64(1) << bits)
+            for row in range(rows):
+                own = firsts[bits] + row * words
+                for hashed in hashes[starts[row] : starts[row + 1]]:
+                    place = _bits_of(hashed, bits)
+                    found[own + (place >> 6)] |= np.uint64(1) << np.uint64(place & 63)
+    return found, firsts
 
 
 @inner
@@ -145,41 +176,16 @@ def compare(
     threshold,
     of_grams,
     maps,
-    is_made,
+    firsts,
 ):
     """Compare the set of each candidate with all the rows that it is a candidate of.
 
     A set is unpacked once, and only as far as these comparisons need: the first places often rule a pair out.
-
-    Args:
-        starts: int64[n + 1], the asked rows' slices of hashes.
-        hashes: uint64[m], features.
-        is_short: bool[n], which asked rows are short.
-        asked: int64[p], positions of the asked rows.
-        rows: int64[p], positions of their candidates.
-        packed: uint8[q], sets.
-        set_begins: int64[r], where the set of each candidate begins.
-        set_ends: int64[r], where it ends.
-        measure: the number of the measure.
-        threshold: of the measure.
-        of_grams: whether the features are 3-grams.
-        maps: uint64[n * MAP_WORDS], 0: room for the places of the asked rows' features, as bitmaps. Each is
-            made when a set of its number of bits is first compared.
-        is_made: bool[MAP_COUNT, n], False: which bitmaps there are.
-
-    Returns:
-        bool[p], which pairs may be alike.
-
-    Raises:
-        ValueError: a set is damaged.
     """
     may = np.ones(asked.size, np.bool_)
     order, ends = _by_row(rows, set_begins.size)
-    first_maps = _first_maps(starts.size - 1)
-    bits, unpacked = np.zeros(_MOST_WORDS, np.uint64), np.zeros(2, np.int64)
+    bits, unpacked = np.zeros(_MOST_WORDS, np.uint64), np.empty(2, np.int64)
     for row in range(set_begins.size):
-        if row % _LOADED_AHEAD == 0:
-            unpacked[1] = _load(packed, set_begins[row : row + _LOADED_AHEAD])
         begin, end = set_begins[row] * 8, set_ends[row] * 8
         first_pair = ends[row - 1] if row > 0 else np.int64(0)
         if begin == end or first_pair == ends[row]:
@@ -188,69 +194,28 @@ def compare(
         if head & 1 != np.int64(of_grams):
             continue
         size = (head & _SIZE) >> _KIND_BITS
-        places, shift, bits_of_place = size * 5, _COARSE_SHIFT, np.int64(-1)
+        places, shift, first_map = size * 5, _COARSE_SHIFT, np.int64(-1)
         if head & _OF_BITS:
             bits_of_place = _bits_in(head)
-            places, shift = np.int64(1) << bits_of_place, _shift_in(head)
+            places, shift, first_map = np.int64(1) << bits_of_place, _shift_in(head), firsts[bits_of_place]
         elif head & _MORE:
             places, shift = size * 12, _SHIFT
         unpacked[0], unpacked[1] = begin + _COUNT_BITS, -1
         for i in range(first_pair, ends[row]):
-            one = asked[order[i]]
-            first, last = starts[one], starts[one + 1]
+            first, last = starts[asked[order[i]]], starts[asked[order[i]] + 1]
             least = least_shared(measure, threshold, last - first, size)
             if end - begin == _COUNT_BITS:
-                may[order[i]] = is_short[one] or least <= min(last - first, size)
+                may[order[i]] = is_short[asked[order[i]]] or least <= min(last - first, size)
                 continue
-            own_map = _own_map(hashes, first, last, one, bits_of_place, first_maps, maps, is_made)
+            own_map = first_map
+            if first_map >= 0:
+                own_map += asked[order[i]] * _words_of(places)
             may[order[i]] = _may_share(
                 hashes, first, last, maps, own_map, packed, end, shift, places, size, least, bits, unpacked
             )
         for word in range((min(unpacked[1], places) >> 6) + 1):
             bits[word] = np.uint64(0)
     return may
-
-
-@inner
-def _load(packed, begins):
-    """Load the first two cache lines of some sets, which are far apart in memory.
-
-    The processor does these loads at the same time. Those of the comparison wait for each other: on a table
-    of a million rows that takes about as long as the rest of it.
-
-    Returns:
-        A number that depends on all of them, so that none is left out.
-    """
-    loaded = np.int64(0)
-    for begin in begins:
-        loaded ^= np.int64(packed[begin]) ^ np.int64(packed[min(begin + _CACHE_LINE, packed.size - 1)])
-    return loaded
-
-
-@allocating
-def _first_maps(rows):
-    """Return int64[MAP_COUNT]: where the bitmaps of so many rows for each number of bits begin."""
-    firsts = np.zeros(MAP_COUNT, np.int64)
-    for bits in range(1, MAP_COUNT):
-        firsts[bits] = firsts[bits - 1] + rows * _words_of(np.int64(1) << (bits - 1))
-    return firsts
-
-
-@inner
-def _own_map(hashes, first, last, one, bits, first_maps, maps, is_made):
-    """Return where the bitmap of a row begins, for places of so many bits; it is made if it is not there.
-
-    Below 0 if the number of bits is: for a set of a former version.
-    """
-    if bits < 0:
-        return np.int64(-1)
-    own_map = first_maps[bits] + one * _words_of(np.int64(1) << bits)
-    if not is_made[bits, one]:
-        for i in range(first, last):
-            place = _bits_of(hashes[i], bits)
-            maps[own_map + (place >> 6)] |= np.uint64(1) << np.uint64(place & 63)
-        is_made[bits, one] = True
-    return own_map
 
 
 @allocating
@@ -334,7 +299,7 @@ def _may_share(hashes, first, last, maps, own_map, packed, end, shift, places, s
         hashes: uint64[m], features.
         first: of the row; they are ascending.
         last: the one after its last one.
-        maps: as for `compare`.
+        maps: by `bitmaps`.
         own_map: where that of the row begins; below 0 for a set of a former version.
         size: how many features the set has.
         least: how many must be shared.

@@ -139,7 +139,7 @@ def may_be_alike(
         return np.ones(which.size, np.bool_)
     of_grams = [*MEASURES.values()][rule.measure].features == "grams"
     may = np.ones(which.size, np.bool_)
-    count = asked.is_short.size
+    bitmaps = kernels.bitmaps(asked.starts, asked.hashes, *sets)
 
     def compare(first: int, end: int) -> None:
         """Compare the pairs with a range of candidates, each of which is unpacked once."""
@@ -147,7 +147,7 @@ def may_be_alike(
         may[chosen] = kernels.compare(
             *(asked.starts, asked.hashes, asked.is_short, which[chosen], rows[chosen] - first, sets.packed),
             *(sets.begins[first:end], sets.ends[first:end], rule.measure, rule.threshold, of_grams),
-            *(np.zeros(count * kernels.MAP_WORDS, np.uint64), np.zeros((kernels.MAP_COUNT, count), np.bool_)),
+            *bitmaps,
         )
 
     # Ranges with as many pairs each: the candidates may be close together among the rows.
