@@ -33,6 +33,7 @@ class TableAccess:
     def __init__(self, database: Database, name: str, given: WatchedTable | None, progress: Progress) -> None:
         self._database, self._name, self._progress = database, name, progress
         self.given = given
+        self._accepted: WatchedTable | None = None
 
     def settings(self, connection: Connection) -> WatchedTable:
         """Return the given settings, or else the stored ones."""
@@ -166,7 +167,8 @@ class TableAccess:
         return self._refuse_others(self.require_stored(connection, check_schema=check_schema))
 
     def _refuse_others(self, stored: StoredTable) -> StoredTable:
-        if self.given is None:
+        # Each check asks, and comparing takes as long as reading what is stored.
+        if self.given is None or stored.watched is self._accepted:
             return stored
         # Without a key in the settings, the key is the one that inspection found for the scan.
         given = self.given
@@ -178,4 +180,5 @@ class TableAccess:
                 name=self._name,
                 differences=setting_differences(stored.watched, given),
             )
+        self._accepted = stored.watched
         return stored

@@ -26,7 +26,7 @@ from db_dedup.engines.base import Lookup
 from db_dedup.errors import InvalidArgumentError
 from db_dedup.records import CheckedColumns, CheckResult, Record, Reservation, RowKey
 from db_dedup.store import reservations
-from db_dedup.store.watched_tables import StoredTable
+from db_dedup.store.watched_tables import StoredTable, read_answer_version
 from db_dedup.translation import Phrase
 
 if TYPE_CHECKING:
@@ -211,10 +211,11 @@ class TableChecks:
         tries = 0
         while True:
             found = lookup.check(connection, records, source_connection, own_keys=own_keys)
+            if read_answer_version(connection, self._database.tables, stored.id) == stored.answer_version:
+                return found
             before, (stored, lookup) = stored, self._prepare(connection, source_connection)
             tries += 1
-            is_whole = stored.answer_version == before.answer_version or tries >= _MOST_TRIES
-            if is_whole and stored.is_alike(before):
+            if tries >= _MOST_TRIES and stored.is_alike(before):
                 return found
 
     def _lookup(self, connection: Connection, source_connection: Connection) -> Lookup:

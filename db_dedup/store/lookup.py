@@ -12,6 +12,7 @@ from sqlalchemy import (
     BigInteger,
     CompoundSelect,
     Connection,
+    Select,
     bindparam,
     not_,
     or_,
@@ -162,10 +163,12 @@ def read_classes(
     is left out.
     """
     found: dict[int, StoredRow] = {}
-    query = _classes_query(store)
+    query: Select[Any] | CompoundSelect[Any]
     parts = number_batches(ids, _IDS_A_QUERY), batches(digests, _IDS_A_QUERY)
     for some in zip_longest(*parts, fillvalue=()):
-        parameters = {"ids": some[0], "digests": some[1], "read": some[1]}
+        query, parameters = _equal_query(store), dict[str, Any](digests=some[1])
+        if some[0]:
+            query, parameters = _classes_query(store), parameters | {"ids": some[0], "read": some[1]}
         for table_id, recipe, i, copy_of, key, digest, *others in connection.execute(query, parameters):
             if (table_id, recipe) == (store.table_id, store.recipe):
                 found[i] = StoredRow(i, i if copy_of is None else copy_of, key, bytes(digest), *others)
@@ -182,17 +185,26 @@ def _classes_query(store: FingerprintStore) -> CompoundSelect[Any]:
     A class may have thousands of rows, so those of one that is asked for by its digest are not read a second
     time. Cached: building it takes longer than the look-up.
     """
+    c, is_one_of = store.tables.fingerprint.c, store.dialect.is_one_of
+    # A parameter of its own: SQLAlchemy writes an empty list for IN and for NOT IN in one way.
+    is_read = is_one_of(c.digest, "read")
+    return union_all(
+        _equal_query(store),
+        _row_query(store).where(is_one_of(c.id, "ids"), not_(is_read)),
+        _row_query(store).where(is_one_of(c.copy_of, "ids"), not_(is_read)),
+    )
+
+
+@lru_cache(maxsize=64)
+def _equal_query(store: FingerprintStore) -> Select[Any]:
+    """Build a query for the same of the rows of some digests alone. It takes half of the time."""
+    is_equal = store.dialect.is_one_of(store.tables.fingerprint.c.digest, "digests")
+    return _row_query(store).where(store.mine, is_equal)
+
+
+def _row_query(store: FingerprintStore) -> Select[Any]:
     row, first = store.tables.fingerprint, store.tables.fingerprint.alias("first")
     names = ("table_id", "recipe", "id", "copy_of", "row_key", "digest", "fingerprint", "form")
     of_row = (row.c[name] for name in names)
-    query = select(*of_row, first.c.row_key.label("group_key"), set_generation(store)).outerjoin(
-        first, first.c.id == row.c.group_id
-    )
-    is_one_of = store.dialect.is_one_of
-    # A parameter of its own: SQLAlchemy writes an empty list for IN and for NOT IN in one way.
-    is_read = is_one_of(row.c.digest, "read")
-    return union_all(
-        query.where(store.mine, is_one_of(row.c.digest, "digests")),
-        query.where(is_one_of(row.c.id, "ids"), not_(is_read)),
-        query.where(is_one_of(row.c.copy_of, "ids"), not_(is_read)),
-    )
+    query = select(*of_row, first.c.row_key.label("group_key"), set_generation(store))
+    return query.outerjoin(first, first.c.id == row.c.group_id)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Select, bindparam, select
+from sqlalchemy import CompoundSelect, Connection, LargeBinary, Select, bindparam, literal, select
 
 from db_dedup.dialects.batches import number_batches
 from db_dedup.dialects.sessions import AS_BYTES
@@ -155,10 +155,10 @@ class SegmentSearch:
         while (generation := self._generation) is not None:
             postings = self._postings(generation, ids, most)
             # Read after the entries, since a row may change in between.
-            changed = read_changed_rows(self._connection, self._store, generation, postings.rows)
-            self._generation = find_generation(self._connection, self._store)
-            if self._generation == generation:
+            changed = _read_if_active(self._connection, self._store, generation, postings.rows)
+            if changed is not None:
                 return Found(postings, generation, changed)
+            self._generation = find_generation(self._connection, self._store)
             self._kept, self._kept_bytes = [], 0
         return Found(_NO_POSTINGS, None, ChangedRows({}))
 
@@ -212,6 +212,30 @@ def read_changed_rows(
     numbers = changed_pieces_of(ids) if ids.size else []
     with translate_damage():
         return ChangedRows(read_beside(connection, store, generation, numbers))
+
+
+def _read_if_active(
+    connection: Connection, store: FingerprintStore, generation: Generation, ids: NDArray[np.integer[Any]]
+) -> ChangedRows | None:
+    """Return the same as `read_changed_rows`; None if another generation is active after that, or none is.
+
+    By one statement, unless the rows are very many: each one costs a check a round trip.
+    """
+    if not ids.size:
+        return ChangedRows({}) if find_generation(connection, store) == generation else None
+    *others, last = number_batches(changed_pieces_of(ids), _PIECES_A_QUERY)
+    found = dict[int, bytes]()
+    for some in others:
+        found |= read_beside(connection, store, generation, some)
+    parameters = {"generation": generation.number, "pieces": last}
+    found |= {
+        number: bytes(packed)
+        for number, packed in connection.execute(_beside_and_active_query(store), parameters)
+    }
+    if found.pop(generation.number, None) is None:
+        return None
+    with translate_damage():
+        return ChangedRows(found)
 
 
 def read_sizes(
@@ -303,6 +327,19 @@ def _parts_query(store: FingerprintStore) -> Select[Any]:
 def _beside_query(store: FingerprintStore) -> Select[Any]:
     c = store.tables.sketch_segment.c
     return _of_pieces(store, select(c.piece, c.packed))
+
+
+@lru_cache(maxsize=64)
+def _beside_and_active_query(store: FingerprintStore) -> CompoundSelect[Any]:
+    """Build a query for pieces with negative numbers, and for the number of the active generation.
+
+    That is positive, and stands in place of the number of a piece.
+    """
+    c = store.tables.sketch_index.c
+    active = select(c.generation, literal(b"", LargeBinary)).where(
+        c.table_id == store.table_id, c.recipe == store.recipe
+    )
+    return _beside_query(store).union_all(active).execution_options(**AS_BYTES)
 
 
 def _of_pieces(store: FingerprintStore, query: Select[Any]) -> Select[Any]:

@@ -1,8 +1,8 @@
 """The sets of features that a process has read of a generation of segments, and keeps for later look-ups."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from db_dedup.flow.candidates.set_pieces import (
     ROWS_A_PIECE,
     bounds_in,
+    numbers_of,
     places_in_piece,
     set_pieces_of,
 )
@@ -23,6 +24,9 @@ _ROWS_WORTH_A_PIECE: Final = 16
 """To read this many rows takes longer than to read their piece."""
 _MISSES_BEFORE: Final = 5_000
 _GROWTH: Final = 1.5
+_MOST_SLOTS: Final = 1 << 23
+"""Enough for ids up to four billion; sets of others are not kept. For larger ids the table of the places of
+pieces would take too much memory."""
 
 
 class SetMemory:
@@ -41,8 +45,8 @@ class SetMemory:
 
     def _clear(self, generation: int | None) -> None:
         self._generation = generation
-        self._pieces = np.empty(0, np.int64)
-        self._slots = np.empty(0, np.int64)
+        self._slots = np.empty(0, np.int32)
+        self._count = 0
         self._packed = np.zeros(SLACK_BYTES, np.uint8)
         self._used = 0
         self._bounds = np.zeros((0, ROWS_A_PIECE + 1), np.int64)
@@ -58,19 +62,24 @@ class SetMemory:
             if generation != self._generation:
                 self._clear(generation)
             pieces = set_pieces_of(ids)
-            pieces, counts = np.unique(pieces[self._slots_of(pieces) < 0], return_counts=True)
-            self._misses += int(counts.sum())
+            pieces = pieces[self._slots_of(pieces) < 0]
+            if not pieces.size:
+                return []
+            self._misses += pieces.size
             if self._misses < _MISSES_BEFORE or self.is_full:
                 return []
+            pieces, counts = np.unique(pieces[numbers_of(pieces) < _MOST_SLOTS], return_counts=True)
             most_first: list[int] = pieces[np.argsort(-counts, kind="stable")].tolist()
             return most_first[: max(_PIECES_A_LOOKUP, int(np.count_nonzero(counts >= _ROWS_WORTH_A_PIECE)))]
 
-    def _slots_of(self, pieces: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return int64[n]: where the bounds of each piece are; -1 for a piece that is not here."""
-        if not self._pieces.size:
-            return np.full(pieces.size, -1, np.int64)
-        places = np.minimum(np.searchsorted(self._pieces, pieces), self._pieces.size - 1)
-        return np.where(self._pieces[places] == pieces, self._slots[places], -1)
+    def _slots_of(self, pieces: NDArray[np.int64]) -> NDArray[np.integer[Any]]:
+        """Return int[n]: where the bounds of each piece are; -1 for a piece that is not here."""
+        numbers = numbers_of(pieces)
+        if not numbers.size or numbers.max() < self._slots.size:
+            return self._slots[numbers]
+        found, inside = np.full(pieces.size, -1, np.int32), numbers < self._slots.size
+        found[inside] = self._slots[numbers[inside]]
+        return found
 
     @property
     def is_full(self) -> bool:
@@ -80,35 +89,41 @@ class SetMemory:
     @property
     def bytes_used(self) -> int:
         """The memory that the sets take."""
-        return self._used + 8 * (ROWS_A_PIECE + 1) * self._pieces.size
+        return self._used + 8 * (ROWS_A_PIECE + 1) * self._count + self._slots.nbytes
 
     def add(self, generation: int, pieces: Mapping[int, bytes]) -> None:
         """Keep some pieces of a generation; an empty one has no sets."""
         with self._lock:
             if generation != self._generation:
                 return
-            new = {p: bounds_in(packed) for p, packed in pieces.items() if p not in self._pieces}
-            count = self._pieces.size
-            self._make_room(count + len(new), self._used + sum(len(sets) for _, sets in new.values()))
-            for slot, (bounds, sets) in enumerate(new.values(), count):
+            numbers = np.array([*pieces], np.int64)
+            missing = numbers[self._slots_of(numbers) < 0].tolist()
+            new = {piece: bounds_in(pieces[piece]) for piece in missing}
+            self._make_room(missing, self._used + sum(len(sets) for _, sets in new.values()))
+            for slot, (bounds, sets) in enumerate(new.values(), self._count):
                 self._packed[self._used : self._used + len(sets)] = np.frombuffer(sets, np.uint8)
                 self._bounds[slot] = bounds + self._used
                 self._used += len(sets)
-            both = np.concatenate([self._pieces, np.array(list(new), np.int64)])
-            slots = np.concatenate([self._slots, np.arange(count, count + len(new))])
-            order = np.argsort(both)
-            self._pieces, self._slots = both[order], slots[order]
+            self._slots[numbers_of(np.array(missing, np.int64))] = self._count + np.arange(len(missing))
+            self._count += len(missing)
 
-    def _make_room(self, pieces: int, size: int) -> None:
+    def _make_room(self, new: Sequence[int], size: int) -> None:
+        """Make room for some more pieces, with which all sets take so many bytes."""
         if size + SLACK_BYTES > self._packed.size:
             # Memory is taken as it is written; where the system has large pages, `empty` asks for these.
             larger = np.empty(int(size * _GROWTH) + SLACK_BYTES, np.uint8)
             larger[: self._used] = self._packed[: self._used]
             self._packed = larger
-        if pieces > len(self._bounds):
-            bounds = np.zeros((int(pieces * _GROWTH), ROWS_A_PIECE + 1), np.int64)
+        count = self._count + len(new)
+        if count > len(self._bounds):
+            bounds = np.zeros((int(count * _GROWTH), ROWS_A_PIECE + 1), np.int64)
             bounds[: len(self._bounds)] = self._bounds
             self._bounds = bounds
+        highest = int(numbers_of(np.array(new, np.int64)).max(initial=-1))
+        if highest >= self._slots.size:
+            slots = np.full(min(int((highest + 1) * _GROWTH), _MOST_SLOTS), -1, np.int32)
+            slots[: self._slots.size] = self._slots
+            self._slots = slots
 
     def sets_of(self, generation: int, ids: NDArray[np.int64]) -> PackedSets:
         """Return the sets of some rows; a row whose set is not here has none.

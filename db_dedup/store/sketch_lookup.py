@@ -1,5 +1,6 @@
 """Look up the rows that have some hashes, in both levels of the index of sketches (`sketches.py`)."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,9 +14,11 @@ from sqlalchemy import Connection, Select, bindparam, func, select
 from db_dedup.dialects.batches import number_batches
 from db_dedup.dialects.sessions import AS_BYTES
 from db_dedup.flow.candidates.changed_rows import ChangedRows
-from db_dedup.flow.candidates.postings import Postings, entries_of_sharing_rows, joined_postings
+from db_dedup.flow.candidates.one_sketch import UNREAD_SIZE, CountedRows, share_enough
+from db_dedup.flow.candidates.postings import Postings, joined_postings, sharing_pairs
 from db_dedup.flow.candidates.segments import Entries, hashes_of
-from db_dedup.flow.candidates.sketch_sizes import ID_BITS, UNKNOWN_SIZE
+from db_dedup.flow.candidates.sketch_sizes import UNKNOWN_SIZE, SizeTable
+from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.own_entries import OwnEntries
 from db_dedup.store.segment_lookup import ALL_IDS, Frequency, IdRange, IndexMemory, SegmentSearch, read_sizes
@@ -32,21 +35,91 @@ _VALUE_BYTES = 8
 
 
 @dataclass(frozen=True)
-class Sharing:
+class Sharing(ABC):
     """The r rows that have some hashes.
 
     Attributes:
         ids: int64[r], ascending. A row may have no sketch any more.
         counts: int64[r], how many hashes each row's sketch has; `UNKNOWN_SIZE` where only its own row tells.
-        postings: for each hash of 32 bits the positions of its rows among the r. A row may be there twice, or
-            may have had the hash before.
         generation: of the segments; None if there are none.
     """
 
     ids: NDArray[np.int64]
     counts: NDArray[np.int64]
-    postings: Postings
     generation: Generation | None
+
+    @abstractmethod
+    def pairs(
+        self,
+        asked: Sketches,
+        counts: NDArray[np.int64],
+        first: int,
+        end: int,
+        most: int | None = None,
+        threads: int = 1,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return which of n asked sketches share enough hashes with which of the rows.
+
+        Args:
+            asked: the n sketches whose hashes these are, each hash in 32 bits.
+            counts: int64[r], how many hashes each row has, now that all are known.
+            first: only rows from this position on.
+            end: only rows before this position.
+            most: stop when there are more pairs than this; None never stops.
+            threads: in which many rows are counted.
+
+        Returns:
+            (int64[p] positions among the n, int64[p] positions among the r).
+        """
+
+
+@dataclass(frozen=True)
+class SharingWithMany(Sharing):
+    """Rows that have hashes of several sketches.
+
+    Attributes:
+        postings: for each hash of 32 bits the positions of its rows among the r. A row may be there twice, or
+            may have had the hash before.
+    """
+
+    postings: Postings
+
+    def pairs(
+        self,
+        asked: Sketches,
+        counts: NDArray[np.int64],
+        first: int,
+        end: int,
+        most: int | None = None,
+        threads: int = 1,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """See `Sharing.pairs`."""
+        return sharing_pairs(asked, self.postings, counts, first, end, most, threads)
+
+
+@dataclass(frozen=True)
+class SharingWithOne(Sharing):
+    """Rows that have hashes of a single sketch.
+
+    Attributes:
+        common: int64[r], how many hashes each row shares with it.
+    """
+
+    common: NDArray[np.int64]
+
+    def pairs(
+        self,
+        asked: Sketches,
+        counts: NDArray[np.int64],
+        first: int,
+        end: int,
+        most: int | None = None,  # noqa: ARG002 - one sketch has no more pairs than there are rows
+        threads: int = 1,  # noqa: ARG002 - the rows are counted already
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """See `Sharing.pairs`."""
+        are_enough = share_enough(asked.values.size, self.common[first:end], counts[first:end])
+        places = first + np.flatnonzero(are_enough)
+        return np.zeros(places.size, np.int64), places
 
 
 class StoredSketches(NamedTuple):
@@ -225,13 +298,8 @@ def _with_sizes(
     if own is not None:
         own.note(found.packed, found.generation)
     postings = joined_postings([Postings.of(*found.single).narrowed(), found.packed])
-    if size_of_one is not None and found.generation is not None:
-        sizes, slots = memory.size_table(found.generation)
-        hashes, rows = postings.entry_hashes, postings.rows.astype(np.int64)
-        is_changed = found.changed.are(rows)
-        is_changed[: found.single.ids.size] = True
-        is_kept = entries_of_sharing_rows(size_of_one, hashes, rows, is_changed, sizes, slots, ID_BITS)
-        postings = postings.only(is_kept)
+    if size_of_one is not None:
+        return _with_sizes_of_one(connection, store, found, postings, size_of_one, memory)
     ids, postings = postings.numbered()
     if found.generation is None:
         counts = np.full(ids.size, UNKNOWN_SIZE, np.int64)
@@ -239,7 +307,28 @@ def _with_sizes(
         counts = read_sizes(connection, store, found.generation, ids, memory)
         counts[np.searchsorted(ids, found.single.ids)] = UNKNOWN_SIZE
         counts[found.changed.are(ids)] = UNKNOWN_SIZE
-    return Sharing(ids, counts, postings, found.generation)
+    return SharingWithMany(ids, counts, found.generation, postings)
+
+
+def _with_sizes_of_one(
+    connection: Connection,
+    store: FingerprintStore,
+    found: _Entries,
+    postings: Postings,
+    size: int,
+    memory: IndexMemory,
+) -> SharingWithOne:
+    is_changed = found.changed.are(postings.rows)
+    if found.single.ids.size:
+        is_changed |= np.isin(postings.rows, found.single.ids)
+    table = SizeTable.of({}) if found.generation is None else memory.size_table(found.generation)
+    rows = CountedRows.of(size, postings, is_changed, table)
+    unread = np.flatnonzero(rows.sizes == UNREAD_SIZE)
+    if found.generation is None:
+        rows.sizes[unread] = UNKNOWN_SIZE
+    elif unread.size:
+        rows.sizes[unread] = read_sizes(connection, store, found.generation, rows.ids[unread], memory)
+    return SharingWithOne(rows.ids, rows.sizes, found.generation, rows.common)
 
 
 def read_sketched(connection: Connection, store: FingerprintStore, ids: NDArray[np.int64]) -> StoredSketches:

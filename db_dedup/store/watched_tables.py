@@ -164,6 +164,17 @@ def lock_table_statement(tables: Tables, name: str) -> Update:
     return update(table).where(table.c.name == name).values(answer_version=table.c.answer_version)
 
 
+def read_answer_version(connection: Connection, tables: Tables, table_id: int) -> int | None:
+    """Return the version of a table's answer now; None where the table is not watched any more."""
+    return connection.execute(_version_of(tables), {"table_id": table_id}).scalar_one_or_none()
+
+
+@lru_cache(maxsize=64)
+def _version_of(tables: Tables) -> Select[Any]:
+    table = tables.watched_table
+    return select(table.c.answer_version).where(table.c.id == bindparam("table_id"))
+
+
 def bump_answer_version(connection: Connection, tables: Tables, table_id: int) -> None:
     """Record that the answer has changed: processes that keep parts of it in memory then read it again."""
     table = tables.watched_table

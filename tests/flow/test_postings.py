@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from db_dedup.flow.candidates import postings as module
 from db_dedup.flow.candidates.postings import Postings, joined_postings, sharing_pairs
 from tests.flow.reference import meet
-from tests.flow.test_sketches import full_sketches, made, some_sketches
+from tests.flow.test_sketches import made, some_sketches
 
 Entry = tuple[int, int]
 ENTRIES = st.lists(st.tuples(st.integers(0, 2**64 - 1) | st.integers(0, 5), st.integers(0, 200)), max_size=30)
@@ -88,28 +88,3 @@ def test_too_many_pairs_end_the_search() -> None:
     counts = np.ones(20, np.int64)
     assert sharing_pairs(sketches, postings, counts)[0].size == 1200
     assert 99 < sharing_pairs(sketches, postings, counts, most=99)[0].size < 1200
-
-
-@given(full_sketches, st.lists(full_sketches, min_size=1, max_size=6), st.data())
-def test_rows_that_share_too_little_with_one_sketch_are_left_out(
-    asked: set[int], stored: list[set[int]], data: st.DataObject
-) -> None:
-    """By the sizes that are known, in any order of the entries; rows of single entries are kept."""
-    ids = data.draw(st.lists(st.integers(0, 40), min_size=len(stored), max_size=len(stored), unique=True))
-    known = data.draw(st.sets(st.sampled_from(ids)))
-    pairs = [(value, row) for row, some in enumerate(stored) for value in some if value in asked]
-    pairs = data.draw(st.permutations(pairs))
-    is_changed = np.array(
-        data.draw(st.lists(st.booleans(), min_size=len(pairs), max_size=len(pairs))), np.bool_
-    )
-    sizes = np.zeros(64, np.uint8)
-    sizes[sorted(known)] = [len(stored[ids.index(row_id)]) for row_id in sorted(known)]
-    of_entries = np.array([ids[row] for _, row in pairs], np.int64)
-    hashes = np.array([value for value, _ in pairs], np.uint64)
-    slots = np.array([1, -1, 0], np.int64)  # parts of 16 ids: the second half of the table is not there
-    table = np.concatenate([sizes[32:48], sizes[:16]])
-    kept = module.entries_of_sharing_rows(len(asked), hashes, of_entries, is_changed, table, slots, 4)
-    single = {row for (_, row), changed in zip(pairs, is_changed.tolist(), strict=True) if changed}
-    unknown = {row for row, row_id in enumerate(ids) if row_id not in known or 16 <= row_id < 32}
-    wanted = {row for row, some in enumerate(stored) if meet(asked, some)} | single | unknown
-    assert kept.tolist() == [row in wanted for _, row in pairs]

@@ -101,22 +101,31 @@ def test_the_index_finds_what_brute_force_does_after_any_history(
         assert index.entry_count == index.wanted_count == sum(len(own) // 8 for own in stored.values())
 
 
-def test_rows_whose_sketches_have_shrunk_are_found_by_their_present_sizes(scanned: Deduplicator) -> None:
-    """They have no single entries: the segments have all of their hashes, beside their former sizes."""
+@pytest.mark.parametrize("is_matched", [False, True])
+def test_rows_whose_sketches_have_shrunk_are_found_by_their_present_sizes(
+    scanned: Deduplicator, is_matched: bool
+) -> None:
+    """Beside the segments are their former sizes.
+
+    A row that was matched has no single entries, since the segments have all of its hashes. Another one has
+    single entries alone for its hashes, and no bit tells that it has changed.
+    """
     database, chance = scanned.database, Random(11)
     _, store = stored_table(scanned)
     stored = store_drawn(scanned, 10**6)
     memory = IndexMemory()
     large = {row_id: own for row_id, own in stored.items() if len(own) > 8 * 72}  # they need four in common
-    shrunk = {row_id: _some(own, 2, chance) for row_id, own in large.items()}
-    others = np.arange(300, 380, dtype=np.uint64) * 2**55 + 1  # passages that no row has
+    new = (np.arange(200, 280, dtype=np.uint64) * 2**55 + 1).tobytes()  # passages that no row has
+    shrunk = {row_id: _some(own if is_matched else new, 2, chance) for row_id, own in large.items()}
+    others = np.arange(300, 380, dtype=np.uint64) * 2**55 + 1
     asked = [_joined(own, others.tobytes()) for own in list(shrunk.values())[:20]]
     with database.engine.connect() as connection:
         for one in asked:  # now the sizes are in memory
             assert_finds_what_brute_force_does(connection, store, stored, [one], memory)
     with database.dialect.write_transaction(database.engine) as connection:
-        put(connection, store, shrunk, memory, is_matched=True)
-        assert connection.execute(select(store.tables.band.c.value)).first() is None
+        put(connection, store, shrunk, memory, is_matched)
+        has_single = connection.execute(select(store.tables.band.c.value)).first() is not None
+        assert has_single is not is_matched
     stored |= shrunk
     with database.engine.connect() as connection:
         assert_finds_what_brute_force_does(connection, store, stored, asked, memory)
@@ -177,7 +186,7 @@ def test_a_search_like_the_last_one_is_divided_at_once(
         return result
 
     monkeypatch.setattr(sketch_lookup, "_entries", noted_entries)
-    monkeypatch.setattr(sharing, "sharing_pairs", noted_pairs)
+    monkeypatch.setattr(sketch_lookup, "sharing_pairs", noted_pairs)
     with scanned.database.engine.connect() as connection:
         for _ in range(2):
             counts = Counter[str]()
@@ -205,6 +214,7 @@ def test_entries_that_are_folded_between_two_ranges_are_found(
         for number, some in enumerate(
             sketch_lookup.find_sharing(connection, store, sketched.values, IndexMemory())
         ):
+            assert isinstance(some, sketch_lookup.SharingWithMany)
             rows = some.ids[some.postings.rows].tolist()
             found.update(zip(some.postings.entry_hashes.tolist(), rows, strict=True))
             if number == 0:

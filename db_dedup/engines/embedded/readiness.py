@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from db_dedup.config import WatchedTable
 from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
-from db_dedup.flow.candidates.postings import Postings, entries_in, entries_of_sharing_rows, sharing_pairs
+from db_dedup.flow.candidates.one_sketch import CountedRows
+from db_dedup.flow.candidates.postings import Postings, entries_in, sharing_pairs
 from db_dedup.flow.candidates.segments import Entries, find_postings, hashes_of, narrowed, pack, sort_entries
-from db_dedup.flow.candidates.sketch_sizes import ID_BITS, SizeTable
+from db_dedup.flow.candidates.sketch_sizes import SizeTable
 from db_dedup.flow.candidates.sketches import Sketches, share_enough_each
 from db_dedup.flow.compare.feature_sets import AskedFeatures, PackedSets, may_be_alike
 from db_dedup.flow.compare.rule import Rule
@@ -55,10 +56,7 @@ def _find_sharing(sketches: Sketches, places: NDArray[np.int64]) -> None:
     sharing_pairs(hashes, Postings.of(hashes.values, rows), hashes.counts)
     entries = sort_entries(Entries(hashes_of(sketches.values), rows))
     parts = [part.packed for part in pack(entries, 1)]
-    sizes = SizeTable.of({})
-    entry_hashes = entries.hashes.astype(np.uint64)
-    size = hashes.values.size
     are_changed = np.zeros(entries.ids.size, np.bool_)
-    entries_of_sharing_rows(size, entry_hashes, entries.ids, are_changed, sizes.sizes, sizes.slots, ID_BITS)
+    CountedRows.of(hashes.values.size, Postings.of(*entries), are_changed, SizeTable.of({}))
     found = find_postings(parts, np.unique(entries.hashes), 0, 1, entries.ids.size)
     entries_in(found.narrowed(), entries.hashes, entries.ids)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from db_dedup.engines.embedded.segment_sets import SegmentSets
-from db_dedup.flow.candidates.postings import sharing_pairs
 from db_dedup.flow.candidates.segments import narrowed
 from db_dedup.flow.candidates.sketch_sizes import UNKNOWN_SIZE
 from db_dedup.flow.candidates.sketches import Sketches, share_enough_each
@@ -112,7 +111,7 @@ def _pairs_in_pieces(
     while first < end:
         rows = first, min(first + width, end)
         most = _PAIRS_A_PIECE if width > 1 else None  # one row has at most a pair for each asked sketch
-        pairs = sharing_pairs(hashes, sharing.postings, counts, *rows, most, memory.threads)
+        pairs = sharing.pairs(hashes, counts, *rows, most, memory.threads)
         if most is not None and pairs[0].size > most:
             width //= 2
             continue

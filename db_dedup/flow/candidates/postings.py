@@ -24,7 +24,6 @@ times the entries."""
 _ROWS_WORTH_THREADS: Final = 500_000
 _NARROW_BITS: Final = 32
 _MORE_THAN_ENOUGH: Final = np.int32(1 << 16)
-_ENOUGH: Final = np.uint8(255)
 
 
 class Postings(NamedTuple):
@@ -215,37 +214,3 @@ def _take_sharing(one, size, counts, first_row, common, touched, count, which, o
             found += 1
         common[row] = 0
     return found
-
-
-@kernel
-def entries_of_sharing_rows(size, hashes, ids, is_changed, table, slots, id_bits):
-    """Return which of e entries are of a row that shares enough hashes with a single sketch, or may do so.
-
-    Args:
-        size: how many hashes the sketch has.
-        hashes: uint64[e], of the entries; the sketch has all of them.
-        ids: int64[e], the rows of the entries, in any order.
-        is_changed: bool[e], of which entries the rows are kept in any case.
-        table: uint8[t], how many hashes rows have, one part after another; 0 where this is not known.
-        slots: int64[s], the place of each part in the table, -1 for a part that is not there.
-        id_bits: a part is of so many consecutive ids, as a power of two.
-
-    Returns:
-        bool[e].
-    """
-    counts, places = np.zeros(table.size, np.uint8), np.empty(ids.size, np.int64)
-    for i in range(ids.size):
-        part, place = ids[i] >> id_bits, np.int64(-1)
-        if part < slots.size and slots[part] >= 0:
-            place = (slots[part] << id_bits) + (ids[i] & ((np.int64(1) << id_bits) - 1))
-            if is_changed[i] or hashes[i] & np.uint64(1) == np.uint64(0):
-                counts[place] = _ENOUGH  # however many hashes the row has
-            elif counts[place] < _ENOUGH:
-                counts[place] += 1
-        places[i] = place
-    is_kept = np.ones(ids.size, np.bool_)
-    for i in range(ids.size):
-        place = places[i]
-        if place >= 0 and table[place] > 0 and counts[place] < _ENOUGH:
-            is_kept[i] = counts[place] >= compiled_least_in_common(min(size, np.int64(table[place])))
-    return is_kept

@@ -30,6 +30,11 @@ def set_pieces_of(ids: NDArray[np.int64]) -> NDArray[np.int64]:
     return _FIRST - (ids >> _ID_BITS)
 
 
+def numbers_of(pieces: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return int64[n]: which one each piece is, 0 for the one of the least ids."""
+    return _FIRST - pieces
+
+
 def ids_of_pieces(pieces: Sequence[int]) -> tuple[int, int]:
     """Return the first and the last id that is in one of the pieces from the first to the last of these."""
     least, most = min(pieces), max(pieces)
