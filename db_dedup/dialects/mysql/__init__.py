@@ -75,6 +75,7 @@ class MySQLDialect(Dialect):
     column_collations = staticmethod(catalogue.column_collations)
     unique_columns = staticmethod(catalogue.unique_columns)
 
+    each_of = staticmethod(reading.each_of)
     rows_as_json = staticmethod(reading.rows_as_json)
     bulk_insert = staticmethod(bulk.bulk_insert)
     bulk_update = staticmethod(bulk.bulk_update)
