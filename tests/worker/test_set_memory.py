@@ -331,6 +331,22 @@ def test_memory_keeps_to_its_budget_and_forgets_another_generation(monkeypatch: 
     assert not np.any(other.begins < other.ends)
 
 
+def test_sets_of_very_large_ids_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table with a place for each piece up to theirs would be larger than their sets."""
+    monkeypatch.setattr(set_memory, "_MISSES_BEFORE", 0)
+    monkeypatch.setattr(set_memory, "_MOST_SLOTS", 4)
+    ids = np.array([0, 3, 2, 4, 2**31]) * ROWS_A_PIECE
+    pieces = {part.piece: part.packed for part in pack_sets(np.sort(ids), [b"set"] * ids.size)}
+    memory = SetMemory()
+    for some in (ids[1:2], np.sort(ids)):  # the piece of a larger id comes first
+        wanted = memory.wanted(1, some)
+        memory.add(1, {piece: pieces[piece] for piece in wanted})
+    found = memory.sets_of(1, np.sort(ids))
+    assert (found.begins < found.ends).tolist() == [True, True, True, False, False]
+    assert memory.wanted(1, np.sort(ids)) == []
+    assert memory.bytes_used < 10 * 8 * ROWS_A_PIECE
+
+
 def test_an_earlier_version_finds_no_set(dedup: Deduplicator) -> None:
     """It would misunderstand those of this one, and miss duplicates."""
     database = dedup.database
