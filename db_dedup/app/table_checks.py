@@ -26,7 +26,7 @@ from db_dedup.engines.base import Lookup
 from db_dedup.errors import InvalidArgumentError
 from db_dedup.records import CheckedColumns, CheckResult, Record, Reservation, RowKey
 from db_dedup.store import reservations
-from db_dedup.store.watched_tables import StoredTable, read_answer_version
+from db_dedup.store.watched_tables import StoredTable, is_unchanged
 from db_dedup.translation import Phrase
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ class TableChecks:
         tries = 0
         while True:
             found = lookup.check(connection, records, source_connection, own_keys=own_keys)
-            if read_answer_version(connection, self._database.tables, stored.id) == stored.answer_version:
+            if is_unchanged(connection, self._database.tables, stored):
                 return found
             before, (stored, lookup) = stored, self._prepare(connection, source_connection)
             tries += 1

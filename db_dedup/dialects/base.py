@@ -256,8 +256,8 @@ class Dialect(Catalogue, ABC):
     def each_of(self, query: Select[Any], column: ColumnElement[Any], parameter: str) -> Select[Any]:
         """Return the query for those rows alone that have one of the values of a list parameter in a column.
 
-        For a column that comes after those of the query's conditions in an index, so that each value can be
-        looked up there.
+        For a column of whole numbers that comes after those of the query's conditions in an index, so that
+        each value can be looked up there. The values are distinct `int`s.
         """
         return query.where(self.is_one_of(column, parameter))
 

@@ -197,7 +197,7 @@ def _classes_query(store: FingerprintStore) -> CompoundSelect[Any]:
 
 @lru_cache(maxsize=64)
 def _equal_query(store: FingerprintStore) -> Select[Any]:
-    """Build a query for the same of the rows of some digests alone. It takes half of the time."""
+    """Build a query for the same, of rows by their digests alone: a third of the statement."""
     is_equal = store.dialect.is_one_of(store.tables.fingerprint.c.digest, "digests")
     return _row_query(store).where(store.mine, is_equal)
 

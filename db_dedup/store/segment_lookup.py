@@ -219,7 +219,7 @@ def _read_if_active(
 ) -> ChangedRows | None:
     """Return the same as `read_changed_rows`; None if another generation is active after that, or none is.
 
-    By one statement, unless the rows are very many: each one costs a check a round trip.
+    By one statement, unless the ids are in very many pieces: each statement costs a check a round trip.
     """
     if not ids.size:
         return ChangedRows({}) if find_generation(connection, store) == generation else None

@@ -28,6 +28,9 @@ _MOST_SLOTS: Final = 1 << 23
 """Enough for ids up to four billion; sets of others are not kept. For larger ids the table of the places of
 pieces would take too much memory."""
 
+_BYTES_FOR_A_SLOT: Final = 32
+"""Of the budget, so that this table takes at most an eighth of it."""
+
 
 class SetMemory:
     """Sets of features by the ids of their rows, of one generation at a time.
@@ -40,6 +43,7 @@ class SetMemory:
     def __init__(self, budget: int = SET_BYTES) -> None:
         """Make an empty one that takes at most about so many bytes; 0 to keep nothing."""
         self._budget, self._lock = budget, Lock()
+        self._most_slots = min(_MOST_SLOTS, budget // _BYTES_FOR_A_SLOT)
         self._misses = 0
         self._clear(None)
 
@@ -68,9 +72,13 @@ class SetMemory:
             self._misses += pieces.size
             if self._misses < _MISSES_BEFORE or self.is_full:
                 return []
-            pieces, counts = np.unique(pieces[numbers_of(pieces) < _MOST_SLOTS], return_counts=True)
+            pieces, counts = np.unique(pieces[self._can_keep(pieces)], return_counts=True)
             most_first: list[int] = pieces[np.argsort(-counts, kind="stable")].tolist()
             return most_first[: max(_PIECES_A_LOOKUP, int(np.count_nonzero(counts >= _ROWS_WORTH_A_PIECE)))]
+
+    def _can_keep(self, pieces: NDArray[np.int64]) -> NDArray[np.bool_]:
+        are_low: NDArray[np.bool_] = numbers_of(pieces) < self._most_slots
+        return are_low
 
     def _slots_of(self, pieces: NDArray[np.int64]) -> NDArray[np.integer[Any]]:
         """Return int[n]: where the bounds of each piece are; -1 for a piece that is not here."""
@@ -88,7 +96,7 @@ class SetMemory:
 
     @property
     def bytes_used(self) -> int:
-        """The memory that the sets take."""
+        """The memory that the sets take, and the tables of their places."""
         return self._used + 8 * (ROWS_A_PIECE + 1) * self._count + self._slots.nbytes
 
     def add(self, generation: int, pieces: Mapping[int, bytes]) -> None:
@@ -96,8 +104,8 @@ class SetMemory:
         with self._lock:
             if generation != self._generation:
                 return
-            numbers = np.array([*pieces], np.int64)
-            missing = numbers[self._slots_of(numbers) < 0].tolist()
+            given = np.array([*pieces], np.int64)
+            missing = given[self._can_keep(given) & (self._slots_of(given) < 0)].tolist()
             new = {piece: bounds_in(pieces[piece]) for piece in missing}
             self._make_room(missing, self._used + sum(len(sets) for _, sets in new.values()))
             for slot, (bounds, sets) in enumerate(new.values(), self._count):
@@ -121,7 +129,7 @@ class SetMemory:
             self._bounds = bounds
         highest = int(numbers_of(np.array(new, np.int64)).max(initial=-1))
         if highest >= self._slots.size:
-            slots = np.full(min(int((highest + 1) * _GROWTH), _MOST_SLOTS), -1, np.int32)
+            slots = np.full(min(int((highest + 1) * _GROWTH), self._most_slots), -1, np.int32)
             slots[: self._slots.size] = self._slots
             self._slots = slots
 

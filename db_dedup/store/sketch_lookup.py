@@ -102,7 +102,7 @@ class SharingWithOne(Sharing):
     """Rows that have hashes of a single sketch.
 
     Attributes:
-        common: int64[r], how many hashes each row shares with it.
+        common: int64[r], as in `CountedRows`.
     """
 
     common: NDArray[np.int64]
@@ -171,7 +171,7 @@ def find_sharing(
     wanted = _Wanted.of(values, min(_ENTRIES_OF_ONE, _ENTRIES_A_PIECE) if of_one else _ENTRIES_A_PIECE)
     # First the single ones: when these are folded, they are in segments before they are deleted here.
     single = _single_entries(connection, store, wanted, None, _SINGLE_ENTRIES_A_PIECE, memory)
-    size = wanted.hashes.size if of_one else None
+    one = wanted if of_one else None
     search = SegmentSearch(connection, store, wanted.hashes, memory, keeps=single is not None)
     frequency = Frequency() if of_one else memory.entries
     parts = frequency.parts(wanted.hashes.size, wanted.entries_a_piece)
@@ -180,7 +180,7 @@ def find_sharing(
         found = _entries(connection, store, wanted, single, None, search, memory)
     if found is not None:
         frequency.note(found.packed.rows.size, wanted.hashes.size)
-        yield _with_sizes(connection, store, found, size, memory, own)
+        yield _with_sizes(connection, store, found, one, memory, own)
         return
     row = store.tables.fingerprint
     highest = int(connection.execute(select(func.max(row.c.id))).scalar_one() or 0)
@@ -191,7 +191,7 @@ def find_sharing(
             width //= 2
             continue
         count += found.packed.rows.size
-        yield _with_sizes(connection, store, found, size, memory, own)
+        yield _with_sizes(connection, store, found, one, memory, own)
         first += width
         if found.is_small(wanted.entries_a_piece):
             width *= 2
@@ -212,19 +212,25 @@ class _Entries(NamedTuple):
 
 
 class _Wanted(NamedTuple):
-    """Values of sketches as single entries have them, and as segments do: uint32[n], ascending.
+    """Values of sketches as single entries have them, and as segments do.
 
-    Of the segments so many entries may be in memory at once.
+    Attributes:
+        values: different ones, as signed numbers.
+        hashes: uint32[n], their different hashes, ascending.
+        repeated: uint32[m], the hashes that several of the values have.
+        entries_a_piece: of the segments so many entries may be in memory at once.
     """
 
     values: list[int]
     hashes: NDArray[np.uint32]
+    repeated: NDArray[np.uint32]
     entries_a_piece: int
 
     @classmethod
     def of(cls, values: NDArray[np.uint64], entries_a_piece: int) -> "_Wanted":
         distinct = np.unique(values)
-        return cls(distinct.view(np.int64).tolist(), np.unique(hashes_of(distinct)), entries_a_piece)
+        hashes, counts = np.unique(hashes_of(distinct), return_counts=True)
+        return cls(distinct.view(np.int64).tolist(), hashes, hashes[counts > 1], entries_a_piece)
 
 
 def _entries(
@@ -284,13 +290,13 @@ def _with_sizes(
     connection: Connection,
     store: FingerprintStore,
     found: _Entries,
-    size_of_one: int | None,
+    one: _Wanted | None,
     memory: IndexMemory,
     own: OwnEntries | None,
 ) -> Sharing:
     """Return the rows of some entries, with the size of each row's sketch.
 
-    The entries may be of a single sketch, which has so many hashes.
+    The entries may be those of one sketch, which has these values.
 
     A row without single entries whose bit is not set either has not changed since the segments were written,
     so that its size is the one beside them, or shares none of these hashes any more.
@@ -298,8 +304,8 @@ def _with_sizes(
     if own is not None:
         own.note(found.packed, found.generation)
     postings = joined_postings([Postings.of(*found.single).narrowed(), found.packed])
-    if size_of_one is not None:
-        return _with_sizes_of_one(connection, store, found, postings, size_of_one, memory)
+    if one is not None:
+        return _with_sizes_of_one(connection, store, found, postings, one, memory)
     ids, postings = postings.numbered()
     if found.generation is None:
         counts = np.full(ids.size, UNKNOWN_SIZE, np.int64)
@@ -315,14 +321,14 @@ def _with_sizes_of_one(
     store: FingerprintStore,
     found: _Entries,
     postings: Postings,
-    size: int,
+    one: _Wanted,
     memory: IndexMemory,
 ) -> SharingWithOne:
     is_changed = found.changed.are(postings.rows)
     if found.single.ids.size:
         is_changed |= np.isin(postings.rows, found.single.ids)
     table = SizeTable.of({}) if found.generation is None else memory.size_table(found.generation)
-    rows = CountedRows.of(size, postings, is_changed, table)
+    rows = CountedRows.of(one.hashes.size, postings, one.repeated, is_changed, table)
     unread = np.flatnonzero(rows.sizes == UNREAD_SIZE)
     if found.generation is None:
         rows.sizes[unread] = UNKNOWN_SIZE

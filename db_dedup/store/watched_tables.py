@@ -164,15 +164,21 @@ def lock_table_statement(tables: Tables, name: str) -> Update:
     return update(table).where(table.c.name == name).values(answer_version=table.c.answer_version)
 
 
-def read_answer_version(connection: Connection, tables: Tables, table_id: int) -> int | None:
-    """Return the version of a table's answer now; None where the table is not watched any more."""
-    return connection.execute(_version_of(tables), {"table_id": table_id}).scalar_one_or_none()
+def is_unchanged(connection: Connection, tables: Tables, stored: StoredTable) -> bool:
+    """Return whether a table's answer has the same version still, and its triggers are the same.
+
+    Whoever changes the settings changes the version, too.
+    """
+    row = connection.execute(_state_of(tables), {"table_name": stored.watched.name}).one_or_none()
+    state = stored.id, stored.answer_version, stored.attached_at, stored.trigger_digest
+    return row is not None and tuple(row) == state
 
 
 @lru_cache(maxsize=64)
-def _version_of(tables: Tables) -> Select[Any]:
-    table = tables.watched_table
-    return select(table.c.answer_version).where(table.c.id == bindparam("table_id"))
+def _state_of(tables: Tables) -> Select[Any]:
+    c = tables.watched_table.c
+    state = select(c.id, c.answer_version, c.attached_at, c.trigger_digest)
+    return state.where(c.name == bindparam("table_name"))
 
 
 def bump_answer_version(connection: Connection, tables: Tables, table_id: int) -> None:

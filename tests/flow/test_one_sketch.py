@@ -79,4 +79,4 @@ def counted_rows(
     is_changed = np.isin(postings.rows, sorted(changed))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(one_sketch, "ID_BITS", ID_BITS)
-        return CountedRows.of(len(asked), postings, is_changed, table)
+        return CountedRows.of(len(asked), postings, np.empty(0, np.uint32), is_changed, table)

@@ -99,6 +99,20 @@ LOOKED_UP = {
 }
 
 
+@pytest.mark.parametrize("database", ["mariadb", "mysql"], indirect=True)
+@pytest.mark.parametrize("charset", ["latin1", "binary"])
+def test_pieces_are_read_whatever_the_session_writes_its_texts_in(
+    scanned: Deduplicator, charset: str
+) -> None:
+    _, store = stored_table(scanned)
+    with scanned.database.engine.connect() as connection:
+        generation = segments.find_generation(connection, store)
+        assert generation is not None
+        connection.exec_driver_sql(f"SET character_set_connection = {charset}")
+        assert read_beside(connection, store, generation, [-1])[-1]
+        connection.invalidate()
+
+
 @pytest.mark.parametrize("database", [*LOOKED_UP], indirect=True)
 def test_pieces_of_a_new_generation_are_looked_up(scanned: Deduplicator) -> None:
     """The statistics know only the generation before it."""

@@ -133,6 +133,43 @@ def test_rows_whose_sketches_have_shrunk_are_found_by_their_present_sizes(
             assert_finds_what_brute_force_does(connection, store, stored, [one], memory)
 
 
+@pytest.mark.parametrize("asked_at_once", [1, 2])
+def test_two_values_with_the_same_32_bits_are_two_common_hashes(
+    scanned: Deduplicator, asked_at_once: int
+) -> None:
+    """The row has one entry for them: the segments have the one, so the other one was not written."""
+    database, memory = scanned.database, IndexMemory()
+    _, store = stored_table(scanned)
+    row_id, *_ = store_drawn(scanned, 10**6)
+    one, other = _two_of_a_hash()
+    others = {number * 2**55 + 1 for number in range(400, 440)}
+    with database.dialect.write_transaction(database.engine) as connection:
+        put(connection, store, {row_id: _sketch({one, *others})}, IndexMemory(), is_matched=False)
+    assert fold(scanned)
+    with database.dialect.write_transaction(database.engine) as connection:
+        put(connection, store, {row_id: _sketch({one, other, *others})}, memory, is_matched=True)
+        assert connection.execute(select(store.tables.band.c.value)).first() is None
+    asked = _sketch(
+        {one, other, *(number * 2**55 + 1 for number in range(200, 240))}
+    )  # they need two in common
+    with database.engine.connect() as connection:
+        sketched = sketches_of([asked] * asked_at_once)
+        found = list(find_sharing_rows(connection, store, sketched, memory=memory))
+    assert any(row_id in some.ids for some in found)
+
+
+def _two_of_a_hash() -> tuple[int, int]:
+    values = np.unique(np.random.default_rng(3).integers(2**50, 2**63, 400_000, np.uint64) | np.uint64(1))
+    hashes = hashes_of(values)
+    order = np.argsort(hashes, kind="stable")
+    place = np.flatnonzero(hashes[order][1:] == hashes[order][:-1])[0]
+    return int(values[order[place]]), int(values[order[place + 1]])
+
+
+def _sketch(values: set[int]) -> bytes:
+    return np.array(sorted(values), np.uint64).tobytes()
+
+
 def _some(sketch: bytes, count: int, chance: Random) -> bytes:
     return np.sort(
         np.array(chance.sample(np.frombuffer(sketch, np.uint64).tolist(), count), np.uint64)

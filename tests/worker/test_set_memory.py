@@ -345,6 +345,18 @@ def test_sets_of_very_large_ids_are_not_kept(monkeypatch: pytest.MonkeyPatch) ->
     assert (found.begins < found.ends).tolist() == [True, True, True, False, False]
     assert memory.wanted(1, np.sort(ids)) == []
     assert memory.bytes_used < 10 * 8 * ROWS_A_PIECE
+    memory.add(1, pieces)
+    assert not np.any(memory.sets_of(1, ids[3:]).ends)
+
+
+def test_places_of_pieces_take_little_of_a_small_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(set_memory, "_MISSES_BEFORE", 0)
+    memory = SetMemory(budget=2**16)
+    ids = np.array([1, 2**32])
+    wanted = memory.wanted(1, ids)
+    memory.add(1, dict.fromkeys(wanted, b""))
+    assert len(wanted) == 1
+    assert not memory.is_full
 
 
 def test_an_earlier_version_finds_no_set(dedup: Deduplicator) -> None:

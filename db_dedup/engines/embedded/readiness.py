@@ -57,6 +57,7 @@ def _find_sharing(sketches: Sketches, places: NDArray[np.int64]) -> None:
     entries = sort_entries(Entries(hashes_of(sketches.values), rows))
     parts = [part.packed for part in pack(entries, 1)]
     are_changed = np.zeros(entries.ids.size, np.bool_)
-    CountedRows.of(hashes.values.size, Postings.of(*entries), are_changed, SizeTable.of({}))
+    none = entries.hashes[:0]
+    CountedRows.of(hashes.values.size, Postings.of(*entries), none, are_changed, SizeTable.of({}))
     found = find_postings(parts, np.unique(entries.hashes), 0, 1, entries.ids.size)
     entries_in(found.narrowed(), entries.hashes, entries.ids)
