@@ -11,6 +11,8 @@ import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.expected_conditions import presence_of_element_located
+from selenium.webdriver.support.ui import WebDriverWait
 
 from db_dedup import Database
 from tests.web.conftest import StartWith, running
@@ -79,7 +81,8 @@ def test_the_page_that_asks_for_a_token(with_scopes: StartWith) -> None:
         assert faults(page) == []
         assert page.switch_to.active_element.get_attribute("id") == "token"
         page.switch_to.active_element.send_keys("wrong" + Keys.ENTER)
-        alert = page.find_element(By.CSS_SELECTOR, "[role=alert]")
+        is_there = presence_of_element_located((By.CSS_SELECTOR, "[role=alert]"))
+        alert = WebDriverWait(page, 30).until(is_there)
         assert page.find_element(By.ID, "token").get_attribute("aria-describedby") == alert.get_attribute(
             "id"
         )
