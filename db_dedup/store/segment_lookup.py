@@ -333,7 +333,7 @@ def _beside_query(store: FingerprintStore) -> Select[Any]:
 def _beside_and_active_query(store: FingerprintStore) -> CompoundSelect[Any]:
     """Build a query for pieces with negative numbers, and for the number of the active generation.
 
-    That is positive, and stands in place of the number of a piece.
+    That number is positive, and comes in the column of the pieces' numbers.
     """
     c = store.tables.sketch_index.c
     active = select(c.generation, literal(b"", LargeBinary)).where(

@@ -1,6 +1,5 @@
 """Look up the rows that have some hashes, in both levels of the index of sketches (`sketches.py`)."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,11 +13,10 @@ from sqlalchemy import Connection, Select, bindparam, func, select
 from db_dedup.dialects.batches import number_batches
 from db_dedup.dialects.sessions import AS_BYTES
 from db_dedup.flow.candidates.changed_rows import ChangedRows
-from db_dedup.flow.candidates.one_sketch import UNREAD_SIZE, CountedRows, share_enough
-from db_dedup.flow.candidates.postings import Postings, joined_postings, sharing_pairs
+from db_dedup.flow.candidates.one_sketch import UNREAD_SIZE, CountedRows
+from db_dedup.flow.candidates.postings import Postings, joined_postings
 from db_dedup.flow.candidates.segments import Entries, hashes_of
 from db_dedup.flow.candidates.sketch_sizes import UNKNOWN_SIZE, SizeTable
-from db_dedup.flow.candidates.sketches import Sketches
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.own_entries import OwnEntries
 from db_dedup.store.segment_lookup import ALL_IDS, Frequency, IdRange, IndexMemory, SegmentSearch, read_sizes
@@ -35,7 +33,7 @@ _VALUE_BYTES = 8
 
 
 @dataclass(frozen=True)
-class Sharing(ABC):
+class Sharing:
     """The r rows that have some hashes.
 
     Attributes:
@@ -47,30 +45,6 @@ class Sharing(ABC):
     ids: NDArray[np.int64]
     counts: NDArray[np.int64]
     generation: Generation | None
-
-    @abstractmethod
-    def pairs(
-        self,
-        asked: Sketches,
-        counts: NDArray[np.int64],
-        first: int,
-        end: int,
-        most: int | None = None,
-        threads: int = 1,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return which of n asked sketches share enough hashes with which of the rows.
-
-        Args:
-            asked: the n sketches whose hashes these are, each hash in 32 bits.
-            counts: int64[r], how many hashes each row has, now that all are known.
-            first: only rows from this position on.
-            end: only rows before this position.
-            most: stop when there are more pairs than this; None never stops.
-            threads: in which many rows are counted.
-
-        Returns:
-            (int64[p] positions among the n, int64[p] positions among the r).
-        """
 
 
 @dataclass(frozen=True)
@@ -84,18 +58,6 @@ class SharingWithMany(Sharing):
 
     postings: Postings
 
-    def pairs(
-        self,
-        asked: Sketches,
-        counts: NDArray[np.int64],
-        first: int,
-        end: int,
-        most: int | None = None,
-        threads: int = 1,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """See `Sharing.pairs`."""
-        return sharing_pairs(asked, self.postings, counts, first, end, most, threads)
-
 
 @dataclass(frozen=True)
 class SharingWithOne(Sharing):
@@ -106,20 +68,6 @@ class SharingWithOne(Sharing):
     """
 
     common: NDArray[np.int64]
-
-    def pairs(
-        self,
-        asked: Sketches,
-        counts: NDArray[np.int64],
-        first: int,
-        end: int,
-        most: int | None = None,  # noqa: ARG002 - one sketch has no more pairs than there are rows
-        threads: int = 1,  # noqa: ARG002 - the rows are counted already
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """See `Sharing.pairs`."""
-        are_enough = share_enough(asked.values.size, self.common[first:end], counts[first:end])
-        places = first + np.flatnonzero(are_enough)
-        return np.zeros(places.size, np.int64), places
 
 
 class StoredSketches(NamedTuple):
@@ -150,7 +98,7 @@ def find_sharing(
     *,
     of_one: bool = False,
     own: OwnEntries | None = None,
-) -> Iterator[Sharing]:
+) -> Iterator[SharingWithMany | SharingWithOne]:
     """Find the rows that have these values, of one sketch or of several; all values of a row come together.
 
     A phrase that a whole table shares has an entry for each row. Where the entries are too many for the
@@ -293,7 +241,7 @@ def _with_sizes(
     one: _Wanted | None,
     memory: IndexMemory,
     own: OwnEntries | None,
-) -> Sharing:
+) -> SharingWithMany | SharingWithOne:
     """Return the rows of some entries, with the size of each row's sketch.
 
     The entries may be those of one sketch, which has these values.

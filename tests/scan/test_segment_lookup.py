@@ -223,7 +223,7 @@ def test_a_search_like_the_last_one_is_divided_at_once(
         return result
 
     monkeypatch.setattr(sketch_lookup, "_entries", noted_entries)
-    monkeypatch.setattr(sketch_lookup, "sharing_pairs", noted_pairs)
+    monkeypatch.setattr(sharing, "sharing_pairs", noted_pairs)
     with scanned.database.engine.connect() as connection:
         for _ in range(2):
             counts = Counter[str]()

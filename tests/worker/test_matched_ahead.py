@@ -16,7 +16,6 @@ from db_dedup.engines.embedded.candidate_texts import CandidateTexts
 from db_dedup.engines.embedded.increment.prepared import Prepared, prepare
 from db_dedup.engines.embedded.pair_search import PairSearch
 from db_dedup.flow.pipeline import Fingerprinter
-from db_dedup.store import sketch_lookup
 from tests.servers import Database
 from tests.worker.conftest import (
     body,
@@ -32,7 +31,7 @@ from tests.worker.watched import Watched
 
 LONG_STEPS = (
     (Fingerprinter, "fingerprint"),
-    (sketch_lookup, "sharing_pairs"),
+    (sharing, "sharing_pairs"),
     (sharing, "may_be_alike"),
     (CandidateTexts, "confirm"),
 )

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from db_dedup.engines.embedded.segment_sets import SegmentSets
+from db_dedup.flow.candidates.one_sketch import share_enough
+from db_dedup.flow.candidates.postings import sharing_pairs
 from db_dedup.flow.candidates.segments import narrowed
 from db_dedup.flow.candidates.sketch_sizes import UNKNOWN_SIZE
 from db_dedup.flow.candidates.sketches import Sketches, share_enough_each
@@ -22,7 +24,14 @@ from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.own_entries import OwnEntries
 from db_dedup.store.segment_lookup import IndexMemory
 from db_dedup.store.segments import Generation, translate_damage
-from db_dedup.store.sketch_lookup import Sharing, StoredSketches, find_sharing, read_sketched
+from db_dedup.store.sketch_lookup import (
+    Sharing,
+    SharingWithMany,
+    SharingWithOne,
+    StoredSketches,
+    find_sharing,
+    read_sketched,
+)
 
 _PAIRS_A_PIECE: Final = 2_000_000
 _ROWS_A_PIECE: Final = 500_000
@@ -103,15 +112,25 @@ def _known_counts(
 
 
 def _pairs_in_pieces(
-    hashes: Sketches, sharing: Sharing, counts: NDArray[np.int64], first: int, end: int, memory: IndexMemory
+    hashes: Sketches,
+    sharing: SharingWithMany | SharingWithOne,
+    counts: NDArray[np.int64],
+    first: int,
+    end: int,
+    memory: IndexMemory,
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield the pairs of an asked sketch and a row that share enough hashes, by ascending ranges of rows."""
+    if isinstance(sharing, SharingWithOne):
+        are_enough = share_enough(hashes.values.size, sharing.common[first:end], counts[first:end])
+        places = first + np.flatnonzero(are_enough)
+        yield np.zeros(places.size, np.int64), places
+        return
     parts = memory.pairs.parts(hashes.counts.size * (end - first), _PAIRS_A_PIECE)
     width = 1 + (end - first) // parts
     while first < end:
         rows = first, min(first + width, end)
         most = _PAIRS_A_PIECE if width > 1 else None  # one row has at most a pair for each asked sketch
-        pairs = sharing.pairs(hashes, counts, *rows, most, memory.threads)
+        pairs = sharing_pairs(hashes, sharing.postings, counts, *rows, most, memory.threads)
         if most is not None and pairs[0].size > most:
             width //= 2
             continue
