@@ -215,6 +215,30 @@ def test_a_check_asks_again_if_a_scan_has_switched_recipes_meanwhile(
     assert switched
 
 
+def test_a_check_asks_again_if_triggers_are_made_again_meanwhile(
+    sqlite_database: Database, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table may have other columns since."""
+    fill_database(sqlite_database.engine, sample)
+    dedup = watch(sqlite_database.engine)
+    dedup.scan()
+    check = EmbeddedLookup.check
+    checks: list[EmbeddedLookup] = []
+
+    def check_after_attach(
+        lookup: EmbeddedLookup, connection: Connection, *arguments: Any, **named: Any
+    ) -> Any:
+        checks.append(lookup)
+        if len(checks) == 1:
+            connection.rollback()
+            watch(sqlite_database.engine).attach()
+        return check(lookup, connection, *arguments, **named)
+
+    monkeypatch.setattr(EmbeddedLookup, "check", check_after_attach)
+    dedup.check({"title": sample.petitions[0].title})
+    assert len(set(checks)) == len(checks) == 2
+
+
 def test_a_check_leaves_the_callers_transaction_alone(database: Database, sample: Sample) -> None:
     fill_database(database.engine, sample)
     dedup = watch(database.engine)
