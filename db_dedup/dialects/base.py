@@ -262,11 +262,12 @@ class Dialect(Catalogue, ABC):
         return query.where(self.is_one_of(column, parameter))
 
     def rows_as_json(self, query: Select[Any], row_id: ColumnElement[int]) -> Select[Any] | None:  # noqa: ARG002
-        """Return a query that joins the rows of a query for numbers, those of many ids in one text.
+        """Return a query that joins the rows of a query for numbers: a text for each range of ids, in order.
 
         Return None if the driver decodes values fast, so that joined rows would save nothing. Each row of the
         result is the first and the last id, the number of rows, and these as JSON arrays with commas in
-        between. The server cuts a text that is too long for it. `row_id` is a column of positive ids.
+        between, in any order. The server cuts a text that is too long for it. `row_id` is a column of
+        positive ids.
         """
         return None
 

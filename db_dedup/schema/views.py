@@ -5,7 +5,7 @@ might join all rows with all rows. Ids and sizes are positive, so `> 0` says "no
 any planner uses an index. Only a representative has a `group_size`.
 """
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -42,14 +42,26 @@ AnySelect = Select[Any] | CompoundSelect[Any]
 def duplicate_pairs(tables: Tables) -> AnySelect:
     """Select each confirmed pair once, the earlier-received row first, and each link of an exact
     duplicate."""
-    return union_all(confirmed_pairs(tables), exact_links(tables))
+    return union_all(confirmed_pairs(tables).query, exact_links(tables).query)
 
 
-def confirmed_pairs(tables: Tables) -> Select[Any]:
-    """Select the first part of `duplicate_pairs`."""
+class PartOfPairs(NamedTuple):
+    """A part of `duplicate_pairs`.
+
+    Attributes:
+        query: what is selected.
+        ids: columns of its tables that no two of its pairs have in common, for a stable order.
+    """
+
+    query: Select[Any]
+    ids: tuple[ColumnElement[int], ColumnElement[int]]
+
+
+def confirmed_pairs(tables: Tables) -> PartOfPairs:
+    """Return the first part of `duplicate_pairs`."""
     watched, pair = tables.watched_table.alias("watched"), tables.pair.alias("pair")
     a, b = tables.fingerprint.alias("a"), tables.fingerprint.alias("b")
-    return (
+    query = (
         select(
             watched.c.name.label("table_name"),
             a.c.row_key.label("key_a"),
@@ -69,13 +81,14 @@ def confirmed_pairs(tables: Tables) -> Select[Any]:
         .join(b, b.c.id == pair.c.id_b)
         .join(watched, _serves(a, watched))
     )
+    return PartOfPairs(query, (pair.c.id_a, pair.c.id_b))
 
 
-def exact_links(tables: Tables) -> Select[Any]:
-    """Select the second part of `duplicate_pairs`: the same columns in the same order."""
+def exact_links(tables: Tables) -> PartOfPairs:
+    """Return the second part of `duplicate_pairs`: the same columns in the same order."""
     watched = tables.watched_table.alias("watched")
     original, copy = tables.fingerprint.alias("original"), tables.fingerprint.alias("copy")
-    return (
+    query = (
         select(
             watched.c.name,
             original.c.row_key,
@@ -93,6 +106,7 @@ def exact_links(tables: Tables) -> Select[Any]:
         .join(watched, _serves(original, watched))
         .where(copy.c.copy_of > 0)
     )
+    return PartOfPairs(query, (copy.c.copy_of, copy.c.id))
 
 
 def duplicate_groups(tables: Tables) -> AnySelect:

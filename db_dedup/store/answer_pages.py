@@ -39,7 +39,7 @@ def read_pair_page(
 ) -> list[tuple[PairPlace, DuplicatePair]]:
     """Return at most `limit` pairs that follow a place, each with its own place."""
     found: list[tuple[PairPlace, DuplicatePair]] = []
-    for part, query in enumerate(pair_parts(tables, table_name, wanted)):
+    for part, (query, _) in enumerate(pair_parts(tables, table_name, wanted)):
         if (after is not None and part < after.part) or len(found) == limit:
             continue
         c = query.selected_columns

@@ -23,7 +23,7 @@ from db_dedup.records import GroupSummary
 from db_dedup.records.kinds import ALL_PAIRS, PairFilter
 from db_dedup.records.pair_columns import PairColumns
 from db_dedup.schema.tables import Tables
-from db_dedup.schema.views import confirmed_pairs, exact_links
+from db_dedup.schema.views import PartOfPairs, confirmed_pairs, exact_links
 from db_dedup.store.streams import parts_of
 
 _ROWS_A_FETCH = 10_000
@@ -49,26 +49,28 @@ _PAIR_COLUMNS: Final = (
 _GROUP_COLUMNS: Final = ("group_id", "size", "representative_key", "is_loose", "is_abridged")
 
 
-def pair_parts(tables: Tables, table_name: str, wanted: PairFilter) -> tuple[Select[Any], Select[Any]]:
+def pair_parts(tables: Tables, table_name: str, wanted: PairFilter) -> tuple[PartOfPairs, PartOfPairs]:
     """Select the wanted pairs of a table from each part of the view: confirmed pairs, then exact duplicates.
 
     The parts are read one after the other: MariaDB would compute all of the view first.
     """
     pairs, links = confirmed_pairs(tables), exact_links(tables)
-    names = pairs.selected_columns.keys()
-    named = (value.label(name) for value, name in zip(links.selected_columns, names, strict=True))
-    return _wanted(pairs, table_name, wanted), _wanted(links.with_only_columns(*named), table_name, wanted)
+    names = pairs.query.selected_columns.keys()
+    named = (value.label(name) for value, name in zip(links.query.selected_columns, names, strict=True))
+    links = links._replace(query=links.query.with_only_columns(*named))
+    return _wanted(pairs, table_name, wanted), _wanted(links, table_name, wanted)
 
 
-def _wanted(part: Select[Any], table_name: str, wanted: PairFilter) -> Select[Any]:
-    pairs = part.subquery("pairs")
+def _wanted(part: PartOfPairs, table_name: str, wanted: PairFilter) -> PartOfPairs:
+    ids = (value.label(f"id_{number}") for number, value in enumerate(part.ids))
+    pairs = part.query.add_columns(*ids).subquery("pairs")
     query = select(*(pairs.c[name] for name in _PAIR_COLUMNS)).where(pairs.c.table_name == table_name)
     if wanted.kinds is not None:
         query = query.where(pairs.c.kind.in_(wanted.kinds))
     if wanted.other_place is not None:
         flag = type_coerce(pairs.c.other_place, Boolean)
         query = query.where(flag == (true() if wanted.other_place else false()))
-    return query
+    return PartOfPairs(query, (pairs.c.id_0, pairs.c.id_1))
 
 
 def read_pairs(
@@ -78,10 +80,13 @@ def read_pairs(
     limit: int | None = None,
     wanted: PairFilter = ALL_PAIRS,
 ) -> Iterator[PairColumns]:
-    """Yield in parts every pair of a table that is wanted, and the link of every exact duplicate."""
+    """Yield in parts every pair of a table that is wanted, and the link of every exact duplicate.
+
+    The order is that in which their rows were stored, in all databases.
+    """
     left = limit
-    for query in pair_parts(tables, table_name, wanted):
-        for part in parts_of(connection, query.limit(left), _ROWS_A_FETCH):
+    for query, ids in pair_parts(tables, table_name, wanted):
+        for part in parts_of(connection, query.order_by(*ids).limit(left), _ROWS_A_FETCH):
             columns = _pair_columns(part)
             yield columns
             left = None if left is None else left - columns.count

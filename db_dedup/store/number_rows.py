@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select
@@ -37,7 +38,12 @@ def number_rows(
 
 
 def stream_number_rows(
-    connection: Connection, dialect: Dialect, query: Select[Any], row_id: ColumnElement[int], rows: int
+    connection: Connection,
+    dialect: Dialect,
+    query: Select[Any],
+    row_id: ColumnElement[int],
+    rows: int,
+    is_ordered: bool = False,
 ) -> Iterator[Sequence[Any]]:
     """Yield the rows of a query like `number_rows`, but without all of them in memory.
 
@@ -47,14 +53,18 @@ def stream_number_rows(
         query: of numbers and NULL alone, without parameters.
         row_id: a column of ids, positive and not NULL; few rows have the same id.
         rows: how many are in memory at a time, where they are not joined.
+        is_ordered: whether rows come in ascending order of the first two columns, of which `row_id` is the
+            first. Rows of texts that the server has cut come last in any case.
     """
     joined = dialect.rows_as_json(query, row_id)
     if joined is None:
+        if is_ordered:
+            query = query.order_by(*query.selected_columns[:2])
         for part in parts_of(connection, query, rows):
             yield from part
     else:
         texts = (text for part in parts_of(connection, joined, _TEXTS_A_PART) for text in part)
-        yield from _taken_apart(connection, query, row_id, texts, None)
+        yield from _taken_apart(connection, query, row_id, texts, None, is_ordered)
 
 
 def _taken_apart(
@@ -63,12 +73,17 @@ def _taken_apart(
     row_id: ColumnElement[int],
     texts: Iterable[Sequence[Any]],
     parameters: Mapping[str, Any] | None,
+    is_ordered: bool = False,
 ) -> Iterator[Sequence[Any]]:
-    """Yield the rows of all texts. The server cuts one that is longer than it may send, and only warns."""
+    """Yield the rows of all texts. The server cuts one that is longer than it may send, and only warns.
+
+    The order of the rows in a text is that of the server's plan.
+    """
     cut: list[tuple[int, int]] = []
     for first, last, count, text in texts:
         if text.count("]") == count:
-            yield from json.loads(f"[{text}]")
+            rows = json.loads(f"[{text}]")
+            yield from sorted(rows, key=itemgetter(0, 1)) if is_ordered else rows
         else:
             cut.append((first, last))
     for first, last in cut:

@@ -82,7 +82,7 @@ def read_pairs(connection: Connection, store: FingerprintStore) -> StoredPairs:
 def pairs_in_parts(
     connection: Connection, store: FingerprintStore, count: int, without: Sequence[int] = ()
 ) -> Iterator[StoredPairs]:
-    """Yield all stored pairs of a table under a recipe, so many at a time.
+    """Yield all stored pairs of a table under a recipe in the order of their ids, so many at a time.
 
     Args:
         connection: to read through. No other statement may run on it before the last part.
@@ -94,7 +94,7 @@ def pairs_in_parts(
     query = _select(pair).join(row, row.c.id == pair.c.id_a).where(store.mine)
     if without:
         query = query.where(row.c.group_id.not_in(without))
-    rows = stream_number_rows(connection, store.dialect, query, pair.c.id_a, count)
+    rows = stream_number_rows(connection, store.dialect, query, pair.c.id_a, count, is_ordered=True)
     return map(_as_arrays, take_lists(rows, lambda: count))
 
 

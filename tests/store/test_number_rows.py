@@ -102,3 +102,29 @@ def test_a_text_that_the_server_has_cut_is_read_row_by_row(database: Database, b
         wanted = exactly([row for row in rows if row[1] > 0])
         assert exactly([*number_rows(connection, dialect, half, measured.c.id)]) == wanted
         assert exactly([*stream_number_rows(connection, dialect, half, measured.c.id, 7)]) == wanted
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql", "mariadb", "mysql"], indirect=True)
+def test_they_come_in_order_where_it_is_asked_for(database: Database) -> None:
+    """Also within a text: the primary key begins with the other column."""
+    turned = Table(
+        "turned",
+        MetaData(),
+        Column("other", BigInteger, primary_key=True, autoincrement=False),
+        Column("id", BigInteger, primary_key=True, autoincrement=False),
+        Column("similarity", Double),
+    )
+    turned.create(database.engine)
+    chance = Random(5)
+    found = {(chance.randrange(1, 3_000), other): chance.choice(_FRACTIONS) for other in range(_ROWS)}
+    rows = [(row_id, other, fraction) for (row_id, other), fraction in found.items()]
+    engine = open_engine(database.url)
+    query = select(turned.c.id, turned.c.other, turned.c.similarity)
+    with engine.begin() as connection:
+        names = ("id", "other", "similarity")
+        connection.execute(insert(turned), [dict(zip(names, row, strict=True)) for row in rows])
+        dialect = dialect_for(engine)
+        read = [*stream_number_rows(connection, dialect, query, turned.c.id, 7, is_ordered=True)]
+    engine.dispose()
+    assert [tuple(row)[:2] for row in read] == sorted(found)
+    assert exactly([(*row, None) for row in read]) == exactly([(*row, None) for row in rows])

@@ -26,7 +26,8 @@ def rows_as_json(query: Select[Any], row_id: ColumnElement[int]) -> Select[Any]:
     after_commas = chain.from_iterable((",", value) for value in values)
     row = func.concat("[", *list(after_commas)[1:], "]")
     wanted = func.min(row_id), func.max(row_id), func.count(), func.group_concat(row)
-    return query.with_only_columns(*wanted).group_by(row_id.op(">>")(_ID_BITS))
+    ids = row_id.op(">>")(_ID_BITS)
+    return query.with_only_columns(*wanted).group_by(ids).order_by(ids)
 
 
 def each_of(query: Select[Any], column: ColumnElement[Any], parameter: str) -> Select[Any]:

@@ -22,7 +22,7 @@ _FORM_NAMES: Final = np.array([None, *FORMS], object)
 
 
 class Classes(NamedTuple):
-    """c classes of n rows; the rows of a class follow each other, in the order in which they were read.
+    """c classes of n rows; the rows of a class follow each other, in the order in which they were received.
 
     Attributes:
         ids: int64[c], the ids of the canonical rows, ascending.
@@ -30,7 +30,6 @@ class Classes(NamedTuple):
         keys: object[n], row keys.
         forms: int64[n], the numbers of the rows' forms, in the order of the keys; -1 for a row without.
         ranks: int64[n], the places of the rows in the order in which they were received.
-        first_read: int64[c], which row of each class was read first, by its number among all rows.
     """
 
     ids: NDArray[np.int64]
@@ -38,17 +37,12 @@ class Classes(NamedTuple):
     keys: NDArray[Any]
     forms: NDArray[np.int64]
     ranks: NDArray[np.int64]
-    first_read: NDArray[np.int64]
 
     def rows_in_order(self) -> Iterator[list[tuple[str, int]]]:
-        """Yield (row key, form) of the rows of each class of several, in the order in which they were
-        received."""
-        several = np.flatnonzero(np.diff(self.starts) > 1)
-        several = several[np.argsort(self.first_read[several])]
-        for one in several.tolist():
+        """Yield (row key, form) of the rows of each class of several."""
+        for one in np.flatnonzero(np.diff(self.starts) > 1).tolist():
             own = slice(self.starts[one], self.starts[one + 1])
-            order = np.argsort(self.ranks[own])
-            yield list(zip(self.keys[own][order].tolist(), self.forms[own][order].tolist(), strict=True))
+            yield list(zip(self.keys[own].tolist(), self.forms[own].tolist(), strict=True))
 
     def expanded(self, pairs: StoredPairs, most: int) -> Iterator[PairColumns]:
         """Yield every pair of a row of the one class and a row of the other, the earlier row first.
@@ -106,7 +100,7 @@ def classes_of(
     forms: Sequence[int | None],
     families: Sequence[Family],
 ) -> Classes:
-    """Return the classes of n rows, given in the order in which they were read.
+    """Return the classes of n rows, given in any order.
 
     Args:
         class_ids: the id of each row's canonical row.
@@ -116,15 +110,15 @@ def classes_of(
         families: of the key columns.
     """
     owners = np.array(class_ids, np.int64)
-    order = np.argsort(owners, kind="stable")
+    ranks = receipt_ranks(order_values, keys, families)
+    order = np.lexsort((ranks, owners))
     ids, first = np.unique(owners[order], return_index=True)
     # Not np.array(keys, object), which takes all of them for one array of characters if there is one key.
     own_keys = np.empty(len(keys), object)
     own_keys[:] = keys
-    ranks = receipt_ranks(order_values, keys, families)
     own_forms = np.array([UNKNOWN_FORM if form is None else form for form in forms], np.int64)
     starts = np.append(first, owners.size)
-    return Classes(ids, starts, own_keys[order], own_forms[order], ranks[order], order[first])
+    return Classes(ids, starts, own_keys[order], own_forms[order], ranks[order])
 
 
 def forms_of_pairs(one: NDArray[np.int64], other: NDArray[np.int64]) -> list[Form | None]:

@@ -102,11 +102,11 @@ class Expansion:
     ) -> Iterator[StoredPairs]:
         """Yield the pairs of classes, by the ids of their canonical rows."""
         yield from pairs_in_parts(connection, self._store, _FETCH, without=list(abridged))
-        for members in abridged.values():
+        for _, members in sorted(abridged.items()):
             rejected = rejected_among(
                 connection, self._store.tables, self._store.table_id, [member.digest for member in members]
             )
-            yield from self._search_group(source_connection, members, rejected)
+            yield from self._search_group(source_connection, sorted(members), rejected)
 
     def _search_group(
         self, connection: Connection, members: Sequence[_Member], rejected: Collection[DigestPair]
