@@ -50,7 +50,7 @@ class PartOfPairs(NamedTuple):
 
     Attributes:
         query: what is selected.
-        ids: columns of its tables that no two of its pairs have in common, for a stable order.
+        ids: two columns of ids that together tell its pairs apart, to order them by.
     """
 
     query: Select[Any]

@@ -54,7 +54,8 @@ def stream_number_rows(
         row_id: a column of ids, positive and not NULL; few rows have the same id.
         rows: how many are in memory at a time, where they are not joined.
         is_ordered: whether rows come in ascending order of the first two columns, of which `row_id` is the
-            first. Rows of texts that the server has cut come last in any case.
+            first, and which together tell them apart. The rows of texts that the server has cut come after
+            all others, in the same order among themselves.
     """
     joined = dialect.rows_as_json(query, row_id)
     if joined is None:
@@ -77,14 +78,17 @@ def _taken_apart(
 ) -> Iterator[Sequence[Any]]:
     """Yield the rows of all texts. The server cuts one that is longer than it may send, and only warns.
 
-    The order of the rows in a text is that of the server's plan.
+    The order of the rows in a text, or of some ids, is that of the server's plan.
     """
+
+    def in_order(rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+        return sorted(rows, key=itemgetter(0, 1)) if is_ordered else rows
+
     cut: list[tuple[int, int]] = []
     for first, last, count, text in texts:
         if text.count("]") == count:
-            rows = json.loads(f"[{text}]")
-            yield from sorted(rows, key=itemgetter(0, 1)) if is_ordered else rows
+            yield from in_order(json.loads(f"[{text}]"))
         else:
             cut.append((first, last))
     for first, last in cut:
-        yield from connection.execute(query.where(row_id.between(first, last)), parameters).all()
+        yield from in_order(connection.execute(query.where(row_id.between(first, last)), parameters).all())
