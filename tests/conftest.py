@@ -27,6 +27,7 @@ from tests.servers import (
     ServerUnavailableError,
     fresh_database,
     opened,
+    other_plans,
     start_mariadb,
     start_mysql,
     start_postgresql,
@@ -51,11 +52,13 @@ settings.load_profile("timeless")
 
 
 @event.listens_for(Engine, "connect")
-def no_sync(connection: object, _: object) -> None:
+def set_up_sqlite(connection: object, _: object) -> None:
     """SQLite waits for no disk: like the servers' data, nothing here must outlive the machine."""
     if isinstance(connection, sqlite3.Connection):
         with suppress(sqlite3.Error):  # it is not a database, or locked: the test will see
             connection.execute("PRAGMA synchronous = OFF").close()
+            if other_plans.ARE_ASKED:
+                connection.execute("PRAGMA reverse_unordered_selects = ON").close()
 
 
 @pytest.fixture(scope="session")

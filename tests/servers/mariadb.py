@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.servers.database import Server
+from tests.servers.other_plans import settings_of_plans
 from tests.servers.process import ServerProcess, ServerUnavailableError, find_program
 from tests.servers.serving import serve
 
@@ -51,7 +52,8 @@ def _start(server: Path, installer: Path, own: Mapping[str, str], restarts: bool
         "--skip-test-db", "--innodb-log-file-size=32M", "--innodb-use-native-aio=0",
     )  # fmt: skip
     command: list[str | Path] = [server, "--no-defaults", *folders]
-    return serve(process, "mariadb", command, {**FAST, **own}, restarts=restarts)
+    settings = {**FAST, **settings_of_plans("mariadb"), **own}
+    return serve(process, "mariadb", command, settings, restarts=restarts)
 
 
 def _find(name: str) -> Path:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.servers.database import Server
+from tests.servers.other_plans import settings_of_plans
 from tests.servers.process import ServerProcess, ServerUnavailableError
 from tests.servers.serving import options, serve
 
@@ -49,4 +50,5 @@ def start_mysql(settings: Mapping[str, str] | None = None, *, restarts: bool = F
         f"--lc-messages-dir={home / 'share'}", f"--character-sets-dir={home / 'share' / 'charsets'}",
     ]  # fmt: skip
     process.run(*command, *options(FAST), "--initialize-insecure")
-    return serve(process, "mysql", command, {**FAST, **WITHOUT, **(settings or {})}, restarts=restarts)
+    of_server = {**FAST, **WITHOUT, **settings_of_plans("mysql"), **(settings or {})}
+    return serve(process, "mysql", command, of_server, restarts=restarts)

@@ -12,6 +12,7 @@ import psycopg
 from sqlalchemy import URL
 
 from tests.servers.database import Server
+from tests.servers.other_plans import settings_of_plans
 from tests.servers.process import ServerProcess, find_program
 
 INSTALLED = Path("/usr/lib/postgresql")
@@ -90,9 +91,10 @@ def _start(port: int | None, settings: Mapping[str, str]) -> Server:
 def _run(
     process: ServerProcess, programs: Path, data: Path, port: int | None, settings: Mapping[str, str]
 ) -> Server:
+    of_server = {**SETTINGS, **settings_of_plans("postgresql"), **settings}
     process.start(
         programs / "postgres", "-D", data, "-k", process.folder,
-        *(f"-c{name}={value}" for name, value in {**SETTINGS, **settings}.items()),
+        *(f"-c{name}={value}" for name, value in of_server.items()),
         is_ready=lambda: _answers(process.folder, port),
     )  # fmt: skip
     place: dict[str, Any] = {"query": {"host": str(process.folder)}}

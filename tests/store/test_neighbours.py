@@ -1,14 +1,16 @@
 """The rows around a change are found by the index of what is asked for, however many other rows there are."""
 
 import numpy as np
+import pytest
 
 from db_dedup.store.neighbours import canonical_rows, canonical_rows_in_groups, exact_duplicates
 from db_dedup.store.reader import Reader
 from tests.scan.plans import PLANS, captured
 from tests.scan.test_lookup import store_fingerprints
-from tests.servers import Database
+from tests.servers import Database, other_plans
 
 
+@pytest.mark.skipif(other_plans.ARE_ASKED, reason="it is about the plans that the databases choose")
 def test_each_look_up_uses_its_index(database: Database) -> None:
     """Of 20,000 rows 200 are exact duplicates, 600 are in groups of two, and the others alone.
 
