@@ -10,12 +10,13 @@ from tests.scan.test_lookup import store_fingerprints
 from tests.servers import Database, other_plans
 
 
-@pytest.mark.skipif(other_plans.ARE_ASKED, reason="it is about the plans that the databases choose")
 def test_each_look_up_uses_its_index(database: Database) -> None:
     """Of 20,000 rows 200 are exact duplicates, 600 are in groups of two, and the others alone.
 
     SQLite knows how many rows a value has on average, and counts NULL as one of the values.
     """
+    if other_plans.ARE_ASKED and database.name == "postgresql":
+        pytest.skip("PostgreSQL may use no index then")
     store = store_fingerprints(database, np.arange(20_000, dtype=np.uint64))
     with store.dialect.write_transaction(database.engine) as connection:
         ids = sorted(store.read_ids(Reader.of(connection)).values())
