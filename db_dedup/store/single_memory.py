@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from db_dedup.flow.candidates.segments import Entries, merged_entries, sort_entries
 from db_dedup.store import segments
+from db_dedup.store.sketch_memory import StoredSketchMemory
 
 MOST_ENTRIES: Final = 6_000_000
 """So many take 72 MB, twice as much while some are added, and three times as much while all are read. A table
@@ -27,6 +28,7 @@ class SingleMemory:
         self._entries: Entries | None = None
         self._added: list[Entries] = []
         self._are_too_many = False
+        self._rows = StoredSketchMemory()
 
     @property
     def is_loaded(self) -> bool:
@@ -37,6 +39,11 @@ class SingleMemory:
     def is_wanted(self) -> bool:
         """Whether the entries are not here, and are not known to be too many."""
         return not self.is_loaded and not self._are_too_many
+
+    @property
+    def rows(self) -> StoredSketchMemory | None:
+        """What was read of the changed rows themselves; None while the entries are not here."""
+        return self._rows if self.is_loaded else None
 
     def load(self, entries: Entries) -> None:
         """Take all entries of a table."""
@@ -50,11 +57,13 @@ class SingleMemory:
     def clear(self) -> None:
         """Forget all entries."""
         self._entries, self._added, self._are_too_many = None, [], False
+        self._rows.clear()
 
     def add(self, sketches: Mapping[int, bytes]) -> None:
         """Add the entries of sketches (id -> sketch) that have been written."""
         if self._entries is None:
             return
+        self._rows.forget(sketches)
         self._added.append(segments.entries_of(list(sketches), list(sketches.values())))
         if self._entries.ids.size + sum(added.ids.size for added in self._added) > MOST_ENTRIES:
             self.refuse()

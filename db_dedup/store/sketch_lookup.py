@@ -17,11 +17,13 @@ from db_dedup.flow.candidates.one_sketch import UNREAD_SIZE, CountedRows
 from db_dedup.flow.candidates.postings import Postings, joined_postings
 from db_dedup.flow.candidates.segments import Entries, hashes_of
 from db_dedup.flow.candidates.sketch_sizes import UNKNOWN_SIZE, SizeTable
+from db_dedup.flow.compare.feature_sets import PackedSets
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.own_entries import OwnEntries
 from db_dedup.store.segment_lookup import ALL_IDS, Frequency, IdRange, IndexMemory, SegmentSearch, read_sizes
 from db_dedup.store.segments import Generation
 from db_dedup.store.single_entries import read_entries
+from db_dedup.store.sketch_memory import StoredSketches, StoredSketchMemory
 from db_dedup.store.sketches import has_sketch, set_generation
 
 _ENTRIES_A_PIECE = 12_000_000  # of segments: some 150 MB
@@ -68,26 +70,6 @@ class SharingWithOne(Sharing):
     """
 
     common: NDArray[np.int64]
-
-
-class StoredSketches(NamedTuple):
-    """What the rows of r ids, of which each has a sketch, have beside it.
-
-    Attributes:
-        ids: int64[r], ascending.
-        counts: int64[r], how many hashes each sketch has.
-        feature_sets: r sets of the rows' features, None for a row that has none.
-    """
-
-    ids: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    feature_sets: Sequence[bytes | None]
-
-    def of(self, ids: NDArray[np.int64]) -> "StoredSketches":
-        """Return those of some ids, which are ascending and are all here."""
-        places = np.searchsorted(self.ids, ids)
-        sets = [self.feature_sets[i] for i in places.tolist()]
-        return StoredSketches(ids, self.counts[places], sets)
 
 
 def find_sharing(
@@ -259,7 +241,7 @@ def _with_sizes(
         counts = np.full(ids.size, UNKNOWN_SIZE, np.int64)
     else:
         counts = read_sizes(connection, store, found.generation, ids, memory)
-        counts[np.searchsorted(ids, found.single.ids)] = UNKNOWN_SIZE
+        counts[postings.rows[: found.single.ids.size]] = UNKNOWN_SIZE  # single entries come first
         counts[found.changed.are(ids)] = UNKNOWN_SIZE
     return SharingWithMany(ids, counts, found.generation, postings)
 
@@ -285,14 +267,28 @@ def _with_sizes_of_one(
     return SharingWithOne(rows.ids, rows.sizes, found.generation, rows.common)
 
 
-def read_sketched(connection: Connection, store: FingerprintStore, ids: NDArray[np.int64]) -> StoredSketches:
+def read_sketched(
+    connection: Connection,
+    store: FingerprintStore,
+    ids: NDArray[np.int64],
+    memory: StoredSketchMemory | None = None,
+) -> StoredSketches:
     """Return those of some rows that have a sketch; meanwhile a row may have lost its one.
 
     Args:
         connection: to read through.
         store: whose rows.
-        ids: int64[n], distinct.
+        ids: int64[n], ascending and distinct.
+        memory: of rows that were read before; the others are added. None: all are read.
     """
+    if memory is None:
+        return _read_sketched(connection, store, ids)
+    memory.trim()
+    memory.add(_read_sketched(connection, store, ids[~memory.find(ids).having(ids)]))
+    return memory.find(ids)
+
+
+def _read_sketched(connection: Connection, store: FingerprintStore, ids: NDArray[np.int64]) -> StoredSketches:
     # A query of its own: a planner that does not know how few entries a value has would rather join whole
     # tables.
     query = _rows_query(store)
@@ -302,7 +298,7 @@ def read_sketched(connection: Connection, store: FingerprintStore, ids: NDArray[
     found.sort(key=itemgetter(0))
     columns = [*zip(*found, strict=True)] or [(), (), ()]
     of_rows, sizes = (np.fromiter(column, np.int64, len(found)) for column in columns[:2])
-    return StoredSketches(of_rows, sizes // _VALUE_BYTES, columns[2])
+    return StoredSketches(of_rows, sizes // _VALUE_BYTES, PackedSets.of(columns[2]))
 
 
 def have_sets_in(

@@ -110,9 +110,9 @@ def test_rows_that_a_set_in_memory_rules_out_are_not_read(
     read: list[int] = []
     original = sketch_lookup.read_sketched
 
-    def read_sketched(connection: Any, store: Any, ids: np.ndarray) -> Any:
+    def read_sketched(connection: Any, store: Any, ids: np.ndarray, *memory: Any) -> Any:
         read.extend(ids.tolist())
-        return original(connection, store, ids)
+        return original(connection, store, ids, *memory)
 
     monkeypatch.setattr(sharing, "read_sketched", read_sketched)
     assert dedup.check({"body": note(200)}) == []

@@ -19,7 +19,7 @@ from db_dedup.flow.candidates.postings import sharing_pairs
 from db_dedup.flow.candidates.segments import narrowed
 from db_dedup.flow.candidates.sketch_sizes import UNKNOWN_SIZE
 from db_dedup.flow.candidates.sketches import Sketches, share_enough_each
-from db_dedup.flow.compare.feature_sets import AskedFeatures, PackedSets, may_be_alike
+from db_dedup.flow.compare.feature_sets import AskedFeatures, may_be_alike
 from db_dedup.store.fingerprints import FingerprintStore
 from db_dedup.store.own_entries import OwnEntries
 from db_dedup.store.segment_lookup import IndexMemory
@@ -28,10 +28,10 @@ from db_dedup.store.sketch_lookup import (
     Sharing,
     SharingWithMany,
     SharingWithOne,
-    StoredSketches,
     find_sharing,
     read_sketched,
 )
+from db_dedup.store.sketch_memory import StoredSketches
 
 _PAIRS_A_PIECE: Final = 2_000_000
 _ROWS_A_PIECE: Final = 500_000
@@ -83,7 +83,7 @@ def find_sharing_rows(
             yield SharingRows(_NOTHING, _NOTHING, sharing.generation)
         for first in range(0, sharing.ids.size, _ROWS_A_PIECE):
             end = min(first + _ROWS_A_PIECE, sharing.ids.size)
-            counts, sketched = _known_counts(connection, store, sharing, first, end)
+            counts, sketched = _known_counts(connection, store, sharing, first, end, memory)
             for pairs in _pairs_in_pieces(hashes, sharing, counts, first, end, memory):
                 found += pairs[0].size
                 yield _sharing_rows(connection, store, sharing, sketched, pairs, features, memory)
@@ -93,7 +93,12 @@ def find_sharing_rows(
 
 
 def _known_counts(
-    connection: Connection, store: FingerprintStore, sharing: Sharing, first: int, end: int
+    connection: Connection,
+    store: FingerprintStore,
+    sharing: Sharing,
+    first: int,
+    end: int,
+    memory: IndexMemory,
 ) -> tuple[NDArray[np.int64], StoredSketches]:
     """Return (int64[r] the sizes of the rows' sketches, what was read of those that only their rows tell).
 
@@ -103,10 +108,11 @@ def _known_counts(
         sharing: r rows that share some hashes.
         first: the sizes of the rows from this one on are read.
         end: those of the rows before this one.
+        memory: of former look-ups.
     """
     counts = sharing.counts.copy()
     unknown = first + np.flatnonzero(counts[first:end] == UNKNOWN_SIZE)
-    sketched = read_sketched(connection, store, sharing.ids[unknown])
+    sketched = read_sketched(connection, store, sharing.ids[unknown], memory.single.rows)
     counts[np.searchsorted(sharing.ids, sketched.ids)] = sketched.counts
     return counts, sketched
 
@@ -195,26 +201,17 @@ def _may_be_alike_by_rows(
         features: of the asked rows.
         memory: of former look-ups.
     """
-    distinct = np.unique(ids)
-    is_read = np.isin(distinct, sketched.ids, assume_unique=True)
-    own = sketched.of(distinct[is_read])
-    stored = _joined(own, read_sketched(connection, store, distinct[~is_read]))
-    may, rows = np.isin(ids, stored.ids), np.searchsorted(stored.ids, ids)
-    if features is not None:
-        with translate_damage():
-            sets = PackedSets.of(stored.feature_sets)
-            may[may] = may_be_alike(features, which[may], rows[may], sets, memory.threads)
+    distinct, may = np.unique(ids), np.zeros(ids.size, np.bool_)
+    is_read = sketched.having(distinct)
+    for stored in (sketched.of(distinct[is_read]), read_sketched(connection, store, distinct[~is_read])):
+        are_here = stored.having(ids)
+        may[are_here] = True
+        if features is not None:
+            rows = np.searchsorted(stored.ids, ids[are_here])
+            with translate_damage():
+                own = may_be_alike(features, which[are_here], rows, stored.sets, memory.threads)
+            may[are_here] = own
     return may
-
-
-def _joined(one: StoredSketches, other: StoredSketches) -> StoredSketches:
-    """Return the rows of both, which have no row in common."""
-    if not one.ids.size or not other.ids.size:
-        return one if one.ids.size else other
-    order = np.argsort(np.concatenate([one.ids, other.ids]))
-    sets = [*one.feature_sets, *other.feature_sets]
-    ids, counts = (np.concatenate(pair)[order] for pair in zip(one[:2], other[:2], strict=True))
-    return StoredSketches(ids, counts, [sets[i] for i in order.tolist()])
 
 
 def are_candidates(
