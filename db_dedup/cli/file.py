@@ -13,7 +13,7 @@ from db_dedup.cli.shared.output import print_json
 from db_dedup.cli.shared.review import Review
 from db_dedup.cli.shared.terminal import TerminalProgress, say
 from db_dedup.config import DEFAULT_PRESET, PRESETS
-from db_dedup.errors import ConfigError
+from db_dedup.errors import ConfigError, UnknownNameError
 from db_dedup.frames.files import (
     check_database,
     check_output,
@@ -36,7 +36,7 @@ from db_dedup.plurals import counted
 from db_dedup.present.scan_words import report_lines
 from db_dedup.present.texts import read_member_texts, read_neighbours
 from db_dedup.records import ScanReport
-from db_dedup.translation import joined
+from db_dedup.translation import Phrase, joined
 
 _MEMBERS_SHOWN = 5
 
@@ -175,13 +175,19 @@ def _say_what_was_read(rows: Sheet) -> None:
 
 
 def _refuse_unused(context: typer.Context, path: Path) -> None:
-    """Refuse options that say how to read a file of another kind, or that the preset does not use."""
+    """Refuse options that say how to read a file of another kind, or that the preset does not use.
+
+    Raises:
+        ConfigError: one of them is given, or there is no such preset.
+    """
     if is_given(context, "sheet") and not is_workbook(path):
         raise ConfigError("{path} is no workbook: leave --sheet out", path=path)
     if is_given(context, "encoding") and not is_csv(path):
         raise ConfigError("{path} is no CSV file: leave --encoding out", path=path)
-    rule = PRESETS.get(context.params["preset"])
-    if is_given(context, "threshold") and rule is not None and rule.similarity == "none":
+    preset = context.params["preset"]
+    if preset not in PRESETS:
+        raise UnknownNameError(Phrase("preset"), preset, PRESETS)
+    if is_given(context, "threshold") and PRESETS[preset].similarity == "none":
         raise ConfigError("the preset does not compare the texts: leave --threshold out")
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Dialect, Text, TypeDecorator, 
 from db_dedup.errors import ConfigError, InvalidArgumentError
 from db_dedup.flow.rows.keys import may_be_key
 from db_dedup.flow.rows.values import date_as_stored
+from db_dedup.plurals import counted
 from db_dedup.records import Family, RowKey, SourceColumn
 from db_dedup.translation import Phrase
 
@@ -89,11 +90,11 @@ def given_key(columns: Sequence[SourceColumn], given: RowKey, text_of: KeyValueT
     values = tuple(given) if isinstance(given, tuple | list) else (given,)
     if len(values) != len(columns):
         raise InvalidArgumentError(
-            "the key has {columns} column(s), {names}, and {key} has {values} value(s)",
-            columns=len(columns),
+            "the key has {columns}, {names}, and {key} has {values}",
+            columns=counted(len(columns), "column"),
             names=_names(columns),
             key=_shown(given),
-            values=len(values),
+            values=counted(len(values), "value"),
         )
     texts = [_required(column, value, text_of) for column, value in zip(columns, values, strict=True)]
     return texts[0] if len(texts) == 1 else json.dumps(texts, ensure_ascii=False, separators=(",", ":"))

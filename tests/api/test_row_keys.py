@@ -144,6 +144,16 @@ def test_another_type_or_number_of_values_is_refused(sqlite_database: Database, 
         dedup.explain(key, KEYS[kind][1][0])
 
 
+def test_the_fault_of_a_key_counts_its_values(sqlite_database: Database) -> None:
+    dedup = letters(sqlite_database, "two columns")
+    for key, fault in (
+        (17, "2 columns, .* has 1 value$"),
+        (("north", 17, 18), "2 columns, .* has 3 values$"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=fault):
+            dedup.explain(key, KEYS["two columns"][1][0])
+
+
 def test_moments_with_a_zone(postgresql_database: Database) -> None:
     """They are the same moment in whatever zone."""
     with postgresql_database.engine.begin() as connection:

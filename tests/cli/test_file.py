@@ -240,7 +240,7 @@ def write_sheet(name: str, lines: list[list[Any]]) -> None:
         (["letters.csv", "--out", "no/such/found.csv"], "no folder"),
         (["letters.csv", "--out", "letters.csv"], "is the file that is read"),
         (["letters.csv", "--out", "a" * 250 + ".csv"], "cannot write"),
-        (["letters.csv", "--preset", "loose"], "preset"),
+        (["letters.csv", "--preset", "loose"], "unknown preset 'loose': there is balanced, strict, tweet"),
         (["letters.csv", "--preset", "strict", "--threshold", "0.9"], "threshold"),
         (["broken.xlsx"], "cannot be read as a workbook"),
         (["broken.parquet"], "save its rows as CSV"),
