@@ -14,12 +14,13 @@ from db_dedup.dialects.batches import number_batches
 from db_dedup.dialects.sessions import AS_BYTES
 from db_dedup.flow.candidates.changed_rows import ChangedRows, changed_pieces_of
 from db_dedup.flow.candidates.postings import Postings, joined_postings
-from db_dedup.flow.candidates.segments import find_postings, pieces_of
+from db_dedup.flow.candidates.segments import PackedParts, find_postings, pieces_of
 from db_dedup.flow.candidates.set_pieces import bounds_in, places_in_piece, set_pieces_of
 from db_dedup.flow.candidates.sketch_sizes import SizeTable, size_pieces_of, sizes_in
 from db_dedup.flow.compare.feature_sets import PackedSets
 from db_dedup.flow.threads import in_threads
 from db_dedup.store.fingerprints import FingerprintStore
+from db_dedup.store.piece_memory import PieceMemory
 from db_dedup.store.segments import Generation, find_generation, is_of_segments, translate_damage
 from db_dedup.store.set_memory import SET_BYTES, SetMemory
 from db_dedup.store.single_memory import SingleMemory
@@ -27,7 +28,8 @@ from db_dedup.store.single_memory import SingleMemory
 _PIECES_A_QUERY: Final = 960
 _SET_PIECES_A_QUERY: Final = 256  # some 20 MB
 _KEPT_BYTES: Final = 128 * 2**20
-"""The pieces of 2,000 changes among a million rows are some 60 MB."""
+"""Of pieces that a search keeps for its next range: those of 2,000 changes among a million rows are some 60
+MB."""
 _MARGIN: Final = 1.2
 _NO_POSTINGS: Final = Postings(np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.uint32))
 
@@ -63,16 +65,18 @@ class IndexMemory:
     Attributes:
         threads: in which look-ups of many hashes compute.
         generation: that of the last look-up; None before the first one.
+        pieces: the pieces with entries that were read, where a worker keeps them.
         sets: the sets of features that were read.
         single: the single entries, where a worker keeps them.
         entries: how many entries a hash had in the last look-up of several sketches.
         pairs: how many of the pairs of one of these and a row shared enough hashes.
     """
 
-    def __init__(self, set_bytes: int = SET_BYTES, threads: int = 1) -> None:
-        """Make an empty one, whose sets take at most about so many bytes."""
+    def __init__(self, set_bytes: int = SET_BYTES, piece_bytes: int = 0, threads: int = 1) -> None:
+        """Make an empty one, whose sets and pieces take at most about so many bytes each."""
         self.threads = threads
         self.generation: Generation | None = None
+        self.pieces = PieceMemory(piece_bytes)
         self.sets = SetMemory(set_bytes)
         self.single = SingleMemory()
         self.entries, self.pairs = Frequency(), Frequency()
@@ -114,7 +118,7 @@ class SegmentSearch:
     """A look-up of some hashes, which may be made for one range of rows after another.
 
     A generation is deleted after another one has become active. So what was read of it is complete if it is
-    active still.
+    active still. What was read of one that is not is not used any more, since no other has its number.
     """
 
     def __init__(
@@ -123,8 +127,6 @@ class SegmentSearch:
         store: FingerprintStore,
         hashes: NDArray[np.uint32],
         memory: IndexMemory,
-        *,
-        keeps: bool = False,
     ) -> None:
         """Prepare; nothing is read yet.
 
@@ -133,12 +135,10 @@ class SegmentSearch:
             store: the table and recipe.
             hashes: uint32[n], ascending and distinct.
             memory: of former look-ups. The generation that was active then is tried first.
-            keeps: keep the pieces for the next range, unless they take too much memory. Only where all single
-                entries have been read: entries that are folded later are not in the pieces that were kept.
         """
         self._connection, self._store, self._hashes, self._memory = connection, store, hashes, memory
         self._generation = memory.generation
-        self._keeps, self._kept, self._kept_bytes = keeps, list[list[bytes]](), 0
+        self._kept = PieceMemory(_KEPT_BYTES)  # what has no room in the memory, for the next range
 
     def find(self, ids: IdRange = ALL_IDS, most: int | None = None) -> Found:
         """Return the rows that have the hashes.
@@ -159,21 +159,19 @@ class SegmentSearch:
             if changed is not None:
                 return Found(postings, generation, changed)
             self._generation = find_generation(self._connection, self._store)
-            self._kept, self._kept_bytes = [], 0
         return Found(_NO_POSTINGS, None, ChangedRows({}))
 
     def _postings(self, generation: Generation, ids: IdRange, most: int | None) -> Postings:
         limit = np.iinfo(np.int64).max if most is None else most
-        pieces = np.unique(pieces_of(self._hashes, generation.piece_count)).tolist()
-        queries = list(number_batches(pieces, _PIECES_A_QUERY))
+        pieces = np.unique(pieces_of(self._hashes, generation.piece_count))
         # Some pieces are searched while the next ones are read.
-        threads = self._memory.threads if len(queries) > 1 else 1
+        threads = self._memory.threads if pieces.size > _PIECES_A_QUERY else 1
         found, count = [_NO_POSTINGS], 0
 
-        def find(packed: Sequence[bytes]) -> Postings:
-            return find_postings(packed, self._hashes, *ids, limit).narrowed()
+        def find(parts: PackedParts) -> Postings:
+            return find_postings(parts, self._hashes, *ids, limit).narrowed()
 
-        parts = self._parts(generation, queries)
+        parts = self._parts(generation, pieces)
         with translate_damage(), closing(in_threads(threads, find, parts)) as lists:
             for some in lists:
                 found.append(some)
@@ -182,23 +180,32 @@ class SegmentSearch:
                     break
         return joined_postings(found)
 
-    def _parts(self, generation: Generation, queries: Sequence[Sequence[int]]) -> Iterator[list[bytes]]:
-        """Yield the parts of some pieces after others."""
-        kept = list(self._kept)
-        yield from kept
-        for pieces in queries[len(kept) :]:
-            packed = self._read(generation, pieces)
-            self._kept_bytes += sum(map(len, packed))
-            self._keeps &= self._kept_bytes <= _KEPT_BYTES
-            if self._keeps:
-                self._kept.append(packed)
-            else:
-                self._kept.clear()
-            yield packed
+    def _parts(self, generation: Generation, pieces: NDArray[np.int64]) -> Iterator[PackedParts]:
+        """Yield the parts of some pieces after others: first of those that are in memory."""
+        for memory in (self._memory.pieces, self._kept):
+            are_here = memory.have(generation, pieces)
+            for some in _divided(pieces[are_here]):
+                yield memory.parts_of(some)
+            pieces = pieces[~are_here]
+        for some in _divided(pieces):
+            of, parts = self._read(generation, some)
+            if not self._memory.pieces.add(generation, some, of, parts):
+                self._kept.add(generation, some, of, parts)
+            yield PackedParts.of(parts)
 
-    def _read(self, generation: Generation, pieces: Sequence[int]) -> list[bytes]:
-        parameters = {"generation": generation.number, "pieces": pieces}
-        return [bytes(part) for part in self._connection.scalars(_parts_query(self._store), parameters)]
+    def _read(
+        self, generation: Generation, pieces: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], list[bytes]]:
+        """Return (int64[p] the piece of each part, p parts) of some pieces."""
+        parameters = {"generation": generation.number, "pieces": pieces.tolist()}
+        found = self._connection.execute(_pieces_query(self._store), parameters).all()
+        of = np.fromiter((piece for piece, _ in found), np.int64, len(found))
+        return of, [bytes(part) for _, part in found]
+
+
+def _divided(pieces: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    for first in range(0, pieces.size, _PIECES_A_QUERY):
+        yield pieces[first : first + _PIECES_A_QUERY]
 
 
 def read_changed_rows(
@@ -308,25 +315,21 @@ def read_beside(
     for some in number_batches(pieces, _PIECES_A_QUERY):
         parameters = {"generation": generation.number, "pieces": some}
         found |= {
-            piece: bytes(packed) for piece, packed in connection.execute(_beside_query(store), parameters)
+            piece: bytes(packed) for piece, packed in connection.execute(_pieces_query(store), parameters)
         }
     return found
 
 
 @lru_cache(maxsize=64)
-def _parts_query(store: FingerprintStore) -> Select[Any]:
-    """Build a query for the parts of some pieces.
+def _pieces_query(store: FingerprintStore) -> Select[Any]:
+    """Build a query for (number of the piece, packed) of the parts of some pieces.
 
-    Of one column, since a large look-up reads a hundred thousand parts. Cached: building it takes as long as
-    the database needs for some pieces.
+    Cached: building it takes as long as the database needs for some pieces.
     """
-    return _of_pieces(store, select(store.tables.sketch_segment.c.packed))
-
-
-@lru_cache(maxsize=64)
-def _beside_query(store: FingerprintStore) -> Select[Any]:
     c = store.tables.sketch_segment.c
-    return _of_pieces(store, select(c.piece, c.packed))
+    own = is_of_segments(store), c.generation == bindparam("generation")
+    query = select(c.piece, c.packed).where(*own)
+    return store.dialect.each_of(query, c.piece, "pieces").execution_options(**AS_BYTES)
 
 
 @lru_cache(maxsize=64)
@@ -339,11 +342,4 @@ def _beside_and_active_query(store: FingerprintStore) -> CompoundSelect[Any]:
     active = select(c.generation, literal(b"", LargeBinary)).where(
         c.table_id == store.table_id, c.recipe == store.recipe
     )
-    return _beside_query(store).union_all(active).execution_options(**AS_BYTES)
-
-
-def _of_pieces(store: FingerprintStore, query: Select[Any]) -> Select[Any]:
-    """Return a query for parts of the pieces, and of the generation, of the parameters."""
-    c = store.tables.sketch_segment.c
-    own = query.where(is_of_segments(store), c.generation == bindparam("generation"))
-    return store.dialect.each_of(own, c.piece, "pieces").execution_options(**AS_BYTES)
+    return _pieces_query(store).union_all(active).execution_options(**AS_BYTES)

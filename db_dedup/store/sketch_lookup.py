@@ -102,7 +102,7 @@ def find_sharing(
     # First the single ones: when these are folded, they are in segments before they are deleted here.
     single = _single_entries(connection, store, wanted, None, _SINGLE_ENTRIES_A_PIECE, memory)
     one = wanted if of_one else None
-    search = SegmentSearch(connection, store, wanted.hashes, memory, keeps=single is not None)
+    search = SegmentSearch(connection, store, wanted.hashes, memory)
     frequency = Frequency() if of_one else memory.entries
     parts = frequency.parts(wanted.hashes.size, wanted.entries_a_piece)
     found = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from hypothesis import strategies as st
 
 from db_dedup.flow.candidates import segments
 from db_dedup.flow.candidates._packed_parts import MOST_ENTRIES_A_PART, pack_parts
+from db_dedup.flow.candidates.postings import Postings
 from db_dedup.flow.candidates.segments import (
     Entries,
+    PackedParts,
     Part,
     count_pieces,
     find_postings,
@@ -48,6 +51,10 @@ def pairs_of(entries: Entries) -> list[tuple[int, int]]:
 
 def packed(entries: Entries, piece_count: int) -> list[Part]:
     return list(pack(entries, piece_count))
+
+
+def found_in(parts: list[bytes], *wanted: Any) -> Postings:
+    return find_postings(PackedParts.of(parts), *wanted)
 
 
 @given(ENTRIES, st.sampled_from([1, 2, 7, 1000, 2**24]))
@@ -87,10 +94,10 @@ def test_entries_are_found_by_hash_and_row(
 ) -> None:
     wanted = np.unique(np.array([hashed for hashed, _ in pairs[::2]] + others, np.uint32))
     parts = [part.packed for part in packed(entries_of(pairs), 3)]
-    found = find_postings(parts, wanted, first_id, 10**9, 10**6)
+    found = found_in(parts, wanted, first_id, 10**9, 10**6)
     expected = sorted(p for p in pairs if p[0] in wanted.tolist() and first_id <= p[1] <= 10**9)
     assert listed(found) == expected
-    assert listed(find_postings(parts, wanted, first_id, 10**9, 2)) == expected[:2]
+    assert listed(found_in(parts, wanted, first_id, 10**9, 2)) == expected[:2]
 
 
 def test_parts_of_other_rows_are_passed_over() -> None:
@@ -102,19 +109,17 @@ def test_parts_of_other_rows_are_passed_over() -> None:
         damaged = [other if other is part else other[:17] for other in parts]
         own = ids[i * MOST_ENTRIES_A_PART : (i + 1) * MOST_ENTRIES_A_PART]
         first, last = int(own[0]), int(own[-1])
-        assert find_postings(damaged, wanted, first, last, 10**6).rows.tolist() == own.tolist()
-        assert find_postings(parts, wanted, first - 1, last + 1, 10**6).rows.size == own.size + (i > 0) + (
-            i < 2
-        )
+        assert found_in(damaged, wanted, first, last, 10**6).rows.tolist() == own.tolist()
+        assert found_in(parts, wanted, first - 1, last + 1, 10**6).rows.size == own.size + (i > 0) + (i < 2)
 
 
 def test_nothing_is_unpacked_after_the_most_entries() -> None:
     parts = [part.packed for part in packed(entries_of([(7, 1), (7, 2), (2**31, 3)]), 2)]
     damaged = [parts[0], parts[1][:17]]
     wanted = np.array([7, 2**31], np.uint32)
-    assert find_postings(damaged, wanted, 0, 10, 2).rows.tolist() == [1, 2]
+    assert found_in(damaged, wanted, 0, 10, 2).rows.tolist() == [1, 2]
     with pytest.raises(ValueError, match="ends early"):
-        find_postings(damaged, wanted, 0, 10, 3)
+        found_in(damaged, wanted, 0, 10, 3)
 
 
 @pytest.mark.parametrize(("at_a_time", "sorts"), [((1 << 20, 1 << 22), 1), ((1, 1000), 4)])
@@ -187,7 +192,7 @@ def test_a_part_with_too_many_entries_is_damaged(step: int) -> None:
         unpack([content.tobytes()])
     if not step:
         with pytest.raises(ValueError, match="too many rows"):
-            find_postings([content.tobytes()], hashes[:1], 1, count, count)
+            found_in([content.tobytes()], hashes[:1], 1, count, count)
 
 
 def test_parts_with_the_same_hashes_are_damaged() -> None:
@@ -195,4 +200,4 @@ def test_parts_with_the_same_hashes_are_damaged() -> None:
     hashes = np.arange(20, dtype=np.uint32)
     content, _ = pack_parts(hashes, np.arange(1, 21), np.array([0, 20]))
     with pytest.raises(ValueError, match="too many rows"):
-        find_postings([content.tobytes()] * 3, hashes, 1, 20, 100)
+        found_in([content.tobytes()] * 3, hashes, 1, 20, 100)

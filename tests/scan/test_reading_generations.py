@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import count
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from sqlalchemy import Connection, update
 
 from db_dedup import Deduplicator
@@ -36,7 +36,7 @@ def test_a_generation_that_is_deleted_meanwhile_is_read_again(
     hashes, reads = np.unique(hashes_of(sketched.values)), count()
     read = SegmentSearch._read
 
-    def read_and_fold(search: SegmentSearch, generation: Generation, pieces: Sequence[int]) -> list[bytes]:
+    def read_and_fold(search: SegmentSearch, generation: Generation, pieces: NDArray[np.int64]) -> Any:
         if next(reads) == 2:
             assert fold(scanned)
         return read(search, generation, pieces)

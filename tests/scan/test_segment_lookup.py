@@ -269,7 +269,7 @@ def test_a_search_that_ended_early_goes_on_in_another_generation(
     sketched = sketches_of([*store_drawn(scanned, folded=150).values()])
     hashes = np.unique(hashes_of(sketched.values))
     with scanned.database.engine.connect() as connection:
-        search = SegmentSearch(connection, store, hashes, IndexMemory(), keeps=True)
+        search = SegmentSearch(connection, store, hashes, IndexMemory())
         before = search.find(most=1)
         connection.rollback()  # the next statement sees what is committed by then
         assert fold(scanned)

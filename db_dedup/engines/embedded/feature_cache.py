@@ -29,6 +29,9 @@ CACHE_BYTES: Final = 256 * 2**20
 _SETS_SHARE: Final = 0.75
 """At most this share of the budget is for the sets of features that the index stores. With the default, the
 sets of some two million rows of 110 features fit, or of a million petitions."""
+_PIECES_SHARE: Final = 0.625
+"""Besides, the worker keeps so much of the index: with the default 160 MB, which is all of a million
+petitions."""
 _ROW_BYTES: Final = 200
 """What a row takes besides its values: digest, positions, and the entries of Python's containers."""
 
@@ -52,7 +55,7 @@ class FeatureCache:
             budget: bytes that the rows after `trim` and the sets of features may take together.
             threads: in which look-ups in the index compute.
         """
-        self.index = IndexMemory(int(budget * _SETS_SHARE), threads)
+        self.index = IndexMemory(int(budget * _SETS_SHARE), int(budget * _PIECES_SHARE), threads)
         self.budget = budget
         self._keeps_weights = Rule(watched.setting).uses_weights
         self._clear()

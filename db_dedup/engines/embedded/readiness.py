@@ -14,7 +14,15 @@ from db_dedup.config import WatchedTable
 from db_dedup.flow.candidates.fingerprint_index import FingerprintIndex
 from db_dedup.flow.candidates.one_sketch import CountedRows
 from db_dedup.flow.candidates.postings import Postings, entries_in, sharing_pairs
-from db_dedup.flow.candidates.segments import Entries, find_postings, hashes_of, narrowed, pack, sort_entries
+from db_dedup.flow.candidates.segments import (
+    Entries,
+    PackedParts,
+    find_postings,
+    hashes_of,
+    narrowed,
+    pack,
+    sort_entries,
+)
 from db_dedup.flow.candidates.sketch_sizes import SizeTable
 from db_dedup.flow.candidates.sketches import Sketches, share_enough_each
 from db_dedup.flow.compare.feature_sets import AskedFeatures, PackedSets, may_be_alike
@@ -55,7 +63,7 @@ def _find_sharing(sketches: Sketches, places: NDArray[np.int64]) -> None:
     hashes, rows = narrowed(sketches), np.repeat(places, sketches.counts)
     sharing_pairs(hashes, Postings.of(hashes.values, rows), hashes.counts)
     entries = sort_entries(Entries(hashes_of(sketches.values), rows))
-    parts = [part.packed for part in pack(entries, 1)]
+    parts = PackedParts.of([part.packed for part in pack(entries, 1)])
     are_changed = np.zeros(entries.ids.size, np.bool_)
     none = entries.hashes[:0]
     CountedRows.of(hashes.values.size, Postings.of(*entries), none, are_changed, SizeTable.of({}))

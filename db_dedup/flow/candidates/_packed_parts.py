@@ -112,19 +112,20 @@ def _group(packed, place, end, before, shift):
 
 
 @kernel
-def unpack_parts(packed, starts):
+def unpack_parts(packed, begins, ends):
     """Return (uint32[e] hashes, int64[e] ids) of all entries of some parts.
 
     Args:
         packed: uint8[m], the parts, and the bytes after them that `get_bits` asks for.
-        starts: int64[p + 1], where each part begins, and where the last one ends.
+        begins: int64[p], where each part begins.
+        ends: int64[p], where it ends.
     """
     used = np.int64(0)
     hashes, ids = np.empty(MOST_ENTRIES_A_PART, np.uint32), np.empty(MOST_ENTRIES_A_PART, np.int64)
-    for part in range(starts.size - 1):
+    for part in range(begins.size):
         if used + MOST_ENTRIES_A_PART > ids.size:
             hashes, ids = resized(hashes, 2 * ids.size), resized(ids, 2 * ids.size)
-        used = _unpack_part(packed, starts[part] * 8, starts[part + 1] * 8, hashes, ids, used)
+        used = _unpack_part(packed, begins[part] * 8, ends[part] * 8, hashes, ids, used)
     return hashes[:used].copy(), ids[:used].copy()
 
 
@@ -160,28 +161,29 @@ def _id_delta(packed, place, end, id_bits, id_shift, length):
 
 
 @kernel
-def find_in_parts(packed, starts, wanted, first_id, last_id, most):
+def find_in_parts(packed, begins, ends, wanted, first_id, last_id, most):
     """Return (uint64[l] hashes, int64[l] where the ids of each end, int64[e] ids) of the wanted entries.
 
     Args:
         packed: as for `unpack_parts`.
-        starts: as for `unpack_parts`.
+        begins: as for `unpack_parts`.
+        ends: as for `unpack_parts`.
         wanted: uint32[n] hashes, ascending and distinct.
         first_id: of the rows that are wanted.
         last_id: of these.
         most: entries.
     """
-    used, lists, most_lists = np.int64(0), np.int64(0), wanted.size + starts.size
-    hashes, ends = np.empty(most_lists, np.uint64), np.empty(most_lists, np.int64)
+    used, lists, most_lists = np.int64(0), np.int64(0), wanted.size + begins.size + 1
+    hashes, list_ends = np.empty(most_lists, np.uint64), np.empty(most_lists, np.int64)
     ids = np.empty(MOST_ENTRIES_A_PART, np.int64)
-    for part in range(starts.size - 1):
+    for part in range(begins.size):
         if used + MOST_ENTRIES_A_PART > ids.size:
             ids = resized(ids, 2 * ids.size)
         used, lists = _find_in_part(
-            packed, starts[part] * 8, starts[part + 1] * 8, wanted, first_id, last_id, most,
-            hashes, ends, ids, used, lists,
+            packed, begins[part] * 8, ends[part] * 8, wanted, first_id, last_id, most,
+            hashes, list_ends, ids, used, lists,
         )  # fmt: skip
-    return hashes[:lists].copy(), ends[:lists].copy(), ids[:used].copy()
+    return hashes[:lists].copy(), list_ends[:lists].copy(), ids[:used].copy()
 
 
 @inner

@@ -32,7 +32,8 @@ from db_dedup.flow.candidates.sketches import Sketches
 ENTRIES_A_PIECE: Final = 256
 """On average: about a kilobyte. Four fit into a page of SQLite, and a look-up unpacks little in vain."""
 
-_SLACK_BYTES: Final = 16
+SLACK_BYTES: Final = 16
+"""How many bytes there must be behind the last part of an array, for the kernels that read it."""
 _ENTRIES_A_SORT: Final = 1 << 20, 1 << 22  # the least, and the most, which take some 150 MB
 _HASH_BITS: Final = 32
 _LOW_BITS: Final = np.uint64((1 << _HASH_BITS) - 1)
@@ -59,6 +60,29 @@ class Part(NamedTuple):
     piece: int
     part: int
     packed: bytes
+
+
+class PackedParts(NamedTuple):
+    """p parts in one array of bytes.
+
+    Attributes:
+        packed: uint8[m], with `SLACK_BYTES` behind the last part.
+        begins: int64[p], where each part begins.
+        ends: int64[p], where it ends.
+    """
+
+    packed: NDArray[np.uint8]
+    begins: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, parts: Sequence[bytes]) -> "PackedParts":
+        """Join some parts."""
+        starts = np.cumsum([0, *map(len, parts)]).astype(np.int64)
+        # An array that can be written to, like all others: numba compiles a kernel once more for one that
+        # cannot.
+        packed = np.frombuffer(bytearray().join([*parts, bytes(SLACK_BYTES)]), np.uint8)
+        return cls(packed, starts[:-1], starts[1:])
 
 
 def count_pieces(entry_count: int) -> int:
@@ -174,11 +198,11 @@ def pack(entries: Entries, piece_count: int) -> Iterator[Part]:
 
 def unpack(parts: Sequence[bytes]) -> Entries:
     """Return the entries of some parts, in their order; raises ValueError if a part is damaged."""
-    return Entries(*unpack_parts(*_joined(parts)))
+    return Entries(*unpack_parts(*PackedParts.of(parts)))
 
 
 def find_postings(
-    parts: Sequence[bytes], hashes: NDArray[np.uint32], first_id: int, last_id: int, most: int
+    parts: PackedParts, hashes: NDArray[np.uint32], first_id: int, last_id: int, most: int
 ) -> Postings:
     """Return the ids of the rows that have some hashes, from some parts.
 
@@ -192,13 +216,7 @@ def find_postings(
     Raises:
         ValueError: a part is damaged.
     """
-    return Postings(*find_in_parts(*_joined(parts), hashes, first_id, last_id, most))
-
-
-def _joined(parts: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return all parts as one array, with some bytes after it, and where each begins and ends."""
-    starts = np.cumsum([0, *map(len, parts)]).astype(np.int64)
-    return np.frombuffer(bytearray().join([*parts, bytes(_SLACK_BYTES)]), np.uint8), starts
+    return Postings(*find_in_parts(*parts, hashes, first_id, last_id, most))
 
 
 def _part_bounds(hashes: NDArray[np.uint32], piece_count: int) -> NDArray[np.int64]:
