@@ -177,18 +177,36 @@ def compare(
     of_grams,
     maps,
     firsts,
+    first_row,
+    end_row,
+    may,
 ):
     """Compare the set of each candidate with all the rows that it is a candidate of.
 
     A set is unpacked once, and only as far as these comparisons need: the first places often rule a pair out.
+
+    Args:
+        starts: as for `bitmaps`, like `hashes` and `packed`.
+        is_short: bool[n], which of the n rows are short.
+        asked: int64[p], positions of the asked rows.
+        rows: int64[p], positions of their candidates among the sets.
+        set_begins: as `begins` for `bitmaps`.
+        set_ends: as `ends` there.
+        measure: of the rule.
+        threshold: of the rule.
+        of_grams: the measure compares 3-grams, not words.
+        maps: by `bitmaps`, like `firsts`.
+        first_row: only pairs with candidates from this one on are compared.
+        end_row: only those before this one.
+        may: bool[p], set to False for each pair that is ruled out.
     """
-    may = np.ones(asked.size, np.bool_)
-    order, ends = _by_row(rows, set_begins.size)
+    order, whose, ends = _by_row(asked, rows, first_row, end_row)
     bits, unpacked = np.zeros(_MOST_WORDS, np.uint64), np.empty(2, np.int64)
-    for row in range(set_begins.size):
+    next_pair = np.int64(0)
+    for row in range(first_row, end_row):
         begin, end = set_begins[row] * 8, set_ends[row] * 8
-        first_pair = ends[row - 1] if row > 0 else np.int64(0)
-        if begin == end or first_pair == ends[row]:
+        first_pair, next_pair = next_pair, ends[row - first_row]
+        if begin == end or first_pair == next_pair:
             continue
         head = _head_of(packed, begin, end)
         if head & 1 != np.int64(of_grams):
@@ -201,36 +219,44 @@ def compare(
         elif head & _MORE:
             places, shift = size * 12, _SHIFT
         unpacked[0], unpacked[1] = begin + _COUNT_BITS, -1
-        for i in range(first_pair, ends[row]):
-            first, last = starts[asked[order[i]]], starts[asked[order[i]] + 1]
+        for i in range(first_pair, next_pair):
+            one = whose[i]
+            first, last = starts[one], starts[one + 1]
             least = least_shared(measure, threshold, last - first, size)
             if end - begin == _COUNT_BITS:
-                may[order[i]] = is_short[asked[order[i]]] or least <= min(last - first, size)
+                may[order[i]] = is_short[one] or least <= min(last - first, size)
                 continue
             own_map = first_map
             if first_map >= 0:
-                own_map += asked[order[i]] * _words_of(places)
+                own_map += one * _words_of(places)
             may[order[i]] = _may_share(
                 hashes, first, last, maps, own_map, packed, end, shift, places, size, least, bits, unpacked
             )
         for word in range((min(unpacked[1], places) >> 6) + 1):
             bits[word] = np.uint64(0)
-    return may
 
 
 @allocating
-def _by_row(rows, count):
-    """Return (int64[p] the pairs row by row, int64[count] where those of each row end)."""
-    ends = np.zeros(count, np.int64)
+def _by_row(asked, rows, first_row, end_row):
+    """Sort the pairs with the rows from the first one to the one before the end.
+
+    Returns:
+        (int64[q] these pairs row by row, int64[q] their asked rows, int64[r] where those of each row end).
+    """
+    ends = np.zeros(end_row - first_row, np.int64)
     for row in rows:
-        ends[row] += 1
-    for row in range(1, count):
+        if first_row <= row < end_row:
+            ends[row - first_row] += 1
+    for row in range(1, ends.size):
         ends[row] += ends[row - 1]
-    order, free = np.empty(rows.size, np.int64), ends.copy()
+    count = ends[-1] if ends.size > 0 else np.int64(0)
+    order, whose, free = np.empty(count, np.int64), np.empty(count, np.int64), ends.copy()
     for pair in range(rows.size - 1, -1, -1):
-        free[rows[pair]] -= 1
-        order[free[rows[pair]]] = pair
-    return order, ends
+        if first_row <= rows[pair] < end_row:
+            place = free[rows[pair] - first_row] - 1
+            free[rows[pair] - first_row] = place
+            order[place], whose[place] = pair, asked[pair]
+    return order, whose, ends
 
 
 @inner

@@ -143,11 +143,9 @@ def may_be_alike(
 
     def compare(first: int, end: int) -> None:
         """Compare the pairs with a range of candidates, each of which is unpacked once."""
-        chosen = np.flatnonzero((rows >= first) & (rows < end))
-        may[chosen] = kernels.compare(
-            *(asked.starts, asked.hashes, asked.is_short, which[chosen], rows[chosen] - first, sets.packed),
-            *(sets.begins[first:end], sets.ends[first:end], rule.measure, rule.threshold, of_grams),
-            *bitmaps,
+        kernels.compare(
+            *(asked.starts, asked.hashes, asked.is_short, which, rows, *sets, rule.measure, rule.threshold),
+            *(of_grams, *bitmaps, first, end, may),
         )
 
     # Ranges with as many pairs each: the candidates may be close together among the rows.
