@@ -31,6 +31,7 @@ _KEPT_BYTES: Final = 128 * 2**20
 """Of pieces that a search keeps for its next range: those of 2,000 changes among a million rows are some 60
 MB."""
 _MARGIN: Final = 1.2
+_NO_PIECES: Final = np.empty(0, np.int64)
 _NO_POSTINGS: Final = Postings(np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.uint32))
 
 IdRange = tuple[int, int]
@@ -138,7 +139,8 @@ class SegmentSearch:
         """
         self._connection, self._store, self._hashes, self._memory = connection, store, hashes, memory
         self._generation = memory.generation
-        self._kept = PieceMemory(_KEPT_BYTES)  # what has no room in the memory, for the next range
+        # What has no room in the memory, for the next range: numbers of pieces, and their parts.
+        self._kept, self._kept_bytes = list[tuple[NDArray[np.int64], PackedParts]](), 0
 
     def find(self, ids: IdRange = ALL_IDS, most: int | None = None) -> Found:
         """Return the rows that have the hashes.
@@ -159,6 +161,7 @@ class SegmentSearch:
             if changed is not None:
                 return Found(postings, generation, changed)
             self._generation = find_generation(self._connection, self._store)
+            self._kept, self._kept_bytes = [], 0
         return Found(_NO_POSTINGS, None, ChangedRows({}))
 
     def _postings(self, generation: Generation, ids: IdRange, most: int | None) -> Postings:
@@ -182,16 +185,25 @@ class SegmentSearch:
 
     def _parts(self, generation: Generation, pieces: NDArray[np.int64]) -> Iterator[PackedParts]:
         """Yield the parts of some pieces after others: first of those that are in memory."""
-        for memory in (self._memory.pieces, self._kept):
-            are_here = memory.have(generation, pieces)
-            for some in _divided(pieces[are_here]):
-                yield memory.parts_of(some)
-            pieces = pieces[~are_here]
+        memory = self._memory.pieces
+        are_here = memory.have(generation, pieces)
+        for some in _divided(pieces[are_here]):
+            yield memory.parts_of(some)
+        kept = self._kept.copy()
+        for _, parts in kept:
+            yield parts
+        pieces = np.setdiff1d(pieces[~are_here], np.concatenate([_NO_PIECES, *(own for own, _ in kept)]))
         for some in _divided(pieces):
-            of, parts = self._read(generation, some)
-            if not self._memory.pieces.add(generation, some, of, parts):
-                self._kept.add(generation, some, of, parts)
-            yield PackedParts.of(parts)
+            of, read = self._read(generation, some)
+            parts = PackedParts.of(read)
+            if not memory.add(generation, some, of, read):
+                self._keep(some, parts)
+            yield parts
+
+    def _keep(self, pieces: NDArray[np.int64], parts: PackedParts) -> None:
+        if self._kept_bytes + parts.packed.size <= _KEPT_BYTES:
+            self._kept.append((pieces, parts))
+            self._kept_bytes += parts.packed.size
 
     def _read(
         self, generation: Generation, pieces: NDArray[np.int64]
