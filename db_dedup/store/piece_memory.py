@@ -4,7 +4,6 @@ They hold entries of one generation, which never change. So whoever finds them h
 which generation is active, as if they had just been read.
 """
 
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -38,13 +37,9 @@ class PieceMemory:
         count = count if self._tables_size < self._budget else 0
         self._firsts = np.zeros(count, np.int32)  # 0 for a piece that is not here
         self._counts = np.zeros(count, np.int32)
-        self._packed = np.zeros(SLACK_BYTES, np.uint8)
-        self._starts = np.zeros(2, np.int64)
+        self._packed, self._used = np.zeros(SLACK_BYTES, np.uint8), 0
+        self._begins, self._ends = np.zeros(1, np.int64), np.zeros(1, np.int64)
         self._parts = 1  # the first one is empty
-
-    @property
-    def _used(self) -> int:
-        return int(self._starts[self._parts])
 
     def have(self, generation: Generation, pieces: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return bool[n]: which pieces (int64[n]) of a generation are here."""
@@ -58,10 +53,10 @@ class PieceMemory:
         counts = self._counts[pieces]
         places = np.repeat(self._firsts[pieces] - np.cumsum(counts) + counts, counts)
         places += np.arange(places.size)
-        return PackedParts(self._packed, self._starts[places], self._starts[places + 1])
+        return PackedParts(self._packed, self._begins[places], self._ends[places])
 
     def add(
-        self, generation: Generation, pieces: NDArray[np.int64], of: NDArray[np.int64], parts: Sequence[bytes]
+        self, generation: Generation, pieces: NDArray[np.int64], of: NDArray[np.int64], parts: PackedParts
     ) -> bool:
         """Keep some pieces that are not here, if there is room for all of them; return whether there is.
 
@@ -75,19 +70,17 @@ class PieceMemory:
         """
         if self._budget and generation != self._generation:
             self._begin(generation)
-        lengths = np.fromiter(map(len, parts), np.int64, len(parts))
-        used, first = self._used + int(lengths.sum()), self._parts
-        taken = used + self._tables_size + _BYTES_A_PART * (first + len(parts))
-        if taken > self._budget or not self._firsts.size:
+        before, first = self._used, self._parts
+        used, end = before + parts.packed.size - SLACK_BYTES, first + of.size
+        if used + self._tables_size + _BYTES_A_PART * end > self._budget or not self._firsts.size:
             return False
+        self._packed = with_room(self._packed, (used if used < _LARGE else self._budget) + SLACK_BYTES)
+        self._packed[before:used] = parts.packed[: used - before]
+        self._begins, self._ends = with_room(self._begins, end), with_room(self._ends, end)
         order = np.argsort(of, kind="stable")
-        room = used if used < _LARGE else self._budget
-        self._packed = with_room(self._packed, room + SLACK_BYTES)
-        self._packed[self._used : used] = np.frombuffer(b"".join(parts[i] for i in order.tolist()), np.uint8)
-        self._starts = with_room(self._starts, first + len(parts) + 1)
-        np.cumsum(lengths[order], out=self._starts[first + 1 : first + len(parts) + 1])
-        self._starts[first + 1 : first + len(parts) + 1] += self._starts[first]
-        self._parts += len(parts)
-        begins, ends = (np.searchsorted(of[order], pieces, side) for side in ("left", "right"))
-        self._firsts[pieces], self._counts[pieces] = first + begins, ends - begins
+        self._begins[first:end] = parts.begins[order] + before
+        self._ends[first:end] = parts.ends[order] + before
+        self._used, self._parts = used, end
+        places, after = (np.searchsorted(of[order], pieces, side) for side in ("left", "right"))
+        self._firsts[pieces], self._counts[pieces] = first + places, after - places
         return True

@@ -194,9 +194,8 @@ class SegmentSearch:
             yield parts
         pieces = np.setdiff1d(pieces[~are_here], np.concatenate([_NO_PIECES, *(own for own, _ in kept)]))
         for some in _divided(pieces):
-            of, read = self._read(generation, some)
-            parts = PackedParts.of(read)
-            if not memory.add(generation, some, of, read):
+            of, parts = self._read(generation, some)
+            if not memory.add(generation, some, of, parts):
                 self._keep(some, parts)
             yield parts
 
@@ -207,12 +206,12 @@ class SegmentSearch:
 
     def _read(
         self, generation: Generation, pieces: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], list[bytes]]:
+    ) -> tuple[NDArray[np.int64], PackedParts]:
         """Return (int64[p] the piece of each part, p parts) of some pieces."""
         parameters = {"generation": generation.number, "pieces": pieces.tolist()}
         found = self._connection.execute(_pieces_query(self._store), parameters).all()
         of = np.fromiter((piece for piece, _ in found), np.int64, len(found))
-        return of, [bytes(part) for _, part in found]
+        return of, PackedParts.of([bytes(part) for _, part in found])
 
 
 def _divided(pieces: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:

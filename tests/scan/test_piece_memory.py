@@ -43,7 +43,7 @@ def add(memory: PieceMemory, number: int, read: dict[int, list[bytes]]) -> bool:
     """Add pieces whose parts a database returns in any order, but those of a piece in their own."""
     rows = [(piece, part) for piece, parts in sorted(read.items(), reverse=True) for part in parts]
     of = np.array([piece for piece, _ in rows], np.int64)
-    return memory.add(generation(number), numbers(read), of, [part for _, part in rows])
+    return memory.add(generation(number), numbers(read), of, PackedParts.of([part for _, part in rows]))
 
 
 def numbers(pieces: Any) -> NDArray[np.int64]:

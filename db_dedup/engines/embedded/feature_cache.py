@@ -43,8 +43,8 @@ class FeatureCache:
 
     Attributes:
         budget: bytes that the rows may take after `trim`, together with the sets of features.
-        index: what look-ups have read of the index: sets of features, and besides a byte for each row of the
-            table.
+        index: what look-ups have read of the index: sets of features, and besides its pieces and a byte for
+            each row of the table.
     """
 
     def __init__(self, watched: WatchedTable, budget: int = CACHE_BYTES, threads: int = 1) -> None:
