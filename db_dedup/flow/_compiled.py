@@ -2,9 +2,9 @@
 
 Each function that is compiled takes a tenth of a second or more, most of it outside LLVM, so that a lower
 level of optimisation saves little. What saves time (decision 0054): no wrapper that is not called, no second
-signature of the same kernel, no machine code of a function that is only copied into kernels (`_linked.py`),
-and none of numpy's functions whose compiled form is long, such as argsort, unique and a slice assigned to a
-slice.
+signature of the same kernel, no step that another one repeats (`_libraries.py`), and none of numpy's
+functions whose compiled form is long, such as argsort, unique and a slice assigned to a slice, nor those that
+make arrays (`_new_arrays.py`).
 """
 
 import gc
@@ -27,7 +27,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.runtime.nrt import rtsys
 
 from db_dedup import progress
-from db_dedup.flow._linked import LinkedCompiler
+from db_dedup.flow._libraries import KernelCompiler, LinkedCompiler
 
 _KERNEL_FOLDERS: Final = ("flow", "methods")
 """The folders that have kernels."""
@@ -41,6 +41,7 @@ _OPTIONS: Final[dict[str, Any]] = {
     "nogil": True,
     "error_model": "numpy",  # no checks for a division by zero: kernels never divide by what may be zero
     "no_cfunc_wrapper": True,
+    "pipeline_class": KernelCompiler,
 }
 
 
@@ -160,7 +161,7 @@ def _decorator(**options: Any) -> Any:
     compile_when_called: Any = nb.njit  # its types leave out some of the options
 
     def decorate(function: Any) -> Any:
-        compiled = compile_when_called(**_OPTIONS, **options)(function)
+        compiled = compile_when_called(**{**_OPTIONS, **options})(function)
         compiled.__class__ = _Dispatcher
         return compiled
 

@@ -7,12 +7,13 @@ bits, and returns uint64[m].
 import numpy as np
 
 from db_dedup.flow._compiled import kernel
+from db_dedup.flow._new_arrays import empty
 
 
 @kernel
 def bkdr(data, starts, mask):
     """Multiply by 131 and add the next byte."""
-    hashes = np.empty(starts.size - 1, np.uint64)
+    hashes = empty(starts.size - 1, np.uint64)
     for token in range(hashes.size):
         value = np.uint64(0)
         for i in range(starts[token], starts[token + 1]):
@@ -24,7 +25,7 @@ def bkdr(data, starts, mask):
 @kernel
 def djb(data, starts, mask):
     """Begin with 5381, multiply by 33 and add the next byte."""
-    hashes = np.empty(starts.size - 1, np.uint64)
+    hashes = empty(starts.size - 1, np.uint64)
     for token in range(hashes.size):
         value = np.uint64(5381)
         for i in range(starts[token], starts[token + 1]):
@@ -36,7 +37,7 @@ def djb(data, starts, mask):
 @kernel
 def rs(data, starts, mask):
     """Multiply by a factor that is itself multiplied by 378551 after each byte."""
-    hashes = np.empty(starts.size - 1, np.uint64)
+    hashes = empty(starts.size - 1, np.uint64)
     for token in range(hashes.size):
         value, factor = np.uint64(0), np.uint64(63689)
         for i in range(starts[token], starts[token + 1]):
@@ -49,7 +50,7 @@ def rs(data, starts, mask):
 @kernel
 def js(data, starts, mask):
     """Mix the value with its shifts to both sides."""
-    hashes = np.empty(starts.size - 1, np.uint64)
+    hashes = empty(starts.size - 1, np.uint64)
     for token in range(hashes.size):
         value = np.uint64(1315423911)
         for i in range(starts[token], starts[token + 1]):
@@ -62,7 +63,7 @@ def js(data, starts, mask):
 @kernel
 def ap(data, starts, mask):
     """Mix the value with its shifts, by turns in two ways."""
-    hashes = np.empty(starts.size - 1, np.uint64)
+    hashes = empty(starts.size - 1, np.uint64)
     for token in range(hashes.size):
         value = np.uint64(0xAAAAAAAA)
         for i in range(starts[token], starts[token + 1]):
@@ -79,7 +80,7 @@ def ap(data, starts, mask):
 @kernel
 def multiply_xor(points, starts, mask):
     """Multiply by 1000003 and XOR with the next character; at the end XOR with the number of characters."""
-    hashes = np.empty(starts.size - 1, np.uint64)
+    hashes = empty(starts.size - 1, np.uint64)
     for token in range(hashes.size):
         first, end = starts[token], starts[token + 1]
         value = np.uint64(0)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from db_dedup.flow._compiled import allocating, kernel
+from db_dedup.flow._new_arrays import empty, zeros
 
 
 @kernel
@@ -18,14 +19,14 @@ def rank(stream, starts, hashes, window, damping, tolerance, most_rounds):
         tolerance: iteration ends when no rank changes by more.
         most_rounds: or after so many rounds.
     """
-    ranks = np.empty(hashes.size, np.float64)
+    ranks = empty(hashes.size, np.float64)
     begin = 0
     for row in range(starts.size - 1):
         end = begin
         while stream[end] != 1:
             end += 1
         first, last = starts[row], starts[row + 1]
-        places = np.empty(end - begin, np.int64)
+        places = empty(end - begin, np.int64)
         for i in range(begin, end):
             places[i - begin] = np.searchsorted(hashes[first:last], stream[i])
         edges = _edges(places, window)
@@ -37,7 +38,7 @@ def rank(stream, starts, hashes, window, damping, tolerance, most_rounds):
 @allocating
 def _edges(places, window):
     """Return int64[e, 2]: each two different tokens that are neighbours, as often as they are."""
-    edges = np.empty((places.size * (window - 1), 2), np.int64)
+    edges = empty((places.size * (window - 1), 2), np.int64)
     used = 0
     for i in range(places.size):
         for j in range(i + 1, min(i + window, places.size)):
@@ -50,12 +51,12 @@ def _edges(places, window):
 @allocating
 def _rank_row(edges, count, damping, tolerance, most_rounds, ranks):
     """Write the ranks of one row to `ranks`, float64[count]."""
-    degrees = np.zeros(count, np.float64)
+    degrees = zeros(count, np.float64)
     for e in range(edges.shape[0]):
         degrees[edges[e, 0]] += 1
         degrees[edges[e, 1]] += 1
     ranks[:] = 1.0
-    new = np.empty(count, np.float64)
+    new = empty(count, np.float64)
     for _ in range(most_rounds):
         new[:] = 1 - damping
         for e in range(edges.shape[0]):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._new_arrays import empty
 
 DIGITS = 42
 """Six limbs of seven decimal digits; the square of a 64-bit number has at most 39."""
@@ -24,7 +25,7 @@ def insert(values, begin, children, keys, sizes, was_there):
         sizes: int64[2], how many inner nodes and how many keys there are; changed in place.
         was_there: bool[n], set for each inserted value that the trie held already.
     """
-    digits, other = np.empty(DIGITS, np.uint8), np.empty(DIGITS, np.uint8)
+    digits, other = empty(DIGITS, np.uint8), empty(DIGITS, np.uint8)
     for i in range(begin, values.size):
         if sizes[0] + DIGITS > children.shape[0] or sizes[1] == keys.size:
             return i

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from db_dedup.errors import InvalidArgumentError
 from db_dedup.flow._compiled import kernel
+from db_dedup.flow._new_arrays import empty
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.fingerprints.simhash import FINGERPRINT_BITS
 
@@ -44,8 +45,8 @@ def single_pass(fingerprints: NDArray[np.uint64], radius: int) -> Clusters:
 
 @kernel
 def _single_pass(fingerprints, radius):
-    labels = np.empty(fingerprints.size, np.int32)
-    firsts = np.empty(fingerprints.size, np.uint64)
+    labels = empty(fingerprints.size, np.int32)
+    firsts = empty(fingerprints.size, np.uint64)
     clusters, comparisons = 0, 0
     for row in range(fingerprints.size):
         cluster = 0

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._compiled import kernel
+from db_dedup.flow._new_arrays import zeros
 from db_dedup.flow.features.counting import Features
 from db_dedup.flow.fingerprints.simhash import FINGERPRINT_BITS, fingerprint_rows
 
@@ -41,7 +42,7 @@ def simhash_vectors(features: Features) -> NDArray[np.int64]:
 
 @kernel
 def _sums(starts, hashes, weights):
-    sums = np.zeros((starts.size - 1, FINGERPRINT_BITS), np.int64)
+    sums = zeros((starts.size - 1, FINGERPRINT_BITS), np.int64)
     for row in range(starts.size - 1):
         for i in range(starts[row], starts[row + 1]):
             for bit in range(FINGERPRINT_BITS):

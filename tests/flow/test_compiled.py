@@ -15,8 +15,10 @@ from db_dedup.flow._compiled import _KERNEL_FOLDERS
 
 ROOT = Path(__file__).parent.parent.parent
 FILES = sorted(path for room in ("db_dedup", "tests", "benchmarks") for path in (ROOT / room).rglob("*.py"))
-SLOW_TO_COMPILE = {"argsort", "concatenate", "cumsum", "diff", "repeat", "sort", "unique"}
-"""Functions of numpy whose compiled form takes a second or more."""
+SLOW_TO_COMPILE = {
+    "argsort", "concatenate", "cumsum", "diff", "empty", "full", "repeat", "sort", "unique", "zeros"
+}  # fmt: skip
+"""Functions of numpy whose compiled form takes a second or more, and those that `_new_arrays.py` replaces."""
 
 KERNELS = {"addressed", "allocating", "inner", "kernel"}
 """The decorators of what numba compiles."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import resized
 from db_dedup.flow._compiled import allocating, inner, kernel
+from db_dedup.flow._new_arrays import empty, zeros
 from db_dedup.flow.candidates._pieces import (
     MOST_ROWS,
     key_mask,
@@ -81,13 +82,13 @@ def bucket_rows(values, rows, shift):
     Returns:
         (fingerprints in that order, row numbers in that order, int64[65537] where each bucket starts).
     """
-    starts = np.zeros(_BUCKETS + 1, np.int64)
+    starts = zeros(_BUCKETS + 1, np.int64)
     for row in rows:
         starts[((values[row] >> np.uint64(shift)) & np.uint64(0xFFFF)) + np.uint64(1)] += 1
     for i in range(_BUCKETS):
         starts[i + 1] += starts[i]
-    sorted_values = np.empty(rows.size, np.uint64)
-    sorted_rows = np.empty(rows.size, np.int32)
+    sorted_values = empty(rows.size, np.uint64)
+    sorted_rows = empty(rows.size, np.int32)
     in_one_step = rows.size < _SORTED_AT_ONCE
     places = starts[:-1].copy() if in_one_step else starts[:-1:_HALVES].copy()
     for row in rows:
@@ -209,8 +210,8 @@ def _join_pieces(
     """
     masks, radii = done
     other = room_a if is_same else room_b
-    earlier = np.zeros(masks.size + pieces.number, np.uint64)
-    earlier_radii = np.zeros(earlier.size, np.int64)
+    earlier = zeros(masks.size + pieces.number, np.uint64)
+    earlier_radii = zeros(earlier.size, np.int64)
     for i in range(masks.size):
         earlier[i], earlier_radii[i] = masks[i], radii[i]
     for piece in range(pieces.number):
@@ -264,7 +265,7 @@ def _largest_sorted(starts_a, starts_b):
 @allocating
 def _with_room(hot):
     """Return an array twice as long that begins with these pairs of buckets."""
-    bigger = np.empty((hot.shape[0] * 2, 2), np.int64)
+    bigger = empty((hot.shape[0] * 2, 2), np.int64)
     for i in range(hot.shape[0]):
         bigger[i, 0], bigger[i, 1] = hot[i, 0], hot[i, 1]
     return bigger
@@ -296,8 +297,8 @@ def join_buckets(a, b, is_self, labels, first_bucket, masks, radius, done, shift
     """
     values_a, rows_a, starts_a = a
     values_b, rows_b, starts_b = b
-    left, right = np.empty(1024, np.int32), np.empty(1024, np.int32)
-    hot = np.empty((16, 2), np.int64)
+    left, right = empty(1024, np.int32), empty(1024, np.int32)
+    hot = empty((16, 2), np.int64)
     found, hot_count = np.int64(0), 0
     bucket = first_bucket
     limit = np.uint64(radius)
@@ -348,7 +349,7 @@ def compare_all(a, b, is_self, labels, first, radius, done, chunk):
     """
     values_a, rows_a, run_ends_a = a
     values_b, rows_b, run_ends_b = b
-    left, right = np.empty(1024, np.int32), np.empty(1024, np.int32)
+    left, right = empty(1024, np.int32), empty(1024, np.int32)
     found = 0
     limit = np.uint64(radius)
     i = first

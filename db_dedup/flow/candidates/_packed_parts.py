@@ -6,6 +6,7 @@ import numpy as np
 
 from db_dedup.flow._arrays import place_in, resized
 from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._new_arrays import empty, zeros
 from db_dedup.flow.candidates._bits import get_bits, get_rice, get_unary, put_bits, put_unary
 
 MOST_ENTRIES_A_PART: Final = 4096
@@ -37,8 +38,8 @@ def _put_rice(packed, place, value, shift):
 def pack_parts(hashes, ids, bounds):
     """Return (uint8[m] all parts, int64[p] where each ends)."""
     parts = bounds.size - 1
-    packed = np.zeros(hashes.size * _MOST_BYTES_AN_ENTRY + (parts + 1) * (_HEADER_BYTES + 16), np.uint8)
-    ends = np.empty(parts, np.int64)
+    packed = zeros(hashes.size * _MOST_BYTES_AN_ENTRY + (parts + 1) * (_HEADER_BYTES + 16), np.uint8)
+    ends = empty(parts, np.int64)
     used = np.int64(0)
     for part in range(parts):
         first, last = bounds[part], bounds[part + 1]
@@ -121,7 +122,7 @@ def unpack_parts(packed, begins, ends):
         ends: int64[p], where it ends.
     """
     used = np.int64(0)
-    hashes, ids = np.empty(MOST_ENTRIES_A_PART, np.uint32), np.empty(MOST_ENTRIES_A_PART, np.int64)
+    hashes, ids = empty(MOST_ENTRIES_A_PART, np.uint32), empty(MOST_ENTRIES_A_PART, np.int64)
     for part in range(begins.size):
         if used + MOST_ENTRIES_A_PART > ids.size:
             hashes, ids = resized(hashes, 2 * ids.size), resized(ids, 2 * ids.size)
@@ -174,8 +175,8 @@ def find_in_parts(packed, begins, ends, wanted, first_id, last_id, most):
         most: entries.
     """
     used, lists, most_lists = np.int64(0), np.int64(0), wanted.size + begins.size + 1
-    hashes, list_ends = np.empty(most_lists, np.uint64), np.empty(most_lists, np.int64)
-    ids = np.empty(MOST_ENTRIES_A_PART, np.int64)
+    hashes, list_ends = empty(most_lists, np.uint64), empty(most_lists, np.int64)
+    ids = empty(MOST_ENTRIES_A_PART, np.int64)
     for part in range(begins.size):
         if used + MOST_ENTRIES_A_PART > ids.size:
             ids = resized(ids, 2 * ids.size)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._compiled import allocating, inner
+from db_dedup.flow._new_arrays import empty
 
 MOST_ROWS = 1 << 15
 """A bucket with more rows is divided by another block instead of being sorted by pieces."""
@@ -58,7 +59,7 @@ class Room(NamedTuple):
 def make_room(rows):
     """Return room for buckets of so many rows."""
     keys = min(2 * max(rows, 1), 1 << _MOST_KEY_BITS)
-    return Room(np.empty(rows, np.uint64), np.empty(rows, np.int32), np.empty(keys + 2, np.int64))
+    return Room(empty(rows, np.uint64), empty(rows, np.int32), empty(keys + 2, np.int64))
 
 
 @inner

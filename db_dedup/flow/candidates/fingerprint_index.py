@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import resized
 from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._new_arrays import empty
 from db_dedup.flow.candidates._bucket_join import bucket_rows, popcount
 from db_dedup.flow.candidates.blocks import block_radii, flip_masks
 from db_dedup.records.fingerprints import BLOCK_SHIFTS
@@ -122,7 +123,7 @@ def _joined(some: _IdsAndValues, others: _IdsAndValues) -> _IdsAndValues:
 @kernel
 def _search(asked, buckets, ids, radius, radii, masks):
     size, found = 1024, 0
-    which, hits, distances = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    which, hits, distances = empty(size, np.int64), empty(size, np.int64), empty(size, np.int64)
     for q in range(asked.size):
         for block in range(4):
             if radii[block] < 0:

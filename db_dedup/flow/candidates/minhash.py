@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
+from db_dedup.flow._new_arrays import empty, zeros
 
 BANDS: Final = 24
 MINIMA_A_BAND: Final = 3
@@ -70,7 +71,7 @@ def _take_minima(hashes, begin, end, multipliers, offsets, minima):
 
 @kernel
 def _find_minima(starts, hashes, multipliers, offsets):
-    minima = np.empty((starts.size - 1, multipliers.size), np.uint64)
+    minima = empty((starts.size - 1, multipliers.size), np.uint64)
     for row in range(starts.size - 1):
         _take_minima(hashes, starts[row], starts[row + 1], multipliers, offsets, minima[row])
     return minima
@@ -79,8 +80,8 @@ def _find_minima(starts, hashes, multipliers, offsets):
 @kernel
 def _find_bands(starts, hashes, multipliers, offsets):
     count = starts.size - 1
-    bands = np.zeros((count, BANDS), np.uint64)
-    minima = np.empty(multipliers.size, np.uint64)
+    bands = zeros((count, BANDS), np.uint64)
+    minima = empty(multipliers.size, np.uint64)
     for row in range(count):
         _take_minima(hashes, starts[row], starts[row + 1], multipliers, offsets, minima)
         for band in range(BANDS):

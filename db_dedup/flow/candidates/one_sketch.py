@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._new_arrays import empty, zeros
 from db_dedup.flow.candidates.postings import Postings
 from db_dedup.flow.candidates.sketch_sizes import ID_BITS, UNKNOWN_SIZE, SizeTable
 from db_dedup.flow.candidates.sketches import compiled_least_in_common, least_in_common
@@ -97,9 +98,9 @@ def _count_shared(size, are_enough, ends, ids, is_changed, table, slots, id_bits
         (int64[r] ids in any order, int64[r] common hashes, int64[r] sizes, bool[e] which entries are not
         counted here, or are of rows that are not in the table).
     """
-    counts, is_other = np.zeros(table.size, np.uint8), is_changed.copy()
-    found, common = np.empty(ids.size, np.int64), np.empty(ids.size, np.int64)
-    sizes = np.empty(ids.size, np.int64)
+    counts, is_other = zeros(table.size, np.uint8), is_changed.copy()
+    found, common = empty(ids.size, np.int64), empty(ids.size, np.int64)
+    sizes = empty(ids.size, np.int64)
     begin, r = np.int64(0), np.int64(0)
     for each in range(ends.size):
         for i in range(begin, ends[each]):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from db_dedup.flow._arrays import sort_part
 from db_dedup.flow._compiled import allocating, inner, kernel
 from db_dedup.flow._mix import mix
+from db_dedup.flow._new_arrays import empty, zeros
 
 PASSAGE_CHARACTERS: Final = 12
 WINDOW: Final = 12
@@ -47,8 +48,8 @@ def find_passages(
 
 @kernel
 def _find(stream, firsts, row_count):
-    starts = np.zeros(row_count + 1, np.int64)
-    kept = np.empty(stream.size, np.uint64)
+    starts = zeros(row_count + 1, np.int64)
+    kept = empty(stream.size, np.uint64)
     positions = firsts.copy()
     used = np.int64(0)
     for row in range(row_count):
@@ -81,7 +82,7 @@ def _winnowed(grams, kept, used):
     base, leaving = np.uint64(_BASE), np.uint64(1)
     for _ in range(_GRAMS):
         leaving *= base
-    hashes, ranks = np.empty(WINDOW, np.uint64), np.empty(WINDOW, np.uint64)
+    hashes, ranks = empty(WINDOW, np.uint64), empty(WINDOW, np.uint64)
     count = grams.size - _GRAMS + 1
     value = np.uint64(0)
     best = -1

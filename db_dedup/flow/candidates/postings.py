@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import place_between, resized
 from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._new_arrays import empty, zeros
 from db_dedup.flow.candidates.sketches import Sketches, compiled_least_in_common
 from db_dedup.flow.threads import in_threads, split_evenly
 
@@ -114,7 +115,7 @@ def entries_in(postings: Postings, hashes: NDArray[np.uint32], ids: NDArray[np.i
 @kernel
 def _entries_in(firsts, lasts, begins, ends, rows, ids):
     """Return bool[n]: whether some of the lists first to last - 1 of each entry has its row."""
-    are_there = np.zeros(ids.size, np.bool_)
+    are_there = zeros(ids.size, np.bool_)
     for i in range(ids.size):
         for each in range(firsts[i], lasts[i]):
             place = place_between(rows, begins[each], ends[each], ids[i])
@@ -169,8 +170,8 @@ def sharing_pairs(
 @kernel
 def _sharing_pairs(starts, values, firsts, lasts, begins, ends, rows, counts, first_row, end_row, most):
     """Count for each asked sketch the hashes that each row shares with it, and keep the rows with enough."""
-    which, others, found = np.empty(1024, np.int64), np.empty(1024, np.int64), np.int64(0)
-    common, touched = np.zeros(end_row - first_row, np.int32), np.empty(end_row - first_row, np.int32)
+    which, others, found = empty(1024, np.int64), empty(1024, np.int64), np.int64(0)
+    common, touched = zeros(end_row - first_row, np.int32), empty(end_row - first_row, np.int32)
     for one in range(starts.size - 1):
         count = np.int64(0)
         for i in range(starts[one], starts[one + 1]):

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from db_dedup.flow._arrays import sort_part
 from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
+from db_dedup.flow._new_arrays import empty
 from db_dedup.flow.candidates._packed_parts import (
     MOST_ENTRIES_A_PART,
     find_in_parts,
@@ -111,7 +112,7 @@ def _hash_of(value):
 @kernel
 def hashes_of(values):
     """Return uint32[n]: the hashes of 32 bits of some values of sketches (uint64[n])."""
-    hashes = np.empty(values.size, np.uint32)
+    hashes = empty(values.size, np.uint32)
     for i in range(values.size):
         hashes[i] = _hash_of(values[i])
     return hashes
@@ -238,7 +239,7 @@ def _part_bounds(hashes: NDArray[np.uint32], piece_count: int) -> NDArray[np.int
 
 @kernel
 def _narrowed(starts, values):
-    hashes = np.empty(values.size, np.uint64)
+    hashes = empty(values.size, np.uint64)
     for row in range(starts.size - 1):
         for i in range(starts[row], starts[row + 1]):
             hashes[i] = np.uint64(_hash_of(values[i]))
@@ -254,7 +255,7 @@ def _keys_of_pieces(starts, values, places, piece_count, first, last):
         for i in range(starts[places[row]], starts[places[row] + 1]):
             piece = (np.int64(_hash_of(values[i])) * piece_count) >> 32
             count += first <= piece < last
-    keys = np.empty(count, np.uint64)
+    keys = empty(count, np.uint64)
     used = 0
     for row in range(places.size):
         for i in range(starts[places[row]], starts[places[row] + 1]):

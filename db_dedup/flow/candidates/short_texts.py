@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from db_dedup.flow._arrays import bring_forward
 from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
+from db_dedup.flow._new_arrays import empty, zeros
 from db_dedup.flow.features.characters import MOST_EDITS, SHORT
 
 MOST_HASHES: Final = 36
@@ -157,9 +158,9 @@ def _prefix_sizes(threshold: float, gram_sizes: tuple[int, ...]) -> NDArray[np.i
 @kernel
 def _find(starts, symbols, gram_starts, grams, of_edits, of_measure, common, ranks):
     count = starts.size - 1
-    new_starts = np.zeros(count + 1, np.int64)
-    hashes = np.empty(count * MOST_HASHES, np.uint64)
-    some, places = np.empty(MOST_OF_LONGER, np.uint64), np.empty(MOST_OF_LONGER, np.uint64)
+    new_starts = zeros(count + 1, np.int64)
+    hashes = empty(count * MOST_HASHES, np.uint64)
+    some, places = empty(MOST_OF_LONGER, np.uint64), empty(MOST_OF_LONGER, np.uint64)
     used = np.int64(0)
     for row in range(count):
         first = used
@@ -247,8 +248,8 @@ def _append(some, size, hashes, first, used):
 
 @kernel
 def _first_hashes(starts, values, room):
-    new_starts = np.zeros(starts.size, np.int64)
-    kept = np.empty(values.size, np.uint64)
+    new_starts = zeros(starts.size, np.int64)
+    kept = empty(values.size, np.uint64)
     used = 0
     for row in range(starts.size - 1):
         own = values[starts[row] : starts[row + 1]]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import sort_part, spread_order, starts_of
 from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._new_arrays import empty, zeros
 from db_dedup.flow.candidates.generators import HASH_GENERATORS, RowHashes
 
 _ONE_IN: Final = 12
@@ -211,7 +212,7 @@ def share_enough_each(
 
 @kernel
 def _share_enough_each(starts, values, left, right):
-    found = np.zeros(left.size, np.bool_)
+    found = zeros(left.size, np.bool_)
     for i in range(left.size):
         found[i] = share_enough(starts, values, left[i], right[i])
     return found
@@ -219,7 +220,7 @@ def _share_enough_each(starts, values, left, right):
 
 @kernel
 def _taken(starts, values, rows, new_starts):
-    taken = np.empty(new_starts[-1], np.uint64)
+    taken = empty(new_starts[-1], np.uint64)
     for i in range(rows.size):
         place = starts[rows[i]] - new_starts[i]
         for j in range(new_starts[i], new_starts[i + 1]):
@@ -230,8 +231,8 @@ def _taken(starts, values, rows, new_starts):
 @kernel
 def _joined(even_starts, even, odd_starts, odd):
     rows = even_starts.size - 1
-    new_starts = np.zeros(rows + 1, np.int64)
-    values = np.empty(even.size + odd.size, np.uint64)
+    new_starts = zeros(rows + 1, np.int64)
+    values = empty(even.size + odd.size, np.uint64)
     used = 0
     for row in range(rows):
         first = last = used
@@ -257,7 +258,7 @@ def _part(starts, values, places, salts, part, parts):
     for row in range(places.size):
         for i in range(starts[places[row]], starts[places[row] + 1]):
             count += _part_of(values[i] + salts[row], parts) == part
-    found, rows = np.empty(count, np.uint64), np.empty(count, np.int32)
+    found, rows = empty(count, np.uint64), empty(count, np.int32)
     used = 0
     for row in range(places.size):
         for i in range(starts[places[row]], starts[places[row] + 1]):

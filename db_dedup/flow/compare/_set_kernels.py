@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from db_dedup.flow._compiled import allocating, inner, kernel
+from db_dedup.flow._new_arrays import empty, zeros
 from db_dedup.flow.candidates._bits import (
     BITS_AT_ONCE,
     get_bits,
@@ -64,17 +65,17 @@ def bitmaps(starts, hashes, packed, begins, ends):
         (uint64[w] the bitmaps of all rows for one number of bits after the other, int64[_MOST_BITS + 1] where
         those of each number begin).
     """
-    in_use = np.zeros(_MOST_BITS + 1, np.bool_)
+    in_use = zeros(_MOST_BITS + 1, np.bool_)
     for row in range(begins.size):
         if begins[row] < ends[row]:
             head = _head_of(packed, begins[row] * 8, ends[row] * 8)
             in_use[_bits_in(head)] |= head & _OF_BITS != 0
-    rows, firsts, total = starts.size - 1, np.zeros(in_use.size, np.int64), np.int64(0)
+    rows, firsts, total = starts.size - 1, zeros(in_use.size, np.int64), np.int64(0)
     for bits in range(in_use.size):
         firsts[bits] = total
         if in_use[bits]:
             total += rows * _words_of(np.int64(1) << bits)
-    found = np.zeros(total, np.uint64)
+    found = zeros(total, np.uint64)
     for bits in range(in_use.size):
         if in_use[bits]:
             words = _words_of(np.int64(1) << bits)
@@ -138,8 +139,8 @@ def _place_of(hashed, places):
 def pack(starts, hashes, has_set, is_short, of_grams):
     """Return (uint8[m] all sets, int64[n] where each ends)."""
     rows = has_set.size
-    packed = np.zeros(hashes.size * _MOST_BYTES_A_FEATURE + 4 * rows + 16, np.uint8)
-    ends = np.empty(rows, np.int64)
+    packed = zeros(hashes.size * _MOST_BYTES_A_FEATURE + 4 * rows + 16, np.uint8)
+    ends = empty(rows, np.int64)
     used = np.int64(0)
     for row in range(rows):
         if has_set[row]:
@@ -201,7 +202,7 @@ def compare(
         may: bool[p], set to False for each pair that is ruled out.
     """
     order, whose, ends = _by_row(asked, rows, first_row, end_row)
-    bits, unpacked = np.zeros(_MOST_WORDS, np.uint64), np.empty(2, np.int64)
+    bits, unpacked = zeros(_MOST_WORDS, np.uint64), empty(2, np.int64)
     next_pair = np.int64(0)
     for row in range(first_row, end_row):
         begin, end = set_begins[row] * 8, set_ends[row] * 8
@@ -243,14 +244,14 @@ def _by_row(asked, rows, first_row, end_row):
     Returns:
         (int64[q] these pairs row by row, int64[q] their asked rows, int64[r] where those of each row end).
     """
-    ends = np.zeros(end_row - first_row, np.int64)
+    ends = zeros(end_row - first_row, np.int64)
     for row in rows:
         if first_row <= row < end_row:
             ends[row - first_row] += 1
     for row in range(1, ends.size):
         ends[row] += ends[row - 1]
     count = ends[-1] if ends.size > 0 else np.int64(0)
-    order, whose, free = np.empty(count, np.int64), np.empty(count, np.int64), ends.copy()
+    order, whose, free = empty(count, np.int64), empty(count, np.int64), ends.copy()
     for pair in range(rows.size - 1, -1, -1):
         if first_row <= rows[pair] < end_row:
             place = free[rows[pair] - first_row] - 1

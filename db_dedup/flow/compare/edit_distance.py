@@ -7,6 +7,7 @@ The distance is Levenshtein's, computed for all symbols of one row at once in th
 import numpy as np
 
 from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._new_arrays import full
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.features.characters import MOST_EDITS
 from db_dedup.flow.features.details import CHARACTERS, SECTIONS
@@ -79,7 +80,7 @@ def edit_distance(values, i, i_end, j, j_end):
 @kernel
 def edit_similarities(starts, values, left, right):
     """Return float64[p]: the edit similarity of rows left[i] and right[i]; NaN unless both are short."""
-    result = np.full(left.size, np.nan)
+    result = full(left.size, np.nan, np.float64)
     for p in range(left.size):
         if is_short(starts, left[p]) and is_short(starts, right[p]):
             result[p] = edit_similarity(starts, values, left[p], right[p], 0.0)

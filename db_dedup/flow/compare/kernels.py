@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from db_dedup.flow._arrays import place_in
 from db_dedup.flow._by_pointer import Arrays, ArraysType, address_of, caller_of
 from db_dedup.flow._compiled import addressed, inner, is_kept, is_on_disk, kernel
+from db_dedup.flow._new_arrays import empty, zeros
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.candidates.sketches import share_enough
 from db_dedup.flow.compare.edit_distance import edit_similarity, is_short
@@ -283,9 +284,8 @@ def _long_grams_of(starts, row):
 def confirm_pairs(left, right, rows, rule):
     """Return (bool[p], float64[p], uint8[p]): the result of `confirmed` for each candidate pair, and the
     kinds of those that are duplicates, packed as in `records.kinds`."""
-    are_duplicates = np.zeros(left.size, np.bool_)
-    scores = np.empty(left.size, np.float64)
-    kinds = np.zeros(left.size, np.uint8)
+    are_duplicates = zeros(left.size, np.bool_)
+    scores, kinds = empty(left.size, np.float64), zeros(left.size, np.uint8)
     for p in range(left.size):
         are_duplicates[p], scores[p] = confirmed(left[p], right[p], rows, rule)
         if are_duplicates[p]:
@@ -320,7 +320,7 @@ def kind_of(a, b, rows, rule):
 @kernel
 def kinds_of(left, right, rows, rule):
     """Return uint8[p]: the packed kind of each pair, duplicates or not."""
-    kinds = np.zeros(left.size, np.uint8)
+    kinds = zeros(left.size, np.uint8)
     for p in range(left.size):
         kinds[p] = kind_of(np.int64(left[p]), np.int64(right[p]), rows, rule)
     return kinds
@@ -386,7 +386,7 @@ def _square(starts, weights, row):
 
 @kernel
 def _similarities(measure, starts, hashes, weights, left, right):
-    result = np.empty(left.size, np.float64)
+    result = empty(left.size, np.float64)
     for p in range(left.size):
         result[p] = similarity_of(measure, starts, hashes, weights, left[p], right[p])
     return result
@@ -394,7 +394,7 @@ def _similarities(measure, starts, hashes, weights, left, right):
 
 @kernel
 def _long_similarities(starts, details, left, right):
-    result = np.empty(left.size, np.float64)
+    result = empty(left.size, np.float64)
     for p in range(left.size):
         result[p] = _long_similarity(starts, details, left[p], right[p], 0.0)
     return result

@@ -15,6 +15,7 @@ import numpy as np
 
 from db_dedup.flow._arrays import place_in
 from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._new_arrays import empty, zeros
 from db_dedup.flow.compare.edit_distance import is_short
 from db_dedup.flow.features.details import CHARACTERS, SECTIONS
 
@@ -67,7 +68,7 @@ def list_numbers(symbols):
     Args:
         symbols: uint64[m], of a short text.
     """
-    found, count = np.empty((symbols.size, 3), np.uint64), 0
+    found, count = empty((symbols.size, 3), np.uint64), 0
     first, end = _next_number(symbols, np.int64(0))
     while first < end:
         found[count, 0] = symbols[first - 1] if first > 0 else ~np.uint64(0)
@@ -154,7 +155,7 @@ def _is_numeral(symbol):
 @kernel
 def which_have_other_numbers(starts, values, left, right):
     """Return bool[p]: the result of `have_other_numbers` of two short rows; False unless both are short."""
-    result = np.zeros(left.size, np.bool_)
+    result = zeros(left.size, np.bool_)
     for p in range(left.size):
         if is_short(starts, left[p]) and is_short(starts, right[p]):
             result[p] = have_other_numbers(starts, values, left[p], right[p])

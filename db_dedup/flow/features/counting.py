@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import slices_of, starts_of
 from db_dedup.flow._compiled import kernel
+from db_dedup.flow._new_arrays import empty, zeros
 from db_dedup.records.recipe import RecipeColumn
 
 TERM_FREQUENCIES: Final = ("raw", "log", "capped", "set")
@@ -214,8 +215,8 @@ def _count(stream, row_count, weight, damping):
 
     The distinct tokens are written over the tokens of the stream.
     """
-    starts = np.zeros(row_count + 1, np.int64)
-    weights = np.empty(stream.size, np.int64)
+    starts = zeros(row_count + 1, np.int64)
+    weights = empty(stream.size, np.int64)
     used, begin = 0, 0
     for row in range(row_count):
         end = begin
@@ -241,9 +242,9 @@ def _count(stream, row_count, weight, damping):
 
 @kernel
 def _merge(starts_a, hashes_a, weights_a, starts_b, hashes_b, weights_b):
-    starts = np.zeros(starts_a.size, np.int64)
-    hashes = np.empty(hashes_a.size + hashes_b.size, np.uint64)
-    weights = np.empty(hashes.size, np.int64)
+    starts = zeros(starts_a.size, np.int64)
+    hashes = empty(hashes_a.size + hashes_b.size, np.uint64)
+    weights = empty(hashes.size, np.int64)
     used = 0
     for row in range(starts.size - 1):
         i, i_end = starts_a[row], starts_a[row + 1]

@@ -16,6 +16,7 @@ from db_dedup.flow._arrays import sort_part, starts_of
 from db_dedup.flow._code_points import KindTable, code_points
 from db_dedup.flow._compiled import inner, kernel
 from db_dedup.flow._mix import mix
+from db_dedup.flow._new_arrays import empty, zeros
 from db_dedup.records.frames import CUT
 
 LONG_RUN: Final = 5
@@ -102,8 +103,8 @@ def _hash_rows(points, kinds, columns, row_count):
     """Return (int64[row_count] numbers of long grams, their hashes row by row)."""
     low_mask = (np.uint64(1) << np.uint64(3 * _BITS)) - np.uint64(1)
     high_mask = (np.uint64(1) << np.uint64((LONG_RUN - 3) * _BITS)) - np.uint64(1)
-    sizes = np.zeros(row_count, np.int64)
-    values = np.empty(points.size, np.uint64)
+    sizes = zeros(row_count, np.int64)
+    values = empty(points.size, np.uint64)
     # The latest three characters, and those before them.
     low, high = np.uint64(0), np.uint64(0)
     length, signs = 0, LONG_RUN

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from db_dedup.flow._arrays import place_in, starts_of
 from db_dedup.flow._code_points import code_points
 from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._new_arrays import empty
 
 PLACE_SUFFIXES: Final[Mapping[str, tuple[str, ...]]] = {
     "district": ("区", "县"),
@@ -241,8 +242,8 @@ def _find_names(points, words):
     """
     # A name and its suffix take two characters at least. What is not written takes no memory.
     most = points.size // 2 + 1
-    rows, values = np.empty(most, np.int64), np.empty(most, np.uint64)
-    starts, ends = np.empty(most, np.int64), np.empty(most, np.int64)
+    rows, values = empty(most, np.int64), empty(most, np.uint64)
+    starts, ends = empty(most, np.int64), empty(most, np.int64)
     found, row, i = 0, 0, np.int64(0)
     while i < points.size:
         if points[i] == _NEWLINE:

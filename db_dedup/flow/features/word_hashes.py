@@ -11,6 +11,7 @@ from cityhash import CityHash64
 from numpy.typing import NDArray
 
 from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._new_arrays import empty
 
 _NO_HASH: Final = 0
 _ROW_END: Final = 1
@@ -43,8 +44,8 @@ def hash_words(
 @kernel
 def _hash_words(points, begins, ends):
     """Return the hashes of words, with a mark at the end of each row; a long word has none yet."""
-    stream = np.empty(begins.size, np.uint64)
-    content = np.empty(_SHORT_BYTES, np.uint8)
+    stream = empty(begins.size, np.uint64)
+    content = empty(_SHORT_BYTES, np.uint8)
     for word in range(begins.size):
         if begins[word] < 0:
             stream[word] = _ROW_END

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._compiled import kernel
+from db_dedup.flow._new_arrays import empty, zeros
 
 FINGERPRINT_BITS: Final = 64
 
@@ -34,8 +35,8 @@ def fingerprint_rows(
 
 @kernel
 def _simhash(starts, hashes, weights):
-    fingerprints = np.zeros(starts.size - 1, np.uint64)
-    sums = np.empty(FINGERPRINT_BITS, np.int64)
+    fingerprints = zeros(starts.size - 1, np.uint64)
+    sums = empty(FINGERPRINT_BITS, np.int64)
     for row in range(fingerprints.size):
         sums[:] = 0
         total = 0

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._new_arrays import zeros
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.compare.edit_distance import is_short
 from db_dedup.flow.features.details import CHARACTERS, SECTIONS
@@ -40,7 +41,7 @@ class Bitmaps(NamedTuple):
 def count_bitmaps(rows, rule):
     """Return (sizes, firsts) of the `Bitmaps` of all rows; of no rows if no measure compares them."""
     count = rows.fingerprints.size if rule.measure >= 0 else 0
-    sizes, firsts = np.zeros(count, np.int32), np.zeros(count + 1, np.int64)
+    sizes, firsts = zeros(count, np.int32), zeros(count + 1, np.int64)
     for row in range(count):
         place = rows.places[row]
         words = 1
@@ -66,8 +67,8 @@ def make_bitmaps(sizes, firsts, sets, rows, rule):
         rule: `RuleNumbers`.
     """
     count = sizes.size
-    lengths = np.zeros(count, np.int32)
-    symbols, small_sets = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
+    lengths = zeros(count, np.int32)
+    symbols, small_sets = zeros(count, np.uint64), zeros(count, np.uint64)
     for row in range(count):
         place = rows.places[row]
         if place < 0:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import place_between
 from db_dedup.flow._compiled import allocating, inner, kernel
+from db_dedup.flow._new_arrays import empty, full, zeros
 from db_dedup.flow.compare.kernels import least_shared
 from db_dedup.flow.matching._bitmaps import misses_more
 from db_dedup.flow.matching._join_runs import by_group, copied_sets
@@ -71,7 +72,7 @@ def sort_run(some, parents, rows, rule):
     places, starts, hashes = rows.places, rows.starts, rows.hashes
     some, bounds = by_group(some, parents)
     ends, sizes = _ends_and_sizes(some, bounds, rows)
-    rare = np.empty(some.size, np.int64)
+    rare = empty(some.size, np.int64)
     for i in range(some.size):
         least = least_shared(rule.measure, rule.threshold, sizes[i], sizes[i])
         rare[i] = min(sizes[i], max(0, sizes[i] - least + 1))
@@ -79,7 +80,7 @@ def sort_run(some, parents, rows, rule):
     while buckets < min(_total(sizes), _MOST_BUCKETS):
         buckets *= 2
     mask = np.uint64(buckets - 1)
-    counts = np.zeros(buckets, np.int32)
+    counts = zeros(buckets, np.int32)
     for row in some:
         for feature in hashes[starts[places[row]] : starts[places[row] + 1]]:
             counts[feature & mask] += 1
@@ -92,8 +93,8 @@ def index_rarest(begin, end, run, bitmaps, rows):
     places, starts, hashes = rows.places, rows.starts, rows.hashes
     some, sizes, rare, counts = run.rows, run.sizes, run.rare, run.counts
     mask = np.uint64(counts.size - 1)
-    is_rare = np.zeros(_total(sizes[begin:end]), np.bool_)
-    first_of, histogram = np.zeros(counts.size + 1, np.int64), np.empty(_MOST_COUNT + 1, np.int64)
+    is_rare = zeros(_total(sizes[begin:end]), np.bool_)
+    first_of, histogram = zeros(counts.size + 1, np.int64), empty(_MOST_COUNT + 1, np.int64)
     first = 0
     for i in range(begin, end):
         own = starts[places[some[i]]]
@@ -104,7 +105,7 @@ def index_rarest(begin, end, run, bitmaps, rows):
         first += sizes[i]
     for bucket in range(counts.size):
         first_of[bucket + 1] += first_of[bucket]
-    indexed = np.empty(first_of[-1], np.int32)
+    indexed = empty(first_of[-1], np.int32)
     used = first_of[:-1].copy()
     first = 0
     for i in range(begin, end):
@@ -171,7 +172,7 @@ def _total(numbers):
 @allocating
 def _ends_and_sizes(some, bounds, rows):
     """Return for each row (the end of its group among the rows, the number of its features)."""
-    ends, sizes = np.empty(some.size, np.int32), np.empty(some.size, np.int64)
+    ends, sizes = empty(some.size, np.int32), empty(some.size, np.int64)
     for g in range(bounds.size - 1):
         for i in range(bounds[g], bounds[g + 1]):
             place = rows.places[some[i]]
@@ -198,8 +199,8 @@ def join_indexed(run, index, bitmaps, parents, rows, rule):
     """
     some = run.rows
     joins = no_joins(parents)
-    seen, near = np.full(index.size, -1, np.int32), np.empty(index.size, np.int32)
-    levels = np.empty(2 * _most_words(some, bitmaps), np.uint64)
+    seen, near = full(index.size, -1, np.int32), empty(index.size, np.int32)
+    levels = empty(2 * _most_words(some, bitmaps), np.uint64)
     for i in range(some.size):
         a = some[i]
         _write_levels(a, bitmaps, levels)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import stable_order
 from db_dedup.flow._compiled import allocating, inner, kernel
+from db_dedup.flow._new_arrays import empty, zeros
 from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_hashes
 from db_dedup.flow.matching._bitmaps import misses_more
 from db_dedup.flow.matching._join_short import bounds_of_short, compare_each, compare_short, compare_two
@@ -66,7 +67,7 @@ def join_runs(run_rows, starts, is_counted, longest, bitmaps, parents, rows, rul
         which those that are not counted are for `join_alike` and `_join_features`.
     """
     joins = no_joins(parents)
-    is_left = np.zeros(starts.size - 1, np.bool_)
+    is_left = zeros(starts.size - 1, np.bool_)
     bounds = bounds_of_short(rule)
     compares_all = can_search(rule)
     for run in range(starts.size - 1):
@@ -117,13 +118,13 @@ def join_counted(
         were given up.
     """
     joins = no_joins(parents)
-    is_left = np.zeros(chosen.size, np.bool_)
+    is_left = zeros(chosen.size, np.bool_)
     for c in range(chosen.size):
         some = run_rows[starts[chosen[c]] : starts[chosen[c] + 1]]
         if _are_joined(some, parents):
             continue
         run = _copied(some, bitmaps, parents)
-        own, near = np.empty(run.firsts[1], np.uint64), np.empty(some.size, np.int64)
+        own, near = empty(run.firsts[1], np.uint64), empty(some.size, np.int64)
         index = index_sharing(run.rows, hashes[chosen[c]], frequencies, rows)
         budget = most_comparisons[chosen[c]] - count_steps(index) // _STEPS_A_COMPARISON
         for i in range(some.size - 1):
@@ -187,12 +188,12 @@ def by_group(some, parents):
     Returns:
         (the sorted rows, the g + 1 bounds of the g groups).
     """
-    roots = np.empty(some.size, np.int64)
+    roots = empty(some.size, np.int64)
     for i in range(some.size):
         roots[i] = find_root(parents, some[i])
     order = stable_order(roots)
-    by_root = np.empty(some.size, np.int32)
-    bounds = np.empty(some.size + 1, np.int64)
+    by_root = empty(some.size, np.int32)
+    bounds = empty(some.size + 1, np.int64)
     groups = 0
     for i in range(some.size):
         by_root[i] = some[order[i]]
@@ -217,7 +218,7 @@ def _are_joined(some, parents):
 def _compare_all(some, bitmaps, parents, rows, rule, joins):
     """Compare every two rows of different groups."""
     run = _copied(some, bitmaps, parents)
-    own, near = np.empty(run.firsts[1], np.uint64), np.empty(some.size, np.int64)
+    own, near = empty(run.firsts[1], np.uint64), empty(some.size, np.int64)
     for i in range(some.size - 1):
         count = some.size - 1 - i
         for k in range(count):
@@ -229,11 +230,11 @@ def _compare_all(some, bitmaps, parents, rows, rule, joins):
 def _copied(some, bitmaps, parents):
     """Return the `_Run` of some rows."""
     some, sizes = _by_size(some, bitmaps)
-    shorts = np.empty(some.size, np.bool_)
+    shorts = empty(some.size, np.bool_)
     for i in range(some.size):
         shorts[i] = bitmaps.lengths[some[i]] > 0
     firsts, sets = copied_sets(some, bitmaps)
-    run = _Run(some, sizes, np.empty(some.size, np.int32), shorts, firsts, sets)
+    run = _Run(some, sizes, empty(some.size, np.int32), shorts, firsts, sets)
     _write_roots(run, parents)
     return run
 
@@ -311,11 +312,11 @@ def _keep_near(i, count, near, own, run, rule):
 @allocating
 def _by_size(some, bitmaps):
     """Return (the rows, the one with the most features first, the numbers of their features)."""
-    keys = np.empty(some.size, np.int64)
+    keys = empty(some.size, np.int64)
     for i in range(some.size):
         keys[i] = -np.int64(bitmaps.sizes[some[i]])
     order = stable_order(keys)
-    ordered, sizes = np.empty(some.size, np.int32), np.empty(some.size, np.int64)
+    ordered, sizes = empty(some.size, np.int32), empty(some.size, np.int64)
     for i in range(some.size):
         ordered[i], sizes[i] = some[order[i]], -keys[order[i]]
     return ordered, sizes
@@ -324,10 +325,10 @@ def _by_size(some, bitmaps):
 @allocating
 def copied_sets(some, bitmaps):
     """Return (int64[n + 1] slices, uint64[w]): the bit sets of some rows."""
-    firsts = np.zeros(some.size + 1, np.int64)
+    firsts = zeros(some.size + 1, np.int64)
     for i in range(some.size):
         firsts[i + 1] = firsts[i] + bitmaps.firsts[some[i] + 1] - bitmaps.firsts[some[i]]
-    sets = np.empty(firsts[-1], np.uint64)
+    sets = empty(firsts[-1], np.uint64)
     for i in range(some.size):
         first = np.uint64(bitmaps.firsts[some[i]] - firsts[i])
         for k in range(np.uint64(firsts[i]), np.uint64(firsts[i + 1])):
@@ -343,10 +344,10 @@ def _compare_groups(some, bounds, budget, parents, rows, rule, joins):
         the rows that were not compared with all others.
     """
     groups = bounds.size - 1
-    apart = np.empty(groups, np.int64)
+    apart = empty(groups, np.int64)
     for g in range(groups):
         apart[g] = g
-    queue = np.empty(some.size, np.int32)
+    queue = empty(some.size, np.int32)
     first, last = 0, np.int64(0)
     while groups > 0 and budget > 0:
         if first == last:

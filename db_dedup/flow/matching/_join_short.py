@@ -9,6 +9,7 @@ symbols.
 import numpy as np
 
 from db_dedup.flow._compiled import allocating, inner
+from db_dedup.flow._new_arrays import empty, full
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_hashes
 from db_dedup.flow.features.characters import MOST_EDITS, SHORT
@@ -26,8 +27,8 @@ def bounds_of_short(rule):
     The first has how many features two rows with so many must share for the measure; `_NO_BOUND` if the
     measure has no bound. The second has how many edits may be in two rows of so many symbols; -1 for none.
     """
-    shared = np.full((_BOUNDS, _BOUNDS), _NO_BOUND, np.int64)
-    edits = np.full((_BOUNDS, _BOUNDS), -1, np.int64)
+    shared = full((_BOUNDS, _BOUNDS), _NO_BOUND, np.int64)
+    edits = full((_BOUNDS, _BOUNDS), -1, np.int64)
     for a in range(1, _BOUNDS):
         for b in range(1, _BOUNDS):
             least = least_shared(rule.measure, rule.threshold, a, b)
@@ -58,7 +59,7 @@ def compare_short(some, bounds, bitmaps, parents, rows, rule, joins):
     """
     short = _short_of(some, bitmaps)
     copied = _copied(short, bitmaps)
-    near = np.empty(short.size, np.int32)
+    near = empty(short.size, np.int32)
     for i in range(short.size - 1):
         for k in range(_find_near(i, copied, bounds, near)):
             compare_two(short[i], short[near[k]], parents, rows, rule, joins)
@@ -113,7 +114,7 @@ def _find_near(i, copied, bounds, near):
 @allocating
 def _short_of(some, bitmaps):
     """Return the short rows."""
-    short = np.empty(some.size, some.dtype)
+    short = empty(some.size, some.dtype)
     count = 0
     for row in some:
         short[count] = row
@@ -127,8 +128,8 @@ def _copied(short, bitmaps):
 
     A number of features that `bounds_of_short` does not know is 0, which has no bound.
     """
-    lengths, sizes = np.empty(short.size, np.int64), np.empty(short.size, np.int64)
-    symbols, small_sets = np.empty(short.size, np.uint64), np.empty(short.size, np.uint64)
+    lengths, sizes = empty(short.size, np.int64), empty(short.size, np.int64)
+    symbols, small_sets = empty(short.size, np.uint64), empty(short.size, np.uint64)
     for i in range(short.size):
         row = short[i]
         lengths[i], symbols[i], small_sets[i] = (

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._new_arrays import empty, zeros
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.candidates.sketches import compiled_least_in_common
 from db_dedup.flow.matching._pairs import add, filled, no_pairs, with_room
@@ -38,19 +39,19 @@ def index_hashes(rows):
     """Return the `HashIndex` of all rows of `RowArrays`."""
     starts, values, places = rows.sketch_starts, rows.sketch_values, rows.sketch_places
     count = rows.fingerprints.size
-    first_of = np.zeros(count + 1, np.int64)
+    first_of = zeros(count + 1, np.int64)
     if values.size:
         for row in range(count):
             first_of[row + 1] = first_of[row] + starts[places[row] + 1] - starts[places[row]]
-    hashes, owners = np.empty(first_of[-1], np.uint64), np.empty(first_of[-1], np.int32)
+    hashes, owners = empty(first_of[-1], np.uint64), empty(first_of[-1], np.int32)
     for row in range(count):
         first, last = first_of[row], first_of[row + 1]
         if last > first:
             hashes[first:last] = values[starts[places[row]] : starts[places[row] + 1]]
             owners[first:last] = row
     order = np.argsort(hashes, kind="mergesort")
-    places_of, ends = np.empty(order.size, np.int64), np.empty(order.size, np.int64)
-    is_even = np.empty(order.size, np.bool_)
+    places_of, ends = empty(order.size, np.int64), empty(order.size, np.int64)
+    is_even = empty(order.size, np.bool_)
     end = order.size
     for place in range(order.size - 1, -1, -1):
         value = hashes[order[place]]
@@ -70,7 +71,7 @@ def pairs_of_some(first, last, index, rows, rule):
     """
     pairs, found = no_pairs(), np.int64(0)
     count = rows.fingerprints.size
-    common, shares_even = np.zeros(count, np.int32), np.zeros(count, np.bool_)
+    common, shares_even = zeros(count, np.int32), zeros(count, np.bool_)
     for i in range(first, last):
         _count_common(i, index, common, shares_even)
         pairs = with_room(pairs, found + count - i)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._new_arrays import empty
 from db_dedup.flow.candidates.sketches import share_enough
 
 
@@ -26,7 +27,7 @@ def sharing_in_runs(rows, starts, chosen, run_values, sketch_starts, values, pla
     for run in chosen:
         size = starts[run + 1] - starts[run]
         count = min(at_most, count + size * (size - 1) // 2)
-    left, right = np.empty(count, np.int32), np.empty(count, np.int32)
+    left, right = empty(count, np.int32), empty(count, np.int32)
     found = 0
     for run in chosen:
         for i in range(starts[run], starts[run + 1]):

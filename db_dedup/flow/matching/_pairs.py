@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from db_dedup.flow._arrays import resized
 from db_dedup.flow._compiled import allocating, inner, kernel
+from db_dedup.flow._new_arrays import empty, zeros
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.compare.kernels import confirmed, is_candidate, kind_of
 from db_dedup.flow.matching.groups import find_root
@@ -43,7 +44,7 @@ def join_confirmed(left, right, parents, rows, rule):
     Returns:
         bool[p], True for the pairs that joined two different groups.
     """
-    joined = np.zeros(left.size, np.bool_)
+    joined = zeros(left.size, np.bool_)
     for p in range(left.size):
         a, b = find_root(parents, left[p]), find_root(parents, right[p])
         if a == b:
@@ -119,11 +120,11 @@ def no_pairs():
     """Return the arrays that `add` fills."""
     size = 1024
     return FoundPairs(
-        np.empty(size, np.int32),
-        np.empty(size, np.int32),
-        np.empty(size, np.int16),
-        np.empty(size, np.float64),
-        np.empty(size, np.uint8),
+        empty(size, np.int32),
+        empty(size, np.int32),
+        empty(size, np.int16),
+        empty(size, np.float64),
+        empty(size, np.uint8),
     )
 
 
@@ -179,7 +180,7 @@ def filled(pairs, found):
 @kernel
 def are_duplicates(left, right, rows, rule):
     """Return bool[p]: whether left[i] and right[i] are a candidate pair that is confirmed."""
-    result = np.zeros(left.size, np.bool_)
+    result = zeros(left.size, np.bool_)
     for p in range(left.size):
         if is_candidate(left[p], right[p], rows, rule):
             result[p], _ = confirmed(left[p], right[p], rows, rule)

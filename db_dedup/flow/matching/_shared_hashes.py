@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._compiled import allocating, inner, kernel
+from db_dedup.flow._new_arrays import empty, zeros
 from db_dedup.flow.candidates.sketches import compiled_least_in_common
 
 _FREQUENCIES = 1 << 20
@@ -54,8 +55,8 @@ def count_odd(rows):
     The buckets tell which of two hashes is the more frequent one, well enough: any order of the hashes finds
     all pairs, this one finds them faster.
     """
-    frequencies = np.zeros(_FREQUENCIES, np.int32)
-    counts = np.zeros(rows.sketch_places.size, np.int32)
+    frequencies = zeros(_FREQUENCIES, np.int32)
+    counts = zeros(rows.sketch_places.size, np.int32)
     for row in range(counts.size):
         place = rows.sketch_places[row]
         for k in range(rows.sketch_starts[place], rows.sketch_starts[place + 1]):
@@ -83,11 +84,11 @@ def index_sharing(some, shared, frequencies, rows):
     starts, hashes = _more_frequent(some, shared, frequencies, rows)
     slots, ends = _slots_of(hashes)
     of_all = np.int64(0)
-    places = np.zeros(ends.size, np.int32)
+    places = zeros(ends.size, np.int32)
     for slot in range(1, ends.size):
         ends[slot] += ends[slot - 1]
         places[slot] = ends[slot - 1]
-    sharing = np.empty(hashes.size, np.int32)
+    sharing = empty(hashes.size, np.int32)
     for i in range(some.size):
         for slot in slots[starts[i] : starts[i + 1]]:
             sharing[places[slot]] = i
@@ -99,12 +100,12 @@ def index_sharing(some, shared, frequencies, rows):
         if end - places[slot] == some.size:
             ends[slot] = places[slot]
             of_all += 1
-    needed = np.empty(some.size, np.int16)
+    needed = empty(some.size, np.int16)
     for i in range(some.size):
         place = rows.sketch_places[some[i]]
         size = rows.sketch_starts[place + 1] - rows.sketch_starts[place]
         needed[i] = max(np.int64(-1), compiled_least_in_common(size) - 1 - of_all)
-    return SharedHashes(needed, starts, slots, ends, places, sharing, np.zeros(some.size, np.int16))
+    return SharedHashes(needed, starts, slots, ends, places, sharing, zeros(some.size, np.int16))
 
 
 @allocating
@@ -117,7 +118,7 @@ def _more_frequent(some, shared, frequencies, rows):
     for row in some:
         place = rows.sketch_places[row]
         most += rows.sketch_starts[place + 1] - rows.sketch_starts[place]
-    starts, hashes = np.zeros(some.size + 1, np.int64), np.empty(most + 1, np.uint64)
+    starts, hashes = zeros(some.size + 1, np.int64), empty(most + 1, np.uint64)
     for i in range(some.size):
         place = rows.sketch_places[some[i]]
         first, end = rows.sketch_starts[place], rows.sketch_starts[place + 1]
@@ -150,8 +151,8 @@ def _slots_of(hashes):
     while count < 2 * hashes.size:
         count *= 2
     last = np.uint64(count - 1)
-    in_slot, sizes = np.zeros(count, np.uint64), np.zeros(count, np.int32)
-    slots = np.empty(hashes.size, np.int32)
+    in_slot, sizes = zeros(count, np.uint64), zeros(count, np.int32)
+    slots = empty(hashes.size, np.int32)
     for k in range(hashes.size):
         slot = (hashes[k] >> np.uint64(1)) & last
         while in_slot[slot] != np.uint64(0) and in_slot[slot] != hashes[k]:  # an odd hash is not 0

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._compiled import allocating, inner, kernel
+from db_dedup.flow._new_arrays import empty, zeros
 
 
 class Joins(NamedTuple):
@@ -50,7 +51,7 @@ def connected(count: int, left: NDArray[np.int32], right: NDArray[np.int32]) -> 
 @kernel
 def join_pairs(left, right, parents):
     """Join the groups of p pairs; return bool[p], True for those that joined two different groups."""
-    are_joining = np.zeros(left.size, np.bool_)
+    are_joining = zeros(left.size, np.bool_)
     for i in range(left.size):
         a, b = find_root(parents, left[i]), find_root(parents, right[i])
         parents[max(a, b)] = min(a, b)
@@ -77,7 +78,7 @@ def _flatten(parents):
 @allocating
 def no_joins(parents):
     """Return `Joins` for these groups."""
-    return Joins(np.empty(parents.size, np.int32), np.empty(parents.size, np.int32), np.zeros(1, np.int64))
+    return Joins(empty(parents.size, np.int32), empty(parents.size, np.int32), zeros(1, np.int64))
 
 
 @inner

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from db_dedup.flow._compiled import allocating, inner, kernel
 from db_dedup.flow._mix import mix
+from db_dedup.flow._new_arrays import zeros
 
 SPACE, SIGN, DIGIT, LETTER, CHARACTER, ROW_END, GAP = range(7)
 """The kinds of code points. A gap is where a frame was cut out: no gram reaches across."""
@@ -131,7 +132,7 @@ def table_of(grams):
     size = 64
     while size < 4 * grams.size:
         size *= 2
-    table = np.zeros(size, np.uint64)
+    table = zeros(size, np.uint64)
     for gram in grams:
         place = _place_of(gram, size)
         while table[place] != 0:
@@ -174,11 +175,11 @@ def _unit_at(points, kinds, i):
 @allocating
 def _empty_window():
     return _Window(
-        np.zeros(_RING, np.uint64),
-        np.zeros(_RING, np.int64),
-        np.zeros(_RING, np.int64),
-        np.zeros(_RING, np.int64),
-        np.zeros(4, np.int64),
+        zeros(_RING, np.uint64),
+        zeros(_RING, np.int64),
+        zeros(_RING, np.int64),
+        zeros(_RING, np.int64),
+        zeros(4, np.int64),
     )
 
 

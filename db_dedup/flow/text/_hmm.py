@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db_dedup.flow._compiled import allocating, inner, kernel
+from db_dedup.flow._new_arrays import empty, zeros
 
 FIRST_HAN = 0x4E00
 LAST_HAN = 0x9FD5
@@ -66,7 +67,7 @@ def find_rejoined(codes, lengths, first, steps, characters):
         ASCII letters, digits and signs has -1 in the last two columns, and must be cut again.
     """
     kinds, places = _sort_tokens(codes, lengths)
-    found = np.empty((lengths.size // 2 + 1, 4), np.int64)
+    found = empty((lengths.size // 2 + 1, 4), np.int64)
     path = new_path(codes.size)
     count = 0
     i = 0
@@ -97,8 +98,8 @@ _OTHER, _IDEOGRAPH, _HALF_WIDTH = range(3)
 @allocating
 def _sort_tokens(codes, lengths):
     """Return (int8[m] kinds, int64[m + 1] positions of the first characters) of the tokens."""
-    kinds = np.zeros(lengths.size, np.int8)
-    places = np.zeros(lengths.size + 1, np.int64)
+    kinds = zeros(lengths.size, np.int8)
+    places = zeros(lengths.size + 1, np.int64)
     for i in range(lengths.size):
         begin = places[i]
         end = begin + lengths[i]
@@ -165,4 +166,4 @@ def find_states(codes, begin, end, first, steps, characters, path):
 @allocating
 def new_path(size):
     """Return what `find_states` needs for a text of so many characters: the sums, the ways and the states."""
-    return Path(np.empty((2, 4)), np.empty((size, 4), np.int8), np.empty(size, np.int8))
+    return Path(empty((2, 4), np.float64), empty((size, 4), np.int8), empty(size, np.int8))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from db_dedup.flow._code_points import code_points
 from db_dedup.flow._compiled import inner, kernel
+from db_dedup.flow._new_arrays import empty, full, zeros
 from db_dedup.flow.text._hmm import (
     END,
     FIRST_HAN,
@@ -131,9 +132,9 @@ def _read(points):
     size = 64
     while size <= letters:
         size *= 2
-    first = np.full(1 << 16, -1, np.int32)
-    keys, frequencies = np.zeros(size, np.uint64), np.zeros(size, np.int64)
-    goes_on = np.zeros(size, np.bool_)
+    first = full(1 << 16, -1, np.int32)
+    keys, frequencies = zeros(size, np.uint64), zeros(size, np.int64)
+    goes_on = zeros(size, np.bool_)
     total, i = np.int64(0), 0
     while i < points.size:
         node = np.int64(-1)
@@ -191,8 +192,8 @@ def find_words(points, is_meaningful, dictionary):
         (int64[m] where each word begins, int64[m] where it ends), both -1 at the end of a row. Tokens without
         a letter, digit or ideograph are left out.
     """
-    begins, ends = np.empty(points.size, np.int64), np.empty(points.size, np.int64)
-    route = Route(np.empty(points.size + 1, np.float64), np.empty(points.size + 1, np.int64))
+    begins, ends = empty(points.size, np.int64), empty(points.size, np.int64)
+    route = Route(empty(points.size + 1, np.float64), empty(points.size + 1, np.int64))
     path = new_path(points.size)
     used, i = np.int64(0), np.int64(0)
     while i < points.size:

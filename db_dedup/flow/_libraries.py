@@ -1,15 +1,21 @@
-"""Functions that only kernels call: LLVM copies them into the kernels, without machine code of their own.
+"""How the code of a function is optimised, and which functions have machine code.
 
-numba makes machine code of each function, also of one that it copies into every kernel which calls it, and
-writes it to the disk. Nothing would read either: without both, compiling takes an eighth less (decision
-0054). An exception in such a function has a fixed text: the process that compiles has not the objects of
-Python that a text of values takes.
+Three steps of numba are left out, because another step does the same later: decisions 0054 and 0105 have what
+each of them took.
 """
 
 from typing import Any
 
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
+
+
+class _Library(JITCodeLibrary):
+    """The code of one function and of all that LLVM copies into it."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """Leave out the optimisation of the single function: the whole module is optimised again."""
+        ll_module.data_layout = self._codegen._data_layout
 
 
 class _NoEnvironment:
@@ -19,8 +25,13 @@ class _NoEnvironment:
         """Do nothing."""
 
 
-class _LinkedLibrary(JITCodeLibrary):
-    """The code of one function, for linking alone."""
+class _LinkedLibrary(_Library):
+    """The code of a function that only kernels call: LLVM copies it into them.
+
+    numba makes machine code of it, too, and writes it to the disk. Nothing would read either. An exception in
+    such a function has a fixed text: the process that compiles has not the objects of Python that a text of
+    values takes.
+    """
 
     @property
     def codegen(self) -> Any:
@@ -44,6 +55,15 @@ class _LinkedLibrary(JITCodeLibrary):
     def get_pointer_to_function(self, _: str) -> int:
         """Return 0, which is no address: there is nothing to call."""
         return 0
+
+
+class KernelCompiler(Compiler):
+    """numba's compiler, which does not optimise a function before it is linked with those that it calls."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.state.library = _Library(self.state.targetctx.codegen(), "kernel")
+        self.state.library.enable_object_caching()  # else its machine code cannot be written to the disk
 
 
 class LinkedCompiler(Compiler):
