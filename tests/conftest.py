@@ -32,7 +32,7 @@ from tests.servers import (
     start_mysql,
     start_postgresql,
 )
-from tests.thorough import MYSQL, SPARING, THOROUGH, of_twins, out_of_turn
+from tests.thorough import MYSQL, SPARING, THOROUGH, of_twins, others_out_of_turn, out_of_turn
 
 # A job in the background ignores Ctrl-C, one under nohup SIGHUP, and so would all that they start; the tests
 # send both to some.
@@ -187,7 +187,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 kept[place] += 1
     if not is_every:
         thorough = [_name(item) for item in items if item.get_closest_marker("thorough")]
-        _leave_out(out_of_turn(thorough, int(os.environ.get("DB_DEDUP_TEST_TURN", "0"))), config, items)
+        turn = os.environ.get("DB_DEDUP_TEST_TURN")
+        _leave_out(out_of_turn(thorough, int(turn or 0)), config, items)
+        if turn is not None:  # in CI: who runs some tests by hand has chosen them
+            _leave_out(others_out_of_turn(thorough, int(turn)), config, items)
 
 
 def _leave_out(names: Iterable[str], config: pytest.Config, items: list[pytest.Item]) -> None:

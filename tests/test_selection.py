@@ -1,11 +1,20 @@
-"""Which tests a thorough run leaves out because another server proves the same."""
+"""Which tests a thorough run leaves out: another server proves the same, or another day runs them."""
 
 from __future__ import annotations
 
 import ast
 from pathlib import Path
 
-from tests.thorough import IN_TURN, SPARING, THOROUGH, TWIN, TWINS_IN_TURN, of_twins, out_of_turn
+from tests.thorough import (
+    IN_TURN,
+    SPARING,
+    THOROUGH,
+    TWIN,
+    TWINS_IN_TURN,
+    of_twins,
+    others_out_of_turn,
+    out_of_turn,
+)
 
 TESTS = Path(__file__).parent
 
@@ -46,6 +55,20 @@ def test_only_what_differs_in_the_server_alone_takes_turns() -> None:
     both = ["guest/test_x.py::test_a[postgresql-mariadb]", "guest/test_x.py::test_a[mariadb-postgresql]"]
     elsewhere = ["dialects/test_x.py::test_a[postgresql]", "dialects/test_x.py::test_a[mariadb]"]
     assert list(out_of_turn(alone + both + elsewhere, 0)) == []
+
+
+def test_the_other_tests_take_turns_within_a_file() -> None:
+    names = [f"flow/test_{file}.py::test_{test}" for file in "xy" for test in "abc"]
+    assert list(others_out_of_turn(names, 0)) == ["flow/test_x.py::test_b", "flow/test_y.py::test_b"]
+    assert set(others_out_of_turn(names, 1)) == {*names} - {*others_out_of_turn(names, 0)}
+
+
+def test_a_test_is_left_out_by_one_of_two_rules_on_one_of_two_days() -> None:
+    names = [*SCANS, *(name.replace("scan/", "worker/") for name in SCANS), "flow/test_x.py::test_a[1]"]
+    left_out = [
+        name for day in (4, 5) for rule in (out_of_turn, others_out_of_turn) for name in rule(names, day)
+    ]
+    assert sorted(left_out) == sorted(names)
 
 
 def test_one_test_of_a_file_is_enough_on_mysql_where_it_is_a_twin() -> None:

@@ -1,7 +1,7 @@
 """What only a thorough run needs."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -351,24 +351,43 @@ def out_of_turn(names: Iterable[str], first: int) -> Iterator[str]:
         names: of thorough tests, from the folder of the tests on.
         first: an even number leaves the first case of each file out on MariaDB, an odd one on the other.
     """
-    names = list(names)
-    for folders, servers in _TURNS:
-        yield from _out_of_turn([name for name in names if name.startswith(folders)], first, servers)
-
-
-def _out_of_turn(names: Iterable[str], first: int, servers: tuple[str, str]) -> Iterator[str]:
-    cases: dict[str, dict[str, str]] = {}
-    for name in names:
-        test, _, case = name.partition("[")
-        named = [server for server in servers if server in case]
-        if len(named) == 1:
-            cases.setdefault(f"{test}[{case.replace(named[0], '')}", {})[named[0]] = name
     turns: Counter[str] = Counter()
-    for test, on_servers in cases.items():
-        if len(on_servers) == len(servers):
-            file = test.partition("::")[0]
-            yield on_servers[servers[(first + turns[file]) % len(servers)]]
+    for pair in _pairs(list(names)):
+        file = pair[0].partition("::")[0]
+        yield pair[(first + turns[file]) % 2]
+        turns[file] += 1
+
+
+def others_out_of_turn(names: Iterable[str], first: int) -> Iterator[str]:
+    """Give every second one of the other tests of each file.
+
+    Args:
+        names: as above.
+        first: an odd number leaves the first one out.
+    """
+    names = list(names)
+    paired = {name for pair in _pairs(names) for name in pair}
+    turns: Counter[str] = Counter()
+    for name in names:
+        if name not in paired:
+            file = name.partition("::")[0]
+            if (first + turns[file]) % 2:
+                yield name
             turns[file] += 1
+
+
+def _pairs(names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Give the tests that differ in the server alone, where servers take turns."""
+    for folders, servers in _TURNS:
+        cases: dict[str, dict[str, str]] = {}
+        for name in names:
+            test, _, case = name.partition("[")
+            named = [server for server in servers if server in case]
+            if name.startswith(folders) and len(named) == 1:
+                cases.setdefault(f"{test}[{case.replace(named[0], '')}", {})[named[0]] = name
+        for case_of in cases.values():
+            if len(case_of) == len(servers):
+                yield case_of[servers[0]], case_of[servers[1]]
 
 
 def quick_first(cases: Iterable[Any]) -> list[Any]:
