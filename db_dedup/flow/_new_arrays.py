@@ -2,6 +2,7 @@
 
 numba compiles one of numpy's functions anew for each type of arguments, often for each constant among them,
 and in each process. These three become a part of the kernel that calls them (decision 0105).
+They raise ValueError for a negative shape or one of too many bytes, MemoryError if there is no memory.
 """
 
 from collections.abc import Callable
