@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 _Item = TypeVar("_Item")
 
-PAGE_CHARACTERS: Final = 1_000_000
+PAGE_CHARACTERS: Final = 500_000
 """A page of rows ends with the row with which it has this many characters or more."""
 
 
