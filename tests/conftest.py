@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import signal
 import sqlite3
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -32,7 +30,8 @@ from tests.servers import (
     start_mysql,
     start_postgresql,
 )
-from tests.thorough import MYSQL, SPARING, THOROUGH, of_twins, others_out_of_turn, out_of_turn
+from tests.thorough import MYSQL, more_on_servers, of_twins, others_out_of_turn, out_of_turn
+from tests.thorough_list import THOROUGH
 
 # A job in the background ignores Ctrl-C, one under nohup SIGHUP, and so would all that they start; the tests
 # send both to some.
@@ -43,8 +42,6 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 os.environ.pop("COLUMNS", None)
 
 NOT_TESTED = "NOT TESTED: "
-
-_ON_A_SERVER = 1
 
 # How long a test takes is no part of what it proves.
 settings.register_profile("timeless", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -173,18 +170,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     is_every = os.environ.get("DB_DEDUP_TEST_EVERY") == "true"
     if not is_every:
         _leave_out(of_twins(map(_name, items)), config, items)
-    kept: Counter[tuple[str, str]] = Counter()
+    names = map(_name, items)
+    spared = set(more_on_servers(name for name in names if not name.startswith(THOROUGH)))
     for item in items:
-        name = _name(item)
-        server = re.search(r"postgresql|mariadb", name.partition("[")[2])
-        if name.startswith(THOROUGH):
+        if _name(item).startswith(THOROUGH) or _name(item) in spared:
             item.add_marker("thorough")
-        elif server and name.startswith(SPARING):
-            place = name.partition("::")[0], server[0]
-            if kept[place] == _ON_A_SERVER:
-                item.add_marker("thorough")
-            else:
-                kept[place] += 1
     if not is_every:
         thorough = [_name(item) for item in items if item.get_closest_marker("thorough")]
         turn = os.environ.get("DB_DEDUP_TEST_TURN")

@@ -8,16 +8,18 @@ from pathlib import Path
 from tests.thorough import (
     IN_TURN,
     SPARING,
-    THOROUGH,
     TWIN,
     TWINS_IN_TURN,
+    more_on_servers,
     of_twins,
     others_out_of_turn,
     out_of_turn,
 )
+from tests.thorough_list import THOROUGH
 
 TESTS = Path(__file__).parent
 
+SERVERS = ("sqlite", "postgresql", "mariadb")
 SCANS = [
     f"scan/test_x.py::test_{test}[{server}{case}]"
     for test in "ab"
@@ -69,6 +71,23 @@ def test_a_test_is_left_out_by_one_of_two_rules_on_one_of_two_days() -> None:
         name for day in (4, 5) for rule in (out_of_turn, others_out_of_turn) for name in rule(names, day)
     ]
     assert sorted(left_out) == sorted(names)
+
+
+def test_one_test_of_a_file_is_enough_on_a_server() -> None:
+    files = ["cli/test_x.py", "cli/test_y.py", "scan/test_x.py", "worker/test_x.py"]
+    names = [f"{file}::test_{test}[{server}]" for file in files for test in "ab" for server in SERVERS]
+    names = [name for name in names if name != "cli/test_y.py::test_a[postgresql]"]
+    only_one = ["store/test_x.py::test_a[mariadb]"]
+    left = set(names + only_one) - set(more_on_servers(names + only_one))
+    assert {name for name in left if "sqlite" not in name and "worker" not in name} == {
+        "cli/test_x.py::test_a[mariadb]",
+        "cli/test_y.py::test_b[postgresql]",
+        "scan/test_x.py::test_a[mariadb]",
+        "store/test_x.py::test_a[mariadb]",
+    }
+    assert [name for name in names if "sqlite" in name or "worker" in name] == [
+        name for name in names if name in left and ("sqlite" in name or "worker" in name)
+    ]
 
 
 def test_one_test_of_a_file_is_enough_on_mysql_where_it_is_a_twin() -> None:
