@@ -19,7 +19,6 @@ from tests.thorough_list import THOROUGH
 
 TESTS = Path(__file__).parent
 
-SERVERS = ("sqlite", "postgresql", "mariadb")
 SCANS = [
     f"scan/test_x.py::test_{test}[{server}{case}]"
     for test in "ab"
@@ -74,20 +73,26 @@ def test_a_test_is_left_out_by_one_of_two_rules_on_one_of_two_days() -> None:
 
 
 def test_one_test_of_a_file_is_enough_on_a_server() -> None:
-    files = ["cli/test_x.py", "cli/test_y.py", "scan/test_x.py", "worker/test_x.py"]
-    names = [f"{file}::test_{test}[{server}]" for file in files for test in "ab" for server in SERVERS]
-    names = [name for name in names if name != "cli/test_y.py::test_a[postgresql]"]
-    only_one = ["store/test_x.py::test_a[mariadb]"]
-    left = set(names + only_one) - set(more_on_servers(names + only_one))
-    assert {name for name in left if "sqlite" not in name and "worker" not in name} == {
-        "cli/test_x.py::test_a[mariadb]",
-        "cli/test_y.py::test_b[postgresql]",
-        "scan/test_x.py::test_a[mariadb]",
-        "store/test_x.py::test_a[mariadb]",
-    }
-    assert [name for name in names if "sqlite" in name or "worker" in name] == [
-        name for name in names if name in left and ("sqlite" in name or "worker" in name)
+    on_one = ["store/test_x.py::test_a[sqlite]", "store/test_x.py::test_a[mariadb]"]
+    on_both = [
+        f"{folder}/test_x.py::test_{test}[{server}]"
+        for folder in ("cli", "scan", "worker")
+        for test in "ab"
+        for server in ("sqlite", "postgresql", "mariadb")
     ]
+    assert list(more_on_servers([*on_one, *on_both])) == [
+        "cli/test_x.py::test_a[mariadb]",
+        "cli/test_x.py::test_b[postgresql]",
+        "cli/test_x.py::test_b[mariadb]",
+        "scan/test_x.py::test_a[postgresql]",
+        "scan/test_x.py::test_b[postgresql]",
+        "scan/test_x.py::test_b[mariadb]",
+    ]
+
+
+def test_a_file_whose_turn_it_is_on_a_server_that_it_has_not_keeps_another_one() -> None:
+    names = ["cli/test_x.py::test_a[postgresql]", "cli/test_x.py::test_b[postgresql]"]
+    assert list(more_on_servers(names)) == names[1:]
 
 
 def test_one_test_of_a_file_is_enough_on_mysql_where_it_is_a_twin() -> None:

@@ -39,6 +39,8 @@ ENTRIES = st.lists(
     st.tuples(st.integers(0, 2**32 - 1) | EXTREME_HASHES, st.integers(1, 10**6) | EXTREME_IDS), max_size=60
 )
 
+MANY_PIECES = 2**24
+
 
 def entries_of(pairs: list[tuple[int, int]]) -> Entries:
     hashes, ids = np.array(pairs, np.uint64).reshape(-1, 2).T
@@ -57,10 +59,21 @@ def found_in(parts: list[bytes], *wanted: Any) -> Postings:
     return find_postings(PackedParts.of(parts), *wanted)
 
 
-@given(ENTRIES, st.sampled_from([1, 2, 7, 1000, 2**16]))
-@example([(0, 1), (78, 2), (2**32 - 1, 2**63 - 1)], 2**24)  # once: it takes memory for each piece
+@given(ENTRIES, st.sampled_from([1, 2, 7, 1000, 2**20]))
+@example([(0, 1), (78, 2), (2**32 - 1, 2**63 - 1)], MANY_PIECES)
 @settings(max_examples=200)
 def test_what_is_packed_comes_out_again(pairs: list[tuple[int, int]], piece_count: int) -> None:
+    _check_packed(pairs, piece_count)
+
+
+@pytest.mark.thorough  # each example takes memory for all pieces
+@given(ENTRIES)
+@settings(max_examples=40)
+def test_what_is_packed_into_many_pieces_comes_out_again(pairs: list[tuple[int, int]]) -> None:
+    _check_packed(pairs, MANY_PIECES)
+
+
+def _check_packed(pairs: list[tuple[int, int]], piece_count: int) -> None:
     entries = entries_of(pairs)
     parts = packed(entries, piece_count)
     assert pairs_of(unpack([part.packed for part in parts])) == sorted(pairs)
