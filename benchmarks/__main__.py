@@ -58,6 +58,7 @@ WITH_DATA = (
     "record_linkage",
     "frames",
     "languages",
+    "long_letters",
     "papers.p2_tweets",
     "papers.p4_news",
     "papers.p5_codes",

@@ -22,7 +22,8 @@ from db_dedup.flow.compare.rule import Rule
 from db_dedup.flow.matching._bitmaps import Bitmaps, count_bitmaps, make_bitmaps
 from db_dedup.flow.matching._join_features import count_visits, index_rarest, join_indexed, sort_run
 from db_dedup.flow.matching._join_runs import join_all, join_counted
-from db_dedup.flow.matching._shared_hashes import count_odd
+from db_dedup.flow.matching._join_sharing import SHORTEST_COUNTED
+from db_dedup.flow.matching._shared_hashes import RunHash, count_odd
 from db_dedup.flow.pipeline import Fingerprinter
 
 _WATCHED = watched_table("texts", {"columns": {"text": 1}, "frames": False})
@@ -50,8 +51,9 @@ def run(data: Path | None, sizes: Sizes = Sizes()) -> None:
     chosen = np.flatnonzero(done.has_fingerprint).astype(np.int32)
     table = done.compared([None] * sizes.rows)
     rows, rule = table.arrays(chosen, table.rejected), Rule(_WATCHED.setting).numbers
-    counts, firsts = count_bitmaps(rows, rule)
-    bitmaps = make_bitmaps(counts, firsts, np.zeros(int(firsts[-1]), np.uint64), rows, rule)
+    counts, firsts, long_firsts = count_bitmaps(rows, rule)
+    sets = np.zeros(int(long_firsts[-1] if long_firsts.size else firsts[-1]), np.uint64)
+    bitmaps = make_bitmaps(counts, firsts, long_firsts, sets, rows, rule)
     salts = np.zeros(chosen.size, np.uint64)
     entries = entries_of_part(done.sketches, rows.sketch_places, salts, 0, 1)
     run_rows, starts, hashes = runs_of_equal(*entries)
@@ -60,7 +62,7 @@ def run(data: Path | None, sizes: Sizes = Sizes()) -> None:
     frequencies, _ = count_odd(rows)
 
     def compare(some: NDArray[np.int32], shared: np.uint64) -> tuple[int, float, float, float]:
-        return _compare(some, shared, frequencies, bitmaps, rows, rule)
+        return _compare(some, RunHash(shared, frequencies, SHORTEST_COUNTED), bitmaps, rows, rule)
 
     compare(run_rows[:2], hashes[0])  # compiles
     print(f"the longest runs of {sizes.rows:,} {name}; microseconds for each of their rows")
@@ -79,21 +81,20 @@ def run(data: Path | None, sizes: Sizes = Sizes()) -> None:
 
 def _compare(
     some: NDArray[np.int32],
-    shared: np.uint64,
-    frequencies: NDArray[np.int32],
+    run_hash: RunHash,
     bitmaps: Bitmaps,
     rows: Any,
     rule: Any,
 ) -> tuple[int, float, float, float]:
     """Return (visits of the index of features, seconds of every two rows, by hashes, by rare features)."""
-    run = np.array([0, some.size]), np.zeros(1, np.int64), np.array([shared])
+    run = np.array([0, some.size]), np.array([run_hash.value]), *run_hash[1:]
     most = np.full(1, np.iinfo(np.int64).max)  # never given up
 
     def of_all() -> tuple[Bitmaps, NDArray[np.int32], Any, Any]:
         return bitmaps, np.arange(bitmaps.sizes.size, dtype=np.int32), rows, rule
 
-    every_two = _seconds(lambda: join_all(some, *of_all()))
-    by_hashes = _seconds(lambda: join_counted(some, *run, frequencies, most, *of_all()))
+    every_two = _seconds(lambda: join_all(some, run_hash, *of_all()))
+    by_hashes = _seconds(lambda: join_counted(some, *run, np.zeros(1, np.int64), most, *of_all()))
     visits: list[int] = []
 
     def by_features() -> None:
@@ -101,7 +102,7 @@ def _compare(
         found = sort_run(some, parents, rows, rule)
         index = index_rarest(0, some.size, found, bitmaps, rows)
         visits.append(count_visits(found, index))
-        join_indexed(found, index, bitmaps, parents, rows, rule)
+        join_indexed(found, index, run_hash, bitmaps, parents, rows, rule)
 
     seconds = _seconds(by_features)
     return visits[0], every_two, by_hashes, seconds

@@ -43,7 +43,7 @@ def rows_of(chance: Random, count: int, tables: int = 1) -> list[Row]:
 def test_no_pair_is_lost(
     seed: int, shortest: int, tables: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_join_sharing, "_SHORTEST_COUNTED", shortest)
+    monkeypatch.setattr(_join_sharing, "SHORTEST_COUNTED", shortest)
     rows = rows_of(Random(seed), 60, tables)
     found = RULE.match(table_of(rows), budget=Budget(threads=threads))
     expected = brute_force(rows, RULE)
@@ -64,7 +64,7 @@ def test_the_rows_need_different_numbers_of_hashes() -> None:
 def test_long_runs_are_searched_in_the_cheaper_way(
     seed: int, longest: int, visits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_join_sharing, "_SHORTEST_COUNTED", 5)
+    monkeypatch.setattr(_join_sharing, "SHORTEST_COUNTED", 5)
     monkeypatch.setattr(_join_sharing, "_LONGEST_COMPARED", 2)
     monkeypatch.setattr(_join_sharing, "_LONGEST_UNJOINED", longest)
     monkeypatch.setattr(_join_sharing, "_VISITS_A_COMPARISON", visits)
@@ -76,7 +76,7 @@ def test_long_runs_are_searched_in_the_cheaper_way(
 def test_runs_that_the_memory_does_not_hold_are_compared_as_before(
     memory: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_join_sharing, "_SHORTEST_COUNTED", 5)
+    monkeypatch.setattr(_join_sharing, "SHORTEST_COUNTED", 5)
     counted = []
     join_counted: Callable[..., object] = vars(_join_sharing)["join_counted"]
 
@@ -98,7 +98,7 @@ def test_all_rows_are_in_the_same_form(
     seed: int, hashes: int, longest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the form is as much as two rows must share, counting leaves most pairs, and is given up."""
-    monkeypatch.setattr(_join_sharing, "_SHORTEST_COUNTED", 2)
+    monkeypatch.setattr(_join_sharing, "SHORTEST_COUNTED", 2)
     monkeypatch.setattr(_join_sharing, "_LONGEST_COMPARED", longest)
     form = frozenset(2 * n + 1 for n in range(hashes))
     rows = [replace(row, sketch=row.sketch | form) for row in rows_of(Random(seed), 40)]
@@ -107,7 +107,7 @@ def test_all_rows_are_in_the_same_form(
 
 def test_the_rest_of_a_run_that_is_given_up_is_searched_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     """All rows share as many hashes as they must, so most comparisons are made before those of the pair."""
-    monkeypatch.setattr(_join_sharing, "_SHORTEST_COUNTED", 2)
+    monkeypatch.setattr(_join_sharing, "SHORTEST_COUNTED", 2)
     monkeypatch.setattr(_join_sharing, "_LONGEST_COMPARED", 0)
     chance = Random(1)
     rows = []

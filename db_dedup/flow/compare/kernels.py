@@ -267,23 +267,23 @@ def _is_alike(a, b, rows, rule):
 @inner
 def _long_similarity(starts, details, a, b, threshold):
     """Return `long_overlap` of two rows; the result may be 0 if it is below the threshold."""
-    i, i_end = _long_grams_of(starts, a)
-    j, j_end = _long_grams_of(starts, b)
+    i, i_end = long_grams_of(starts, a)
+    j, j_end = long_grams_of(starts, b)
     least = least_shared_long(threshold, i_end - i, j_end - j)
     shared = _count_shared(details, i, i_end, j, j_end, least)
     return long_overlap(float(shared), float(i_end - i), float(j_end - j))
 
 
 @inner
-def _long_grams_of(starts, row):
+def long_grams_of(starts, row):
+    """Return where a row's long grams begin and end in the details."""
     place = row * SECTIONS + LONG_GRAMS
     return starts[place], starts[place + 1]
 
 
 @kernel
 def confirm_pairs(left, right, rows, rule):
-    """Return (bool[p], float64[p], uint8[p]): the result of `confirmed` for each candidate pair, and the
-    kinds of those that are duplicates, packed as in `records.kinds`."""
+    """Return (bool[p], float64[p], uint8[p]): what `confirmed` says of each pair, and the kinds."""
     are_duplicates = zeros(left.size, np.bool_)
     scores, kinds = empty(left.size, np.float64), zeros(left.size, np.uint8)
     for p in range(left.size):
@@ -307,8 +307,8 @@ def kind_of(a, b, rows, rule):
     i, i_end, j, j_end = starts[one], starts[one + 1], starts[other], starts[other + 1]
     sections = rows.detail_starts
     if rule.long_grams:
-        long_i, long_i_end = _long_grams_of(sections, one)
-        long_j, long_j_end = _long_grams_of(sections, other)
+        long_i, long_i_end = long_grams_of(sections, one)
+        long_j, long_j_end = long_grams_of(sections, other)
         if are_long(long_i_end - long_i, long_j_end - long_j):
             hashes = rows.details
             i, i_end, j, j_end = long_i, long_i_end, long_j, long_j_end

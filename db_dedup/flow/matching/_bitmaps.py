@@ -5,10 +5,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from db_dedup.flow._compiled import inner, kernel
-from db_dedup.flow._new_arrays import zeros
+from db_dedup.flow._compiled import allocating, inner, kernel
+from db_dedup.flow._new_arrays import empty, zeros
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.compare.edit_distance import is_short
+from db_dedup.flow.compare.kernels import long_grams_of
+from db_dedup.flow.compare.long_grams import least_shared_long
 from db_dedup.flow.features.details import CHARACTERS, SECTIONS
 
 _WORDS_A_STEP = 8
@@ -23,6 +25,8 @@ class Bitmaps(NamedTuple):
     Attributes:
         sizes: int32[n], how many features each row has.
         firsts: int64[n + 1], row i owns the slice firsts[i]:firsts[i + 1] of `sets`.
+        long_firsts: int64[n + 1], where the set of each row's long grams begins in `sets`, and the end of the
+            last one; int64[0] if long grams are not compared, or no row has any.
         sets: uint64[w].
         lengths: int32[n], how many symbols a short row has; 0 for other rows.
         symbols: uint64[n], the set of the symbols of a short row.
@@ -31,6 +35,7 @@ class Bitmaps(NamedTuple):
 
     sizes: NDArray[np.int32]
     firsts: NDArray[np.int64]
+    long_firsts: NDArray[np.int64]
     sets: NDArray[np.uint64]
     lengths: NDArray[np.int32]
     symbols: NDArray[np.uint64]
@@ -39,22 +44,54 @@ class Bitmaps(NamedTuple):
 
 @kernel
 def count_bitmaps(rows, rule):
-    """Return (sizes, firsts) of the `Bitmaps` of all rows; of no rows if no measure compares them."""
+    """Return (sizes, firsts, long_firsts) of the `Bitmaps` of all rows; of none if no measure compares them.
+
+    The sets of the long grams come after those of the features.
+    """
     count = rows.fingerprints.size if rule.measure >= 0 else 0
     sizes, firsts = zeros(count, np.int32), zeros(count + 1, np.int64)
     for row in range(count):
         place = rows.places[row]
-        words = 1
         if place >= 0:
             sizes[row] = rows.starts[place + 1] - rows.starts[place]
-            while words * 8 < sizes[row]:
-                words *= 2
-        firsts[row + 1] = firsts[row] + words
-    return sizes, firsts
+        firsts[row + 1] = firsts[row] + _words_for(sizes[row])
+    return sizes, firsts, _count_long_sets(count, firsts[count], rows, rule)
+
+
+@allocating
+def _count_long_sets(count, first, rows, rule):
+    """Return the long_firsts of the `Bitmaps` of so many rows; the first of these sets begins at `first`."""
+    long_firsts = zeros(count + 1 if rule.long_grams else 0, np.int64)
+    if long_firsts.size:
+        long_firsts[0] = first
+        for row in range(count):
+            size = _count_long_grams(row, rows)
+            long_firsts[row + 1] = long_firsts[row] + (_words_for(size) if size else 0)
+        if long_firsts[count] > first:
+            return long_firsts
+    return zeros(0, np.int64)
+
+
+@inner
+def _words_for(size):
+    """Return how many words the set of so many features has."""
+    words = 1
+    while words * 8 < size:
+        words *= 2
+    return words
+
+
+@inner
+def _count_long_grams(row, rows):
+    """Return how many long grams a row has."""
+    if rows.places[row] < 0:
+        return np.int64(0)
+    first, end = long_grams_of(rows.detail_starts, rows.places[row])
+    return end - first
 
 
 @kernel
-def make_bitmaps(sizes, firsts, sets, rows, rule):
+def make_bitmaps(sizes, firsts, long_firsts, sets, rows, rule):
     """Return the `Bitmaps` of all rows that `count_bitmaps` has counted.
 
     A row without a place among the features has an empty set.
@@ -62,6 +99,7 @@ def make_bitmaps(sizes, firsts, sets, rows, rule):
     Args:
         sizes: by `count_bitmaps`.
         firsts: by `count_bitmaps`.
+        long_firsts: by `count_bitmaps`.
         sets: uint64[w], zeros that become the sets; they may be in a file.
         rows: `RowArrays`.
         rule: `RuleNumbers`.
@@ -75,6 +113,9 @@ def make_bitmaps(sizes, firsts, sets, rows, rule):
             continue
         own = sets[firsts[row] : firsts[row + 1]]
         _set_bits(own, rows.hashes[rows.starts[place] : rows.starts[place + 1]])
+        if long_firsts.size:
+            first, end = long_grams_of(rows.detail_starts, place)
+            _set_bits(sets[long_firsts[row] : long_firsts[row + 1]], rows.details[first:end])
         if rule.short_threshold > 0 and is_short(rows.detail_starts, place):
             first = rows.detail_starts[place * SECTIONS + CHARACTERS]
             # The set of the symbols comes before the symbols.
@@ -82,7 +123,7 @@ def make_bitmaps(sizes, firsts, sets, rows, rule):
             symbols[row] = rows.details[first]
             for word in own:
                 small_sets[row] |= word
-    return Bitmaps(sizes, firsts, sets, lengths, symbols, small_sets)
+    return Bitmaps(sizes, firsts, long_firsts, sets, lengths, symbols, small_sets)
 
 
 @inner
@@ -91,6 +132,47 @@ def _set_bits(words, features):
     last = np.uint64(words.size - 1)
     for feature in features:
         words[(feature >> np.uint64(6)) & last] |= np.uint64(1) << (feature & np.uint64(63))
+
+
+@allocating
+def copied_sets(some, bitmaps):
+    """Return (int64[n + 1] slices, uint64[w]): the bit sets of some rows."""
+    firsts = zeros(some.size + 1, np.int64)
+    for i in range(some.size):
+        firsts[i + 1] = firsts[i] + bitmaps.firsts[some[i] + 1] - bitmaps.firsts[some[i]]
+    sets = empty(firsts[-1], np.uint64)
+    for i in range(some.size):
+        first = np.uint64(bitmaps.firsts[some[i]] - firsts[i])
+        for k in range(np.uint64(firsts[i]), np.uint64(firsts[i + 1])):
+            sets[k] = bitmaps.sets[first + k]
+    return firsts, sets
+
+
+@inner
+def lack_long_grams(a, b, bitmaps, rows, rule):
+    """Return whether two rows certainly share fewer long grams than a pair does."""
+    firsts, sets = bitmaps.long_firsts, bitmaps.sets
+    if firsts.size == 0:
+        return False
+    size_a, size_b = _count_long_grams(a, rows), _count_long_grams(b, rows)
+    if size_a > size_b:
+        a, b = b, a
+    least = least_shared_long(rule.threshold, size_a, size_b)
+    if least == 0:
+        return False
+    words, others = firsts[a + 1] - firsts[a], firsts[b + 1] - firsts[b]
+    most = min(size_a, size_b) - least
+    if words == others:
+        return misses_more(sets, firsts[a], sets, firsts[b], words, most)
+    missed = np.int64(0)
+    for k in range(np.uint64(words)):
+        other = np.uint64(0)
+        for place in range(k, np.uint64(others), np.uint64(words)):
+            other |= sets[np.uint64(firsts[b]) + place]
+        missed += np.int64(popcount(sets[np.uint64(firsts[a]) + k] & ~other))
+        if missed > most:
+            return True
+    return False
 
 
 @inner

@@ -14,10 +14,9 @@ from db_dedup.flow._arrays import place_between
 from db_dedup.flow._compiled import allocating, inner, kernel
 from db_dedup.flow._new_arrays import empty, full, zeros
 from db_dedup.flow.compare.kernels import least_shared
-from db_dedup.flow.matching._bitmaps import misses_more
-from db_dedup.flow.matching._join_runs import by_group, copied_sets
+from db_dedup.flow.matching._bitmaps import copied_sets, misses_more
 from db_dedup.flow.matching._join_short import compare_two
-from db_dedup.flow.matching.groups import no_joins, noted
+from db_dedup.flow.matching.groups import by_group, no_joins, noted
 
 _MOST_BUCKETS = 1 << 22
 _MOST_COUNT = np.int64(1023)
@@ -181,7 +180,7 @@ def _ends_and_sizes(some, bounds, rows):
 
 
 @kernel
-def join_indexed(run, index, bitmaps, parents, rows, rule):
+def join_indexed(run, index, run_hash, bitmaps, parents, rows, rule):
     """Join the groups of confirmed pairs of rows of a run that share enough hashes.
 
     One row of each pair is any row of the run. The other row is indexed, and has at most as many features.
@@ -189,6 +188,7 @@ def join_indexed(run, index, bitmaps, parents, rows, rule):
     Args:
         run: the result of `sort_run`.
         index: the result of `index_rarest`.
+        run_hash: the `RunHash` of the run.
         bitmaps: of all rows, by `make_bitmaps`.
         parents: int32[n], the union-find parents of all rows.
         rows: `RowArrays`.
@@ -206,7 +206,7 @@ def join_indexed(run, index, bitmaps, parents, rows, rule):
         _write_levels(a, bitmaps, levels)
         first, end = rows.starts[rows.places[a]], rows.starts[rows.places[a] + 1]
         for k in range(_find_near(i, rows.hashes, first, end, run, index, levels, seen, near, rule)):
-            compare_two(a, some[near[k]], parents, rows, rule, joins)
+            compare_two(a, some[near[k]], run_hash, bitmaps, parents, rows, rule, joins)
     return noted(joins)
 
 

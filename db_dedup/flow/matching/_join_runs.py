@@ -15,11 +15,24 @@ from numpy.typing import NDArray
 from db_dedup.flow._arrays import stable_order
 from db_dedup.flow._compiled import allocating, inner, kernel
 from db_dedup.flow._new_arrays import empty, zeros
-from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_hashes
-from db_dedup.flow.matching._bitmaps import misses_more
-from db_dedup.flow.matching._join_short import bounds_of_short, compare_each, compare_short, compare_two
-from db_dedup.flow.matching._shared_hashes import count_steps, find_sharing, index_sharing
-from db_dedup.flow.matching.groups import find_root, join, no_joins, noted
+from db_dedup.flow.compare.kernels import least_shared
+from db_dedup.flow.matching._bitmaps import copied_sets, misses_more
+from db_dedup.flow.matching._join_short import (
+    are_pair,
+    bounds_of_short,
+    compare_each,
+    compare_short,
+    compare_two,
+    join_if_pair,
+)
+from db_dedup.flow.matching._shared_hashes import (
+    RunHash,
+    count_steps,
+    find_sharing,
+    index_sharing,
+    is_compared_elsewhere,
+)
+from db_dedup.flow.matching.groups import by_group, find_root, join, no_joins, noted
 
 _STEPS_A_COMPARISON = 16
 """So many steps of counting shared hashes take as long as a comparison of two bit sets."""
@@ -32,6 +45,7 @@ class _Run(NamedTuple):
     """n rows of a run, the one with the most features first.
 
     Attributes:
+        run_hash: that all of them have.
         rows: int32[n], row numbers.
         sizes: int64[n], how many features each row has.
         roots: int32[n], the group of each row, as it was a while ago.
@@ -40,6 +54,7 @@ class _Run(NamedTuple):
         sets: uint64[w], copies of these sets, one after the other, so that they are in the cache.
     """
 
+    run_hash: RunHash
     rows: NDArray[np.int32]
     sizes: NDArray[np.int64]
     roots: NDArray[np.int32]
@@ -49,12 +64,17 @@ class _Run(NamedTuple):
 
 
 @kernel
-def join_runs(run_rows, starts, is_counted, longest, bitmaps, parents, rows, rule):
+def join_runs(
+    run_rows, starts, hashes, frequencies, shortest_counted, is_counted, longest, bitmaps, parents, rows, rule
+):
     """Join the groups of confirmed pairs within each run of rows, but for those that are left to others.
 
     Args:
         run_rows: row numbers, run by run.
         starts: the position where each run starts, and the end of the last run.
+        hashes: uint64[r], the hash of each run.
+        frequencies: by `count_odd`.
+        shortest_counted: runs of fewer rows are not counted.
         is_counted: bool[r], the runs that are left to `join_counted`.
         longest: the most rows of another run in which every two rows are compared.
         bitmaps: of all rows, by `make_bitmaps`.
@@ -74,27 +94,38 @@ def join_runs(run_rows, starts, is_counted, longest, bitmaps, parents, rows, rul
         some = run_rows[starts[run] : starts[run + 1]]
         if _are_joined(some, parents):
             continue
+        run_hash = RunHash(hashes[run], frequencies, shortest_counted)
         if some.size == 2:
-            compare_two(some[0], some[1], parents, rows, rule, joins)
+            compare_two(some[0], some[1], run_hash, bitmaps, parents, rows, rule, joins)
             continue
         some, _ = by_group(some, parents)
         if rule.short_threshold > 0:
-            others = compare_short(some, bounds, bitmaps, parents, rows, rule, joins)
+            others = compare_short(some, run_hash, bounds, bitmaps, parents, rows, rule, joins)
             if others == 0:
                 continue
         if is_counted[run] or some.size > longest:
             is_left[run] = True
         elif compares_all:
-            _compare_all(some, bitmaps, parents, rows, rule, joins)
+            _compare_all(some, run_hash, bitmaps, parents, rows, rule, joins)
         else:
-            compare_each(some, parents, rows, rule, joins)
+            compare_each(some, run_hash, bitmaps, parents, rows, rule, joins)
     left, right = noted(joins)
     return left, right, is_left
 
 
 @kernel
 def join_counted(
-    run_rows, starts, chosen, hashes, frequencies, most_comparisons, bitmaps, parents, rows, rule
+    run_rows,
+    starts,
+    hashes,
+    frequencies,
+    shortest_counted,
+    chosen,
+    most_comparisons,
+    bitmaps,
+    parents,
+    rows,
+    rule,
 ):
     """Join the groups of confirmed pairs within some runs, by the other hashes that their rows share.
 
@@ -103,9 +134,10 @@ def join_counted(
     Args:
         run_rows: row numbers, run by run.
         starts: the position where each run starts, and the end of the last run.
-        chosen: the numbers of the runs.
         hashes: uint64[r], the hash of each run; those of the chosen runs are odd.
         frequencies: by `count_odd`.
+        shortest_counted: runs of fewer rows are not counted.
+        chosen: the numbers of the runs.
         most_comparisons: int64[r], with more of them a run is given up; `_STEPS_A_COMPARISON` steps of
             counting are as good as one.
         bitmaps: of all rows, by `make_bitmaps`.
@@ -123,9 +155,10 @@ def join_counted(
         some = run_rows[starts[chosen[c]] : starts[chosen[c] + 1]]
         if _are_joined(some, parents):
             continue
-        run = _copied(some, bitmaps, parents)
+        run_hash = RunHash(hashes[chosen[c]], frequencies, shortest_counted)
+        run = _copied(some, run_hash, bitmaps, parents)
         own, near = empty(run.firsts[1], np.uint64), empty(some.size, np.int64)
-        index = index_sharing(run.rows, hashes[chosen[c]], frequencies, rows)
+        index = index_sharing(run.rows, run_hash, rows)
         budget = most_comparisons[chosen[c]] - count_steps(index) // _STEPS_A_COMPARISON
         for i in range(some.size - 1):
             if budget < 0:
@@ -135,7 +168,7 @@ def join_counted(
                 _write_roots(run, parents)
             count = find_sharing(i, index, near)
             budget -= count
-            _compare_near(i, count, near, own, run, parents, rows, rule, joins)
+            _compare_near(i, count, near, own, run, bitmaps, parents, rows, rule, joins)
     left, right = noted(joins)
     return left, right, is_left
 
@@ -147,14 +180,14 @@ def can_search(rule):
 
 
 @kernel
-def join_all(some, bitmaps, parents, rows, rule):
+def join_all(some, run_hash, bitmaps, parents, rows, rule):
     """Join the groups of confirmed pairs within one run, by comparing every two of its rows.
 
-    Two short rows of a run are compared by `join_runs`. The arguments and what is returned are those of
-    `join_alike`, without the rows.
+    Two short rows of a run are compared by `join_runs`. `run_hash` is the `RunHash` of the run; the other
+    arguments and what is returned are those of `join_alike`, without the rows.
     """
     joins = no_joins(parents)
-    _compare_all(some, bitmaps, parents, rows, rule, joins)
+    _compare_all(some, run_hash, bitmaps, parents, rows, rule, joins)
     return noted(joins)
 
 
@@ -181,29 +214,6 @@ def join_alike(some, comparisons_a_row, parents, rows, rule):
     return some, left, right
 
 
-@allocating
-def by_group(some, parents):
-    """Sort rows by their groups.
-
-    Returns:
-        (the sorted rows, the g + 1 bounds of the g groups).
-    """
-    roots = empty(some.size, np.int64)
-    for i in range(some.size):
-        roots[i] = find_root(parents, some[i])
-    order = stable_order(roots)
-    by_root = empty(some.size, np.int32)
-    bounds = empty(some.size + 1, np.int64)
-    groups = 0
-    for i in range(some.size):
-        by_root[i] = some[order[i]]
-        if i == 0 or roots[order[i]] != roots[order[i - 1]]:
-            bounds[groups] = i
-            groups += 1
-    bounds[groups] = some.size
-    return by_root, bounds[: groups + 1].copy()
-
-
 @inner
 def _are_joined(some, parents):
     """Return whether all rows are of one group."""
@@ -215,26 +225,26 @@ def _are_joined(some, parents):
 
 
 @allocating
-def _compare_all(some, bitmaps, parents, rows, rule, joins):
+def _compare_all(some, run_hash, bitmaps, parents, rows, rule, joins):
     """Compare every two rows of different groups."""
-    run = _copied(some, bitmaps, parents)
+    run = _copied(some, run_hash, bitmaps, parents)
     own, near = empty(run.firsts[1], np.uint64), empty(some.size, np.int64)
     for i in range(some.size - 1):
         count = some.size - 1 - i
         for k in range(count):
             near[k] = i + 1 + k
-        _compare_near(i, count, near, own, run, parents, rows, rule, joins)
+        _compare_near(i, count, near, own, run, bitmaps, parents, rows, rule, joins)
 
 
 @allocating
-def _copied(some, bitmaps, parents):
+def _copied(some, run_hash, bitmaps, parents):
     """Return the `_Run` of some rows."""
     some, sizes = _by_size(some, bitmaps)
     shorts = empty(some.size, np.bool_)
     for i in range(some.size):
         shorts[i] = bitmaps.lengths[some[i]] > 0
     firsts, sets = copied_sets(some, bitmaps)
-    run = _Run(some, sizes, empty(some.size, np.int32), shorts, firsts, sets)
+    run = _Run(run_hash, some, sizes, empty(some.size, np.int32), shorts, firsts, sets)
     _write_roots(run, parents)
     return run
 
@@ -247,7 +257,7 @@ def _write_roots(run, parents):
 
 
 @inner
-def _compare_near(i, count, near, own, run, parents, rows, rule, joins):
+def _compare_near(i, count, near, own, run, bitmaps, parents, rows, rule, joins):
     """Compare row i with the rows at the first `count` positions in `near`.
 
     Nearly all of them are rejected by the bit sets of their features. To read the features of each two rows
@@ -255,12 +265,15 @@ def _compare_near(i, count, near, own, run, parents, rows, rule, joins):
     """
     for k in range(_keep_near(i, count, near, own, run, rule)):
         j = near[k]
+        a, b = run.rows[i], run.rows[j]
+        if find_root(parents, a) == find_root(parents, b) or is_compared_elsewhere(a, b, run.run_hash, rows):
+            continue
         words = run.firsts[j + 1] - run.firsts[j]
         _write_set(i, words, run, own)
         least = least_shared(rule.measure, rule.threshold, run.sizes[i], run.sizes[j])
         if misses_more(own, 0, run.sets, run.firsts[j], words, run.sizes[i] - least):
             continue
-        compare_two(run.rows[i], run.rows[j], parents, rows, rule, joins)
+        join_if_pair(a, b, bitmaps, parents, rows, rule, joins)
 
 
 @inner
@@ -323,20 +336,6 @@ def _by_size(some, bitmaps):
 
 
 @allocating
-def copied_sets(some, bitmaps):
-    """Return (int64[n + 1] slices, uint64[w]): the bit sets of some rows."""
-    firsts = zeros(some.size + 1, np.int64)
-    for i in range(some.size):
-        firsts[i + 1] = firsts[i] + bitmaps.firsts[some[i] + 1] - bitmaps.firsts[some[i]]
-    sets = empty(firsts[-1], np.uint64)
-    for i in range(some.size):
-        first = np.uint64(bitmaps.firsts[some[i]] - firsts[i])
-        for k in range(np.uint64(firsts[i]), np.uint64(firsts[i + 1])):
-            sets[k] = bitmaps.sets[first + k]
-    return firsts, sets
-
-
-@allocating
 def _compare_groups(some, bounds, budget, parents, rows, rule, joins):
     """Compare the rows of joined groups with all other groups, until the budget is used up.
 
@@ -360,7 +359,7 @@ def _compare_groups(some, bounds, budget, parents, rows, rule, joins):
             partner = -1
             for other in some[bounds[g] : bounds[g + 1]]:
                 budget -= 1
-                if confirmed(row, other, rows, rule)[0] and share_enough_hashes(row, other, rows):
+                if are_pair(row, other, rows, rule):
                     partner = other
                     break
             if partner < 0:

@@ -29,7 +29,7 @@ from db_dedup.flow.matching._join_features import (
     sort_run,
 )
 from db_dedup.flow.matching._join_runs import can_search, join_alike, join_all, join_counted, join_runs
-from db_dedup.flow.matching._shared_hashes import BYTES_A_HASH, count_odd
+from db_dedup.flow.matching._shared_hashes import BYTES_A_HASH, RunHash, count_odd
 from db_dedup.flow.matching.budget import Budget, slices_within
 from db_dedup.flow.matching.groups import join_pairs
 from db_dedup.flow.matching.paging import expect_reads
@@ -38,7 +38,7 @@ from db_dedup.flow.threads import in_threads
 from db_dedup.progress import Progress
 
 # From so many rows of a run on, shared hashes are counted. For fewer rows it takes longer than it saves.
-_SHORTEST_COUNTED = 128
+SHORTEST_COUNTED = 128
 # Up to so many rows every two rows of a run are compared. Of a longer run only those that share one of the
 # features that are the rarest in it, if that is cheaper: a visit of that index takes half as long as a
 # comparison.
@@ -84,10 +84,10 @@ def join_sharing(
         return
     budget = budget.for_rows(parents.size)
     parts = max(-(-count // budget.entries_a_part(count, parents.size)), budget.threads)
-    sizes, firsts = count_bitmaps(rows, rule)
-    sets = zeros(int(firsts[-1]), np.uint64, budget.bitmap_bytes)
+    counted = _, firsts, long_firsts = count_bitmaps(rows, rule)
+    sets = zeros(int(long_firsts[-1] if long_firsts.size else firsts[-1]), np.uint64, budget.bitmap_bytes)
     expect_reads(rows.hashes, in_order=True)
-    bitmaps = make_bitmaps(sizes, firsts, sets, rows, rule)
+    bitmaps = make_bitmaps(*counted, sets, rows, rule)
     for values in (rows.hashes, sets):
         expect_reads(values, in_order=False)
     runs = _Runs(sketches, salts, rows, rule, budget, parts, bitmaps, *count_odd(rows))
@@ -131,19 +131,20 @@ class _Runs:
         most = np.maximum(lengths, 2 * _LONGEST_COMPARED) * lengths // 4
         most = np.minimum(most, _LONGEST_UNJOINED**2 // 4)
         is_counted = self._are_counted(run_rows, starts, hashes, most)
+        of_runs = run_rows, starts, hashes, self.frequencies, SHORTEST_COUNTED
         of_all = self.bitmaps, parents, self.rows, self.rule
         longest = _LONGEST_COMPARED
         if not can_search(self.rule):
             longest = min(longest, _LONGEST_WITHOUT_BOUND)
-        left, right, is_left = join_runs(run_rows, starts, is_counted, longest, *of_all)
+        left, right, is_left = join_runs(*of_runs, is_counted, longest, *of_all)
         edges = [(left, right)]
         counted = np.flatnonzero(is_left & is_counted)
         if counted.size:  # else the kernel need not be compiled
-            of_runs = run_rows, starts, counted, hashes, self.frequencies, most
-            left, right, is_left[counted] = join_counted(*of_runs, *of_all)
+            left, right, is_left[counted] = join_counted(*of_runs, counted, most, *of_all)
             edges.append((left, right))
         for run in np.flatnonzero(is_left).tolist():
-            edges += self._join_long_run(run_rows[starts[run] : starts[run + 1]], parents)
+            run_hash = RunHash(hashes[run], self.frequencies, SHORTEST_COUNTED)
+            edges += self._join_long_run(run_rows[starts[run] : starts[run + 1]], run_hash, parents)
         return np.concatenate([left for left, _ in edges]), np.concatenate([right for _, right in edges])
 
     def _are_counted(
@@ -165,7 +166,7 @@ class _Runs:
             most: int64[r], the most comparisons.
         """
         lengths = np.diff(starts)
-        are_counted = (lengths >= _SHORTEST_COUNTED) & (hashes & np.uint64(1)).astype(np.bool_)
+        are_counted = (lengths >= SHORTEST_COUNTED) & (hashes & np.uint64(1)).astype(np.bool_)
         some = np.flatnonzero(are_counted)
         if some.size:
             firsts, places = slices_of(starts, some)
@@ -177,7 +178,9 @@ class _Runs:
             are_counted[some] &= np.minimum(needing_one, lengths // 2) * lengths <= most[some]
         return are_counted
 
-    def _join_long_run(self, some: NDArray[np.int32], parents: NDArray[np.int32]) -> Iterator[Edges]:
+    def _join_long_run(
+        self, some: NDArray[np.int32], run_hash: RunHash, parents: NDArray[np.int32]
+    ) -> Iterator[Edges]:
         """Join the rows of a long run by the features that are the rarest in it, or by comparing every two.
 
         As many rows as the memory holds are indexed at a time.
@@ -197,9 +200,9 @@ class _Runs:
                 some.size <= _LONGEST_UNJOINED
                 and count_visits(run, index) > _VISITS_A_COMPARISON * comparisons
             ):
-                yield join_all(some, bitmaps, parents, rows, rule)
+                yield join_all(some, run_hash, bitmaps, parents, rows, rule)
                 return
-            left, right = join_indexed(run, index, bitmaps, parents, rows, rule)
+            left, right = join_indexed(run, index, run_hash, bitmaps, parents, rows, rule)
             yield left, right
 
 

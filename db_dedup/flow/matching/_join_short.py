@@ -13,6 +13,8 @@ from db_dedup.flow._new_arrays import empty, full
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.compare.kernels import confirmed, least_shared, share_enough_hashes
 from db_dedup.flow.features.characters import MOST_EDITS, SHORT
+from db_dedup.flow.matching._bitmaps import lack_long_grams
+from db_dedup.flow.matching._shared_hashes import is_compared_elsewhere
 from db_dedup.flow.matching.groups import find_root, join
 
 _BOUNDS = SHORT + 1
@@ -42,11 +44,12 @@ def bounds_of_short(rule):
 
 
 @allocating
-def compare_short(some, bounds, bitmaps, parents, rows, rule, joins):
+def compare_short(some, run_hash, bounds, bitmaps, parents, rows, rule, joins):
     """Compare every two short rows of a run.
 
     Args:
         some: the row numbers of the run.
+        run_hash: the `RunHash` of the run.
         bounds: the result of `bounds_of_short`.
         bitmaps: of all rows, by `make_bitmaps`.
         parents: int32[n], the union-find parents of all rows.
@@ -62,25 +65,40 @@ def compare_short(some, bounds, bitmaps, parents, rows, rule, joins):
     near = empty(short.size, np.int32)
     for i in range(short.size - 1):
         for k in range(_find_near(i, copied, bounds, near)):
-            compare_two(short[i], short[near[k]], parents, rows, rule, joins)
+            compare_two(short[i], short[near[k]], run_hash, bitmaps, parents, rows, rule, joins)
     return some.size - short.size
 
 
 @inner
-def compare_each(some, parents, rows, rule, joins):
+def compare_each(some, run_hash, bitmaps, parents, rows, rule, joins):
     """Compare every two rows by their features."""
     for i in range(some.size):
         for j in range(i + 1, some.size):
-            compare_two(some[i], some[j], parents, rows, rule, joins)
+            compare_two(some[i], some[j], run_hash, bitmaps, parents, rows, rule, joins)
 
 
 @inner
-def compare_two(a, b, parents, rows, rule, joins):
-    """Join the groups of two rows if they are a pair."""
-    if find_root(parents, a) == find_root(parents, b):
-        return
-    if confirmed(a, b, rows, rule)[0] and share_enough_hashes(a, b, rows):
+def compare_two(a, b, run_hash, bitmaps, parents, rows, rule, joins):
+    """Join the groups of two rows of a run if they are a pair that is not compared in another run."""
+    if find_root(parents, a) != find_root(parents, b) and not is_compared_elsewhere(a, b, run_hash, rows):
+        join_if_pair(a, b, bitmaps, parents, rows, rule, joins)
+
+
+@inner
+def join_if_pair(a, b, bitmaps, parents, rows, rule, joins):
+    """Join the groups of two rows if they are a pair.
+
+    Two long texts in letters share most features and many hashes whatever they are about, but few long grams:
+    the bit sets of these rule out nearly all of them. To read the features would take fifty times as long.
+    """
+    if not lack_long_grams(a, b, bitmaps, rows, rule) and are_pair(a, b, rows, rule):
         join(a, b, parents, joins)
+
+
+@inner
+def are_pair(a, b, rows, rule):
+    """Return whether two rows are a pair that shares enough hashes."""
+    return share_enough_hashes(a, b, rows) and confirmed(a, b, rows, rule)[0]
 
 
 @inner

@@ -4,6 +4,9 @@ Most rows of a run share no hash but that of the run, while a pair needs several
 that needs k of them is compared in one run alone: that of the k-th most frequent odd hash of those that the
 two rows share. So a run counts the more frequent hashes only (ScanCount: Li, Lu and Lu 2008), and two rows of
 it are compared if they share k - 1 of these. A pair that shares an even hash is compared in the run of that.
+
+Of the runs in which nothing is counted, a pair is compared in one alone, too (`is_compared_elsewhere`): two
+long texts in letters share some seventy hashes whatever they are about.
 """
 
 from typing import NamedTuple
@@ -48,6 +51,20 @@ class SharedHashes(NamedTuple):
     counts: NDArray[np.int16]
 
 
+class RunHash(NamedTuple):
+    """The hash that all rows of a run have.
+
+    Attributes:
+        value: uint64.
+        frequencies: int32[f], by `count_odd`.
+        shortest_counted: runs of fewer rows are not counted.
+    """
+
+    value: np.uint64
+    frequencies: NDArray[np.int32]
+    shortest_counted: int
+
+
 @kernel
 def count_odd(rows):
     """Return (int32[f], int32[n]): how many odd hashes there are in each of so many buckets, and in each row.
@@ -71,17 +88,42 @@ def _bucket(value):
     return (value >> np.uint64(1)) & np.uint64(_FREQUENCIES - 1)
 
 
+@inner
+def _may_be_counted(value, run_hash):
+    """Return whether the rows of the run of a hash may be compared only if they share more hashes."""
+    is_odd = value & np.uint64(1) == np.uint64(1)
+    return is_odd and run_hash.frequencies[_bucket(value)] >= run_hash.shortest_counted
+
+
+@inner
+def is_compared_elsewhere(a, b, run_hash, rows):
+    """Return whether two rows of a run are compared in another one, which comes before it.
+
+    A pair is compared in the run of the least hash that both rows have, of those whose runs are certainly not
+    counted. A run that may be counted compares all the pairs that it finds.
+    """
+    if _may_be_counted(run_hash.value, run_hash):
+        return False
+    values, starts, places = rows.sketch_values, rows.sketch_starts, rows.sketch_places
+    i, j = np.uint64(starts[places[a]]), np.uint64(starts[places[b]])
+    while True:  # it ends at the hash of the run, if not before
+        one, other = values[i], values[j]
+        if one == other and not _may_be_counted(one, run_hash):
+            return one != run_hash.value
+        i += np.uint64(one <= other)
+        j += np.uint64(other <= one)
+
+
 @allocating
-def index_sharing(some, shared, frequencies, rows):
+def index_sharing(some, run_hash, rows):
     """Return the `SharedHashes` of some rows.
 
     Args:
         some: int32[n], the rows of a run in the order of their positions.
-        shared: the odd hash that all of them have.
-        frequencies: by `count_odd`.
+        run_hash: the odd hash that all of them have.
         rows: `RowArrays`.
     """
-    starts, hashes = _more_frequent(some, shared, frequencies, rows)
+    starts, hashes = _more_frequent(some, run_hash.value, run_hash.frequencies, rows)
     slots, ends = _slots_of(hashes)
     of_all = np.int64(0)
     places = zeros(ends.size, np.int32)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._arrays import stable_order
 from db_dedup.flow._compiled import allocating, inner, kernel
 from db_dedup.flow._new_arrays import empty, zeros
 
@@ -94,3 +95,26 @@ def join(a, b, parents, joins):
 def noted(joins):
     """Return (left, right) of the pairs that were noted."""
     return joins.left[: joins.found[0]].copy(), joins.right[: joins.found[0]].copy()
+
+
+@allocating
+def by_group(some, parents):
+    """Sort rows by their groups.
+
+    Returns:
+        (the sorted rows, the g + 1 bounds of the g groups).
+    """
+    roots = empty(some.size, np.int64)
+    for i in range(some.size):
+        roots[i] = find_root(parents, some[i])
+    order = stable_order(roots)
+    by_root = empty(some.size, np.int32)
+    bounds = empty(some.size + 1, np.int64)
+    groups = 0
+    for i in range(some.size):
+        by_root[i] = some[order[i]]
+        if i == 0 or roots[order[i]] != roots[order[i - 1]]:
+            bounds[groups] = i
+            groups += 1
+    bounds[groups] = some.size
+    return by_root, bounds[: groups + 1].copy()

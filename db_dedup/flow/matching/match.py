@@ -35,6 +35,7 @@ NO_ROW = -1
 _ROWS_A_BLOCK = 64
 _ROWS_A_SLICE = 20_000
 _ROWS_WORTH_THREADS = 5_000
+_HASHES_WORTH_THREADS = 250_000  # of fewer, but longer rows
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # odd, so that small numbers become distinct large ones
 
 _STEP = Phrase("matching")  # of the progress bar
@@ -204,7 +205,10 @@ class _Search:
     def __init__(
         self, table: ComparedRows, rule: Rule, canonical: NDArray[np.int32], budget: Budget = DEFAULT
     ) -> None:
-        self._budget = budget if canonical.size >= _ROWS_WORTH_THREADS else budget._replace(threads=1)
+        is_large = (
+            canonical.size >= _ROWS_WORTH_THREADS or table.sketches.values.size >= _HASHES_WORTH_THREADS
+        )
+        self._budget = budget if is_large else budget._replace(threads=1)
         self._rejected = _among(table.rejected, canonical)
         self._rows = table.arrays(canonical, self._rejected)
         self._rule = rule.numbers
