@@ -19,7 +19,7 @@ from benchmarks.joined_articles import JoinedArticles
 from db_dedup.config import watched_table
 from db_dedup.flow.candidates.sketches import entries_of_part, runs_of_equal
 from db_dedup.flow.compare.rule import Rule
-from db_dedup.flow.matching._bitmaps import Bitmaps, count_bitmaps, make_bitmaps
+from db_dedup.flow.matching._bitmaps import Bitmaps, count_bitmaps, fill_bitmaps
 from db_dedup.flow.matching._join_features import count_visits, index_rarest, join_indexed, sort_run
 from db_dedup.flow.matching._join_runs import join_all, join_counted
 from db_dedup.flow.matching._join_sharing import SHORTEST_COUNTED
@@ -53,7 +53,8 @@ def run(data: Path | None, sizes: Sizes = Sizes()) -> None:
     rows, rule = table.arrays(chosen, table.rejected), Rule(_WATCHED.setting).numbers
     counts, firsts, long_firsts = count_bitmaps(rows, rule)
     sets = np.zeros(int(long_firsts[-1] if long_firsts.size else firsts[-1]), np.uint64)
-    bitmaps = make_bitmaps(counts, firsts, long_firsts, sets, rows, rule)
+    counted = counts, firsts, long_firsts, sets
+    bitmaps = Bitmaps(*counted, *fill_bitmaps(*counted, rows, rule))
     salts = np.zeros(chosen.size, np.uint64)
     entries = entries_of_part(done.sketches, rows.sketch_places, salts, 0, 1)
     run_rows, starts, hashes = runs_of_equal(*entries)

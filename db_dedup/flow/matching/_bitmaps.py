@@ -1,22 +1,25 @@
 """Bitmaps of what rows have. They reject most pairs of rows without reading the features (bitmap filter)."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from db_dedup.flow._arrays import starts_of
+from db_dedup.flow._by_pointer import Arrays
 from db_dedup.flow._compiled import allocating, inner, kernel
 from db_dedup.flow._new_arrays import empty, zeros
 from db_dedup.flow.candidates._bucket_join import popcount
 from db_dedup.flow.compare.edit_distance import is_short
-from db_dedup.flow.compare.kernels import long_grams_of
+from db_dedup.flow.compare.kernels import RowArrays, RuleNumbers, long_grams_of
 from db_dedup.flow.compare.long_grams import least_shared_long
-from db_dedup.flow.features.details import CHARACTERS, SECTIONS
+from db_dedup.flow.features.details import CHARACTERS, LONG_GRAMS, SECTIONS
 
 _WORDS_A_STEP = 8
 
 
-class Bitmaps(NamedTuple):
+@dataclass(frozen=True)
+class Bitmaps(Arrays):
     """The bitmaps of n rows.
 
     A set has a bit for each feature of the row, and 8 to 16 times as many bits. The number of its words is a
@@ -42,57 +45,40 @@ class Bitmaps(NamedTuple):
     small_sets: NDArray[np.uint64]
 
 
-@kernel
-def count_bitmaps(rows, rule):
+def count_bitmaps(
+    rows: RowArrays, rule: RuleNumbers
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
     """Return (sizes, firsts, long_firsts) of the `Bitmaps` of all rows; of none if no measure compares them.
 
     The sets of the long grams come after those of the features.
     """
-    count = rows.fingerprints.size if rule.measure >= 0 else 0
-    sizes, firsts = zeros(count, np.int32), zeros(count + 1, np.int64)
-    for row in range(count):
-        place = rows.places[row]
-        if place >= 0:
-            sizes[row] = rows.starts[place + 1] - rows.starts[place]
-        firsts[row + 1] = firsts[row] + _words_for(sizes[row])
-    return sizes, firsts, _count_long_sets(count, firsts[count], rows, rule)
+    places = rows.places[: rows.fingerprints.size if rule.measure >= 0 else 0]
+    sizes = _sizes_at(places, np.diff(rows.starts))
+    firsts = starts_of(_words_for(sizes))
+    long_firsts = np.empty(0, np.int64)
+    if rule.long_grams:
+        long_sizes = _sizes_at(places, np.diff(rows.detail_starts)[LONG_GRAMS::SECTIONS])
+        if long_sizes.any():
+            long_firsts = firsts[-1] + starts_of(np.where(long_sizes, _words_for(long_sizes), 0))
+    return sizes.astype(np.int32), firsts, long_firsts
 
 
-@allocating
-def _count_long_sets(count, first, rows, rule):
-    """Return the long_firsts of the `Bitmaps` of so many rows; the first of these sets begins at `first`."""
-    long_firsts = zeros(count + 1 if rule.long_grams else 0, np.int64)
-    if long_firsts.size:
-        long_firsts[0] = first
-        for row in range(count):
-            size = _count_long_grams(row, rows)
-            long_firsts[row + 1] = long_firsts[row] + (_words_for(size) if size else 0)
-        if long_firsts[count] > first:
-            return long_firsts
-    return zeros(0, np.int64)
+def _sizes_at(places: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return int64[n], the sizes at some places; 0 at -1."""
+    taken: NDArray[np.int64] = np.append(sizes, 0)[places]
+    return taken
 
 
-@inner
-def _words_for(size):
-    """Return how many words the set of so many features has."""
-    words = 1
-    while words * 8 < size:
-        words *= 2
+def _words_for(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return int64[n], how many words the sets of so many features have: powers of two, an eighth or more."""
+    eighths = np.maximum(0, (sizes + 7) // 8 - 1)
+    words: NDArray[np.int64] = np.int64(1) << np.frexp(eighths)[1].astype(np.int64)
     return words
 
 
-@inner
-def _count_long_grams(row, rows):
-    """Return how many long grams a row has."""
-    if rows.places[row] < 0:
-        return np.int64(0)
-    first, end = long_grams_of(rows.detail_starts, rows.places[row])
-    return end - first
-
-
 @kernel
-def make_bitmaps(sizes, firsts, long_firsts, sets, rows, rule):
-    """Return the `Bitmaps` of all rows that `count_bitmaps` has counted.
+def fill_bitmaps(sizes, firsts, long_firsts, sets, rows, rule):
+    """Write the `sets` of the `Bitmaps` of all rows that `count_bitmaps` has counted.
 
     A row without a place among the features has an empty set.
 
@@ -103,6 +89,9 @@ def make_bitmaps(sizes, firsts, long_firsts, sets, rows, rule):
         sets: uint64[w], zeros that become the sets; they may be in a file.
         rows: `RowArrays`.
         rule: `RuleNumbers`.
+
+    Returns:
+        the lengths, symbols and small_sets of the `Bitmaps`.
     """
     count = sizes.size
     lengths = zeros(count, np.int32)
@@ -123,7 +112,7 @@ def make_bitmaps(sizes, firsts, long_firsts, sets, rows, rule):
             symbols[row] = rows.details[first]
             for word in own:
                 small_sets[row] |= word
-    return Bitmaps(sizes, firsts, long_firsts, sets, lengths, symbols, small_sets)
+    return lengths, symbols, small_sets
 
 
 @inner
@@ -146,6 +135,15 @@ def copied_sets(some, bitmaps):
         for k in range(np.uint64(firsts[i]), np.uint64(firsts[i + 1])):
             sets[k] = bitmaps.sets[first + k]
     return firsts, sets
+
+
+@inner
+def _count_long_grams(row, rows):
+    """Return how many long grams a row has."""
+    if rows.places[row] < 0:
+        return np.int64(0)
+    first, end = long_grams_of(rows.detail_starts, rows.places[row])
+    return end - first
 
 
 @inner

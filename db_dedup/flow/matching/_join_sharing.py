@@ -19,7 +19,7 @@ from db_dedup.flow.candidates.sketches import (
     runs_of_equal,
 )
 from db_dedup.flow.compare.kernels import RowArrays, RuleNumbers
-from db_dedup.flow.matching._bitmaps import Bitmaps, count_bitmaps, make_bitmaps
+from db_dedup.flow.matching._bitmaps import Bitmaps, count_bitmaps, fill_bitmaps
 from db_dedup.flow.matching._join_features import (
     RareFeatures,
     SearchedRun,
@@ -87,7 +87,7 @@ def join_sharing(
     counted = _, firsts, long_firsts = count_bitmaps(rows, rule)
     sets = zeros(int(long_firsts[-1] if long_firsts.size else firsts[-1]), np.uint64, budget.bitmap_bytes)
     expect_reads(rows.hashes, in_order=True)
-    bitmaps = make_bitmaps(*counted, sets, rows, rule)
+    bitmaps = Bitmaps(*counted, sets, *fill_bitmaps(*counted, sets, rows, rule))
     for values in (rows.hashes, sets):
         expect_reads(values, in_order=False)
     runs = _Runs(sketches, salts, rows, rule, budget, parts, bitmaps, *count_odd(rows))
